@@ -1,0 +1,33 @@
+# Every target sets up what it needs: a fresh machine wants Python (3.11 or later), make and git, nothing more.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: reproduce test lint bench venv lock clean
+
+reproduce: venv  ## the main job: train, measure, draw; the results land in results/
+	$(BIN)/scb reproduce
+
+test: lint  ## what CI runs
+	$(BIN)/pytest -n 2
+
+lint: venv  ## ruff and pyright
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/pyright
+
+bench: venv  ## time our code against what one would otherwise write
+	$(BIN)/scb bench
+
+venv: .venv/ready  ## the environment, exactly as in requirements.lock
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
+	touch $@
+
+lock: venv  ## renew requirements.lock from pyproject.toml (asks for uv)
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf .venv results

@@ -1,0 +1,79 @@
+"""``scb plan``: what the paper's lemmas ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from scb.theory.bounds import Plan
+
+
+def plan(
+    n: Annotated[int, tyro.conf.Positional, tyro.conf.arg(name="N", metavar="N")],
+    t: Annotated[int, tyro.conf.Positional, tyro.conf.arg(name="T", metavar="T")],
+    sparsity: Annotated[int, tyro.conf.Positional, tyro.conf.arg(metavar="SPARSITY")],
+    eps: float = 0.05,
+    delta: float = 0.05,
+    k_p: float | None = None,
+    k_q: float | None = None,
+    overlap: float | None = None,
+    eta: float | None = None,
+) -> None:
+    """Print the paper's batch sizes, λ, step counts and thresholds for each stage.
+
+    The numbers are worst-case sufficient conditions with every Θ-constant set to 1 (in Python, scb.plan takes
+    constants=...): read them for how they scale. A run needs far fewer samples; see 'scb reproduce'.
+
+    Example: scb plan 3 5000 2 --eps 0.05 --delta 0.05
+
+    Args:
+        n: Number of tokens.
+        t: Number of positions.
+        sparsity: Positions that each token attends to (the paper's Q).
+        eps: Target for ‖A − Q‖_μ² and ‖V − P‖_μ².
+        delta: Failure probability of the whole run.
+        k_p: K_P of the task, if known; 1/N otherwise.
+        k_q: K_Q of the task, if known; 1/Q otherwise.
+        overlap: Centred μ-cosine of the pretrained P̂ with P; otherwise the least that the paper allows.
+        eta: Step size η; otherwise the largest that the lemma on Stage 1 allows.
+    """
+    from rich.console import Console
+
+    from scb.theory.bounds import plan as make_plan
+
+    result = make_plan(n, t, sparsity, eps, delta, K_P=k_p, K_Q=k_q, overlap=overlap, eta=eta)
+    console = Console()
+    console.print(_table(result, f"N = {n}, T = {t}, Q = {sparsity}, ε = {eps:g}, δ = {delta:g}"))
+    scratch = sum(stage.samples for stage in result.stages)
+    transfer = result.transfer.samples + sum(stage.samples for stage in result.stages[1:])
+    console.print(
+        f"samples: {scratch:.1e} from scratch, {transfer:.1e} with transfer (θ = {result.theta:.2g})", highlight=False
+    )
+    console.print(
+        f"K_P = {result.K_P:.3g}, K_Q = {result.K_Q:.3g}; η_V = η/K_Q, η_A = η/K_P. 'threshold' is applied on entering a"
+        " stage (after the step, for transfer). Worst-case conditions with Θ-constants 1: read the scaling.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def _table(result: Plan, title: str) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for name in ("stage", "η", "steps", "batch", "λ", "threshold", "leaves"):
+        table.add_column(name, justify="left" if name in ("stage", "leaves") else "right")
+    for stage in (*result.stages, result.transfer):
+        threshold = "-" if stage.threshold is None else f"{stage.threshold:.2g}"
+        cells = (
+            f"{stage.eta:.2g}",
+            f"{stage.steps:,}",
+            f"{stage.batch_size:.1e}",
+            f"{stage.lam:.1e}" if stage.lam else "-",
+        )
+        table.add_row(stage.name, *cells, threshold, stage.leaves, end_section=stage.name == "Stage 3")
+    return table

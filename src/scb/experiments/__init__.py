@@ -1,0 +1,1 @@
+"""Experiments: a frozen configuration, and ``run(config)`` → a tidy table (column name → array)."""

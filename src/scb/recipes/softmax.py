@@ -1,0 +1,1 @@
+"""The softmax transformer, trained by its exact mini-batch gradient."""

@@ -1,0 +1,1 @@
+"""Transfer: a pretrained transition matrix replaces Stage 1."""

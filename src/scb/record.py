@@ -1,0 +1,54 @@
+"""Runs on disk: one file of arrays with its facts as JSON in the header, replaced atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FILE = "run.safetensors"
+
+
+def versions() -> dict[str, str]:
+    """What a result was made with."""
+    return {"python": platform.python_version()} | {name: version(name) for name in ("scb", "numpy", "numba")}
+
+
+def save_run(run: Any, directory: str | Path) -> None:
+    """Write the fields of a ``Run``. A kill at any moment leaves the old file or the new one, never half of one."""
+    from safetensors.numpy import save
+
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    facts = {f.name: getattr(run, f.name) for f in fields(run)}
+    arrays = {name: facts.pop(name) for name in ("V", "parameters")}
+    arrays |= {f"history.{name}": column for name, column in facts.pop("history").items()}
+    # Transposed, so that column-contiguous arrays are written as they lie in memory.
+    data = {name: np.ascontiguousarray(array.T) for name, array in arrays.items()}
+    partial = directory / f"{FILE}.partial"
+    with open(partial, "wb") as file:
+        file.write(save(data, {"run": json.dumps(facts), "versions": json.dumps(versions())}))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, directory / FILE)
+
+
+def load_run(directory: str | Path) -> dict[str, Any]:
+    """The fields of a ``Run`` that ``save_run`` wrote."""
+    from safetensors import safe_open
+
+    path = Path(directory) / FILE
+    if not path.exists():
+        raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
+    with safe_open(path, framework="numpy") as file:
+        facts = json.loads(file.metadata()["run"])
+        arrays = {name: file.get_tensor(name).T for name in file.keys()}  # noqa: SIM118
+    history = {name.removeprefix("history."): array for name, array in arrays.items() if "history." in name}
+    parameters = np.asfortranarray(arrays["parameters"])
+    return facts | {"V": np.ascontiguousarray(arrays["V"]), "parameters": parameters, "history": history}

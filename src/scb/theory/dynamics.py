@@ -1,0 +1,141 @@
+"""Appendix C, second half: how the signals α and the errors ‖Δ‖² move; and the population process.
+
+Steps are V ← V − η_V(E∇̂_V l + h_V) and A ← A − η_A(E∇̂_A l + h_A), where h is the gradient noise of a mini-batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scb.norms import Array, mu_inner
+from scb.task import Task
+from scb.theory.expectations import expected_preconditioned_gradients
+from scb.theory.projection import Projection, deviations, population_projection
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The four numbers through which the noise (h_V, h_A) enters the signals and errors of one step.
+
+    Attributes
+    ----------
+    along_P, along_Q : ⟨h_V, P⟩_μ and ⟨h_A, Q⟩_μ
+    along_V, along_A : ⟨Δ_V, h_V⟩_μ and ⟨Δ_A, h_A⟩_μ
+    square_V, square_A : ‖h_V‖_μ² and ‖h_A‖_μ²
+    """
+
+    along_P: float = 0.0
+    along_Q: float = 0.0
+    along_V: float = 0.0
+    along_A: float = 0.0
+    square_V: float = 0.0
+    square_A: float = 0.0
+
+
+def noise_terms(task: Task, V: Array, A: Array, h_V: Array, h_A: Array) -> Noise:
+    """The noise terms of a step taken at (V, A) with noise matrices h_V and h_A."""
+    mu = task.mu
+    delta_V, delta_A = deviations(task, V, A)
+    return Noise(
+        mu_inner(h_V, task.P, mu),
+        task.inner_Q(h_A),
+        mu_inner(delta_V, h_V, mu),
+        mu_inner(delta_A, h_A, mu),
+        mu_inner(h_V, h_V, mu),
+        mu_inner(h_A, h_A, mu),
+    )
+
+
+def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
+    """E∇̂_V l and E∇̂_A l, expanded around the population projection.
+
+    E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V + ‖Δ_A‖_μ²(V − μ1ᵀ)
+    E∇̂_A l = K_P α_V(α_V α_A − 1)(Q − 11ᵀ/T) + K_P α_V² Δ_A + ‖Δ_V‖_μ²(A − 11ᵀ/T)
+    """
+    p = population_projection(task, V, A)
+    delta_V, delta_A = deviations(task, V, A)
+    a_V, a_A, T, mu = p.alpha_V, p.alpha_A, task.T, task.mu[:, None]
+    gV = (
+        (a_A * task.K_Q * (a_A * a_V - 1) + (a_V - 1) / T) * (task.P - mu)
+        + (a_A**2 * task.K_Q + 1 / T) * delta_V
+        + p.delta_A**2 * (V - mu)
+    )
+    gA = task.K_P * a_V * (a_V * a_A - 1) * (task.Q - 1 / T) + task.K_P * a_V**2 * delta_A + p.delta_V**2 * (A - 1 / T)
+    return gV, gA
+
+
+def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Noise) -> tuple[float, float]:
+    """The next (α_V, α_A).
+
+    α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T − η_V α_V‖Δ_A‖_μ² − (η_V/K_P)⟨h_V, P⟩_μ
+    α_A ← α_A + η_A K_P(1 − α_V α_A)α_V − η_A α_A‖Δ_V‖_μ² − (η_A/K_Q)⟨h_A, Q⟩_μ
+    """
+    a_V, a_A = p.alpha_V, p.alpha_A
+    grow_V = task.K_Q * (1 - a_A * a_V) * a_A + (1 - a_V) / task.T - a_V * p.delta_A**2 - noise.along_P / task.K_P
+    grow_A = task.K_P * (1 - a_V * a_A) * a_V - a_A * p.delta_V**2 - noise.along_Q / task.K_Q
+    return a_V + eta_V * grow_V, a_A + eta_A * grow_A
+
+
+def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Noise) -> tuple[float, float]:
+    """The next (‖Δ_V‖_μ², ‖Δ_A‖_μ²).
+
+    With c_V = 1 − η_V(α_A² K_Q + 1/T + ‖Δ_A‖_μ²) and c_A = 1 − η_A(K_P α_V² + ‖Δ_V‖_μ²):
+
+    ‖Δ_V‖² ← c_V²‖Δ_V‖² − 2η_V c_V⟨Δ_V, h_V⟩ − (η_V²/K_P)⟨h_V, P⟩² + η_V²‖h_V‖²
+    ‖Δ_A‖² ← c_A²‖Δ_A‖² − 2η_A c_A⟨Δ_A, h_A⟩ − (η_A²/K_Q)⟨h_A, Q⟩² + η_A²‖h_A‖²
+
+    (The paper prints + before the cross term of ‖Δ_V‖²; see docs/errata.md.)
+    """
+    c_V = 1 - eta_V * (p.alpha_A**2 * task.K_Q + 1 / task.T + p.delta_A**2)
+    c_A = 1 - eta_A * (task.K_P * p.alpha_V**2 + p.delta_V**2)
+    next_V = c_V**2 * p.delta_V**2 - 2 * eta_V * c_V * noise.along_V
+    next_A = c_A**2 * p.delta_A**2 - 2 * eta_A * c_A * noise.along_A
+    next_V += eta_V**2 * (noise.square_V - noise.along_P**2 / task.K_P)
+    next_A += eta_A**2 * (noise.square_A - noise.along_Q**2 / task.K_Q)
+    return next_V, next_A
+
+
+def population_step(task: Task, V: Array, A: Array, eta_V: float, eta_A: float) -> tuple[Array, Array]:
+    """One noiseless step of projected preconditioned gradient descent, as matrices."""
+    gV, gA = expected_preconditioned_gradients(task, V, A)
+    return V - eta_V * gV, A - eta_A * gA
+
+
+def population_recursion(
+    K_P: float, K_Q: float, T: int, eta_V: float, eta_A: float, steps: int, start: tuple[float, float] = (0.0, 0.0)
+) -> Array:
+    """The population process in two dimensions: (steps + 1, 2) values of (α_V, α_A).
+
+    α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T
+    α_A ← α_A + η_A K_P(1 − α_V α_A)α_V
+    """
+    path = np.empty((steps + 1, 2))
+    path[0] = start
+    for i in range(steps):
+        path[i + 1] = path[i] + [eta_V, eta_A] * population_drift(path[i], K_P, K_Q, T)
+    return path
+
+
+def population_drift(alpha: Array, K_P: float, K_Q: float, T: int) -> Array:
+    """What (α_V, α_A) gains a unit of step size, before scaling with η_V and η_A."""
+    a_V, a_A = alpha
+    gap = 1 - a_V * a_A
+    return np.array([K_Q * gap * a_A + (1 - a_V) / T, K_P * gap * a_V])
+
+
+def population_flow(K_P: float, K_Q: float, T: int, times: Array, start: tuple[float, float] = (0.0, 0.0)) -> Array:
+    """The limit of small steps with η_V = η/K_Q and η_A = η/K_P, at ``times`` = η·steps: (len(times), 2)."""
+    from scipy.integrate import solve_ivp
+
+    speed = np.array([1 / K_Q, 1 / K_P])
+    solution = solve_ivp(
+        lambda _, alpha: speed * population_drift(alpha, K_P, K_Q, T),
+        (0.0, float(times[-1])),
+        start,
+        t_eval=times,
+        rtol=1e-10,
+        atol=1e-12,
+    )
+    return solution.y.T

@@ -1,0 +1,35 @@
+"""The sign: which of two mirror images the noise has grown.
+
+(V, A) and its mirror (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same V − μ1ᵀ times A − 11ᵀ/T, so they compute the same function
+up to O(1/T). The drift that should decide between them is 1/(T·K_Q), far below the noise of a small batch. But Q is
+sparse and nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all of the sign of α_A.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scb.norms import Array
+
+
+def mirror(V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
+    """(2μ1ᵀ − V, 2·11ᵀ/T − A): the same point with α_V and α_A negated."""
+    return 2 * mu[:, None] - V, 2 / A.shape[0] - A
+
+
+def skewness(A: Array) -> Array:
+    """Skewness of the entries of A − 11ᵀ/T in each column: (N,); 0 where a column varies by rounding only."""
+    centred = A - A.mean(axis=0)
+    scale = np.sqrt(np.square(centred).mean(axis=0))
+    varies = scale > 1e-14
+    return np.where(varies, (centred**3).mean(axis=0), 0.0) / np.where(varies, scale, 1.0) ** 3
+
+
+def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
+    """(V, A) or its mirror, whichever has attention that is skewed to the right; and whether it is the mirror.
+
+    No ground truth is used: the μ-weighted mean skewness of the columns of A decides.
+    """
+    if mu @ skewness(A) >= 0:
+        return V, A, False
+    return *mirror(V, A, mu), True

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+
+from scb import Task, sample
+from scb.gradients.dataset import Dataset
+from scb.gradients.fresh import Fresh
+from scb.gradients.population import Population
+from scb.gradients.reference import Reference
+from scb.kernels import fresh, reference
+from scb.kernels.random import next_unit
+from scb.model import batch_gradient
+from scb.sampling import closed_cumulative
+from truth.enumeration import WORLDS, constrained_point, free_point
+
+SAMPLED = {"reference": Reference, "fresh": Fresh}
+
+
+def error(gradient, truth):
+    return np.sqrt(np.square(gradient.V - truth.V).sum() + np.square(gradient.A - truth.A).sum())
+
+
+@pytest.mark.parametrize("kind", SAMPLED)
+@pytest.mark.parametrize("N", [3, 12])
+def test_sampled_gradients_approach_the_population_at_root_n(kind, N):
+    """The measured slope of log error in log n is −0.5 ± 0.1, and the loss approaches too."""
+    task = Task.random(N, 20, 2, seed=1)
+    V, A = free_point(task, np.random.default_rng(3))
+    truth = Population(task)(V, A, 0, np.random.default_rng(0))
+    sizes = np.array([100, 400, 1600, 6400, 25600])
+    errors = [
+        np.mean([error(SAMPLED[kind](task)(V, A, int(n), np.random.default_rng([n, i])), truth) for i in range(12)])
+        for n in sizes
+    ]
+    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert -0.6 < slope < -0.4
+    big = SAMPLED[kind](task)(V, A, 100_000, np.random.default_rng(1))
+    assert big.loss == pytest.approx(truth.loss, rel=0.02)
+    assert big.samples == 100_000
+
+
+@pytest.mark.parametrize("world", WORLDS[::4], ids=lambda w: f"N{w.task.N}T{w.task.T}")
+def test_population_equals_enumeration(world):
+    V, A = free_point(world.task, np.random.default_rng(2))
+    gradient = Population(world.task)(V, A, 64, np.random.default_rng(0))
+    gV, gA = world.gradients(V, A)
+    np.testing.assert_allclose(gradient.V, world.mean(gV), atol=1e-10)
+    np.testing.assert_allclose(gradient.A, world.mean(gA), atol=1e-10)
+    np.testing.assert_allclose(gradient.loss, world.mean(world.losses(V, A)), atol=1e-10)
+
+
+def test_dataset_draws_without_repetition_and_averages_to_the_whole():
+    task = Task.random(3, 10, 2, seed=1)
+    data = sample(task, 30, seed=1)
+    V, A = free_point(task, np.random.default_rng(2))
+    whole = Dataset(data)(V, A, 30, np.random.default_rng(0))
+    np.testing.assert_array_equal(whole.A, batch_gradient(V, A, data).A)
+    assert Dataset(data)(V, A, 1000, np.random.default_rng(0)).samples == 30
+    almost = [Dataset(data)(V, A, 29, np.random.default_rng(i)) for i in range(200)]
+    # a batch of 29 of 30 without repetition leaves one sample out, so the gradient takes one of 30 values only
+    assert len({round(float(g.V[0, 0]), 12) for g in almost}) <= 30
+    few = np.mean([Dataset(data)(V, A, 5, np.random.default_rng(i)).V for i in range(4000)], axis=0)
+    np.testing.assert_allclose(few, whole.V, atol=0.05)
+    with pytest.raises(ValueError, match="data is empty"):
+        Dataset(sample(task, 0))
+
+
+@pytest.mark.parametrize("N", [2, 3, 10, 40])
+def test_fresh_kernel_equals_its_twin_on_the_same_uniforms(N):
+    task = Task.random(N, 60, 3, seed=1)
+    V, A = free_point(task, np.random.default_rng(0))
+    lasts = np.sort(np.random.default_rng(1).integers(N, size=30))
+    laws = task.positions, closed_cumulative(task.weights), closed_cumulative(task.P)
+    mu = closed_cumulative(task.mu)
+    seed = np.array([1, 2, 3, 4], dtype=np.uint64)
+    state = seed.copy()
+    uniforms = np.array([[next_unit.py_func(state) for _ in range(62)] for _ in lasts])
+    gV, gA = np.zeros((N, N)), np.zeros((60, N), order="F")
+    loss = fresh.fresh_gradient(
+        seed.copy(), lasts, mu, fresh.guide_table(mu), *laws, V, np.asfortranarray(A), np.empty(60, np.uint8), gV, gA
+    )
+    for got, truth in zip((loss, gV, gA), reference.fresh_gradient(uniforms, lasts, mu, *laws, V, A), strict=True):
+        np.testing.assert_allclose(got, truth, atol=1e-12)
+
+
+def test_fresh_has_the_covariance_of_the_reference():
+    """Beyond the mean: the variance of single entries of the gradient agrees, so the noise is the same."""
+    task = Task.random(3, 15, 2, seed=1)
+    V, A = constrained_point(task, np.random.default_rng(1))
+    variances = []
+    for kind in (Reference, Fresh):
+        draws = [kind(task)(V, A, 8, np.random.default_rng([7, i])) for i in range(6000)]
+        variances.append(
+            np.concatenate([np.var([g.V.ravel() for g in draws], axis=0), np.var([g.A.ravel() for g in draws], axis=0)])
+        )
+    np.testing.assert_allclose(variances[0], variances[1], rtol=0.15)
+
+
+def test_sources_are_reproducible():
+    task = Task.random(5, 50, 2)
+    V, A = constrained_point(task, np.random.default_rng(1))
+    for source in (Reference(task), Fresh(task), Dataset(sample(task, 100))):
+        one, two, other = (source(V, A, 16, np.random.default_rng(s)) for s in (1, 1, 2))
+        np.testing.assert_array_equal(one.A, two.A)
+        assert not np.array_equal(one.A, other.A)

@@ -1,0 +1,82 @@
+"""Every lemma equals full enumeration on every tiny task; and no formula can be broken without a check noticing."""
+
+import ast
+import copy
+import importlib
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from truth.checks import CHECKS
+from truth.enumeration import WORLDS
+
+ROWS = [(name, check) for name, checks in CHECKS.items() for check in checks]
+
+
+@pytest.mark.parametrize(("name", "check"), ROWS, ids=lambda v: getattr(v, "__name__", v))
+@pytest.mark.parametrize("world", WORLDS, ids=lambda w: f"N{w.task.N}T{w.task.T}")
+def test_lemma_equals_enumeration(name, check, world):
+    check(importlib.import_module(f"scb.theory.{name}"), world)
+
+
+def test_enumeration_is_a_law():
+    for world in WORLDS:
+        assert abs(world.probability.sum() - 1) < 1e-12
+        assert len(world) == world.task.N ** (world.task.T + 2)
+
+
+# ----------------------------------------------------------------------------------------------- broken formulas
+
+SWAP = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
+
+
+def places(tree: ast.Module) -> list[ast.BinOp]:
+    """The arithmetic operations in functions, outside subscripts and strings."""
+    found: list[ast.BinOp] = []
+
+    def walk(node: ast.AST) -> None:
+        if isinstance(node, ast.Subscript | ast.JoinedStr | ast.arguments):
+            return
+        if isinstance(node, ast.BinOp) and type(node.op) in SWAP:
+            found.append(node)
+        for child in ast.iter_child_nodes(node):
+            walk(child)
+
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            for statement in node.body:
+                walk(statement)
+    return found
+
+
+def mutants(name: str):
+    module = importlib.import_module(f"scb.theory.{name}")
+    tree = ast.parse(Path(module.__file__).read_text())
+    for i in range(len(places(tree))):
+        mutated = copy.deepcopy(tree)
+        node = places(mutated)[i]
+        node.op = SWAP[type(node.op)]()
+        broken = types.ModuleType(f"scb.theory.{name}_broken")
+        sys.modules[broken.__name__] = broken  # dataclasses look their module up
+        exec(compile(mutated, module.__file__, "exec"), broken.__dict__)
+        yield f"{name}.py:{node.lineno}:{node.col_offset} {ast.unparse(node)}", broken
+
+
+def survives(name: str, broken: types.ModuleType) -> bool:
+    for check in CHECKS[name]:
+        for world in (WORLDS[-1], WORLDS[0]):
+            try:
+                check(broken, world)
+            except Exception:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # broken formulas may divide by zero
+def test_every_broken_formula_is_noticed(name):
+    all_of_them = list(mutants(name))
+    assert len(all_of_them) > 15
+    assert [label for label, broken in all_of_them if survives(name, broken)] == []
