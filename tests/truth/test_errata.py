@@ -1,0 +1,163 @@
+"""docs/errata.md, checked: for each misprint, what is printed fails and what holds passes."""
+
+import numpy as np
+import pytest
+
+from scb import Task
+from scb.norms import mu_inner
+from scb.theory.dynamics import noise_terms, population_recursion
+from scb.theory.expectations import (
+    constrained_expected_gradients,
+    expected_gradients,
+    expected_preconditioned_gradients,
+)
+from scb.theory.projection import deviations, line_A, line_V, population_projection
+from scb.updates import threshold_project
+from truth.enumeration import TASKS, WORLDS, constrained_direction, constrained_point, precondition
+
+ETA = 0.3
+
+
+def step(task, V, A, h_V, h_A, eta_V=ETA, eta_A=ETA):
+    gV, gA = expected_preconditioned_gradients(task, V, A)
+    return V - eta_V * (gV + h_V), A - eta_A * (gA + h_A)
+
+
+@pytest.fixture(params=TASKS[-4:], ids=repr)
+def task(request):
+    return request.param
+
+
+@pytest.fixture
+def point(task):
+    return constrained_point(task, np.random.default_rng(3))
+
+
+def test_e1_thresholding_projection_keeps_the_constant(task, point):
+    kept = np.where(point[1] >= 0.2, point[1], 0.0)
+    printed = kept - kept.mean(axis=0)
+    np.testing.assert_allclose(printed.sum(axis=0), 0, atol=1e-12)  # A would leave {1ᵀa = 1}
+    np.testing.assert_allclose(threshold_project(point[1], 0.2).sum(axis=0), 1, atol=1e-12)
+    np.testing.assert_allclose(threshold_project(point[1], 0.2), printed + 1 / task.T, atol=1e-12)
+
+
+def test_e3_the_recursion_has_an_identity_term_and_drift_eta_over_T_K_Q(task):
+    a_V, a_A = 0.2, 0.3
+    V, A = step(task, line_V(task, a_V), line_A(task, a_A), 0, 0, ETA / task.K_Q, ETA / task.K_P)
+    p = population_projection(task, V, A)
+    printed = ETA * (1 - a_A * a_V) * np.array([a_A, a_V]) + ETA / task.K_Q * np.array([(1 - a_V) / task.T, 0])
+    truth = [p.alpha_V, p.alpha_A]
+    np.testing.assert_allclose(truth, printed + np.array([a_V, a_A]), atol=1e-12)
+    assert np.abs(truth - printed).max() > 0.1
+    first = population_recursion(task.K_P, task.K_Q, task.T, ETA / task.K_Q, ETA / task.K_P, 1)[1]
+    np.testing.assert_allclose(first, [ETA / (task.T * task.K_Q), 0], atol=1e-12)  # not η·T/K_Q
+
+
+def test_e4_the_cross_term_of_delta_V_is_negative(task, point):
+    h = constrained_direction(task, np.random.default_rng(4))
+    before, noise = population_projection(task, *point), noise_terms(task, *point, *h)
+    after = population_projection(task, *step(task, *point, *h)).delta_V ** 2
+    c = 1 - ETA * (before.alpha_A**2 * task.K_Q + 1 / task.T + before.delta_A**2)
+    rest = c**2 * before.delta_V**2 + ETA**2 * (noise.square_V - noise.along_P**2 / task.K_P)
+    np.testing.assert_allclose(after, rest - 2 * ETA * c * noise.along_V, atol=1e-12)
+    assert abs(after - (rest + 2 * ETA * c * noise.along_V)) > 1e-6
+
+
+def test_e5_the_projection_uses_alpha_A_times_Q(task, point):
+    alpha = population_projection(task, *point).alpha_A
+    printed = alpha * point[1] + (1 - alpha) / task.T  # Ã = α_A·A + …
+    assert abs(mu_inner(point[1] - printed, task.Q, task.mu)) > 1e-6  # then Δ_A is not orthogonal to Q
+    assert abs(mu_inner(point[1] - line_A(task, alpha), task.Q, task.mu)) < 1e-12
+
+
+def test_e6_stage_3_grows_with_alpha_A(task):
+    a_V, a_A = 0.4, 0.9
+    p = population_projection(task, *step(task, line_V(task, a_V), line_A(task, a_A), 0, 0, ETA, 0))
+    drift = ETA * (1 - a_V) / task.T
+    np.testing.assert_allclose(p.alpha_V, a_V + ETA * task.K_Q * (1 - a_V * a_A) * a_A + drift, atol=1e-12)
+    assert abs(p.alpha_V - (a_V + ETA * task.K_Q * (1 - a_V * a_A) * a_V + drift)) > 1e-3
+
+
+def test_e7_the_error_of_A_contracts_with_delta_V(task, point):
+    """Stage 2 prints (1 − ηα_V² − ηδ_A²)²δ_A²; the second δ_A² must be δ_V²."""
+    p = population_projection(task, *point)
+    after = population_projection(task, *step(task, *point, 0, 0, 0, ETA / task.K_P))
+    delta_A, delta_V = p.delta_A**2 / task.K_Q, p.delta_V**2 / task.K_P
+    truth = after.delta_A**2 / task.K_Q
+    np.testing.assert_allclose(truth, (1 - ETA * p.alpha_V**2 - ETA * delta_V) ** 2 * delta_A, atol=1e-12)
+    assert abs(truth - (1 - ETA * p.alpha_V**2 - ETA * delta_A) ** 2 * delta_A) > 1e-6
+
+
+def test_e8_rounding_moves_the_signal_by_one_over_T_K_Q():
+    big = Task.random(3, 500, 2, seed=1)
+    A = line_A(big, 0.4)
+    change = population_projection(big, big.P, threshold_project(A, 0.02)).alpha_A - 0.4
+    printed = big.mu @ (1 - np.where(big.Q > 0, A, 0).sum(axis=0)) / big.T
+    np.testing.assert_allclose(change, printed / big.K_Q, atol=1e-12)
+    assert abs(change - printed) > 0.5 * printed
+
+
+def test_e9_the_difference_of_signals_shrinks_without_changing_sign(task):
+    """Stage 1, part III prints −(1 − η(1 − α_V α_A))(α_V − α_A)."""
+    a_V, a_A = 0.3, 0.1
+    p = population_projection(
+        task, *step(task, line_V(task, a_V), line_A(task, a_A), 0, 0, ETA / task.K_Q, ETA / task.K_P)
+    )
+    kept = (1 - ETA * (1 - a_V * a_A)) * (a_V - a_A)
+    np.testing.assert_allclose(p.alpha_V - p.alpha_A, kept + ETA * (1 - a_V) / (task.T * task.K_Q), atol=1e-12)
+
+
+def test_e10_stage_3_measures_alpha_A_by_the_whole_difference(task, point):
+    """⟨Δ_A, Q⟩_μ is 0 by construction; α_A = 1 + ⟨A − Q, Q⟩_μ / K_Q."""
+    A = point[1]
+    alpha = population_projection(task, *point).alpha_A
+    np.testing.assert_allclose(alpha, 1 + mu_inner(A - task.Q, task.Q, task.mu) / task.K_Q, atol=1e-12)
+    np.testing.assert_allclose(mu_inner(deviations(task, *point)[1], task.Q, task.mu), 0, atol=1e-12)
+    assert abs(alpha - 1) > 1e-3
+
+
+def test_e11_the_softmax_preconditioner_is_squared_near_sparse_attention():
+    T, first = 10_000, 0.3
+    a = np.full(T, (1 - first) / (T - 1))
+    a[0] = first
+    M_row = -first * a
+    M_row[0] += first  # row 1 of diag(a) − aaᵀ
+    corner = M_row @ M_row  # entry (1, 1) of its square
+    assert abs(corner - (first * (1 - first)) ** 2) < 1e-4
+    assert abs(corner - first * (1 - first)) > 0.1
+    # near uniform attention the printed form holds
+    small = np.full(50, 1 / 50)
+    M = np.diag(small) - np.outer(small, small)
+    np.testing.assert_allclose(M @ M, (np.eye(50) - 1 / 50) / 50**2, atol=1e-15)
+
+
+def test_e13_transfer_leaves_entries_of_size_alpha_over_Q():
+    """After one step at η = 1 the entries are α_V·q, so a threshold at the size of α_V itself would remove them all."""
+    big = Task.random(3, 5000, 4, seed=2)
+    V, A = line_V(big, 0.3), line_A(big, 0.0)
+    after = step(big, V, A, 0, 0, 0, 1 / big.K_P)[1]
+    on = after[big.Q > 0]
+    np.testing.assert_allclose(on, 0.3 * big.Q[big.Q > 0], atol=2 / big.T)
+    assert on.max() < 0.3
+
+
+def test_e14_the_expected_gradient_as_printed_needs_the_constraints():
+    world = WORLDS[-1]
+    rng = np.random.default_rng(0)
+    V, A = rng.normal(size=(3, 3)), rng.normal(size=(world.task.T, 3))
+    truth = [world.mean(g) for g in world.gradients(V, A)]
+    for exact, printed, enumerated in zip(
+        expected_gradients(world.task, V, A), constrained_expected_gradients(world.task, V, A), truth, strict=True
+    ):
+        np.testing.assert_allclose(exact, enumerated, atol=1e-10)
+        assert np.abs(printed - enumerated).max() > 0.1
+
+
+def test_e15_the_gradient_of_one_entry_needs_delta_V(task, point):
+    """−E∂l = μ_k(K_VP q − K_V a); the main text has α_V² K_P for K_V, which drops ‖Δ_V‖_μ²."""
+    V, A = point
+    p = population_projection(task, V, A)
+    centre = np.eye(task.T) - 1 / task.T
+    truth = -precondition(task, 0 * V, expected_gradients(task, V, A)[1])[1]
+    np.testing.assert_allclose(truth, centre @ (p.K_VP * task.Q - p.K_V * A), atol=1e-10)
+    assert np.abs(truth - centre @ (p.alpha_V * task.K_P * (task.Q - p.alpha_V * A))).max() > 1e-3
