@@ -3,14 +3,15 @@ import pytest
 
 from scb import Task, sample
 from scb.gradients.dataset import Dataset
-from scb.gradients.fresh import Fresh
+from scb.gradients.fresh import Fresh, plan_batch
 from scb.gradients.population import Population
 from scb.gradients.reference import Reference
 from scb.kernels import fresh, reference
-from scb.kernels.random import next_unit
+from scb.kernels.tokens import draw_tokens, token_law
 from scb.model import batch_gradient
-from scb.sampling import closed_cumulative
+from scb.sampling import closed_cumulative, token_dtype
 from truth.enumeration import WORLDS, constrained_point, free_point
+from truth.statistics import assert_law
 
 SAMPLED = {"reference": Reference, "fresh": Fresh}
 
@@ -64,22 +65,47 @@ def test_dataset_draws_without_repetition_and_averages_to_the_whole():
         Dataset(sample(task, 0))
 
 
-@pytest.mark.parametrize("N", [2, 3, 10, 40])
-def test_fresh_kernel_equals_its_twin_on_the_same_uniforms(N):
-    task = Task.random(N, 60, 3, seed=1)
+@pytest.mark.parametrize("bits", [16, 5])
+@pytest.mark.parametrize(("N", "T"), [(2, 60), (3, 1500), (8, 1024), (10, 61), (40, 1100), (300, 50)])
+def test_fresh_kernel_equals_its_twin_on_the_same_tokens(N, T, bits):
+    """With 5 bits, 3 % of the tokens and more are settled by the exact path."""
+    task = Task.random(N, T, 3, seed=1)
     V, A = free_point(task, np.random.default_rng(0))
-    lasts = np.sort(np.random.default_rng(1).integers(N, size=30))
-    laws = task.positions, closed_cumulative(task.weights), closed_cumulative(task.P)
-    mu = closed_cumulative(task.mu)
-    seed = np.array([1, 2, 3, 4], dtype=np.uint64)
-    state = seed.copy()
-    uniforms = np.array([[next_unit.py_func(state) for _ in range(62)] for _ in lasts])
-    gV, gA = np.zeros((N, N)), np.zeros((60, N), order="F")
-    loss = fresh.fresh_gradient(
-        seed.copy(), lasts, mu, fresh.guide_table(mu), *laws, V, np.asfortranarray(A), np.empty(60, np.uint8), gV, gA
-    )
-    for got, truth in zip((loss, gV, gA), reference.fresh_gradient(uniforms, lasts, mu, *laws, V, A), strict=True):
-        np.testing.assert_allclose(got, truth, atol=1e-12)
+    law = token_law(task.mu, bits)
+    laws = law, task.positions, closed_cumulative(task.weights), closed_cumulative(task.P)
+    plan = plan_batch(closed_cumulative(task.mu), T, 30, np.random.default_rng(1))
+    random = plan.lasts, plan.keys, plan.uniforms
+    gV, G = np.zeros((len(plan.parts) - 1, N, N)), np.zeros((T, len(plan.columns)), order="F")
+    token = np.empty(0, token_dtype(N))
+    losses = fresh.fresh_columns(plan.parts, *random, *laws, V, np.asfortranarray(A), plan.buffers, token, G, gV)
+    gA = np.zeros((T, N))
+    np.add.at(gA.T, plan.columns, G.T)
+    truth = reference.fresh_gradient(*random, *laws, V, A)
+    for got, expected in zip((losses.sum(), gV.sum(axis=0), gA), truth, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("bits", [16, 8, 3])
+@pytest.mark.parametrize("N", [2, 3, 9, 30, 300])
+def test_drawn_tokens_have_the_law_and_equal_their_twin(N, bits):
+    mu = np.random.default_rng(N).dirichlet(np.full(N, 2.0))
+    law = token_law(mu, bits)
+    tokens = np.empty(200_001, np.uint16)
+    scratch = np.empty(256, np.uint64), np.empty(1024, np.uint8)
+    draw_tokens(np.uint64(12345), law, *scratch, tokens)
+    np.testing.assert_array_equal(tokens, reference.draw_tokens(np.uint64(12345), law, len(tokens)))
+    assert_law(np.bincount(tokens, minlength=N), mu)
+    pairs = np.bincount(tokens[:-1:2].astype(int) * N + tokens[1::2], minlength=N * N)
+    if N <= 30:
+        assert_law(pairs, np.outer(mu, mu))
+
+
+def test_a_law_on_the_grid_of_16_bits_is_not_biased():
+    """A dyadic μ puts thresholds exactly on the grid; and tiny probabilities share a cell."""
+    for mu in (np.array([0.5, 0.25, 0.25]), np.r_[0.5, np.full(64, 2.0**-18), 0.5 - 64 * 2.0**-18]):
+        tokens = np.empty(4_000_000, np.uint8)
+        draw_tokens(np.uint64(7), token_law(mu), np.empty(256, np.uint64), np.empty(1024, np.uint8), tokens)
+        assert_law(np.bincount(tokens, minlength=len(mu)), mu)
 
 
 def test_fresh_has_the_covariance_of_the_reference():

@@ -1,18 +1,11 @@
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from scb import Task, generate, sample
 from scb.kernels import reference, sequence
 from scb.sampling import Batch, closed_cumulative
 from truth.enumeration import WORLDS, World, tiny_task
-
-
-def assert_law(counts, probabilities):
-    """χ² against exact probabilities; impossible cells must stay empty. The seeds are fixed, so this cannot flicker."""
-    counts, expected = np.ravel(counts), np.ravel(probabilities) * np.sum(counts)
-    assert counts[expected == 0].sum() == 0
-    assert chisquare(counts[expected > 0], expected[expected > 0]).pvalue > 1e-3
+from truth.statistics import assert_law
 
 
 @pytest.mark.parametrize("world", WORLDS[::3], ids=lambda w: f"N{w.task.N}T{w.task.T}")

@@ -54,7 +54,7 @@ def similarity_A(task: Task, A: Array) -> float:
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
     """The paper's "star": A thresholded and normalised, and the V that the population's regression gives it.
 
-    ``threshold`` is the Ω(1/Q) of Algorithm 1; 1/(6Q) unless given, half the smallest weight of ``Task.random``.
+    ``threshold`` is the Ω(1/Q) of Algorithm 1; 1/(6Q) unless given, a third of the smallest weight of ``Task.random``.
     """
     A_star = threshold_normalize(A, 1 / (6 * task.sparsity) if threshold is None else threshold)
     return best_value(task, A_star), A_star

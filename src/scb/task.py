@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
-CONDITION = 3.0  # Task.random keeps every Q·q and every N·μ inside [1/3, 3]: the C of assumption (b)
-CONTRAST = 1.25  # Task.random keeps K_P at least this many times ‖μ‖²: assumption (c) asks for 1
+CONDITION = 2.0  # Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
+CONTRAST = 1.4  # Task.random keeps K_P at least this many times ‖μ‖²: assumption (c) asks for 1
 
 
 class Task:
@@ -112,18 +112,18 @@ class Task:
         """A random task that meets the paper's assumptions (a), (b) and (c).
 
         - (a) every column of Q has exactly ``sparsity`` positions, drawn uniformly without repetition;
-        - (b) with C = 3: N·μ lies in [1/2, 2] and Q·q in [1/3, 3];
-        - (c) K_P ≥ 1.25 ‖μ‖² for N ≥ 3.
+        - (b) with C = 2: N·μ and Q·q lie in [1/2, 2];
+        - (c) K_P ≥ 1.4 ‖μ‖² for N ≥ 3.
 
         For N = 2, assumption (c) leaves no choice: K_P ≤ 1 − ‖μ‖² ≤ 1/2 ≤ ‖μ‖², with equality for the uniform μ and
         a permutation only, and the identity is reducible. So P is then the swap of the two tokens; only Q is random.
         """
         _check_sizes(N, T, sparsity)
         rng = np.random.default_rng(seed)
-        mu = _near_uniform(rng, 1 / 3, (N, 1))[:, 0]
+        mu = _near_uniform(rng, (N, 1))[:, 0]
         P = couplings.random_transition(mu, CONTRAST, rng) if N > 2 else np.array([[0.0, 1.0], [1.0, 0.0]])
         positions = np.stack([rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1)
-        return cls.sparse(P, positions, _near_uniform(rng, 1 / 2, (sparsity, N)), T)
+        return cls.sparse(P, positions, _near_uniform(rng, (sparsity, N)), T)
 
     def related(self, overlap: float, seed: Seed = 0) -> Task:
         """A task with the same μ and Q, and a transition matrix P̂ that is correlated with P.
@@ -335,7 +335,7 @@ def _pack(rows: NDArray[Any], columns: NDArray[Any], values: Array, N: int) -> t
     return positions, weights
 
 
-def _near_uniform(rng: np.random.Generator, spread: float, shape: tuple[int, int]) -> Array:
-    """Columns that sum to 1, with entries proportional to uniforms on [1 − spread, 1 + spread]."""
-    w = rng.uniform(1 - spread, 1 + spread, shape)
+def _near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    """Columns that sum to 1, with entries proportional to uniforms on [2/3, 4/3]: within a factor 2 of equal ones."""
+    w = rng.uniform(2 / 3, 4 / 3, shape)
     return w / w.sum(axis=0)

@@ -1,8 +1,9 @@
 """Recipes: an initial point and a list of stages. Each file reads as the algorithm that it is."""
 
 from scb.recipes.knowledge import Knowledge
-from scb.recipes.paper import paper
+from scb.recipes.paper import paper, tuned
 from scb.recipes.sgd import sgd
-from scb.recipes.stages import Recipe, Stage
+from scb.recipes.stages import MeasuredNoise, Recipe, Stage
+from scb.recipes.transfer import transfer
 
-__all__ = ["Knowledge", "Recipe", "Stage", "paper", "sgd"]
+__all__ = ["Knowledge", "MeasuredNoise", "Recipe", "Stage", "paper", "sgd", "transfer", "tuned"]

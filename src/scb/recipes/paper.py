@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 
 from scb.norms import Array
 from scb.recipes.knowledge import Knowledge
 from scb.recipes.stages import Recipe, ResolveSign, SignalAbove, Stage, ThresholdNormalize, ThresholdProject
 from scb.task import Seed, Task
+from scb.theory.noise import residual_variance
 
 
 def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
@@ -54,3 +57,37 @@ def paper(
         Stage("3", steps[2], rates[2][0], 0.0, 0.0, batch_size, enter=(normalize,)),
     )
     return Recipe("paper", V, A, k.mu, stages, k.samples)
+
+
+def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool = True, seed: Seed = 0) -> Recipe:
+    """Algorithm 1 with batch sizes, λ and stage ends by the theory's rules and measured noise.
+
+    The noise of one step in one coordinate of a^(k) has standard deviation η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the
+    variance of the residual a dimension (see ``theory.noise``). From it follow:
+
+    - Stage 1: B such that a position of weight 1/(3Q) stands out of the noise tenfold; it ends when the *estimated* signal is 0.2;
+    - Stage 2: B such that the noise that stays in a true position is ``accuracy``; λ = η·accuracy/Q, so that the regulariser
+      pulls a position down by accuracy/Q; it ends when the estimated signal is 0.95, before the regulariser distorts;
+    - Stage 3: B such that ‖Δ_V‖_μ stays at ``accuracy``.
+
+    Parameters
+    ----------
+    accuracy : target for the noise in A and in V
+    eta : the η of all stages; batch sizes are proportional to it, and steps to 1/η
+    """
+    k = Knowledge.of(task) if known else Knowledge.estimated(task, seed=seed)
+    Q, N = task.sparsity, len(k.mu)
+    rho = residual_variance(1 - float(k.mu @ k.mu) - k.K_P * k.K_Q, N)
+    spread = eta * rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a, up to factors
+    B1 = ceil(spread * (10 * 3 * Q) ** 2)
+    B2 = ceil(max(spread / 2 * Q / accuracy**2, B1))
+    B3 = ceil((N - 1) ** 2 * eta * rho / (2 * k.K_Q * accuracy**2))
+    V, A = uniform_start(k.mu, task.T)
+    rates = eta / k.K_Q, eta / k.K_P
+    length = ceil(1 / eta)
+    stages = (
+        Stage("1", 30 * length, *rates, 0.0, B1, stop=SignalAbove(0.2)),
+        Stage("2", 10 * length, *rates, eta * accuracy / Q, B2, centred=True, enter=(ResolveSign(), ThresholdProject()), stop=SignalAbove(0.95)),
+        Stage("3", 5 * length, rates[0], 0.0, 0.0, B3, enter=(ThresholdNormalize(1 / (6 * Q)),)),
+    )
+    return Recipe("tuned", V, A, k.mu, stages, k.samples)

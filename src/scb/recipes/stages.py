@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from scb.norms import Array
+from scb.norms import Array, mu_inner
+from scb.theory.noise import residual_variance
 from scb.updates import precondition_A, precondition_V, project, resolve_sign, soft_threshold
 from scb.updates.threshold import threshold_normalize, threshold_project
 
@@ -20,6 +21,22 @@ Rule = Literal["proximal", "vanilla", "softmax"]
 
 
 @dataclass(frozen=True)
+class MeasuredNoise:
+    """λ as a multiple of the standard deviation of one coordinate's noise in one step, η_A √(K_V ρ / (B μ_k)), for each column k.
+
+    K_V is that of the current V, and ρ ≤ (1 − ‖μ‖²)/(N − 1) its largest value, from the start of training.
+    """
+
+    multiple: float
+
+    def __call__(self, V: Array, mu: Array, stage: Stage) -> Array:
+        """(N,): λ of each column."""
+        centred, N = V - mu[:, None], len(mu)
+        rho = residual_variance(1 - float(mu @ mu), N)
+        return self.multiple * stage.eta_A * np.sqrt(mu_inner(centred, centred, mu) * rho / (stage.batch_size * mu))
+
+
+@dataclass(frozen=True)
 class Stage:
     """A number of steps of one rule with constant hyperparameters.
 
@@ -28,7 +45,7 @@ class Stage:
     name : for the progress bar and the history
     steps : at most this many
     eta_V, eta_A : step sizes; 0 freezes that layer
-    lam : the threshold λ of each proximal step
+    lam : the threshold λ of each proximal step, or a rule that measures it
     batch_size : samples a step
     rule : "proximal" (preconditioned, proximal, projected: the paper's), "vanilla" (plain gradients), or "softmax"
         (plain gradients of the softmax transformer, whose parameters W take the place of A)
@@ -41,7 +58,7 @@ class Stage:
     steps: int
     eta_V: float
     eta_A: float
-    lam: float = 0.0
+    lam: float | MeasuredNoise = 0.0
     batch_size: int = 64
     rule: Rule = "proximal"
     centred: bool = False
@@ -52,7 +69,7 @@ class Stage:
     def __post_init__(self) -> None:
         for name, low in (("steps", 0), ("eta_V", 0), ("eta_A", 0), ("lam", 0), ("batch_size", 1), ("check_every", 1)):
             value = getattr(self, name)
-            if not value >= low:
+            if not isinstance(value, MeasuredNoise) and not value >= low:
                 raise ValueError(f"{name} = {value} in stage {self.name!r}: it must be at least {low}")
 
 
@@ -95,8 +112,9 @@ def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: St
     if stage.eta_V:
         V = V - stage.eta_V * precondition_V(gV, mu)
     if stage.eta_A:
+        lam = stage.lam(V, mu, stage) if isinstance(stage.lam, MeasuredNoise) else stage.lam
         direction = precondition_A(gA, mu) if stage.centred else gA / mu
-        A = project(soft_threshold(A - stage.eta_A * direction, stage.lam))
+        A = project(soft_threshold(A - stage.eta_A * direction, lam))
     return V, A
 
 

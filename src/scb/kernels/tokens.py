@@ -1,0 +1,119 @@
+"""Tokens with a given law from 16 random bits each, and exact: where 16 bits do not decide, 53 more are drawn.
+
+The cumulative law c_0 < c_1 < … < c_{N−2} < 1 is split as 65536·c_j = m_j + f_j. A word w of 16 bits stands for a uniform
+in [w, w + 1)/65536: above c_j if w > m_j, below if w < m_j. Only w = m_j, one value in 65536 for each j, leaves it open; then
+a fraction of 53 bits from the same stream is compared with f_j.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from scb.kernels.words import fill_words
+
+CHUNK = 1024
+FEW = 8  # up to this many tokens, comparing with every threshold is quicker than a look-up
+FRACTIONS = 1 << 40  # where in a stream the fractions begin
+_ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_UNIT = 1.0 / (1 << 53)
+_S11, _S16, _S31 = np.uint64(11), np.uint32(16), np.uint32(31)
+_LOW, _TOKEN, _MANY = np.uint32(0xFFFF), np.uint32(0x7FFF), np.uint32(1 << 31)
+
+
+class TokenLaw(NamedTuple):
+    """A law over tokens, ready for drawing.
+
+    Attributes
+    ----------
+    whole, fraction : (N − 1,), m_j (uint16) and f_j
+    cells : the range of w in equal cells; each holds the token below it (bits 16 to 30), the one threshold in it
+        (bits 0 to 15; all ones if there is none), and whether there are more (bit 31), which sends it to the exact path
+    shift : bits of w below the cell's index
+    mask : which bits of a word of four w are used; all, outside tests
+    """
+
+    whole: np.ndarray
+    fraction: np.ndarray
+    cells: np.ndarray
+    shift: np.uint32
+    mask: np.uint64
+
+
+def token_law(mu, bits=16):
+    """The law μ for ``draw_tokens``; fewer ``bits`` leave more draws open, so that tests can force the exact path."""
+    unit = 1 << (16 - bits)
+    scaled = np.cumsum(mu)[:-1] * 65536.0
+    whole = np.minimum(np.floor(scaled / unit) * unit, 65536.0 - unit)
+    index_bits = int(np.clip(np.ceil(-np.log2(mu.min())) + 1, 6, 12))
+    width = 1 << (16 - index_bits)
+    starts = np.arange(1 << index_bits) * width
+    below = np.searchsorted(whole, starts, side="left")
+    inside = np.searchsorted(whole, starts + width, side="left") - below
+    threshold = np.where(inside > 0, np.append(whole, 65535)[below], 65535)
+    cells = (below.astype(np.uint32) << _S16) | threshold.astype(np.uint32) | np.where(inside > 1, _MANY, np.uint32(0))
+    mask = np.uint64((65536 - unit) * 0x0001_0001_0001_0001)
+    return TokenLaw(whole.astype(np.uint16), (scaled - whole) / unit, cells, np.uint32(16 - index_bits), mask)
+
+
+@numba.njit(cache=True)
+def _compare(w, whole, tokens, ties):
+    """tokens = Σ_j [w > m_j] by comparing with every threshold; ties where w equals one."""
+    tokens[:] = 0
+    ties[:] = 0
+    for j in range(whole.size):
+        m = whole[j]
+        for t in range(tokens.size):
+            tokens[t] += np.uint8(w[t] > m)
+        for t in range(ties.size):
+            ties[t] |= np.uint8(w[t] == m)
+
+
+@numba.njit(cache=True)
+def _look_up(w, cells, shift, tokens, ties):
+    """The same by a look-up and one comparison; ties also where a cell has more thresholds than one."""
+    for t in range(tokens.size):
+        x = np.uint32(w[t])
+        cell = cells[x >> shift]
+        threshold = cell & _LOW
+        tokens[t] = ((cell >> _S16) & _TOKEN) + np.uint32(x > threshold)
+        ties[t] = np.uint8(x == threshold) | np.uint8(cell >> _S31)
+
+
+@numba.njit(cache=True)
+def _settle(key, start, w, law, tokens, ties):
+    """Redo, exactly, every token of a chunk that is tied."""
+    fraction = np.empty(1, np.uint64)
+    whole = law.whole
+    eights = ties.view(np.uint64)
+    for i in range((tokens.size + 7) // 8):
+        if eights[i] == 0:
+            continue
+        for t in range(8 * i, min(8 * i + 8, tokens.size)):
+            if ties[t] == 0:
+                continue
+            token = np.searchsorted(whole, w[t])
+            fill_words(key, FRACTIONS + start + t, _ALL, fraction)
+            u = (fraction[0] >> _S11) * _UNIT
+            while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
+                token += 1
+            tokens[t] = token
+
+
+@numba.njit(cache=True)
+def draw_tokens(key, law, words, ties, tokens):
+    """Fill ``tokens`` from the stream ``key``; ``words`` (CHUNK/4) and ``ties`` (CHUNK) are scratch.
+
+    Twin: ``reference.draw_tokens``.
+    """
+    w = words.view(np.uint16)
+    for start in range(0, tokens.size, CHUNK):
+        part = tokens[start : min(start + CHUNK, tokens.size)]
+        fill_words(key, start // 4, law.mask, words)
+        if law.whole.size < FEW:
+            _compare(w, law.whole, part, ties)
+        else:
+            _look_up(w, law.cells, law.shift, part, ties)
+        _settle(key, start, w, law, part, ties)
