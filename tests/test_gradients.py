@@ -1,3 +1,4 @@
+import numba
 import numpy as np
 import pytest
 
@@ -128,3 +129,16 @@ def test_sources_are_reproducible():
         one, two, other = (source(V, A, 16, np.random.default_rng(s)) for s in (1, 1, 2))
         np.testing.assert_array_equal(one.A, two.A)
         assert not np.array_equal(one.A, other.A)
+
+
+def test_fresh_does_not_depend_on_the_number_of_threads():
+    task = Task.random(5, 3000, 2)
+    V, A = constrained_point(task, np.random.default_rng(1))
+    answers = []
+    for threads in (1, 2):
+        numba.set_num_threads(threads)
+        answers.append(Fresh(task)(V, A, 300, np.random.default_rng(3)))
+    numba.set_num_threads(1)
+    assert answers[0].loss == answers[1].loss
+    np.testing.assert_array_equal(answers[0].V, answers[1].V)
+    np.testing.assert_array_equal(answers[0].A, answers[1].A)

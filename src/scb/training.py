@@ -13,7 +13,7 @@ from scb.gradients import GradientSource
 from scb.model import LinearTransformer, SoftmaxTransformer
 from scb.norms import Array
 from scb.recipes.stages import STEPS, Recipe
-from scb.record import load_run, save_run
+from scb.record import FILE, load_run, save_run
 from scb.task import Task
 from scb.theory.expectations import population_loss
 
@@ -26,11 +26,10 @@ class Run:
 
     Attributes
     ----------
-    V : (N, N)
-    A : (T, N), the attention; ``W`` holds its logits if the recipe is a softmax one
+    V, parameters : (N, N) and (T, N): what is trained; ``parameters`` are the attention A, or its logits for softmax
     history : column name → array, one entry an evaluation
-    step, stage, stage_step, samples : progress so far
-    diverged : the step at which V or A stopped being finite or left 1e6, or None
+    stage : index of the current one
+    diverged : the step at which V or A left 1e6 or became NaN (V and A are then those before it), or None
     """
 
     V: Array
@@ -83,7 +82,7 @@ def train(
     Parameters
     ----------
     source : where gradients come from; fresh samples of the task unless given
-    every : evaluate and call the callbacks every so many steps, at stage ends, and at the end
+    every : evaluate and call the callbacks every so many steps, at stage ends and at the end
     checkpoint : directory to which the run is saved every ``checkpoint_every`` steps and at the end
     resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
         because step i draws from a generator that is seeded with (seed, i) alone.
@@ -93,9 +92,9 @@ def train(
 
         source = Fresh(task)
     run = Run(recipe.V, recipe.A, recipe.name, recipe.softmax, seed, samples=recipe.samples)
-    if checkpoint is not None and resume and Path(checkpoint, "run.safetensors").exists():
+    if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
         run = Run.load(checkpoint)
-    elif run.step == 0:
+    else:
         run = evaluate(task, run, np.nan)
     while not run.finished:
         run, loss = advance(run, recipe, source)
@@ -111,20 +110,16 @@ def train(
 def advance(run: Run, recipe: Recipe, source: GradientSource) -> tuple[Run, float]:
     """One step of the current stage, and what follows from it: stage ends, divergence, the end."""
     stage, V, parameters = recipe.stages[run.stage], run.V, run.parameters
-    if run.stage_step == 0:
-        for rounding in stage.enter:
-            V, parameters = rounding(V, parameters, recipe.mu)
+    for rounding in stage.enter if run.stage_step == 0 else ():
+        V, parameters = rounding(V, parameters, recipe.mu)
     model = replace(run, V=V, parameters=parameters).model
     gradient = source(V, model.attention, stage.batch_size, np.random.default_rng([run.seed, run.step]))
     V, parameters = STEPS[stage.rule](V, parameters, gradient.V, model.pull_back(gradient.A), recipe.mu, stage)
     step, stage_step = run.step + 1, run.stage_step + 1
-    bounded = max(np.abs(V).max(), np.abs(parameters).max()) < 1e6  # also False for NaN
-    over = stage_step >= stage.steps or (
-        stage.stop is not None
-        and stage_step % stage.check_every == 0
-        and bounded
-        and stage.stop(V, parameters, recipe.mu)
-    )
+    bounded = bool(max(np.abs(V).max(), np.abs(parameters).max()) < 1e6)  # False for NaN too
+    over = bounded and stage.over(stage_step, V, parameters, recipe.mu)
+    for rounding in stage.leave if over else ():
+        V, parameters = rounding(V, parameters, recipe.mu)
     after = replace(
         run,
         V=V if bounded else run.V,

@@ -3,7 +3,8 @@
 from scb.recipes.knowledge import Knowledge
 from scb.recipes.paper import paper, tuned
 from scb.recipes.sgd import sgd
+from scb.recipes.softmax import softmax
 from scb.recipes.stages import MeasuredNoise, Recipe, Stage
 from scb.recipes.transfer import transfer
 
-__all__ = ["Knowledge", "MeasuredNoise", "Recipe", "Stage", "paper", "sgd", "transfer", "tuned"]
+__all__ = ["Knowledge", "MeasuredNoise", "Recipe", "Stage", "paper", "sgd", "softmax", "transfer", "tuned"]

@@ -41,19 +41,21 @@ def paper(
     lam : λ of Stage 2
     threshold : of the thresholding-projection after Stage 1; None skips it, as the experiment does
     normalize_at : of the thresholding-normalisation before Stage 3; 1/(6Q) unless given
-    resolve_sign : go over to the mirror image after Stage 1 where A is skewed to the left; False is the literal paper
+    resolve_sign : go over to the mirror image after Stage 1 where A is skewed to the left, and after Stage 2, since the signal
+        of one seed in a hundred has not yet left the noise after Stage 1; False is the literal paper
     signal : end Stage 1 (2) early, once the *estimated* signal reaches this
     known : whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples
     """
     k = Knowledge.of(task) if known else Knowledge.estimated(task, seed=seed)
     V, A = uniform_start(k.mu, task.T)
-    rounding = (ResolveSign(),) * resolve_sign + (ThresholdProject(threshold),) * (threshold is not None)
+    sign = (ResolveSign(),) * resolve_sign
+    rounding = sign + (ThresholdProject(threshold),) * (threshold is not None)
     normalize = ThresholdNormalize(1 / (6 * task.sparsity) if normalize_at is None else normalize_at)
     rates = [(e / k.K_Q, e / k.K_P) for e in eta]
     stops = [None if level is None else SignalAbove(level) for level in signal]
     stages = (
         Stage("1", steps[0], *rates[0], 0.0, batch_size, stop=stops[0]),
-        Stage("2", steps[1], *rates[1], lam, batch_size, enter=rounding, stop=stops[1]),
+        Stage("2", steps[1], *rates[1], lam, batch_size, enter=rounding, leave=sign, stop=stops[1]),
         Stage("3", steps[2], rates[2][0], 0.0, 0.0, batch_size, enter=(normalize,)),
     )
     return Recipe("paper", V, A, k.mu, stages, k.samples)
@@ -84,10 +86,10 @@ def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool 
     B3 = ceil((N - 1) ** 2 * eta * rho / (2 * k.K_Q * accuracy**2))
     V, A = uniform_start(k.mu, task.T)
     rates = eta / k.K_Q, eta / k.K_P
-    length = ceil(1 / eta)
+    length, rounding = ceil(1 / eta), (ResolveSign(), ThresholdProject())
     stages = (
         Stage("1", 30 * length, *rates, 0.0, B1, stop=SignalAbove(0.2)),
-        Stage("2", 10 * length, *rates, eta * accuracy / Q, B2, centred=True, enter=(ResolveSign(), ThresholdProject()), stop=SignalAbove(0.95)),
+        Stage("2", 10 * length, *rates, eta * accuracy / Q, B2, centred=True, enter=rounding, stop=SignalAbove(0.95)),
         Stage("3", 5 * length, rates[0], 0.0, 0.0, B3, enter=(ThresholdNormalize(1 / (6 * Q)),)),
     )
     return Recipe("tuned", V, A, k.mu, stages, k.samples)

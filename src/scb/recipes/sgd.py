@@ -30,11 +30,9 @@ def sgd(
     """
     k = Knowledge.of(task) if known else Knowledge.estimated(task, seed=seed)
     V, A = uniform_start(k.mu, task.T)
-    rule = "proximal" if preconditioned else "vanilla"
+    rule, sign = "proximal" if preconditioned else "vanilla", (ResolveSign(),) * resolve_sign
     stages = (
         Stage("1", steps[0], eta[0] / k.K_Q, eta[0] / k.K_P, 0.0, batch_size, rule),
-        Stage(
-            "2", steps[1], eta[1] / k.K_Q, eta[1] / k.K_P, 0.0, batch_size, rule, enter=(ResolveSign(),) * resolve_sign
-        ),
+        Stage("2", steps[1], eta[1] / k.K_Q, eta[1] / k.K_P, 0.0, batch_size, rule, enter=sign, leave=sign),
     )
     return Recipe("sgd", V, A, k.mu, stages, k.samples)

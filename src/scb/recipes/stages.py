@@ -14,7 +14,7 @@ from scb.updates import precondition_A, precondition_V, project, resolve_sign, s
 from scb.updates.threshold import threshold_normalize, threshold_project
 
 Rounding = Callable[[Array, Array, Array], tuple[Array, Array]]
-"""(V, A, μ) → (V, A): what is done on entering a stage."""
+"""(V, A, μ) → (V, A): what is done on entering or leaving a stage."""
 Stop = Callable[[Array, Array, Array], bool]
 """(V, A, μ) → whether a stage may end early; it sees what the learner sees, never the task."""
 Rule = Literal["proximal", "vanilla", "softmax"]
@@ -30,10 +30,14 @@ class MeasuredNoise:
     multiple: float
 
     def __call__(self, V: Array, mu: Array, stage: Stage) -> Array:
-        """(N,): λ of each column."""
-        centred, N = V - mu[:, None], len(mu)
-        rho = residual_variance(1 - float(mu @ mu), N)
-        return self.multiple * stage.eta_A * np.sqrt(mu_inner(centred, centred, mu) * rho / (stage.batch_size * mu))
+        """(N,): λ of each column at V."""
+        centred = V - mu[:, None]
+        return self.at(mu_inner(centred, centred, mu), mu, stage)
+
+    def at(self, K_V: float, mu: Array, stage: Stage) -> Array:
+        """(N,): λ of each column at a V with this K_V."""
+        rho = residual_variance(1 - float(mu @ mu), len(mu))
+        return self.multiple * stage.eta_A * np.sqrt(K_V * rho / (stage.batch_size * mu))
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Stage:
     rule : "proximal" (preconditioned, proximal, projected: the paper's), "vanilla" (plain gradients), or "softmax"
         (plain gradients of the softmax transformer, whose parameters W take the place of A)
     centred : take the common part out of each column's gradient before the proximal step instead of after it
-    enter : what is done to (V, A) on entering, in this order
+    enter, leave : what is done to (V, A) before the first step and after the last, in this order
     stop : end the stage early, asked every ``check_every`` steps
     """
 
@@ -63,6 +67,7 @@ class Stage:
     rule: Rule = "proximal"
     centred: bool = False
     enter: tuple[Rounding, ...] = ()
+    leave: tuple[Rounding, ...] = ()
     stop: Stop | None = None
     check_every: int = 10
 
@@ -71,6 +76,10 @@ class Stage:
             value = getattr(self, name)
             if not isinstance(value, MeasuredNoise) and not value >= low:
                 raise ValueError(f"{name} = {value} in stage {self.name!r}: it must be at least {low}")
+
+    def over(self, step: int, V: Array, A: Array, mu: Array) -> bool:
+        """Whether the stage ends after its step number ``step``."""
+        return step >= self.steps or (self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu))
 
 
 @dataclass(frozen=True)

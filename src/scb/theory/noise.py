@@ -10,12 +10,22 @@ so that in ⟨·, ·⟩_μ both are isotropic.
 
 from __future__ import annotations
 
+from math import sqrt
 
-def residual_square(mu_square: float, K_VP: float, K_V: float, QA: float, AA: float) -> float:
-    """E‖r‖² = 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V, for 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ; twice the population loss."""
-    return 1 - mu_square - 2 * QA * K_VP + AA * K_V
+from scb.task import Task
+
+
+def residual_square(task: Task, K_V: float, K_VP: float, K_A: float, K_AQ: float) -> float:
+    """E‖r‖² = 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V for 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ: twice the population loss."""
+    return 1 - float(task.mu @ task.mu) - 2 * (K_AQ + 1 / task.T) * K_VP + (K_A + 1 / task.T) * K_V
 
 
 def residual_variance(square: float, N: int) -> float:
     """ρ = E‖r‖²/(N − 1)."""
     return square / (N - 1)
+
+
+def noise_scales(task: Task, K_V: float, K_VP: float, K_A: float, K_AQ: float, batch_size: int) -> tuple[float, float]:
+    """Standard deviations of h_V and h_A along any unit direction of ⟨·, ·⟩_μ that the constraints allow."""
+    rho = residual_variance(residual_square(task, K_V, K_VP, K_A, K_AQ), task.N)
+    return sqrt((K_A + 1 / task.T) * rho / batch_size), sqrt(K_V * rho / batch_size)

@@ -1,0 +1,172 @@
+"""``scb train`` and ``scb show``: one run, its summary and its curves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from scb.training import Run
+
+
+def train(
+    config: Path | None = None,
+    recipe: Literal["paper", "tuned", "sgd", "softmax", "transfer"] | None = None,
+    n: Annotated[int | None, tyro.conf.arg(name="N", metavar="INT")] = None,
+    t: Annotated[int | None, tyro.conf.arg(name="T", metavar="INT")] = None,
+    sparsity: int | None = None,
+    task_seed: int | None = None,
+    seed: int | None = None,
+    every: int | None = None,
+    set: tuple[str, ...] = (),
+    out: Path = Path("runs/latest"),
+    resume: bool = False,
+) -> None:
+    """Train on a random task, print a summary, save the run and draw its curves.
+
+    Options win over the file. Without any, this is the paper's experiment: N = 3, T = 5,000, sparsity 2, 400 + 600 steps.
+
+    - Tuned hyperparameters: scb train --recipe tuned --N 10
+
+    - The literal paper: scb train --set lam=1e-4 resolve_sign=false --seed 3
+
+    - Transfer: scb train --recipe transfer --set overlap=0.3 --T 50000
+
+    - Go on after a break: scb train --out runs/a --resume
+
+    Args:
+        config: TOML file with any of: N, T, sparsity, task_seed, recipe, seed, every, and a table [options] for the recipe.
+        recipe: Algorithm 1 as in the paper's experiment, the same with tuned hyperparameters, SGD, softmax attention, transfer.
+        n: Number of tokens.
+        t: Number of positions.
+        sparsity: Positions that each token attends to.
+        task_seed: Seed of the random task.
+        seed: Seed of the training run.
+        every: Steps between two rows of the history.
+        set: Options of the recipe as name=value (see 'help(scb.recipes.paper)' in Python for names).
+        out: Directory for the run; it is written every 100 steps, so that a run can be resumed.
+        resume: Go on with the run in OUT, with its own settings; the result is the same as without the break.
+    """
+    from rich.console import Console
+
+    from scb.config import Config
+    from scb.record import FILE
+    from scb.training import train as run_training
+
+    console = Console()
+    if resume:
+        settings = Config.load(out)
+    else:
+        settings = Config() if config is None else Config.read(config)
+        given = {
+            "recipe": recipe,
+            "N": n,
+            "T": t,
+            "sparsity": sparsity,
+            "task_seed": task_seed,
+            "seed": seed,
+            "every": every,
+        }
+        options = settings.options | dict(_option(text) for text in set)
+        settings = replace(settings, options=options, **{name: v for name, v in given.items() if v is not None})
+    task, built = settings.build()
+    if not resume:
+        (out / FILE).unlink(missing_ok=True)
+        settings.save(out)
+        task.save(out / "task.npz")
+    with _Bar(console, built.steps) as bar:
+        run = run_training(
+            task, built, settings.seed, every=settings.every, callbacks=[bar], checkpoint=out, resume=resume
+        )
+    _report(console, run, out, settings)
+
+
+def show(run: tyro.conf.Positional[Path]) -> None:
+    """Print the summary of a saved run, finished or not, and draw its curves again.
+
+    Args:
+        run: Directory that 'scb train' wrote.
+    """
+    from rich.console import Console
+
+    from scb.config import Config
+    from scb.training import Run
+
+    _report(Console(), Run.load(run), run, Config.load(run))
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """name=value, where the value is TOML or a bare word."""
+    import tomllib
+
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise ValueError(f"--set {text}: it must be name=value")
+    try:
+        return name, tomllib.loads(f"x = {value}")["x"]
+    except tomllib.TOMLDecodeError:
+        return name, value
+
+
+class _Bar:
+    """A progress bar that shows stage, signals and samples."""
+
+    def __init__(self, console: Console, steps: int) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
+        text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
+        samples = TextColumn("{task.fields[samples]:,.0f} samples")
+        self.progress = Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console)
+        self.job = self.progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
+
+    def __enter__(self) -> _Bar:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def __call__(self, run: Run) -> None:
+        h = run.history
+        self.progress.update(
+            self.job,
+            completed=run.step,
+            stage=int(h["stage"][-1]),
+            a_V=h["alpha_V"][-1],
+            a_A=h["alpha_A"][-1],
+            samples=run.samples,
+            total=run.step if run.finished else None,
+        )
+
+
+def _report(console: Console, run: Run, out: Path, settings: Any) -> None:
+    from rich.table import Table
+
+    from scb.figures.curves import curves
+    from scb.figures.style import save
+
+    size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
+    title = f"{run.recipe}: {size}, task {settings.task_seed}, seed {run.seed}"
+    table = Table(title=title, title_justify="left", show_header=True)
+    for name in ("stage", "step", "samples", "α_V", "α_A", "‖V−P‖", "‖A−Q‖", "‖A*−Q‖", "loss"):
+        table.add_column(name, justify="right")
+    h = run.history
+    for number in sorted(set(h["stage"].astype(int).tolist())):
+        i = (h["stage"] == number).nonzero()[0][-1]
+        values = [f"{h[name][i]:.3f}" for name in ("alpha_V", "alpha_A", "dist_V", "dist_A", "dist_A_star")]
+        table.add_row(str(number), f"{h['step'][i]:.0f}", f"{h['samples'][i]:,.0f}", *values, f"{h['loss'][i]:.4f}")
+    console.print(table)
+    if run.diverged is not None:
+        console.print(
+            f"diverged at step {run.diverged}: smaller step sizes are needed", style="bold red", highlight=False
+        )
+    elif not run.finished:
+        console.print(f"not finished: go on with 'scb train --out {out} --resume'", highlight=False)
+    for path in save(curves(run.history, title), out / "curves"):
+        console.print(f"wrote {path}", highlight=False)

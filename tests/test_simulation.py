@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+import scb
+from scb.gradients.gaussian import Gaussian
+from scb.gradients.population import Population
+from scb.norms import mu_inner
+from scb.recipes.stages import MeasuredNoise, Recipe, ResolveSign, Stage, ThresholdProject
+from scb.simulation import COLUMNS, simulate
+from scb.theory.expectations import population_loss
+from scb.theory.noise import noise_scales, residual_square
+from scb.theory.projection import line_A, line_V, population_projection
+from scb.training import train
+from scb.updates import precondition_A, precondition_V
+
+TASK = scb.Task.random(3, 150, 2, seed=0)
+RECIPES = {
+    "sgd": lambda: scb.recipes.sgd(TASK, eta=(0.02, 0.02), steps=(150, 150)),
+    "prox": lambda: scb.recipes.paper(TASK, eta=(0.02, 0.02, 0.02), steps=(150, 150, 0), lam=1e-3),
+    "rounded": lambda: scb.recipes.paper(TASK, eta=(0.02, 0.02, 0.02), steps=(150, 100, 50), lam=2e-3, threshold=0.02),
+}
+
+
+def projected_noise(count):
+    """Preconditioned noise (h_V, h_A) of the Gaussian source at a fixed point, and its scales."""
+    V, A = line_V(TASK, 0.3), line_A(TASK, 0.4)
+    mean = Population(TASK)(V, A, 0, np.random.default_rng(0))
+    p = population_projection(TASK, V, A)
+    scales = noise_scales(TASK, p.K_V, p.K_VP, p.K_A, p.K_AQ, 50)
+    draws = [Gaussian(TASK)(V, A, 50, np.random.default_rng(i)) for i in range(count)]
+    return [(precondition_V(g.V - mean.V, TASK.mu), precondition_A(g.A - mean.A, TASK.mu)) for g in draws], scales
+
+
+def test_gaussian_noise_is_isotropic_in_the_mu_geometry():
+    noise, (scale_V, scale_A) = projected_noise(3000)
+    rng = np.random.default_rng(1)
+    for which, scale, degrees in ((0, scale_V, 4), (1, scale_A, 3 * 149)):
+        squares = [mu_inner(h[which], h[which], TASK.mu) for h in noise]
+        assert np.mean(squares) == pytest.approx(degrees * scale**2, rel=0.05)
+        for _ in range(3):  # any direction that the constraints allow
+            raw = rng.normal(size=noise[0][which].shape)
+            direction = precondition_V(raw * TASK.mu, TASK.mu) if which == 0 else raw - raw.mean(axis=0)
+            direction /= np.sqrt(mu_inner(direction, direction, TASK.mu))
+            along = [mu_inner(h[which], direction, TASK.mu) for h in noise]
+            assert np.std(along) == pytest.approx(scale, rel=0.06)
+
+
+def test_residual_square_is_twice_the_population_loss():
+    V, A = line_V(TASK, 0.7), line_A(TASK, 0.2)
+    p = population_projection(TASK, V, A)
+    assert residual_square(TASK, p.K_V, p.K_VP, p.K_A, p.K_AQ) == pytest.approx(
+        2 * population_loss(TASK, V, A), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_collapsed_agrees_in_distribution_with_the_full_source(name):
+    """Two-sample Kolmogorov-Smirnov on signals and errors at three steps; 12 tests a recipe, so 1e-3 each."""
+    recipe = RECIPES[name]()
+    full = [train(TASK, recipe, s, source=Gaussian(TASK), every=100).history for s in range(80)]
+    fast = [simulate(TASK, recipe, s, every=100) for s in range(400)]
+    for step in (100, 200, 300):
+        for column in ("alpha_V", "alpha_A", "delta_V", "delta_A"):
+            one, two = ([h[column][h["step"] == step][0] for h in runs] for runs in (full, fast))
+            assert ks_2samp(one, two).pvalue > 1e-3, (step, column)
+
+
+def test_the_two_sample_test_can_fail():
+    one = [simulate(TASK, RECIPES["sgd"](), s)["delta_A"][-1] for s in range(80)]
+    other = scb.recipes.sgd(TASK, eta=(0.02, 0.02), steps=(150, 150), batch_size=32)
+    two = [simulate(TASK, other, s)["delta_A"][-1] for s in range(80)]
+    assert ks_2samp(one, two).pvalue < 1e-3
+
+
+def test_huge_sizes_take_little():
+    """N = 500, T = 100,000: a dense A alone would take 400 MB."""
+    task, nothing = scb.Task.random(500, 100_000, 2), np.empty(0)
+    rates = 0.02 / task.K_Q, 0.02 / task.K_P
+    one = Stage("1", 500, *rates, 0.0, 200_000)
+    two = Stage("2", 100, *rates, MeasuredNoise(4.0), 200_000, enter=(ResolveSign(), ThresholdProject()))
+    history = simulate(task, Recipe("large", nothing, nothing, task.mu, (one, two)))
+    assert tuple(history) == COLUMNS
+    assert history["alpha_A"][-1] > 0.1
+    assert history["explicit"].max() < 20_000  # of 50,000,000
+
+
+def test_what_cannot_be_simulated_is_refused():
+    with pytest.raises(ValueError, match="only 'proximal' stages"):
+        simulate(TASK, scb.recipes.softmax(TASK, steps=3))
+    stage = Stage("1", 1, 0.1, 0.1, enter=(lambda V, A, mu: (V, A),))
+    with pytest.raises(ValueError, match="cannot be simulated"):
+        simulate(TASK, Recipe("x", TASK.P, TASK.Q, TASK.mu, (stage,)))
