@@ -221,7 +221,7 @@ def _step(task: Task, p: Projection, columns: Columns | None, stage: Stage, rng:
         K_A, K_AQ = alpha_A**2 * task.K_Q + delta_A2, alpha_A * task.K_Q
     else:
         if stage.eta_A:
-            lam = _lam(task, stage, alpha_V**2 * task.K_P + delta_V2)
+            lam = _lam(task, stage, p.K_V)
             sd = stage.eta_A * scale_A / np.sqrt(task.mu)
             columns.descend(1 - stage.eta_A * p.K_V, stage.eta_A * p.K_VP, sd, lam, rng)
         K_A, K_AQ = columns.constants()

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from scb import metrics
+from scb.engine import Composed, Engine, Fused
 from scb.gradients import GradientSource
 from scb.model import LinearTransformer, SoftmaxTransformer
 from scb.norms import Array
-from scb.recipes.stages import STEPS, Recipe
+from scb.recipes.stages import Recipe
 from scb.record import FILE, load_run, save_run
 from scb.task import Task
-from scb.theory.expectations import population_loss
 
-COLUMNS = ("step", "stage", "samples", "loss", "batch_loss", *metrics.COLUMNS)
+COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Run:
     V, parameters : (N, N) and (T, N): what is trained; ``parameters`` are the attention A, or its logits for softmax
     history : column name → array, one entry an evaluation
     stage : index of the current one
-    diverged : the step at which V or A left 1e6 or became NaN (V and A are then those before it), or None
+    diverged : the step at which V or A reached 1e6 or became NaN (V and A are then those before it), or None
     """
 
     V: Array
@@ -81,68 +81,66 @@ def train(
 
     Parameters
     ----------
-    source : where gradients come from; fresh samples of the task unless given
+    source : where gradients come from; unless given, fresh samples of the task through the compiled engine
     every : evaluate and call the callbacks every so many steps, at stage ends and at the end
-    checkpoint : directory to which the run is saved every ``checkpoint_every`` steps and at the end
+    checkpoint : directory to which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end
     resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
-        because step i draws from a generator that is seeded with (seed, i) alone.
+        because step i draws from a generator that is seeded with (seed, i) alone
     """
-    if source is None:
-        from scb.gradients.fresh import Fresh
-
-        source = Fresh(task)
+    engine = Fused(task) if source is None else Composed(source)
     run = Run(recipe.V, recipe.A, recipe.name, recipe.softmax, seed, samples=recipe.samples)
     if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
         run = Run.load(checkpoint)
     else:
         run = evaluate(task, run, np.nan)
+    saved = run.step
     while not run.finished:
-        run, loss = advance(run, recipe, source)
+        run, loss = advance(run, recipe, engine, every)
         if run.step % every == 0 or run.finished or run.stage_step == 0:
             run = evaluate(task, run, loss)
             for callback in callbacks:
                 callback(run)
-        if checkpoint is not None and (run.step % checkpoint_every == 0 or run.finished):
-            run.save(checkpoint)
+            if checkpoint is not None and (run.step >= saved + checkpoint_every or run.finished):
+                run.save(checkpoint)
+                saved = run.step
     return run
 
 
-def advance(run: Run, recipe: Recipe, source: GradientSource) -> tuple[Run, float]:
-    """One step of the current stage, and what follows from it: stage ends, divergence, the end."""
+def advance(run: Run, recipe: Recipe, engine: Engine, every: int) -> tuple[Run, float]:
+    """Steps up to the next evaluation, stage end or question whether to stop; and what follows from them."""
     stage, V, parameters = recipe.stages[run.stage], run.V, run.parameters
     for rounding in stage.enter if run.stage_step == 0 else ():
         V, parameters = rounding(V, parameters, recipe.mu)
-    model = replace(run, V=V, parameters=parameters).model
-    gradient = source(V, model.attention, stage.batch_size, np.random.default_rng([run.seed, run.step]))
-    V, parameters = STEPS[stage.rule](V, parameters, gradient.V, model.pull_back(gradient.A), recipe.mu, stage)
-    step, stage_step = run.step + 1, run.stage_step + 1
-    bounded = bool(max(np.abs(V).max(), np.abs(parameters).max()) < 1e6)  # False for NaN too
-    over = bounded and stage.over(stage_step, V, parameters, recipe.mu)
+    ahead = min(every - run.step % every, stage.ahead(run.stage_step))
+    V, parameters, done, loss, samples = engine.take(
+        V, parameters, recipe.mu, stage, run.seed, range(run.step, run.step + ahead)
+    )
+    diverged = done < ahead
+    step, stage_step = run.step + done + diverged, run.stage_step + done + diverged
+    over = not diverged and stage.over(stage_step, V, parameters, recipe.mu)
     for rounding in stage.leave if over else ():
         V, parameters = rounding(V, parameters, recipe.mu)
     after = replace(
         run,
-        V=V if bounded else run.V,
-        parameters=parameters if bounded else run.parameters,
+        V=V,
+        parameters=parameters,
         step=step,
         stage=run.stage + over,
         stage_step=0 if over else stage_step,
-        samples=run.samples + gradient.samples,
-        diverged=None if bounded else step,
-        finished=not bounded or (over and run.stage + 1 == len(recipe.stages)),
+        samples=run.samples + samples,
+        diverged=step if diverged else None,
+        finished=diverged or (over and run.stage + 1 == len(recipe.stages)),
     )
-    return after, gradient.loss
+    return after, loss
 
 
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:
     """Append one row to the history."""
-    A = run.A
     row = {
         "step": run.step,
         "stage": run.stage + (run.stage_step > 0 or run.step == 0),
         "samples": run.samples,
-        "loss": population_loss(task, run.V, A),
         "batch_loss": batch_loss,
-        **metrics.measure(task, run.V, A),
+        **metrics.measure(task, run.V, run.A),
     }
     return replace(run, history={name: np.append(run.history[name], row[name]) for name in COLUMNS})

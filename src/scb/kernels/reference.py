@@ -34,31 +34,61 @@ def words(key: np.uint64, start: int, n: int) -> NDArray[np.uint64]:
 def draw_tokens(key: np.uint64, law: Any, T: int) -> NDArray[np.intp]:
     """Twin of ``tokens.draw_tokens``: how many thresholds m_j + f_j lie at or below w + u."""
     w = (words(key, 0, -(-T // 4)) & law.mask).view(np.uint16)[:T, None].astype(np.int64)
-    u = (words(key, 1 << 40, T) >> np.uint64(11))[:, None] / 2.0**53
+    u = units(key, 1 << 40, T)[:, None]
     return ((w > law.whole) | ((w == law.whole) & (u >= law.fraction))).sum(axis=1)
 
 
-def fresh_gradient(
-    lasts: NDArray[Any],
-    keys: NDArray[np.uint64],
-    uniforms: Array,
-    law: Any,
-    positions: NDArray[Any],
-    cumulative_q: Array,
-    cumulative_p: Array,
-    V: Array,
-    A: Array,
-) -> tuple[float, Array, Array]:
+def units(key: np.uint64, start: int, n: int) -> Array:
+    """Uniforms on [0, 1) from words start, start + 1, … of a stream."""
+    return (words(key, start, n) >> np.uint64(11)) / 2.0**53
+
+
+def draw_batch(key: np.uint64, cumulative_mu: Array, B: int) -> tuple[NDArray[np.intp], NDArray[np.uint64], Array]:
+    """Twin of ``fresh.draw_batch``: last tokens (ascending), streams of the samples' tokens, uniforms (2, B)."""
+    lasts = np.sort(np.searchsorted(cumulative_mu, units(key, 0, B), side="right"))
+    return lasts, words(key, 3 * B, B), units(key, B, 2 * B).reshape(2, B)
+
+
+def fresh_gradient(key: np.uint64, law: Any, B: int, V: Array, A: Array) -> tuple[float, Array, Array]:
     """Twin of ``fresh.fresh_columns``: the summed loss and gradients of a batch, one sample after the other."""
     T, N = A.shape
     loss, gV, gA = 0.0, np.zeros((N, N)), np.zeros((T, N))
-    for k, key, (u_source, u_label) in zip(lasts, keys, uniforms, strict=True):
-        tokens = draw_tokens(key, law, T)
+    lasts, keys, uniforms = draw_batch(key, law.mu, B)
+    for k, stream, u_source, u_label in zip(lasts, keys, *uniforms, strict=True):
+        tokens = draw_tokens(stream, law, T)
         X = np.eye(N)[:, tokens]  # (N, T)
-        slot = np.searchsorted(cumulative_q[:, k], u_source, side="right")
-        label = np.searchsorted(cumulative_p[:, tokens[positions[slot, k]]], u_label, side="right")
+        slot = np.searchsorted(law.q[:, k], u_source, side="right")
+        label = np.searchsorted(law.P[:, tokens[law.positions[slot, k]]], u_label, side="right")
         r = V @ X @ A[:, k] - np.eye(N)[label]
         loss += 0.5 * float(r @ r)
         gV += np.outer(r, X @ A[:, k])
         gA[:, k] += (V @ X).T @ r
     return loss, gV, gA
+
+
+def catch_up(a: Array, lams: Array) -> Array:
+    """Twin of ``steps.catch_up``: one soft threshold and one projection after the other."""
+    for lam in lams:
+        a = np.sign(a) * np.maximum(np.abs(a) - lam, 0.0)
+        a = a + (1 - a.sum()) / a.size
+    return a
+
+
+def column_moments(A: Array, threshold: float) -> Array:
+    """Twin of ``moments.column_moments``."""
+    b, kept = A - 1 / len(A), np.where(threshold <= A, A, 0.0)
+    return np.array([b.sum(axis=0), (b**2).sum(axis=0), kept.sum(axis=0), (kept**2).sum(axis=0)])
+
+
+def frozen_mass(
+    k: int, u_tokens: Array, u_source: float, rest: Array, mu: Array, q: Array, frozen: Any
+) -> tuple[Array, int]:
+    """Twin of the drawing in ``frozen.frozen_gradient``: the mass on each token, and the token of the label's source."""
+    tokens = np.searchsorted(mu, u_tokens, side="right")
+    active = tokens[: frozen.counts[k]]
+    mass = frozen.common[k] * rest + np.bincount(active, frozen.value[: len(active), k], minlength=len(mu))
+    inside = frozen.source[np.searchsorted(q[:, k], u_source, side="right"), k]
+    if inside >= 0:
+        return mass, int(active[inside])
+    mass[tokens[-1]] += frozen.common[k]
+    return mass, int(tokens[-1])

@@ -12,14 +12,12 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from scb.kernels.words import fill_words
+from scb.kernels.words import ALL, fill_words, to_unit
 
 CHUNK = 1024
 FEW = 8  # up to this many tokens, comparing with every threshold is quicker than a look-up
 FRACTIONS = 1 << 40  # where in a stream the fractions begin
-_ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-_UNIT = 1.0 / (1 << 53)
-_S11, _S16, _S31 = np.uint64(11), np.uint32(16), np.uint32(31)
+_S16, _S31 = np.uint32(16), np.uint32(31)
 _LOW, _TOKEN, _MANY = np.uint32(0xFFFF), np.uint32(0x7FFF), np.uint32(1 << 31)
 
 
@@ -38,7 +36,7 @@ class TokenLaw(NamedTuple):
     whole: np.ndarray
     fraction: np.ndarray
     cells: np.ndarray
-    shift: np.uint32
+    shift: np.uint16
     mask: np.uint64
 
 
@@ -55,59 +53,64 @@ def token_law(mu, bits=16):
     threshold = np.where(inside > 0, np.append(whole, 65535)[below], 65535)
     cells = (below.astype(np.uint32) << _S16) | threshold.astype(np.uint32) | np.where(inside > 1, _MANY, np.uint32(0))
     mask = np.uint64((65536 - unit) * 0x0001_0001_0001_0001)
-    return TokenLaw(whole.astype(np.uint16), (scaled - whole) / unit, cells, np.uint32(16 - index_bits), mask)
+    return TokenLaw(whole.astype(np.uint16), (scaled - whole) / unit, cells, np.uint16(16 - index_bits), mask)
 
 
 @numba.njit(cache=True)
 def _compare(w, whole, tokens, ties):
-    """tokens = Σ_j [w > m_j] by comparing with every threshold; ties where w equals one."""
-    tokens[:] = 0
-    ties[:] = 0
-    for j in range(whole.size):
-        m = whole[j]
+    """tokens = Σ_j [w > m_j] by comparing with every threshold, two at a time; ties where w equals one."""
+    m, n = whole[0], whole[min(1, whole.size - 1)]
+    second = np.uint8(whole.size > 1)
+    for t in range(tokens.size):
+        tokens[t] = np.uint8(w[t] > m) + (np.uint8(w[t] > n) & second)
+    for t in range(ties.size):
+        ties[t] = np.uint8(w[t] == m) | np.uint8(w[t] == n)
+    for j in range(2, whole.size, 2):
+        m, n = whole[j], whole[min(j + 1, whole.size - 1)]
+        second = np.uint8(whole.size > j + 1)
         for t in range(tokens.size):
-            tokens[t] += np.uint8(w[t] > m)
+            tokens[t] += np.uint8(w[t] > m) + (np.uint8(w[t] > n) & second)
         for t in range(ties.size):
-            ties[t] |= np.uint8(w[t] == m)
+            ties[t] |= np.uint8(w[t] == m) | np.uint8(w[t] == n)
 
 
 @numba.njit(cache=True)
-def _look_up(w, cells, shift, tokens, ties):
+def _look_up(w, cells, shift, tokens, ties, found):
     """The same by a look-up and one comparison; ties also where a cell has more thresholds than one."""
+    for t in range(found.size):
+        found[t] = cells[w[t] >> shift]
     for t in range(tokens.size):
-        x = np.uint32(w[t])
-        cell = cells[x >> shift]
-        threshold = cell & _LOW
-        tokens[t] = ((cell >> _S16) & _TOKEN) + np.uint32(x > threshold)
-        ties[t] = np.uint8(x == threshold) | np.uint8(cell >> _S31)
+        tokens[t] = ((found[t] >> _S16) & _TOKEN) + np.uint32(np.uint32(w[t]) > (found[t] & _LOW))
+    for t in range(ties.size):
+        ties[t] = np.uint8(np.uint32(w[t]) == (found[t] & _LOW)) | np.uint8(found[t] >> _S31)
 
 
 @numba.njit(cache=True)
 def _settle(key, start, w, law, tokens, ties):
     """Redo, exactly, every token of a chunk that is tied."""
     fraction = np.empty(1, np.uint64)
-    whole = law.whole
-    eights = ties.view(np.uint64)
-    for i in range((tokens.size + 7) // 8):
-        if eights[i] == 0:
+    whole, eights = law.whole, ties.view(np.uint64)
+    for i in range(0, eights.size, 16):
+        any_tie = np.uint64(0)
+        for j in range(i, i + 16):
+            any_tie |= eights[j]
+        if any_tie == 0:
             continue
-        for t in range(8 * i, min(8 * i + 8, tokens.size)):
+        for t in range(8 * i, min(8 * i + 128, tokens.size)):
             if ties[t] == 0:
                 continue
             token = np.searchsorted(whole, w[t])
-            fill_words(key, FRACTIONS + start + t, _ALL, fraction)
-            u = (fraction[0] >> _S11) * _UNIT
+            fill_words(key, FRACTIONS + start + t, ALL, fraction)
+            u = to_unit(fraction[0])
             while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
                 token += 1
             tokens[t] = token
 
 
 @numba.njit(cache=True)
-def draw_tokens(key, law, words, ties, tokens):
-    """Fill ``tokens`` from the stream ``key``; ``words`` (CHUNK/4) and ``ties`` (CHUNK) are scratch.
-
-    Twin: ``reference.draw_tokens``.
-    """
+def draw_tokens(key, law, scratch, tokens):
+    """Fill ``tokens`` from the stream ``key``. Twin: ``reference.draw_tokens``."""
+    words, ties, found = scratch
     w = words.view(np.uint16)
     for start in range(0, tokens.size, CHUNK):
         part = tokens[start : min(start + CHUNK, tokens.size)]
@@ -115,5 +118,11 @@ def draw_tokens(key, law, words, ties, tokens):
         if law.whole.size < FEW:
             _compare(w, law.whole, part, ties)
         else:
-            _look_up(w, law.cells, law.shift, part, ties)
+            _look_up(w, law.cells, law.shift, part, ties, found)
         _settle(key, start, w, law, part, ties)
+
+
+@numba.njit(cache=True)
+def token_scratch():
+    """What ``draw_tokens`` needs beside its tokens."""
+    return np.empty(CHUNK // 4, np.uint64), np.empty(CHUNK, np.uint8), np.empty(CHUNK, np.uint32)

@@ -77,6 +77,11 @@ class Stage:
             if not isinstance(value, MeasuredNoise) and not value >= low:
                 raise ValueError(f"{name} = {value} in stage {self.name!r}: it must be at least {low}")
 
+    def ahead(self, step: int) -> int:
+        """How many steps can be taken after ``step`` before ``over`` must be asked."""
+        left = self.steps - step
+        return left if self.stop is None else min(left, self.check_every - step % self.check_every)
+
     def over(self, step: int, V: Array, A: Array, mu: Array) -> bool:
         """Whether the stage ends after its step number ``step``."""
         return step >= self.steps or (self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu))
@@ -118,10 +123,10 @@ class Recipe:
 
 def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage) -> tuple[Array, Array]:
     """One step of the paper's equations for V and a: precondition, descend, soft-threshold, project."""
+    lam = stage.lam(V, mu, stage) if isinstance(stage.lam, MeasuredNoise) else stage.lam
     if stage.eta_V:
         V = V - stage.eta_V * precondition_V(gV, mu)
     if stage.eta_A:
-        lam = stage.lam(V, mu, stage) if isinstance(stage.lam, MeasuredNoise) else stage.lam
         direction = precondition_A(gA, mu) if stage.centred else gA / mu
         A = project(soft_threshold(A - stage.eta_A * direction, lam))
     return V, A

@@ -98,8 +98,12 @@ def population_loss(task: Task, V: Array, A: Array) -> float:
     With s_k = 1ᵀa^(k):  2·E l = 1 − 2[⟨A, Q⟩_μ⟨V, P⟩_μ + (Σ_k μ_k s_k − ⟨A, Q⟩_μ) μᵀVμ]
                                   + ‖A‖_μ²‖V‖_μ² + (Σ_k μ_k s_k² − ‖A‖_μ²)‖Vμ‖²
     """
-    mu, s = task.mu, A.sum(axis=0)
-    AA, QA, mean = mu_inner(A, A, mu), task.inner_Q(A), V @ mu
+    return loss_by_moments(task, V, A.sum(axis=0), mu_inner(A, A, task.mu), task.inner_Q(A))
+
+
+def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> float:
+    """The same from s = 1ᵀA (N,), ‖A‖_μ² and ⟨A, Q⟩_μ."""
+    mu, mean = task.mu, V @ task.mu
     cross = QA * mu_inner(V, task.P, mu) + (mu @ s - QA) * (mu @ mean)
     square = AA * mu_inner(V, V, mu) + (mu @ s**2 - AA) * (mean @ mean)
     return float(0.5 * (1 - 2 * cross + square))
