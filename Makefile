@@ -18,7 +18,12 @@ lint: venv  ## ruff and pyright
 bench: venv  ## time our code against what one would otherwise write
 	$(BIN)/scb bench
 
-venv: .venv/ready  ## the environment, exactly as in requirements.lock
+venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and compiled kernels
+
+.venv/kernels: .venv/ready $(wildcard src/scb/kernels/*.py)
+	rm -rf src/scb/kernels/__pycache__  # Numba does not see edits in imported modules
+	$(BIN)/python -m scb.kernels
+	touch $@
 
 .venv/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -4,11 +4,11 @@ import pytest
 
 from scb import Task, sample
 from scb.gradients.dataset import Dataset
-from scb.gradients.fresh import Fresh, plan_batch
+from scb.gradients.fresh import Fresh
 from scb.gradients.population import Population
 from scb.gradients.reference import Reference
 from scb.kernels import fresh, reference
-from scb.kernels.tokens import draw_tokens, token_law
+from scb.kernels.tokens import draw_tokens, token_law, token_scratch
 from scb.model import batch_gradient
 from scb.sampling import closed_cumulative, token_dtype
 from truth.enumeration import WORLDS, constrained_point, free_point
@@ -66,24 +66,51 @@ def test_dataset_draws_without_repetition_and_averages_to_the_whole():
         Dataset(sample(task, 0))
 
 
+def task_law(task, bits=16):
+    laws = (closed_cumulative(p) for p in (task.weights, task.P))
+    return fresh.TaskLaw(*token_law(task.mu, bits), closed_cumulative(task.mu), task.positions, *laws)
+
+
 @pytest.mark.parametrize("bits", [16, 5])
 @pytest.mark.parametrize(("N", "T"), [(2, 60), (3, 1500), (8, 1024), (10, 61), (40, 1100), (300, 50)])
 def test_fresh_kernel_equals_its_twin_on_the_same_tokens(N, T, bits):
     """With 5 bits, 3 % of the tokens and more are settled by the exact path."""
-    task = Task.random(N, T, 3, seed=1)
+    task, key = Task.random(N, T, 3, seed=1), np.uint64(99)
     V, A = free_point(task, np.random.default_rng(0))
-    law = token_law(task.mu, bits)
-    laws = law, task.positions, closed_cumulative(task.weights), closed_cumulative(task.P)
-    plan = plan_batch(closed_cumulative(task.mu), T, 30, np.random.default_rng(1))
-    random = plan.lasts, plan.keys, plan.uniforms
-    gV, G = np.zeros((len(plan.parts) - 1, N, N)), np.zeros((T, len(plan.columns)), order="F")
-    token = np.empty(0, token_dtype(N))
-    losses = fresh.fresh_columns(plan.parts, *random, *laws, V, np.asfortranarray(A), plan.buffers, token, G, gV)
+    A /= T
+    law, offset = task_law(task, bits), np.random.default_rng(1).normal(size=N) / T
+    batch = fresh.draw_batch(key, law, 45, T, False)
+    gV, G = np.zeros((len(batch.parts) - 1, N, N)), np.empty((T, len(batch.buffers)), order="F")
+    tokens = np.empty((len(gV), fresh.GROUP, T), token_dtype(N))
+    loss = fresh.fresh_columns(False, batch, law, V, np.asfortranarray(A - offset), offset, tokens, G, gV)
     gA = np.zeros((T, N))
-    np.add.at(gA.T, plan.columns, G.T)
-    truth = reference.fresh_gradient(*random, *laws, V, A)
-    for got, expected in zip((losses.sum(), gV.sum(axis=0), gA), truth, strict=True):
+    np.add.at(gA.T, batch.lasts[batch.runs[:-1]], G.T)
+    for got, expected in zip((loss, gV.sum(axis=0), gA), reference.fresh_gradient(key, law, 45, V, A), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("N", "B"), [(3, 64), (10, 64), (40, 64), (200, 64), (3, 1), (5, 1000)])
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_batch_is_laid_out_without_gap_or_overlap(N, B, direct):
+    law = task_law(Task.random(N, 5000, 2))
+    batch = fresh.draw_batch(np.uint64(5), law, B, 5000, direct)
+    lasts, keys, uniforms = reference.draw_batch(np.uint64(5), law.mu, B)
+    for got, expected in ((batch.lasts, lasts), (batch.keys, keys), (batch.uniforms, uniforms)):
+        np.testing.assert_array_equal(got, expected)
+    for bounds in (batch.parts, batch.groups, batch.runs):
+        assert bounds[0] == 0
+        assert bounds[-1] == B
+        assert (np.diff(bounds) >= 0).all()
+    assert (np.diff(batch.groups) <= fresh.GROUP).all()
+    assert set(batch.parts) <= set(batch.groups) <= set(range(B + 1))
+    for begin, end in zip(batch.runs[:-1], batch.runs[1:], strict=True):
+        assert len(set(lasts[begin:end])) == 1
+    used = batch.buffers[batch.buffers >= 0]
+    np.testing.assert_array_equal(used, np.arange(used.size))
+    for run in np.flatnonzero(batch.buffers < 0):  # these have their column for themselves, in one group
+        begin, end = batch.runs[run : run + 2]
+        assert (lasts == lasts[begin]).sum() == end - begin
+        assert np.searchsorted(batch.groups, begin, "right") == np.searchsorted(batch.groups, end - 1, "right")
 
 
 @pytest.mark.parametrize("bits", [16, 8, 3])
@@ -92,8 +119,7 @@ def test_drawn_tokens_have_the_law_and_equal_their_twin(N, bits):
     mu = np.random.default_rng(N).dirichlet(np.full(N, 2.0))
     law = token_law(mu, bits)
     tokens = np.empty(200_001, np.uint16)
-    scratch = np.empty(256, np.uint64), np.empty(1024, np.uint8)
-    draw_tokens(np.uint64(12345), law, *scratch, tokens)
+    draw_tokens(np.uint64(12345), law, token_scratch(), tokens)
     np.testing.assert_array_equal(tokens, reference.draw_tokens(np.uint64(12345), law, len(tokens)))
     assert_law(np.bincount(tokens, minlength=N), mu)
     pairs = np.bincount(tokens[:-1:2].astype(int) * N + tokens[1::2], minlength=N * N)
@@ -105,7 +131,7 @@ def test_a_law_on_the_grid_of_16_bits_is_not_biased():
     """A dyadic μ puts thresholds exactly on the grid; and tiny probabilities share a cell."""
     for mu in (np.array([0.5, 0.25, 0.25]), np.r_[0.5, np.full(64, 2.0**-18), 0.5 - 64 * 2.0**-18]):
         tokens = np.empty(4_000_000, np.uint8)
-        draw_tokens(np.uint64(7), token_law(mu), np.empty(256, np.uint64), np.empty(1024, np.uint8), tokens)
+        draw_tokens(np.uint64(7), token_law(mu), token_scratch(), tokens)
         assert_law(np.bincount(tokens, minlength=len(mu)), mu)
 
 

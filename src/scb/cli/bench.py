@@ -1,41 +1,85 @@
-"""``scb bench``: our code against what one would otherwise write."""
+"""``scb bench``: our engine against what one would otherwise write."""
 
 from __future__ import annotations
 
+from pathlib import Path
 
-def bench(repeats: int = 9) -> None:
-    """Time our code against what one would otherwise write.
 
-    One gradient from 64 fresh samples: plain NumPy against the compiled source, side by side in one process; medians and
-    their ratio. The first call of each, which compiles, is not counted.
+def bench(
+    out: Path = Path("benchmarks/results.md"),
+    repeats: int = 9,
+    sizes: tuple[str, ...] = ("3x5000", "10x5000", "20x5000", "100x100000", "500x100000"),
+) -> None:
+    """Time one whole training step (B = 64, λ > 0) of our engine against NumPy, PyTorch and JAX.
+
+    Each size is timed in a process of its own, in which all contenders take turns; the table shows medians, ratios and peak
+    memory. PyTorch and JAX take part where they are installed ('pip install scb[bench]' brings JAX; PyTorch is up to you). All
+    contenders draw fresh samples, differentiate, precondition, soft-threshold and project; their losses are compared first.
 
     Args:
-        repeats: Timed calls of each, taken in turns.
+        out: Markdown file for the table.
+        repeats: Timed rounds.
+        sizes: N x T of the tasks.
     """
-    from time import perf_counter
+    import json
+    import subprocess
+    import sys
 
-    import numpy as np
     from rich.console import Console
+
+    if repeats < 1:
+        raise ValueError(f"repeats = {repeats}: it must be at least 1")
+    console, results = Console(), []
+    for size in sizes:
+        N, T = _size(size)
+        with console.status(f"N = {N}, T = {T:,}"):
+            command = [sys.executable, "-m", "scb.benchmarking", str(N), str(T), str(repeats)]
+            answer = subprocess.run(command, capture_output=True, text=True)
+        if answer.returncode:
+            raise ValueError(f"the benchmark of size {size} failed:\n{answer.stderr}")
+        results.append(json.loads(answer.stdout))
+    _show(console, results)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(_markdown(results))
+    console.print(f"wrote {out}", highlight=False)
+
+
+def _size(text: str) -> tuple[int, int]:
+    N, separator, T = text.partition("x")
+    if not (separator and N.isdigit() and T.isdigit()):
+        raise ValueError(f"sizes has {text!r}: it must look like 3x5000")
+    return int(N), int(T)
+
+
+def _show(console, results: list[dict]) -> None:
     from rich.table import Table
 
-    from scb.gradients.fresh import Fresh
-    from scb.gradients.reference import Reference
-    from scb.recipes.paper import uniform_start
-    from scb.task import Task
-
-    table = Table(title="one gradient, B = 64, median ms", title_justify="left")
-    for name in ("N", "T", "NumPy", "scb", "ratio"):
+    table = Table(title="one step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)", title_justify="left")
+    names = list(results[0]["ms"])
+    for name in ("N", "T", *names):
         table.add_column(name, justify="right")
-    for N, T in ((3, 5000), (10, 5000), (20, 5000)):
-        task = Task.random(N, T, 2)
-        V, A = uniform_start(task.mu, T)
-        sources = Reference(task), Fresh(task)
-        times = np.empty((repeats + 1, len(sources)))
-        for i in range(repeats + 1):
-            for j, source in enumerate(sources):
-                start = perf_counter()
-                source(V, A, 64, np.random.default_rng(i))
-                times[i, j] = perf_counter() - start
-        plain, ours = np.median(times[1:], axis=0) * 1e3  # the first call compiles
-        table.add_row(str(N), f"{T:,}", f"{plain:.2f}", f"{ours:.2f}", f"{plain / ours:.1f}")
-    Console().print(table)
+    for row in results:
+        best = row["ms"]["scb, 2 threads"]
+        table.add_row(str(row["N"]), f"{row['T']:,}", *(f"{ms:.3g} ({ms / best:.3g})" for ms in row["ms"].values()))
+    console.print(table)
+
+
+def _markdown(results: list[dict]) -> str:
+    names = list(results[0]["ms"])
+    lines = [
+        "# Benchmark: one training step",
+        "",
+        "Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,",
+        "project. All contenders take turns in one process for each size; medians in milliseconds, and how many times slower",
+        "than our engine on 2 threads. Memory is the peak of the process after that contender's first step, in this order.",
+        "",
+        f"Machine: {results[0]['machine']}. " + ", ".join(f"{k} {v}" for k, v in results[0]["versions"].items()) + ".",
+        "",
+        "| N | T | " + " | ".join(names) + " |",
+        "|" + "---:|" * (len(names) + 2),
+    ]
+    for row in results:
+        best = row["ms"]["scb, 2 threads"]
+        cells = (f"{ms:.3g} ms, {ms / best:.3g} × ({row['mb'][name]:,.0f} MB)" for name, ms in row["ms"].items())
+        lines.append(f"| {row['N']} | {row['T']:,} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, ""])

@@ -183,11 +183,12 @@ def _part_of_step(part, step, batch, law, rule, V, A, offset, done, lams, tokens
     while batch.groups[group] < batch.parts[part + 1]:
         begin, end = batch.groups[group], batch.groups[group + 1]
         size = end - begin
-        i, direct = begin, run
-        while i < end and batch.buffers[direct] < 0:
-            _wait_no_more(batch.lasts[i], step, A, offset, done, lams, rule, where, band)
-            direct += 1
-            i = batch.runs[direct]
+        i, coming = begin, run
+        while i < end:
+            if batch.buffers[coming] < 0:
+                _wait_no_more(batch.lasts[i], step, A, offset, done, lams, rule, where, band)
+            coming += 1
+            i = batch.runs[coming]
         draw_group(begin, end, batch, law, A, offset, tokens, labels, mass, lanes, scratch)
         loss += differentiate(V, labels[:size], mass[:size], r[:size], scores[:size], gV)
         i = begin

@@ -20,7 +20,7 @@ def transfer(
     theta: float = 0.5,
     first_batch: int = 8000,
     eta: float = 0.2,
-    batch_size: int = 4000,
+    batch_size: int = 2500,
     multiple: float = 2.0,
     known: bool = True,
     seed: Seed = 0,
@@ -48,7 +48,7 @@ def transfer(
     rates = eta / k.K_Q, eta / k.K_P
     stages = (
         Stage("first", 1, 0.0, 1 / k.K_P, 0.0, first_batch),
-        Stage("2", 8 * length, *rates, MeasuredNoise(multiple), batch_size, centred=True, enter=(ThresholdProject(),)),
+        Stage("2", 6 * length, *rates, MeasuredNoise(multiple), batch_size, centred=True, enter=(ThresholdProject(),)),
         Stage("3", 4 * length, rates[0], 0.0, 0.0, batch_size, enter=(ThresholdNormalize(1 / (6 * task.sparsity)),)),
     )
     return Recipe("transfer", theta * V_hat + (1 - theta) * trivial, A, k.mu, stages, k.samples)

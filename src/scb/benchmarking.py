@@ -1,0 +1,196 @@
+"""The contenders of ``scb bench``: the same training step, written as one would with each library."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from scb.engine import Fused
+from scb.norms import Array
+from scb.recipes.stages import Stage, proximal_step
+from scb.record import versions
+from scb.task import Task
+
+BATCH, LAM = 64, 1e-4
+Step = Callable[[int], Any]
+
+
+def start(task: Task) -> tuple[Array, Array]:
+    """A point part of the way: α_V = α_A = 0.3."""
+    A = np.full((task.T, task.N), 0.7 / task.T, order="F")
+    A[task.positions, np.arange(task.N)] += 0.3 * task.weights
+    return np.ascontiguousarray(0.3 * task.P + 0.7 * task.mu[:, None]), A
+
+
+def stage_of(task: Task) -> Stage:
+    """η = 0.005, as in Stage 2 of the paper's experiment."""
+    return Stage("2", 1, 0.005 / task.K_Q, 0.005 / task.K_P, LAM, BATCH)
+
+
+def numpy_step(task: Task) -> Step:
+    """A batch as a (B, T) array; mass by one bincount, scores by one look-up, columns grouped by the last token."""
+    from scb.gradients.reference import Reference
+
+    stage, source = stage_of(task), Reference(task)
+    state = list(start(task))
+
+    def step(seed: int) -> float:
+        g = source(*state, BATCH, np.random.default_rng(seed))
+        state[:] = proximal_step(*state, g.V, g.A, task.mu, stage)
+        return g.loss
+
+    return step
+
+
+def torch_step(task: Task) -> Step:
+    """The same in PyTorch: draws by searchsorted, mass by scatter_add, scores by gather, gradient by index_add."""
+    import torch
+
+    torch.set_num_threads(2)
+    stage, N, T = stage_of(task), task.N, task.T
+    V, A = (torch.tensor(np.ascontiguousarray(x)) for x in start(task))
+    A = A.T.contiguous()  # (N, T)
+    mu, q, P = (torch.tensor(np.array(x)) for x in (task.mu, task.weights, task.P))
+    positions = torch.tensor(np.ascontiguousarray(task.positions.T))
+    edges, q_edges, P_edges = mu.cumsum(0)[:-1], q.cumsum(0).T.contiguous(), P.cumsum(0).T.contiguous()
+    rows = torch.arange(BATCH)
+    state = [V, A]
+
+    def choose(edges: Any, u: Any) -> Any:
+        return torch.searchsorted(edges, u[:, None], right=True)[:, 0].clamp(max=edges.shape[1] - 1)
+
+    def step(seed: int) -> float:
+        V, A = state
+        random = torch.Generator().manual_seed(seed)
+        uniform = lambda *shape: torch.rand(*shape, dtype=torch.float64, generator=random)  # noqa: E731
+        last = torch.bucketize(uniform(BATCH), edges, right=True)
+        x = torch.bucketize(uniform(BATCH, T), edges, right=True)
+        source = x[rows, positions[last, choose(q_edges[last], uniform(BATCH))]]
+        label = choose(P_edges[source], uniform(BATCH))
+        mass = torch.zeros(BATCH, N, dtype=torch.float64).scatter_add_(1, x, A[last])
+        r = mass @ V.T
+        r[rows, label] -= 1
+        gV, gA = r.T @ mass / BATCH, torch.zeros_like(A).index_add_(0, last, (r @ V).gather(1, x)) / BATCH
+        G = (gV - gV.mean(0)) / mu
+        a = A - stage.eta_A * gA / mu[:, None]
+        a = torch.sign(a) * torch.clamp(a.abs() - LAM, min=0)
+        state[:] = V - stage.eta_V * (G - torch.outer(G @ mu, mu) / (mu @ mu)), a + (1 - a.sum(1, keepdim=True)) / T
+        return float(0.5 * (r * r).sum() / BATCH)
+
+    return step
+
+
+def jax_step(task: Task) -> Step:
+    """The same in JAX, jitted."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    import jax.numpy as jnp
+
+    stage, N, T = stage_of(task), task.N, task.T
+    V0, A0 = start(task)
+    mu, positions = jnp.array(task.mu), jnp.array(task.positions.T)
+    edges, q_edges, P_edges = (jnp.cumsum(jnp.array(x), axis=0) for x in (task.mu, task.weights, task.P))
+    rows = jnp.arange(BATCH)
+
+    @jax.jit
+    def advance(V: Any, A: Any, seed: Any) -> Any:
+        keys = jax.random.split(jax.random.key(seed), 4)
+        last = jnp.searchsorted(edges[:-1], jax.random.uniform(keys[0], (BATCH,)), side="right")
+        x = jnp.searchsorted(edges[:-1], jax.random.uniform(keys[1], (BATCH, T)), side="right")
+        slot = (jax.random.uniform(keys[2], (BATCH,)) >= q_edges[:-1, last]).sum(axis=0)
+        source = x[rows, positions[last, slot]]
+        label = (jax.random.uniform(keys[3], (BATCH,)) >= P_edges[:-1, source]).sum(axis=0)
+        mass = jnp.zeros((BATCH, N)).at[rows[:, None], x].add(A[last])
+        r = mass @ V.T - jax.nn.one_hot(label, N)
+        gV, gA = r.T @ mass / BATCH, jnp.zeros_like(A).at[last].add(jnp.take_along_axis(r @ V, x, axis=1)) / BATCH
+        G = (gV - gV.mean(0)) / mu
+        a = A - stage.eta_A * gA / mu[:, None]
+        a = jnp.sign(a) * jnp.maximum(jnp.abs(a) - LAM, 0)
+        V = V - stage.eta_V * (G - jnp.outer(G @ mu, mu) / (mu @ mu))
+        return V, a + (1 - a.sum(1, keepdims=True)) / T, 0.5 * (r * r).sum() / BATCH
+
+    state = [jnp.array(V0), jnp.array(np.ascontiguousarray(A0.T))]
+
+    def step(seed: int) -> float:
+        *state[:], loss = advance(*state, seed)
+        return float(loss)
+
+    return step
+
+
+def engine_step(task: Task, threads: int) -> Step:
+    """Ours: ten steps at a time, as in training; the time is a tenth."""
+    import numba
+
+    engine, stage = Fused(task), stage_of(task)
+    state = list(start(task))
+
+    def step(seed: int) -> float:
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        taken = engine.take(*state, task.mu, stage, seed, range(10))
+        state[:] = taken.V, taken.A
+        return taken.loss
+
+    return step
+
+
+def contenders(task: Task) -> Iterator[tuple[str, Step, int]]:
+    """Name, step, and how many steps one call takes."""
+    yield "NumPy", numpy_step(task), 1
+    if find_spec("torch"):
+        yield "PyTorch", torch_step(task), 1
+    if find_spec("jax"):
+        yield "JAX", jax_step(task), 1
+    yield "scb, 1 thread", engine_step(task, 1), 10
+    yield "scb, 2 threads", engine_step(task, 2), 10
+
+
+def compare(N: int, T: int, repeats: int) -> dict[str, Any]:
+    """Median milliseconds a step and peak memory of each contender, in turns in this process."""
+    task = Task.random(N, T, 2)
+    steps, memory, losses = {}, {}, {}
+    for name, step, count in contenders(task):
+        losses[name] = step(0)  # compiles
+        memory[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        steps[name] = step, count
+    if max(losses.values()) > 2 * min(losses.values()):
+        raise ValueError(f"the contenders do not compute the same: losses {losses}")
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    budget = perf_counter() + 60
+    for i in range(repeats):
+        for name, (step, count) in steps.items():
+            begin = perf_counter()
+            step(i + 1)
+            times[name].append((perf_counter() - begin) / count * 1e3)
+        if perf_counter() > budget and i >= 2:
+            break
+    return {
+        "N": N,
+        "T": T,
+        "ms": {name: float(np.median(values)) for name, values in times.items()},
+        "mb": memory,
+        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "versions": versions(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            return next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    print(json.dumps(compare(*(int(word) for word in sys.argv[1:]))))
