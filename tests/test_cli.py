@@ -51,7 +51,7 @@ def test_train_and_show(tmp_path):
     assert result.returncode == 0, result.stderr
     assert "N = 4, T = 80" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-    for name in ("config.json", "task.npz", "run.safetensors", "curves.png", "curves.pdf"):
+    for name in ("config.json", "task.npz", "run.safetensors", "curves.png"):
         assert (tmp_path / "run" / name).stat().st_size > 100
     run = Run.load(tmp_path / "run")
     assert (run.step, run.seed, run.finished) == (35, 3, True)

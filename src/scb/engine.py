@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.gradients import GradientSource
-from scb.gradients.fresh import Fresh, batch_key
+from scb.gradients.fresh import Fresh
 from scb.kernels import threads
+from scb.kernels.reference import words
 from scb.model import LinearTransformer, SoftmaxTransformer
 from scb.norms import Array
 from scb.recipes.stages import STEPS, MeasuredNoise, Stage
@@ -33,11 +35,17 @@ class Taken(NamedTuple):
 
 
 class Engine(Protocol):
-    """Takes steps of one stage; step i draws from a generator seeded with (seed, i) alone."""
+    """Takes steps of one stage; what is random in step i depends on (seed, i) alone."""
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
         """``steps`` of a stage from (V, A); A are logits where the rule is "softmax"."""
         ...
+
+
+def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
+    """The keys of the streams from which the steps of a run are drawn: words of a stream that the seed chooses."""
+    stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+    return words(stream, steps.start, len(steps))
 
 
 def bounded(V: Array, A: Array) -> bool:
@@ -85,17 +93,16 @@ class Fused:
         """As ``Engine.take``."""
         if stage.rule != "proximal":
             return Composed(self.fresh).take(V, A, mu, stage, seed, steps)
-        rngs = [np.random.default_rng([seed, step]) for step in steps]
-        return self._frozen_steps(V, A, mu, stage, rngs) if stage.eta_A == 0 else self._steps(V, A, mu, stage, rngs)
+        take = self._frozen_steps if stage.eta_A == 0 else self._steps
+        return take(V, A, mu, stage, step_keys(seed, steps))
 
-    def _steps(self, V: Array, A: Array, mu: Array, stage: Stage, rngs: list[np.random.Generator]) -> Taken:
+    def _steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
         from scb.kernels.steps import Rule, fused_steps
 
         per_spread, per_column, lam = 0.0, np.ones(len(mu)), stage.lam
         if isinstance(lam, MeasuredNoise):  # λ_k = √K_V · λ_k at K_V = 1
             per_spread, per_column, lam = 1.0, lam.at(1.0, mu, stage), 0.0
         rule = Rule(stage.batch_size, stage.eta_V, stage.eta_A, lam, per_spread, per_column, stage.centred, LIMIT, mu)
-        keys = np.array([batch_key(rng) for rng in rngs])
         new_V, new_A = np.array(V, order="C"), np.array(A, order="F")
         done, loss = fused_steps(threads(), keys, self.fresh.law, rule, new_V, new_A, self.fresh.token)
         if done < len(keys):  # what stands there now is beyond the limit: go again, up to the step before
@@ -103,7 +110,7 @@ class Fused:
             fused_steps(threads(), keys[:done], self.fresh.law, rule, new_V, new_A, self.fresh.token)
         return Taken(new_V, new_A, done, loss, min(done + 1, len(keys)) * stage.batch_size)
 
-    def _frozen_steps(self, V: Array, A: Array, mu: Array, stage: Stage, rngs: list[np.random.Generator]) -> Taken:
+    def _frozen_steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
         from scb.kernels.frozen import frozen_gradient
 
         if self._frozen is None or self._frozen[0] is not A:
@@ -112,7 +119,8 @@ class Fused:
         outside = self.task.T - frozen.counts
         mass, labels, r, scores = np.empty((B, N)), np.empty(B, np.int64), np.empty((B, N)), np.empty((B, N))
         V, loss = V.copy(), np.nan
-        for done, rng in enumerate(rngs):
+        for done, key in enumerate(keys):
+            rng = np.random.default_rng(key)
             lasts = np.searchsorted(law.mu, rng.random(B), side="right")
             u_source, u_label, u_tokens = rng.random(B), rng.random(B), rng.random((B, len(frozen.value) + 1))
             slots = (u_source >= law.q[:, lasts]).sum(axis=0)
@@ -125,7 +133,7 @@ class Fused:
             if not np.square(after).sum() < LIMIT**2:
                 return Taken(V, A, done, loss / B, (done + 1) * B)
             V = after
-        return Taken(V, A, len(rngs), loss / B, len(rngs) * B)
+        return Taken(V, A, len(keys), loss / B, len(keys) * B)
 
 
 def freeze(task: Task, A: Array) -> Any:

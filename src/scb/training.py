@@ -85,7 +85,7 @@ def train(
     every : evaluate and call the callbacks every so many steps, at stage ends and at the end
     checkpoint : directory to which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end
     resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
-        because step i draws from a generator that is seeded with (seed, i) alone
+        because what is random in step i depends on (seed, i) alone
     """
     engine = Fused(task) if source is None else Composed(source)
     run = Run(recipe.V, recipe.A, recipe.name, recipe.softmax, seed, samples=recipe.samples)

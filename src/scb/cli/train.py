@@ -168,5 +168,5 @@ def _report(console: Console, run: Run, out: Path, settings: Any) -> None:
         )
     elif not run.finished:
         console.print(f"not finished: go on with 'scb train --out {out} --resume'", highlight=False)
-    for path in save(curves(run.history, title), out / "curves"):
+    for path in save(curves(run.history, title), out / "curves", ("png",)):
         console.print(f"wrote {path}", highlight=False)

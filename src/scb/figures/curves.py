@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from scb.figures.style import COLOURS, LINES, panels, quiet
 
 PANELS = (
-    ("distance to the truth", (("dist_V", "‖V − P‖$_μ$"), ("dist_A", "‖A − Q‖$_μ$"), ("dist_A_star", "‖A* − Q‖$_μ$"))),
-    ("signals", (("alpha_V", "$α_V$"), ("alpha_A", "$α_A$"))),
-    ("distance to the population's line", (("delta_V", "‖$Δ_V$‖$_μ$"), ("delta_A", "‖$Δ_A$‖$_μ$"))),
+    ("distance to the truth", (("dist_V", "‖V − P‖"), ("dist_A", "‖A − Q‖"), ("dist_A_star", "‖A* − Q‖, normalised"))),
+    ("signals", (("alpha_V", "α_V"), ("alpha_A", "α_A"))),
+    ("distance to the population's line", (("delta_V", "‖Δ_V‖"), ("delta_A", "‖Δ_A‖"))),
 )
 
 

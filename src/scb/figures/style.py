@@ -43,10 +43,10 @@ def caption(figure: Figure, text: str) -> None:
 
 
 @quiet
-def save(figure: Figure, path: Path) -> list[Path]:
-    """Write PNG and PDF beside each other; the same figure gives the same bytes."""
+def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) -> list[Path]:
+    """Write one file a format beside each other; the same figure gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    written = [path.with_suffix(".png"), path.with_suffix(".pdf")]
-    figure.savefig(written[0], metadata={"Software": None})
-    figure.savefig(written[1], metadata={"CreationDate": None})
+    written = [path.with_suffix(f".{name}") for name in formats]
+    for file in written:
+        figure.savefig(file, metadata={"Software": None} if file.suffix == ".png" else {"CreationDate": None})
     return written

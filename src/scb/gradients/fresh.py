@@ -15,11 +15,6 @@ from scb.sampling import closed_cumulative, token_dtype
 from scb.task import Task
 
 
-def batch_key(rng: np.random.Generator) -> np.uint64:
-    """The key of the stream from which a whole mini-batch is drawn."""
-    return rng.integers(0, 1 << 64, dtype=np.uint64)
-
-
 @dataclass(frozen=True)
 class Fresh:
     """Draws and differentiates ``batch_size`` fresh samples at each call, on all threads of Numba."""
@@ -42,10 +37,14 @@ class Fresh:
 
     def __call__(self, V: Array, A: Array, batch_size: int, rng: np.random.Generator) -> Gradient:
         """Mean gradient over ``batch_size`` fresh samples."""
+        return self.keyed(V, A, batch_size, rng.integers(0, 1 << 64, dtype=np.uint64))
+
+    def keyed(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
+        """The same, with all that is random drawn from the stream ``key``."""
         from scb.kernels.fresh import GROUP, draw_batch, fresh_columns
 
         N, T = self.task.N, self.task.T
-        batch = draw_batch(batch_key(rng), self.law, batch_size, T, False)
+        batch = draw_batch(key, self.law, batch_size, T, False)
         gV, G = np.zeros((len(batch.parts) - 1, N, N)), np.empty((T, len(batch.buffers)), order="F")
         V, A = np.ascontiguousarray(V), np.asfortranarray(A)
         tokens = np.empty((len(gV), GROUP, T), token_dtype(N))

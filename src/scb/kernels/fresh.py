@@ -13,17 +13,12 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from scb.kernels.tokens import draw_tokens, token_scratch
+from scb.kernels.tokens import FAST, draw_and_weigh, draw_tokens, token_scratch
 from scb.kernels.words import ALL, fill_words, to_unit
 
 PARTS = 4  # at most; more would serve more threads, but each has a gradient in V of its own
 GROUP = 8
 LANES = 8
-FAST = {
-    "reassoc",
-    "contract",
-    "nsz",
-}  # sums may be reordered, so that they vectorise; NaN and infinity stay what they are
 
 
 class TaskLaw(NamedTuple):
@@ -118,23 +113,9 @@ def _lay_out(lasts, keys, uniforms, parts, direct):
     return Batch(lasts, keys, uniforms, parts, groups[: group + 1], runs[: run + 1], buffers[:run])
 
 
-@numba.njit(cache=True, fastmath=FAST)
-def _mass_by_comparison(raw, offset, total, tokens, mass):
-    """mass[n] = Σ_t a_t [x_t = n] for up to three tokens n, from the sums over x_t > n; Σ_t a_t is known."""
-    s = u = 0.0
-    for t in range(tokens.size):
-        a = raw[t] + offset
-        s += a * np.float64(tokens[t] > 0)
-        u += a * np.float64(tokens[t] > 1)
-    mass[0] = total - s
-    mass[1] = s - u
-    if mass.size > 2:
-        mass[2] = u
-
-
 @numba.njit(cache=True)
 def _mass_by_scatter(raw, offset, tokens, lanes, mass):
-    """The same for many tokens; neighbouring positions add into tables of their own, so that they need not wait."""
+    """mass[n] = Σ_t a_t [x_t = n]; neighbouring positions add into tables of their own, so that they need not wait."""
     lanes[:] = 0.0
     whole = tokens.size - tokens.size % LANES
     for t in range(0, whole, LANES):
@@ -213,14 +194,16 @@ def draw_group(begin, end, batch, law, raw, offset, tokens, labels, mass, lanes,
     """Tokens, labels and attention's mass on each token, for the samples begin … end − 1."""
     total, k = 0.0, -1
     for i in range(end - begin):
-        if batch.lasts[begin + i] != k and mass.shape[1] <= 3:
-            total = column_sum(raw[:, batch.lasts[begin + i]]) + len(raw) * offset[batch.lasts[begin + i]]
-        k = batch.lasts[begin + i]
-        draw_tokens(batch.keys[begin + i], law, scratch, tokens[i])
-        if mass.shape[1] <= 3:
-            _mass_by_comparison(raw[:, k], offset[k], total, tokens[i], mass[i])
-        else:
+        changed, k = batch.lasts[begin + i] != k, batch.lasts[begin + i]
+        if mass.shape[1] > 3:
+            draw_tokens(batch.keys[begin + i], law, scratch, tokens[i])
             _mass_by_scatter(raw[:, k], offset[k], tokens[i], lanes, mass[i])
+        else:
+            if changed:
+                total = column_sum(raw[:, k]) + len(raw) * offset[k]
+            s, u = draw_and_weigh(batch.keys[begin + i], law, scratch, tokens[i], raw[:, k], offset[k])
+            mass[i, 0], mass[i, 1] = total - s, s if mass.shape[1] == 2 else s - u
+            mass[i, -1] = u
         slot = choose(law.q[:, k], batch.uniforms[0, begin + i])
         labels[i] = choose(law.P[:, tokens[i, law.positions[slot, k]]], batch.uniforms[1, begin + i])
 

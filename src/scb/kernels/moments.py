@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from scb.kernels.fresh import FAST
+from scb.kernels.tokens import FAST
 
 
 @numba.njit(cache=True, fastmath=FAST)

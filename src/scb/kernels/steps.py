@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from scb.kernels.fresh import FAST, GROUP, LANES, PARTS, collect, column_sum, differentiate, draw_batch, draw_group
-from scb.kernels.tokens import CHUNK, token_scratch
+from scb.kernels.fresh import GROUP, LANES, PARTS, collect, column_sum, differentiate, draw_batch, draw_group
+from scb.kernels.tokens import CHUNK, FAST, token_scratch
 
 _BLOCK = 64
 

@@ -15,6 +15,8 @@ import numpy as np
 from scb.kernels.words import ALL, fill_words, to_unit
 
 CHUNK = 1024
+# Sums may be reordered, so that they vectorise; NaN and infinity stay what they are.
+FAST = {"reassoc", "contract", "nsz"}
 FEW = 8  # up to this many tokens, comparing with every threshold is quicker than a look-up
 FRACTIONS = 1 << 40  # where in a stream the fractions begin
 _S16, _S31 = np.uint32(16), np.uint32(31)
@@ -120,6 +122,48 @@ def draw_tokens(key, law, scratch, tokens):
         else:
             _look_up(w, law.cells, law.shift, part, ties, found)
         _settle(key, start, w, law, part, ties)
+
+
+@numba.njit(cache=True, fastmath=FAST)
+def _weigh(raw, offset, w, m, n):
+    """Σ a_t [w_t > m] and Σ a_t [w_t > n] for a = raw + offset."""
+    s = u = 0.0
+    for t in range(raw.size):
+        a = raw[t] + offset
+        s += a if w[t] > m else 0.0
+        u += a if w[t] > n else 0.0
+    return s, u
+
+
+@numba.njit(cache=True)
+def draw_and_weigh(key, law, scratch, tokens, raw, offset):
+    """``draw_tokens`` for two or three tokens, and Σ_t a_t [x_t ≥ 1] and Σ_t a_t [x_t ≥ 2], while the words are in the cache."""
+    words, ties, _ = scratch
+    w, m, n = words.view(np.uint16), law.whole[0], law.whole[law.whole.size - 1]
+    s = u = 0.0
+    for start in range(0, tokens.size, CHUNK):
+        part, a = tokens[start : min(start + CHUNK, tokens.size)], raw[start : min(start + CHUNK, tokens.size)]
+        fill_words(key, start // 4, law.mask, words)
+        _compare(w, law.whole, part, ties)
+        more, most = _weigh(a, offset, w, m, n)
+        s, u = s + more, u + most
+        if _any(ties):
+            for t in range(part.size):  # take out what ties have counted, ...
+                if ties[t]:
+                    s, u = s - (a[t] + offset) * (w[t] > m), u - (a[t] + offset) * (w[t] > n)
+            _settle(key, start, w, law, part, ties)
+            for t in range(part.size):  # ... and count them again, now that they are settled
+                if ties[t]:
+                    s, u = s + (a[t] + offset) * (part[t] >= 1), u + (a[t] + offset) * (part[t] >= law.whole.size)
+    return s, u
+
+
+@numba.njit(cache=True)
+def _any(ties):
+    found = np.uint64(0)
+    for word in ties.view(np.uint64):
+        found |= word
+    return found != 0
 
 
 @numba.njit(cache=True)

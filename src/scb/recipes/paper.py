@@ -14,9 +14,9 @@ from scb.theory.noise import residual_variance
 
 
 def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
-    """V₀ = μ1ᵀ and A₀ = 11ᵀ/T."""
+    """V₀ = μ1ᵀ and A₀ = 11ᵀ/T; A₀ is one number seen as a (T, N) array."""
     N = len(mu)
-    return np.repeat(mu[:, None], N, axis=1), np.full((T, N), 1 / T, order="F")
+    return np.repeat(mu[:, None], N, axis=1), np.broadcast_to(1 / T, (T, N))
 
 
 def paper(

@@ -19,10 +19,13 @@ def mirror(V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
 
 def skewness(A: Array) -> Array:
     """Skewness of the entries of A − 11ᵀ/T in each column: (N,); 0 where a column varies by rounding only."""
-    centred = A - A.mean(axis=0)
-    scale = np.sqrt(np.square(centred).mean(axis=0))
-    varies = scale > 1e-14
-    return np.where(varies, (centred**3).mean(axis=0), 0.0) / np.where(varies, scale, 1.0) ** 3
+    return np.array([_skewness(A[:, k]) for k in range(A.shape[1])])  # a column at a time, to copy no more than that
+
+
+def _skewness(a: Array) -> float:
+    centred = a - a.mean()
+    scale = np.sqrt(np.square(centred).mean())
+    return float((centred**3).mean() / scale**3) if scale > 1e-14 else 0.0
 
 
 def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
