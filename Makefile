@@ -32,7 +32,7 @@ venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and co
 	touch $@
 
 lock: venv  ## renew requirements.lock from pyproject.toml (asks for uv)
-	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra dev pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf .venv results
