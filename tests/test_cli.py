@@ -1,6 +1,7 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -99,37 +100,36 @@ def test_diverging_run_says_so(tmp_path):
     assert "diverged at step" in result.stdout
 
 
+def kill_after_next_checkpoint(arguments, out, delay):
+    """Start, wait until a new checkpoint is there and a little longer, and SIGKILL; whether it was still running."""
+    file = out / "run.safetensors"
+    before = file.stat().st_mtime_ns if file.exists() else 0
+    process = subprocess.Popen([SCB, *arguments], stdout=subprocess.DEVNULL)
+    while process.poll() is None and (not file.exists() or file.stat().st_mtime_ns == before):
+        time.sleep(0.002)
+    time.sleep(delay)
+    running = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return running
+
+
 def test_a_run_killed_again_and_again_ends_bit_identical(tmp_path):
-    """SIGKILL at arbitrary moments, start-up and checkpoint writes included; then compare with an unbroken run."""
-    arguments = [
-        "train",
-        "--T",
-        "300",
-        "--set",
-        "steps=[1500, 1500, 200]",
-        "threshold=0.001",
-        "--seed",
-        "4",
-        "--every",
-        "7",
+    """SIGKILL at start-up and at arbitrary moments after checkpoints; then compare with an unbroken run."""
+    settings = ["--T", "300", "--set", "steps=[5000, 5000, 500]", "threshold=0.001", "--seed", "4", "--every", "7"]
+    assert scb("train", *settings, "--out", tmp_path / "whole").returncode == 0
+    out = tmp_path / "broken"
+    process = subprocess.Popen([SCB, "train", *settings, "--out", out], stdout=subprocess.DEVNULL)
+    while not (out / "config.json").exists():
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kills = [
+        kill_after_next_checkpoint(["train", "--out", out, "--resume"], out, delay) for delay in (0.0, 0.01, 0.03, 0.1)
     ]
-    assert scb(*arguments, "--out", tmp_path / "whole").returncode == 0
-    random = np.random.default_rng(0)
-    kills, resume = 0, []
-    for _ in range(200):
-        process = subprocess.Popen([SCB, *arguments, "--out", tmp_path / "broken", *resume], stdout=subprocess.DEVNULL)
-        try:
-            process.wait(timeout=1.2 + 0.8 * random.random())
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-            resume = ["--resume"] if (tmp_path / "broken" / "config.json").exists() else []
-        else:
-            break
-    assert process.returncode == 0
-    assert kills >= 1
-    whole, broken = Run.load(tmp_path / "whole"), Run.load(tmp_path / "broken")
+    assert any(kills)
+    assert scb("train", "--out", out, "--resume").returncode == 0
+    whole, broken = Run.load(tmp_path / "whole"), Run.load(out)
     np.testing.assert_array_equal(whole.V, broken.V)
     np.testing.assert_array_equal(whole.A, broken.A)
     for name, column in whole.history.items():

@@ -11,6 +11,7 @@ from typing import Any
 
 from scb import recipes
 from scb.recipes import Recipe
+from scb.record import write_atomically
 from scb.task import Task
 from scb.training import Run
 
@@ -89,7 +90,7 @@ class Config:
     def save(self, directory: str | Path) -> None:
         """Write it as JSON beside the run."""
         Path(directory).mkdir(parents=True, exist_ok=True)
-        (Path(directory) / FILE).write_text(json.dumps(asdict(self), indent=2) + "\n")
+        write_atomically(Path(directory) / FILE, (json.dumps(asdict(self), indent=2) + "\n").encode())
 
     @classmethod
     def load(cls, directory: str | Path) -> Config:

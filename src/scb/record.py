@@ -20,6 +20,16 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in ("scb", "numpy", "numba")}
 
 
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file at once: whoever reads it, after a crash too, sees the old content or the new."""
+    partial = path.with_name(f"{path.name}.partial")
+    with open(partial, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
 def save_run(run: Any, directory: str | Path) -> None:
     """Write the fields of a ``Run``. A kill at any moment leaves the old file or the new one, never half of one."""
     from safetensors.numpy import save
@@ -31,12 +41,7 @@ def save_run(run: Any, directory: str | Path) -> None:
     arrays |= {f"history.{name}": column for name, column in facts.pop("history").items()}
     # Transposed, so that column-contiguous arrays are written as they lie in memory.
     data = {name: np.ascontiguousarray(array.T) for name, array in arrays.items()}
-    partial = directory / f"{FILE}.partial"
-    with open(partial, "wb") as file:
-        file.write(save(data, {"run": json.dumps(facts), "versions": json.dumps(versions())}))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, directory / FILE)
+    write_atomically(directory / FILE, save(data, {"run": json.dumps(facts), "versions": json.dumps(versions())}))
 
 
 def load_run(directory: str | Path) -> dict[str, Any]:

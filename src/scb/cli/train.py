@@ -76,9 +76,10 @@ def train(
         settings = replace(settings, options=options, **{name: v for name, v in given.items() if v is not None})
     task, built = settings.build()
     if not resume:
+        out.mkdir(parents=True, exist_ok=True)
         (out / FILE).unlink(missing_ok=True)
-        settings.save(out)
         task.save(out / "task.npz")
+        settings.save(out)
     with _Bar(console, built.steps) as bar:
         run = run_training(
             task, built, settings.seed, every=settings.every, callbacks=[bar], checkpoint=out, resume=resume
