@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
-from scb.recipes.stages import MeasuredNoise, Recipe, ResolveSign, Rounding, Stage, ThresholdNormalize, ThresholdProject
+from scb.recipes.stages import (
+    MeasuredNoise,
+    Recipe,
+    ResolveSign,
+    Rounding,
+    Stage,
+    ThresholdNormalize,
+    ThresholdProject,
+    noise_quantile,
+)
 from scb.task import Task
 from scb.theory.dynamics import Noise, error_step, signal_step
 from scb.theory.noise import noise_scales, residual_square
@@ -190,7 +199,7 @@ def _round(
             continue
         columns = columns or Columns.drawn(task, p.alpha_A, p.delta_A, rng)
         if isinstance(rounding, ThresholdProject):
-            noise = columns.spread * np.sqrt(2 * np.log(task.N * task.T / 0.05)) + 1 / task.T
+            noise = columns.spread * noise_quantile(task.N * task.T) + 1 / task.T
             columns.keep_above(noise if rounding.threshold is None else np.full(task.N, rounding.threshold), rng)
             columns.project()
         elif isinstance(rounding, ThresholdNormalize):

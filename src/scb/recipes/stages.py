@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -140,14 +141,19 @@ def vanilla_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Sta
 STEPS = {"proximal": proximal_step, "vanilla": vanilla_step, "softmax": vanilla_step}
 
 
-def noise_threshold(A: Array, false_positions: float = 0.05) -> Array:
+def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
     """(N,): above this, an entry of a column of A − 11ᵀ/T is hardly noise.
 
-    Most entries of a column are nothing but noise; 1.4826·MAD is its standard deviation, and of N·T Gaussians
-    ``false_positions`` exceed √(2 log(NT/false_positions)) standard deviations on average, or fewer.
+    Most entries of a column are nothing but noise; 1.4826·MAD is its standard deviation, and ``false_positions`` of N·T Gaussians
+    exceed the threshold on average.
     """
     spread = 1.4826 * np.median(np.abs(A - np.median(A, axis=0)), axis=0)
-    return spread * np.sqrt(2 * np.log(A.size / false_positions)) + 1e-12
+    return spread * noise_quantile(A.size, false_positions) + 1e-12
+
+
+def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
+    """How many standard deviations ``false_positions`` of so many Gaussians exceed on average."""
+    return -NormalDist().inv_cdf(false_positions / entries)
 
 
 def estimated_signal(A: Array, mu: Array) -> float:
