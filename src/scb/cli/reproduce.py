@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def reproduce(out: Path = Path("results"), seeds: int = 4) -> None:
+def reproduce(out: Path = Path("results"), seeds: int = 10) -> None:
     """Redraw the paper's convergence figure from real runs.
 
     Trains the proximal method and SGD (with both of the paper's step sizes) at N = 3, T = 5,000, sparsity 2, batch size

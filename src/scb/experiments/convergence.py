@@ -22,7 +22,7 @@ class Config:
     T: int = 5000
     sparsity: int = 2
     lam: float = 1e-5
-    seeds: int = 4
+    seeds: int = 10
 
     def methods(self) -> dict[str, Callable[[Task], Recipe]]:
         """Name → recipe, in the order of the figure."""
