@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scb.norms import Array, mu_inner
+from scb.norms import Array, mu_inner, mu_norm
 from scb.task import Task
 from scb.theory.expectations import best_value, loss_by_moments
 from scb.updates import threshold_normalize
@@ -18,15 +18,14 @@ COLUMNS = (
 
 def distance_V(task: Task, V: Array) -> float:
     """‖V − P‖_μ."""
-    D = V - task.P
-    return float(np.sqrt(mu_inner(D, D, task.mu)))
+    return mu_norm(V - task.P, task.mu)
 
 
 def distance_A(task: Task, A: Array) -> float:
     """‖A − Q‖_μ, without a dense Q."""
     D = A.copy(order="F")
     np.subtract.at(D, (task.positions, np.arange(task.N)), task.weights)
-    return float(np.sqrt(mu_inner(D, D, task.mu)))
+    return mu_norm(D, task.mu)
 
 
 def similarity_V(task: Task, V: Array) -> float:
@@ -90,10 +89,9 @@ def _measure_V(task: Task, V: Array) -> dict[str, float]:
     mu = task.mu
     U, centred = V - mu[:, None], task.P - mu[:, None]
     alpha = mu_inner(U, centred, mu) / task.K_P
-    D = U - alpha * centred
     return {
         "alpha_V": alpha,
-        "delta_V": _root(mu_inner(D, D, mu)),
+        "delta_V": mu_norm(U - alpha * centred, mu),
         "dist_V": distance_V(task, V),
         "sim_V": similarity_V(task, V),
     }

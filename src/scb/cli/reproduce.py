@@ -15,6 +15,7 @@ def reproduce(out: Path = Path("results"), seeds: int = 10) -> None:
         out: Directory for the results.
         seeds: Number of random tasks.
     """
+    import numpy as np
     from rich.console import Console
     from rich.progress import Progress, TimeRemainingColumn
 
@@ -34,13 +35,7 @@ def reproduce(out: Path = Path("results"), seeds: int = 10) -> None:
         console.print(f"wrote {path}", highlight=False)
     for method in dict.fromkeys(table["method"].tolist()):
         last = (table["method"] == method) & (table["step"] == table["step"].max())
-        medians = {name: _median(table[name][last]) for name in ("dist_V", "dist_A", "dist_A_star")}
+        medians = {name: np.median(table[name][last]) for name in ("dist_V", "dist_A", "dist_A_star")}
         console.print(
             f"{method:<22} " + "  ".join(f"{name} {value:.3f}" for name, value in medians.items()), highlight=False
         )
-
-
-def _median(values) -> float:
-    import numpy as np
-
-    return float(np.median(values))

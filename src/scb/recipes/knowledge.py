@@ -21,9 +21,9 @@ class Knowledge:
     samples: int = 0
 
     @classmethod
-    def of(cls, task: Task) -> Knowledge:
-        """The truth."""
-        return cls(task.mu, task.K_P, task.K_Q)
+    def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> Knowledge:
+        """The truth, or estimates from 4,000 samples if it is not ``known``."""
+        return cls(task.mu, task.K_P, task.K_Q) if known else cls.estimated(task, seed=seed)
 
     @classmethod
     def estimated(cls, task: Task, samples: int = 4000, seed: Seed = 0) -> Knowledge:

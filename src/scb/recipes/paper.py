@@ -46,7 +46,7 @@ def paper(
     signal : end Stage 1 (2) early, once the *estimated* signal reaches this
     known : whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples
     """
-    k = Knowledge.of(task) if known else Knowledge.estimated(task, seed=seed)
+    k = Knowledge.of(task, known, seed)
     V, A = uniform_start(k.mu, task.T)
     sign = (ResolveSign(),) * resolve_sign
     rounding = sign + (ThresholdProject(threshold),) * (threshold is not None)
@@ -77,7 +77,7 @@ def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool 
     accuracy : target for the noise in A and in V
     eta : the η of all stages; batch sizes are proportional to it, and steps to 1/η
     """
-    k = Knowledge.of(task) if known else Knowledge.estimated(task, seed=seed)
+    k = Knowledge.of(task, known, seed)
     Q, N = task.sparsity, len(k.mu)
     rho = residual_variance(1 - float(k.mu @ k.mu) - k.K_P * k.K_Q, N)
     spread = eta * rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a, up to factors

@@ -28,7 +28,7 @@ def sgd(
         which steps of this size diverge
     resolve_sign : as in ``paper``, so that the two can be compared
     """
-    k = Knowledge.of(task) if known else Knowledge.estimated(task, seed=seed)
+    k = Knowledge.of(task, known, seed)
     V, A = uniform_start(k.mu, task.T)
     rule, sign = "proximal" if preconditioned else "vanilla", (ResolveSign(),) * resolve_sign
     stages = (

@@ -24,7 +24,7 @@ def softmax(
     Near uniform attention, a step on w moves the attention as a step on a would with the step size divided by T²; and a
     token's column is seen once in N samples. Step sizes are therefore N·η_V and N·T·η_W.
     """
-    k = Knowledge.of(task) if known else Knowledge.estimated(task, seed=seed)
+    k = Knowledge.of(task, known, seed)
     N, T = task.N, task.T
     stage = Stage("softmax", steps, eta_V * N, eta_W * N * T, 0.0, batch_size, "softmax")
     V, W = np.repeat(k.mu[:, None], N, axis=1), np.zeros((T, N), order="F")

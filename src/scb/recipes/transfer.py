@@ -42,7 +42,7 @@ def transfer(
         raise ValueError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
     if not 0 < theta <= 1:
         raise ValueError(f"theta = {theta}: it must lie in (0, 1]")
-    k = Knowledge.of(task) if known else Knowledge.estimated(task, seed=seed)
+    k = Knowledge.of(task, known, seed)
     trivial, A = uniform_start(k.mu, task.T)
     length = ceil(1 / eta)
     rates = eta / k.K_Q, eta / k.K_P

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scb.norms import Array, mu_inner
+from scb.norms import Array, mu_inner, mu_norm
 from scb.task import Task
 
 
@@ -45,8 +45,7 @@ def population_projection(task: Task, V: Array, A: Array) -> Projection:
     delta_V = U - alpha_V * centred_P
     B += alpha_A / task.T
     np.subtract.at(B, (task.positions, np.arange(task.N)), alpha_A * task.weights)  # B is now Δ_A
-    norms = (float(np.sqrt(mu_inner(D, D, mu))) for D in (delta_V, B))
-    return Projection(alpha_V, alpha_A, K_V, K_VP, K_A, K_AQ, *norms)
+    return Projection(alpha_V, alpha_A, K_V, K_VP, K_A, K_AQ, mu_norm(delta_V, mu), mu_norm(B, mu))
 
 
 def line_V(task: Task, alpha: float) -> Array:
