@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import resource
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from time import perf_counter, sleep
 from typing import Any
@@ -145,42 +145,75 @@ def engine_step(task: Task, threads: int) -> Step:
     return step
 
 
-def contenders(task: Task) -> Iterator[tuple[str, Step, int]]:
-    """Name, step, and how many steps one call takes."""
-    yield "NumPy", numpy_step(task), 1
-    if find_spec("torch"):
-        yield "PyTorch", torch_step(task), 1
-    if find_spec("jax"):
-        yield "JAX", jax_step(task), 1
-    yield "scb, 1 thread", engine_step(task, 1), 50
-    yield "scb, 2 threads", engine_step(task, 2), 50
+CONTENDERS: dict[str, tuple[Callable[[Task], Step], int, str | None]] = {
+    "NumPy": (numpy_step, 1, None),
+    "PyTorch": (torch_step, 1, "torch"),
+    "JAX": (jax_step, 1, "jax"),
+    "scb, 1 thread": (lambda task: engine_step(task, 1), 50, None),
+    "scb, 2 threads": (lambda task: engine_step(task, 2), 50, None),
+}  # how its step is made, how many steps one call takes, what must be installed
+
+
+def serve(name: str, N: int, T: int) -> None:
+    """One contender in a process of its own: its first loss, then, for each seed on stdin, milliseconds a step; memory at the end."""
+    make, count, _ = CONTENDERS[name]
+    step = make(Task.random(N, T, 2))
+    print(step(0), flush=True)  # compiles
+    calls = max(1, 50_000 // T) if count == 1 else 1  # several steps where they are short, so that all are timed warm
+    for line in sys.stdin:
+        begin = perf_counter()
+        for call in range(calls):
+            step(int(line) * calls + call)
+        print((perf_counter() - begin) / (calls * count) * 1e3, flush=True)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
+
+
+class _Contender:
+    """A process that runs ``serve``."""
+
+    def __init__(self, name: str, N: int, T: int) -> None:
+        command = [sys.executable, "-m", "scb.benchmarking", name, str(N), str(T)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.name, self.loss = name, self._read()
+
+    def _read(self) -> float:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise ValueError(f"the contender {self.name!r} failed; its message is above")
+        return float(line)
+
+    def step(self, seed: int) -> float:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{seed}\n")
+        self.process.stdin.flush()
+        return self._read()
+
+    def leave(self) -> float:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self._read()
 
 
 def compare(N: int, T: int, repeats: int) -> dict[str, Any]:
-    """Median milliseconds a step and peak memory of each contender, in turns in this process."""
-    task = Task.random(N, T, 2)
-    steps, memory, losses = {}, {}, {}
-    for name, step, count in contenders(task):
-        losses[name] = step(0)  # compiles
-        memory[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        steps[name] = step, count
+    """Median milliseconds a step and peak memory of each contender, each in its own process, taking turns."""
+    steps = [_Contender(name, N, T) for name, (_, _, module) in CONTENDERS.items() if module is None or find_spec(module)]
+    losses = {c.name: c.loss for c in steps}
     if max(losses.values()) > 2 * min(losses.values()):
         raise ValueError(f"the contenders do not compute the same: losses {losses}")
-    times: dict[str, list[float]] = {name: [] for name in steps}
+    times: dict[str, list[float]] = {c.name: [] for c in steps}
     budget = perf_counter() + 60
     for i in range(repeats):
-        for name, (step, count) in steps.items():
+        for contender in steps:
             sleep(0.02)  # lets the others' threads, which wait actively, go to sleep
-            begin = perf_counter()
-            step(i + 1)
-            times[name].append((perf_counter() - begin) / count * 1e3)
+            times[contender.name].append(contender.step(i + 1))
         if perf_counter() > budget and i >= 2:
             break
     return {
         "N": N,
         "T": T,
         "ms": {name: float(np.median(values)) for name, values in times.items()},
-        "mb": memory,
+        "mb": {c.name: c.leave() for c in steps},
         "machine": f"{_processor()}, {os.cpu_count()} cores",
         "versions": versions(),
     }
@@ -195,4 +228,4 @@ def _processor() -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps(compare(*(int(word) for word in sys.argv[1:]))))
+    serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -12,8 +12,7 @@ def bench(
 ) -> None:
     """Time one whole training step (B = 64, λ > 0) of our engine against NumPy, PyTorch and JAX.
 
-    Each size is timed in a process of its own, in which all contenders take turns; the table shows medians, ratios and peak
-    memory. PyTorch and JAX take part where they are installed ('pip install scb[bench]' brings JAX; PyTorch is up to you). All
+    All contenders take turns, each in a process of its own; the table shows medians, ratios and peak memory. PyTorch and JAX take part where they are installed ('pip install scb[bench]' brings JAX; PyTorch is up to you). All
     contenders draw fresh samples, differentiate, precondition, soft-threshold and project; their losses are compared first.
 
     Args:
@@ -21,11 +20,9 @@ def bench(
         repeats: Timed rounds.
         sizes: N x T of the tasks.
     """
-    import json
-    import subprocess
-    import sys
-
     from rich.console import Console
+
+    from scb.benchmarking import compare
 
     if repeats < 1:
         raise ValueError(f"repeats = {repeats}: it must be at least 1")
@@ -33,11 +30,7 @@ def bench(
     for size in sizes:
         N, T = _size(size)
         with console.status(f"N = {N}, T = {T:,}"):
-            command = [sys.executable, "-m", "scb.benchmarking", str(N), str(T), str(repeats)]
-            answer = subprocess.run(command, capture_output=True, text=True)
-        if answer.returncode:
-            raise ValueError(f"the benchmark of size {size} failed:\n{answer.stderr}")
-        results.append(json.loads(answer.stdout))
+            results.append(compare(N, T, repeats))
     _show(console, results)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(_markdown(results))
@@ -70,8 +63,8 @@ def _markdown(results: list[dict]) -> str:
         "# Benchmark: one training step",
         "",
         "Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,",
-        "project. All contenders take turns in one process for each size; medians in milliseconds, and how many times slower",
-        "than our engine on 2 threads. Memory is the peak of the process after that contender's first step, in this order.",
+        "project. All contenders take turns, each in a process of its own; medians in milliseconds, and how many times slower",
+        "than our engine on 2 threads. Memory is the peak of the contender's process.",
         "",
         f"Machine: {results[0]['machine']}. " + ", ".join(f"{k} {v}" for k, v in results[0]["versions"].items()) + ".",
         "",
