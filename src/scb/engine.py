@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from sys import getrefcount
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -85,6 +86,7 @@ class Fused:
     task: Task
     fresh: Fresh = field(init=False)
     _frozen: tuple[Array, Any] | None = field(init=False, default=None)
+    _handed_out: list[Array] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.fresh = Fresh(self.task)
@@ -103,12 +105,21 @@ class Fused:
         if isinstance(lam, MeasuredNoise):  # λ_k = √K_V · λ_k at K_V = 1
             per_spread, per_column, lam = 1.0, lam.at(1.0, mu, stage), 0.0
         rule = Rule(stage.batch_size, stage.eta_V, stage.eta_A, lam, per_spread, per_column, stage.centred, LIMIT, mu)
-        new_V, new_A = np.array(V, order="C"), np.array(A, order="F")
+        new_V, new_A = np.array(V, order="C"), self._copy(A)
         done, loss = fused_steps(threads(), keys, self.fresh.law, rule, new_V, new_A, self.fresh.token)
         if done < len(keys):  # what stands there now is beyond the limit: go again, up to the step before
-            new_V, new_A = np.array(V, order="C"), np.array(A, order="F")
+            new_V[:], new_A[:] = V, A
             fused_steps(threads(), keys[:done], self.fresh.law, rule, new_V, new_A, self.fresh.token)
         return Taken(new_V, new_A, done, loss, min(done + 1, len(keys)) * stage.batch_size)
+
+    def _copy(self, A: Array) -> Array:
+        """A copy of A, in an array handed out before if nobody holds it any more: fresh pages can cost as much as the steps."""
+        for array in self._handed_out:
+            if array.shape == A.shape and getrefcount(array) == 3:  # here in the list, as ``array``, and as an argument
+                np.copyto(array, A)
+                return array
+        self._handed_out = [*self._handed_out[-1:], np.array(A, order="F")]
+        return self._handed_out[-1]
 
     def _frozen_steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
         from scb.kernels.frozen import frozen_gradient
@@ -117,7 +128,7 @@ class Fused:
             self._frozen = A, freeze(self.task, A)
         frozen, law, B, N = self._frozen[1], self.fresh.law, stage.batch_size, self.task.N
         outside = self.task.T - frozen.counts
-        mass, labels, r, scores = np.empty((B, N)), np.empty(B, np.int64), np.empty((B, N)), np.empty((B, N))
+        mass, labels, scores = np.empty((B, N)), np.empty(B, np.int64), np.empty((B, N))
         V, loss = V.copy(), np.nan
         for done, key in enumerate(keys):
             rng = np.random.default_rng(key)
@@ -128,7 +139,7 @@ class Fused:
             rest = rng.multinomial(left, self.task.mu) if frozen.common.any() else np.zeros((B, N), np.int64)
             gV = np.zeros((N, N))
             random = lasts, u_tokens, u_source, u_label, rest
-            loss = frozen_gradient(*random, law.mu, law.q, law.P, frozen, V, mass, labels, r, scores, gV)
+            loss = frozen_gradient(*random, law.mu, law.q, law.P, frozen, V, mass, labels, scores, gV)
             after = V - stage.eta_V / B * precondition_V(gV, mu)
             if not np.square(after).sum() < LIMIT**2:
                 return Taken(V, A, done, loss / B, (done + 1) * B)

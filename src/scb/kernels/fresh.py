@@ -26,7 +26,8 @@ class TaskLaw(NamedTuple):
 
     whole: np.ndarray
     fraction: np.ndarray
-    cells: np.ndarray
+    table: np.ndarray
+    none: np.unsignedinteger
     shift: np.uint16
     mask: np.uint64
     mu: np.ndarray
@@ -146,24 +147,55 @@ def choose(cumulative, u):
 
 
 @numba.njit(cache=True, fastmath=FAST)
-def differentiate(V, labels, mass, r, scores, gV):
-    """r = V·mass − e_o, scores = Vᵀr, gV += r·massᵀ for a group of samples (one a row); the summed loss."""
+def _differentiate_one(V, o, a, u, gV):
     loss = 0.0
-    samples, N = mass.shape
+    for n in range(a.size):
+        s = -np.float64(n == o)
+        for m in range(a.size):
+            s += V[n, m] * a[m]
+        loss += 0.5 * s * s
+        for m in range(a.size):
+            u[m] += s * V[n, m]
+            gV[n, m] += s * a[m]
+    return loss
+
+
+@numba.njit(cache=True, fastmath=FAST)
+def _differentiate_four(V, o, mass, scores, gV):
+    a0, a1, a2, a3 = mass[0], mass[1], mass[2], mass[3]
+    u0, u1, u2, u3 = scores[0], scores[1], scores[2], scores[3]
+    loss = 0.0
+    for n in range(a0.size):
+        v, g = V[n], gV[n]
+        s0, s1, s2, s3 = -np.float64(n == o[0]), -np.float64(n == o[1]), -np.float64(n == o[2]), -np.float64(n == o[3])
+        for m in range(v.size):
+            s0 += v[m] * a0[m]
+            s1 += v[m] * a1[m]
+            s2 += v[m] * a2[m]
+            s3 += v[m] * a3[m]
+        loss += 0.5 * ((s0 * s0 + s1 * s1) + (s2 * s2 + s3 * s3))
+        for m in range(v.size):
+            u0[m] += s0 * v[m]
+            u1[m] += s1 * v[m]
+            u2[m] += s2 * v[m]
+            u3[m] += s3 * v[m]
+        for m in range(v.size):
+            g[m] += (s0 * a0[m] + s1 * a1[m]) + (s2 * a2[m] + s3 * a3[m])
+    return loss
+
+
+@numba.njit(cache=True)
+def differentiate(V, labels, mass, scores, gV):
+    """With r = V·mass − e_o: scores = Vᵀr, gV += r·massᵀ for the samples of a group (one a row); the summed loss ½‖r‖².
+
+    Four samples at a time, to read V and touch gV less often.
+    """
     scores[:] = 0.0
-    for n in range(N):
-        for i in range(samples):
-            s = 0.0
-            for m in range(N):
-                s += V[n, m] * mass[i, m]
-            s -= 1.0 if labels[i] == n else 0.0
-            r[i, n] = s
-            loss += 0.5 * s * s
-        for i in range(samples):
-            s = r[i, n]
-            for m in range(N):
-                scores[i, m] += s * V[n, m]
-                gV[n, m] += s * mass[i, m]
+    fours, loss = mass.shape[0] // 4 * 4, 0.0
+    for i in range(0, fours, 4):
+        loss += _differentiate_four(V, labels[i : i + 4], mass[i : i + 4], scores[i : i + 4], gV)
+    for i in range(fours, mass.shape[0]):
+        loss += _differentiate_one(V, labels[i], mass[i], scores[i], gV)
     return loss
 
 
@@ -213,7 +245,7 @@ def _part(part, batch, law, V, raw, offset, tokens, G, gV):
     """One part of a batch, by one thread: its summed loss; fills its runs' columns of G (T, ·) and adds to its own gV."""
     N = raw.shape[1]
     scratch, labels = token_scratch(), np.empty(GROUP, np.int64)
-    mass, r, scores, lanes = np.empty((GROUP, N)), np.empty((GROUP, N)), np.empty((GROUP, N)), np.empty((LANES, N))
+    mass, scores, lanes = np.empty((GROUP, N)), np.empty((GROUP, N)), np.empty((LANES, N))
     loss = 0.0
     run = np.searchsorted(batch.runs, batch.parts[part])
     group = np.searchsorted(batch.groups, batch.parts[part])
@@ -221,7 +253,7 @@ def _part(part, batch, law, V, raw, offset, tokens, G, gV):
         begin, end = batch.groups[group], batch.groups[group + 1]
         size = end - begin
         draw_group(begin, end, batch, law, raw, offset, tokens, labels, mass, lanes, scratch)
-        loss += differentiate(V, labels[:size], mass[:size], r[:size], scores[:size], gV)
+        loss += differentiate(V, labels[:size], mass[:size], scores[:size], gV)
         i = begin
         while i < end:
             j = min(batch.runs[run + 1], end)

@@ -33,7 +33,7 @@ class Frozen(NamedTuple):
 
 
 @numba.njit(cache=True)
-def frozen_gradient(lasts, u_tokens, u_source, u_label, rest, mu, q, P, frozen, V, mass, labels, r, scores, gV):
+def frozen_gradient(lasts, u_tokens, u_source, u_label, rest, mu, q, P, frozen, V, mass, labels, scores, gV):
     """Summed loss of a batch; its gradient in V is added to gV.
 
     ``u_tokens`` (B, ·) decides the tokens at active positions and, in its last column, that of a source elsewhere; ``rest`` (B, N)
@@ -55,4 +55,4 @@ def frozen_gradient(lasts, u_tokens, u_source, u_label, rest, mu, q, P, frozen, 
             token = choose(mu, u_tokens[i, -1])
             mass[i, token] += frozen.common[k]
         labels[i] = choose(P[:, token], u_label[i])
-    return differentiate(V, labels, mass, r, scores, gV)
+    return differentiate(V, labels, mass, scores, gV)

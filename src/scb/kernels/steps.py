@@ -18,6 +18,7 @@ from scb.kernels.fresh import GROUP, LANES, PARTS, collect, column_sum, differen
 from scb.kernels.tokens import CHUNK, FAST, token_scratch
 
 _BLOCK = 64
+KEPT = 256  # a column with at most this many survivors is caught up without a pass over T
 
 
 class Rule(NamedTuple):
@@ -97,6 +98,27 @@ def catch_up(raw, offset, lams, where, band):
         raw[where[i]] = band[i]
 
 
+@numba.njit(cache=True)
+def catch_up_survivors(raw, offset, lams, survivors, band):
+    """The same for a column that is ``offset`` but for its ``survivors``: no pass over T. Returns the new offset."""
+    common, others = offset, raw.size - survivors.size
+    for i in range(survivors.size):
+        band[i] = raw[survivors[i]] + offset
+    for lam in lams:
+        common -= min(max(common, -lam), lam)
+        total = others * common
+        for i in range(survivors.size):
+            band[i] -= min(max(band[i], -lam), lam)
+            total += band[i]
+        c = (1.0 - total) / raw.size
+        common += c
+        for i in range(survivors.size):
+            band[i] += c
+    for i in range(survivors.size):
+        raw[survivors[i]] = band[i] - common
+    return common
+
+
 @numba.njit(cache=True, fastmath=FAST)
 def _descend(raw, shift, g, coefficient, lam):
     """raw ← soft(raw + shift − coefficient·g, λ); its sum and sum of squares."""
@@ -111,8 +133,8 @@ def _descend(raw, shift, g, coefficient, lam):
 
 
 @numba.njit(cache=True)
-def _descend_directly(raw, offset, tokens, scores, coefficient, lam, centred, g):
-    """The same with g made from tokens and scores, a chunk at a time in the scratch ``g``."""
+def _descend_directly(raw, offset, tokens, scores, coefficient, lam, centred, g, kept):
+    """The same with g made from tokens and scores, a chunk at a time in the scratch ``g``; survivors go into ``kept``."""
     T, mean = raw.size, 0.0
     if centred:
         for start in range(0, T, CHUNK):
@@ -121,6 +143,7 @@ def _descend_directly(raw, offset, tokens, scores, coefficient, lam, centred, g)
             collect(tokens, scores, start, part)
             mean += column_sum(part) / T
     s = square = 0.0
+    count = 0
     for start in range(0, T, CHUNK):
         part = g[: min(CHUNK, T - start)]
         part[:] = 0.0
@@ -128,28 +151,32 @@ def _descend_directly(raw, offset, tokens, scores, coefficient, lam, centred, g)
         shift = offset + coefficient * mean
         more, squares = _descend(raw[start : start + part.size], shift, part, coefficient, lam)
         s, square = s + more, square + squares
+        if squares != 0.0 and count <= KEPT:
+            for t in range(start, start + part.size):
+                if raw[t] != 0.0:
+                    if count < KEPT:
+                        kept[count] = t
+                    count += 1
+    kept[KEPT] = count if count <= KEPT else -1
     return s, square
 
 
 @numba.njit(cache=True, fastmath=FAST)
 def _step_V(V, gV, mu, rate):
     """V ← V − rate·(I − 11ᵀ/N) gV diag(1/μ)(I − μμᵀ/‖μ‖²); gV comes in parts that are added up here."""
-    N = mu.size
-    square = (mu * mu).sum()
-    G = gV[0].copy()
-    for p in range(1, len(gV)):
-        G += gV[p]
-    mean = np.zeros(N)
+    N, G, mean, inverse, square = mu.size, gV[0], np.zeros(mu.size), 1.0 / mu, (mu * mu).sum()
     for n in range(N):
+        for p in range(1, len(gV)):
+            for m in range(N):
+                G[n, m] += gV[p, n, m]
         for m in range(N):
             mean[m] += G[n, m] / N
     for n in range(N):
         along = 0.0
         for m in range(N):
-            G[n, m] = (G[n, m] - mean[m]) / mu[m]
-            along += G[n, m] * mu[m] / square
+            along += G[n, m] - mean[m]
         for m in range(N):
-            V[n, m] -= rate * (G[n, m] - along * mu[m])
+            V[n, m] -= rate * ((G[n, m] - mean[m]) * inverse[m] - along / square * mu[m])
 
 
 @numba.njit(cache=True)
@@ -163,20 +190,24 @@ def _spread(V, mu):
 
 
 @numba.njit(cache=True)
-def _wait_no_more(k, step, A, offset, done, lams, rule, where, band):
+def _wait_no_more(k, step, A, offset, done, kept, lams, rule, where, band):
     """Do to column k what it has been waiting for, so that it stands before ``step``."""
     if done[k] < step and lams[:step].max() > 0:
-        catch_up(A[:, k], offset[k], lams[done[k] : step] * rule.per_column[k], where, band)
-        offset[k] = 0.0
+        waiting, count = lams[done[k] : step] * rule.per_column[k], kept[k, KEPT]
+        if count >= 0:
+            offset[k] = catch_up_survivors(A[:, k], offset[k], waiting, kept[k, :count], band)
+        else:
+            catch_up(A[:, k], offset[k], waiting, where, band)
+            offset[k] = 0.0
     done[k] = step
 
 
 @numba.njit(cache=True)
-def _part_of_step(part, step, batch, law, rule, V, A, offset, done, lams, tokens, where, band, G, gV):
+def _part_of_step(part, step, batch, law, rule, V, A, offset, done, kept, lams, tokens, where, band, G, gV):
     """One part of a step, by one thread: its summed loss and the largest ‖a‖² of the columns that it has updated."""
     T, N = A.shape
     scratch, chunk, labels = token_scratch(), np.empty(CHUNK), np.empty(GROUP, np.int64)
-    mass, r, scores, lanes = np.empty((GROUP, N)), np.empty((GROUP, N)), np.empty((GROUP, N)), np.empty((LANES, N))
+    mass, scores, lanes = np.empty((GROUP, N)), np.empty((GROUP, N)), np.empty((LANES, N))
     loss = largest = 0.0
     run = np.searchsorted(batch.runs, batch.parts[part])
     group = np.searchsorted(batch.groups, batch.parts[part])
@@ -184,13 +215,14 @@ def _part_of_step(part, step, batch, law, rule, V, A, offset, done, lams, tokens
         begin, end = batch.groups[group], batch.groups[group + 1]
         size = end - begin
         i, coming = begin, run
-        while i < end:
+        while i < end:  # a column is caught up just before it is read, so that it is in the cache
+            j, at = min(batch.runs[coming + 1], end), i - begin
             if batch.buffers[coming] < 0:
-                _wait_no_more(batch.lasts[i], step, A, offset, done, lams, rule, where, band)
+                _wait_no_more(batch.lasts[i], step, A, offset, done, kept, lams, rule, where, band)
+            draw_group(i, j, batch, law, A, offset, tokens[at:], labels[at:], mass[at:], lanes, scratch)
             coming += 1
-            i = batch.runs[coming]
-        draw_group(begin, end, batch, law, A, offset, tokens, labels, mass, lanes, scratch)
-        loss += differentiate(V, labels[:size], mass[:size], r[:size], scores[:size], gV)
+            i = j
+        loss += differentiate(V, labels[:size], mass[:size], scores[:size], gV)
         i = begin
         while i < end:
             j, k = min(batch.runs[run + 1], end), batch.lasts[i]
@@ -198,7 +230,7 @@ def _part_of_step(part, step, batch, law, rule, V, A, offset, done, lams, tokens
             if batch.buffers[run] < 0:
                 coefficient = rule.eta_A / (rule.mu[k] * rule.batch_size)
                 lam = lams[step] * rule.per_column[k]
-                s, square = _descend_directly(A[:, k], offset[k], x, u, coefficient, lam, rule.centred, chunk)
+                s, square = _descend_directly(A[:, k], offset[k], x, u, coefficient, lam, rule.centred, chunk, kept[k])
                 offset[k], done[k], largest = (1.0 - s) / T, step + 1, max(largest, square)
             else:
                 g = G[:, batch.buffers[run]]
@@ -212,7 +244,7 @@ def _part_of_step(part, step, batch, law, rule, V, A, offset, done, lams, tokens
 
 
 @numba.njit(cache=True)
-def _finish_column(run, step, batch, rule, A, offset, done, lams, G):
+def _finish_column(run, step, batch, rule, A, offset, done, kept, lams, G):
     """Update the column of a run, the first of its column, from the gradient buffers of all its runs."""
     T, k = len(A), batch.lasts[batch.runs[run]]
     g = G[:, batch.buffers[run]]
@@ -223,22 +255,36 @@ def _finish_column(run, step, batch, rule, A, offset, done, lams, G):
     coefficient = rule.eta_A / (rule.mu[k] * rule.batch_size)
     shift = offset[k] + (coefficient * column_sum(g) / T if rule.centred else 0.0)
     s, square = _descend(A[:, k], shift, g, coefficient, lams[step] * rule.per_column[k])
-    offset[k], done[k] = (1.0 - s) / T, step + 1
+    offset[k], done[k], kept[k, KEPT] = (1.0 - s) / T, step + 1, -1
     return square
 
 
 @numba.njit(cache=True, parallel=True)
-def _parts_together(step, batch, law, rule, V, A, offset, done, lams, tokens, where, band, G, gV, losses, largest):
+def _parts_together(step, batch, law, rule, V, A, offset, done, kept, lams, tokens, where, band, G, gV, losses, largest):
     for part in numba.prange(losses.size):
         own = tokens[part], where[part], band[part], G, gV[part]
-        losses[part], largest[part] = _part_of_step(part, step, batch, law, rule, V, A, offset, done, lams, *own)
+        losses[part], largest[part] = _part_of_step(part, step, batch, law, rule, V, A, offset, done, kept, lams, *own)
 
 
 @numba.njit(cache=True)
-def _parts_in_turn(step, batch, law, rule, V, A, offset, done, lams, tokens, where, band, G, gV, losses, largest):
+def _parts_in_turn(step, batch, law, rule, V, A, offset, done, kept, lams, tokens, where, band, G, gV, losses, largest):
     for part in range(losses.size):
         own = tokens[part], where[part], band[part], G, gV[part]
-        losses[part], largest[part] = _part_of_step(part, step, batch, law, rule, V, A, offset, done, lams, *own)
+        losses[part], largest[part] = _part_of_step(part, step, batch, law, rule, V, A, offset, done, kept, lams, *own)
+
+
+@numba.njit(cache=True)
+def _flush(part, step, A, offset, done, kept, lams, rule, where, band):
+    """Bring every ``PARTS``-th column up to date, and its offset into A."""
+    for k in range(part, A.shape[1], PARTS):
+        _wait_no_more(k, step, A, offset, done, kept, lams, rule, where, band)
+        A[:, k] += offset[k]
+
+
+@numba.njit(cache=True, parallel=True)
+def _flush_together(step, A, offset, done, kept, lams, rule, where, band):
+    for part in numba.prange(PARTS):
+        _flush(part, step, A, offset, done, kept, lams, rule, where[part], band[part])
 
 
 @numba.njit(cache=True)
@@ -250,6 +296,7 @@ def fused_steps(threads, keys, law, rule, V, A, token):
     """
     T, N = A.shape
     offset, done, lams = np.zeros(N), np.zeros(N, np.int64), np.zeros(keys.size)
+    kept = np.full((N, KEPT + 1), -1)  # survivors of each column and how many; −1: not known
     G, gV = np.empty((0, T)).T, np.empty((PARTS, N, N))
     tokens, where, band = np.empty((PARTS, GROUP, T), token.dtype), np.empty((PARTS, T), np.int64), np.empty((PARTS, T))
     losses, largest = np.empty(PARTS), np.empty(PARTS)
@@ -261,11 +308,11 @@ def fused_steps(threads, keys, law, rule, V, A, token):
             G = np.empty((batch.buffers.max() + 3, T)).T
         for run in range(batch.buffers.size):
             if batch.buffers[run] >= 0:
-                _wait_no_more(batch.lasts[batch.runs[run]], step, A, offset, done, lams, rule, where[0], band[0])
+                _wait_no_more(batch.lasts[batch.runs[run]], step, A, offset, done, kept, lams, rule, where[0], band[0])
         parts = batch.parts.size - 1
         gV[:parts] = 0.0
         out = gV[:parts], losses[:parts], largest[:parts]
-        state = V, A, offset, done, lams, tokens, where, band, G
+        state = V, A, offset, done, kept, lams, tokens, where, band, G
         if threads:
             _parts_together(step, batch, law, rule, *state, *out)
         else:
@@ -273,12 +320,14 @@ def fused_steps(threads, keys, law, rule, V, A, token):
         worst = out[2].max()
         for run in range(batch.buffers.size):
             if batch.buffers[run] >= 0 and done[batch.lasts[batch.runs[run]]] <= step:
-                worst = max(worst, _finish_column(run, step, batch, rule, A, offset, done, lams, G))
+                worst = max(worst, _finish_column(run, step, batch, rule, A, offset, done, kept, lams, G))
         _step_V(V, out[0], rule.mu, rule.eta_V / rule.batch_size)
         loss = out[1].sum() / rule.batch_size
         if not max((V * V).sum(), worst) < rule.limit**2:
             return step, loss
-    for k in range(N):
-        _wait_no_more(k, keys.size, A, offset, done, lams, rule, where[0], band[0])
-        A[:, k] += offset[k]
+    if threads:
+        _flush_together(keys.size, A, offset, done, kept, lams, rule, where, band)
+    else:
+        for part in range(PARTS):
+            _flush(part, keys.size, A, offset, done, kept, lams, rule, where[part], band[part])
     return keys.size, loss

@@ -19,8 +19,6 @@ CHUNK = 1024
 FAST = {"reassoc", "contract", "nsz"}
 FEW = 8  # up to this many tokens, comparing with every threshold is quicker than a look-up
 FRACTIONS = 1 << 40  # where in a stream the fractions begin
-_S16, _S31 = np.uint32(16), np.uint32(31)
-_LOW, _TOKEN, _MANY = np.uint32(0xFFFF), np.uint32(0x7FFF), np.uint32(1 << 31)
 
 
 class TokenLaw(NamedTuple):
@@ -29,15 +27,15 @@ class TokenLaw(NamedTuple):
     Attributes
     ----------
     whole, fraction : (N − 1,), m_j (uint16) and f_j
-    cells : the range of w in equal cells; each holds the token below it (bits 16 to 30), the one threshold in it
-        (bits 0 to 15; all ones if there is none), and whether there are more (bit 31), which sends it to the exact path
-    shift : bits of w below the cell's index
+    table : for each value of w without its last bits: the token, or ``none`` if some threshold is among them
+    shift : how many last bits
     mask : which bits of a word of four w are used; all, outside tests
     """
 
     whole: np.ndarray
     fraction: np.ndarray
-    cells: np.ndarray
+    table: np.ndarray
+    none: np.unsignedinteger
     shift: np.uint16
     mask: np.uint64
 
@@ -47,15 +45,13 @@ def token_law(mu, bits=16):
     unit = 1 << (16 - bits)
     scaled = np.cumsum(mu)[:-1] * 65536.0
     whole = np.minimum(np.floor(scaled / unit) * unit, 65536.0 - unit)
-    index_bits = int(np.clip(np.ceil(-np.log2(mu.min())) + 1, 6, 12))
-    width = 1 << (16 - index_bits)
-    starts = np.arange(1 << index_bits) * width
-    below = np.searchsorted(whole, starts, side="left")
-    inside = np.searchsorted(whole, starts + width, side="left") - below
-    threshold = np.where(inside > 0, np.append(whole, 65535)[below], 65535)
-    cells = (below.astype(np.uint32) << _S16) | threshold.astype(np.uint32) | np.where(inside > 1, _MANY, np.uint32(0))
+    token = np.min_scalar_type(len(mu) - 1)
+    none, shift = token.type(np.iinfo(token).max), 1 if token == np.uint8 else 0  # a table of 32 or 128 KiB
+    starts = np.arange(0, 65536, 1 << shift)
+    below, through = np.searchsorted(whole, starts), np.searchsorted(whole, starts + (1 << shift))
+    table = np.where(below == through, below, none).astype(token)
     mask = np.uint64((65536 - unit) * 0x0001_0001_0001_0001)
-    return TokenLaw(whole.astype(np.uint16), (scaled - whole) / unit, cells, np.uint16(16 - index_bits), mask)
+    return TokenLaw(whole.astype(np.uint16), (scaled - whole) / unit, table, none, np.uint16(shift), mask)
 
 
 @numba.njit(cache=True)
@@ -77,42 +73,42 @@ def _compare(w, whole, tokens, ties):
 
 
 @numba.njit(cache=True)
-def _look_up(w, cells, shift, tokens, ties, found):
-    """The same by a look-up and one comparison; ties also where a cell has more thresholds than one."""
-    for t in range(found.size):
-        found[t] = cells[w[t] >> shift]
+def _look_up(w, table, none, shift, tokens, ties):
+    """The same by a look-up; ties where the table does not say."""
     for t in range(tokens.size):
-        tokens[t] = ((found[t] >> _S16) & _TOKEN) + np.uint32(np.uint32(w[t]) > (found[t] & _LOW))
-    for t in range(ties.size):
-        ties[t] = np.uint8(np.uint32(w[t]) == (found[t] & _LOW)) | np.uint8(found[t] >> _S31)
+        tokens[t] = table[w[t] >> shift]
+    for t in range(tokens.size):
+        ties[t] = np.uint8(tokens[t] == none)
 
 
 @numba.njit(cache=True)
 def _settle(key, start, w, law, tokens, ties):
     """Redo, exactly, every token of a chunk that is tied."""
-    fraction = np.empty(1, np.uint64)
-    whole, eights = law.whole, ties.view(np.uint64)
-    for i in range(0, eights.size, 16):
-        any_tie = np.uint64(0)
-        for j in range(i, i + 16):
-            any_tie |= eights[j]
-        if any_tie == 0:
+    whole, eights, fraction = law.whole, ties.view(np.uint64), np.empty(1, np.uint64)
+    for i in range((tokens.size + 7) // 8):
+        if eights[i] == 0:
             continue
-        for t in range(8 * i, min(8 * i + 128, tokens.size)):
+        for t in range(8 * i, min(8 * i + 8, tokens.size)):
             if ties[t] == 0:
                 continue
-            token = np.searchsorted(whole, w[t])
-            fill_words(key, FRACTIONS + start + t, ALL, fraction)
-            u = to_unit(fraction[0])
-            while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
+            cell = np.int64(w[t] >> law.shift)
+            while cell > 0 and law.table[cell] == law.none:
+                cell -= 1
+            token = 0 if law.table[cell] == law.none else np.int64(law.table[cell])
+            while token < whole.size and whole[token] < w[t]:
                 token += 1
+            if token < whole.size and whole[token] == w[t]:
+                fill_words(key, FRACTIONS + start + t, ALL, fraction)
+                u = to_unit(fraction[0])
+                while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
+                    token += 1
             tokens[t] = token
 
 
 @numba.njit(cache=True)
 def draw_tokens(key, law, scratch, tokens):
     """Fill ``tokens`` from the stream ``key``. Twin: ``reference.draw_tokens``."""
-    words, ties, found = scratch
+    words, ties = scratch
     w = words.view(np.uint16)
     for start in range(0, tokens.size, CHUNK):
         part = tokens[start : min(start + CHUNK, tokens.size)]
@@ -120,7 +116,7 @@ def draw_tokens(key, law, scratch, tokens):
         if law.whole.size < FEW:
             _compare(w, law.whole, part, ties)
         else:
-            _look_up(w, law.cells, law.shift, part, ties, found)
+            _look_up(w, law.table, law.none, law.shift, part, ties)
         _settle(key, start, w, law, part, ties)
 
 
@@ -138,7 +134,7 @@ def _weigh(raw, offset, w, m, n):
 @numba.njit(cache=True)
 def draw_and_weigh(key, law, scratch, tokens, raw, offset):
     """``draw_tokens`` for two or three tokens, and Σ_t a_t [x_t ≥ 1] and Σ_t a_t [x_t ≥ 2], while the words are in the cache."""
-    words, ties, _ = scratch
+    words, ties = scratch
     w, m, n = words.view(np.uint16), law.whole[0], law.whole[law.whole.size - 1]
     s = u = 0.0
     for start in range(0, tokens.size, CHUNK):
@@ -169,4 +165,4 @@ def _any(ties):
 @numba.njit(cache=True)
 def token_scratch():
     """What ``draw_tokens`` needs beside its tokens."""
-    return np.empty(CHUNK // 4, np.uint64), np.empty(CHUNK, np.uint8), np.empty(CHUNK, np.uint32)
+    return np.empty(CHUNK // 4, np.uint64), np.empty(CHUNK, np.uint8)
