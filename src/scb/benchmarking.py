@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import resource
 import subprocess
 import sys
@@ -17,7 +15,7 @@ import numpy as np
 from scb.engine import Fused
 from scb.norms import Array
 from scb.recipes.stages import Stage, proximal_step
-from scb.record import versions
+from scb.record import machine, versions
 from scb.task import Task
 
 BATCH, LAM = 64, 1e-4
@@ -214,17 +212,9 @@ def compare(N: int, T: int, repeats: int) -> dict[str, Any]:
         "T": T,
         "ms": {name: float(np.median(values)) for name, values in times.items()},
         "mb": {c.name: c.leave() for c in steps},
-        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "versions": versions(),
     }
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            return next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

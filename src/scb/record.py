@@ -20,6 +20,16 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in ("scb", "numpy", "numba")}
 
 
+def machine() -> str:
+    """The processor and its cores."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            name = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return f"{name}, {os.cpu_count()} cores"
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file at once: whoever reads it, after a crash too, sees the old content or the new."""
     partial = path.with_name(f"{path.name}.partial")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.norms import Array
+from scb.norms import Array, mu_inner, mu_norm
 from scb.recipes.stages import (
     MeasuredNoise,
     Recipe,
@@ -27,7 +27,7 @@ from scb.recipes.stages import (
 from scb.task import Task
 from scb.theory.dynamics import Noise, error_step, signal_step
 from scb.theory.noise import noise_scales, residual_square
-from scb.theory.projection import Projection
+from scb.theory.projection import Projection, population_projection
 from scb.updates import soft_threshold
 
 COLUMNS = (
@@ -155,13 +155,13 @@ class Columns:
 
 
 def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict[str, Array]:
-    """The history of a run of ``recipe`` from the uniform start with Gaussian gradients: columns of ``COLUMNS``.
+    """The history of a run of ``recipe`` with Gaussian gradients: columns of ``COLUMNS``.
 
     The law is that of ``train(task, recipe, source=Gaussian(task))``. The sign, which is settled by skewness there, is settled by
     that of α_A here; a stage's ``stop`` is not asked.
     """
     rng = np.random.default_rng(seed)
-    p, columns = Projection(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), None
+    p, columns = _start(task, recipe), None
     rows, step, samples = [_row(task, p, 0, 1, recipe.samples, columns)], 0, recipe.samples
     for number, stage in enumerate(recipe.stages, start=1):
         p, columns = _enter(task, p, columns, stage, rng)
@@ -173,6 +173,15 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
             if step % every == 0 or step == recipe.steps:
                 rows.append(_row(task, p, step, number, samples, columns))
     return {name: np.array(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
+
+
+def _start(task: Task, recipe: Recipe) -> Projection:
+    """Where the recipe's initial point stands; a uniform A, which is one number seen as (T, N), is not written out."""
+    if any(recipe.A.strides):
+        return population_projection(task, recipe.V, recipe.A)
+    U, centred = recipe.V - task.mu[:, None], task.P - task.mu[:, None]
+    alpha_V = mu_inner(U, centred, task.mu) / task.K_P
+    return _projection(task, alpha_V, mu_norm(U - alpha_V * centred, task.mu), 0.0, 0.0)
 
 
 def _enter(

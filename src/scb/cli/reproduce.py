@@ -5,37 +5,125 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def reproduce(out: Path = Path("results"), seeds: int = 10) -> None:
-    """Redraw the paper's convergence figure from real runs.
+def reproduce(
+    out: Path = Path("results"), only: str = "", quick: bool = False, seeds: int | None = None, jobs: int | None = None
+) -> None:
+    """Redraw the paper's figures from real runs and judge its claims by them.
 
-    Trains the proximal method and SGD (with both of the paper's step sizes) at N = 3, T = 5,000, sparsity 2, batch size
-    64, on a new random task for each seed, and draws both distances to the truth.
+    Makes OUT/report.html (figures beside claims, one file to send around), OUT/figures (PNG and PDF) and OUT/tables (Parquet).
+    Finished runs are kept in OUT/cache: a second call redraws without running anything again, and a call after an
+    interruption goes on where that one stopped. The same seeds give the same tables, whatever the number of processes.
 
     Args:
         out: Directory for the results.
-        seeds: Number of random tasks.
+        only: Figures to make, such as F1,F7; all of them unless given.
+        quick: Smaller sizes and fewer seeds: half a minute for a first look.
+        seeds: Random tasks for each thing that is random; 10 or more unless given.
+        jobs: Processes side by side; as many as there are cores unless given.
     """
-    import numpy as np
+    import os
+    from time import perf_counter
+
     from rich.console import Console
-    from rich.progress import Progress, TimeRemainingColumn
 
-    from scb.experiments.convergence import Config, run
-    from scb.figures.convergence import convergence
+    from scb.experiments.runner import run_jobs
+    from scb.experiments.store import Store
+    from scb.reproduction import datasets, needed
+
+    figures = _chosen(only)
+    for name, value in (("seeds", seeds), ("jobs", jobs)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} = {value}: it must be at least 1")
+    begin, console, store = perf_counter(), Console(), Store(out / "cache")
+    configs = {name: config for name, config in datasets(quick, seeds).items() if name in needed(figures)}
+    work = [job for config in configs.values() for job in config.jobs()]
+    with _bar(console) as bar:
+        task = bar.add_task("running", total=None)
+        fresh = run_jobs(work, store, jobs or os.cpu_count() or 1, lambda d, t: bar.update(task, completed=d, total=t or 1))
+        bar.update(task, completed=1, total=1)
+        loaded = {name: store.load(config) for name, config in configs.items()}
+        tables = {name: table for name, (table, _) in loaded.items()}
+        _write_tables(out / "tables", tables, configs)
+        images = _draw(out / "figures", figures, tables, bar)
+    judged = _judge(figures, tables)
+    _report(out, judged, figures, images, configs, loaded, fresh, len(set(work)), quick, perf_counter() - begin)
+    if judged:
+        from scb.report import terminal_table
+
+        console.print(terminal_table(judged))
+    console.print(f"{fresh} new runs, {perf_counter() - begin:.0f} s; the report is {out / 'report.html'}", highlight=False)
+
+
+def _chosen(only: str) -> list[str]:
+    from scb.reproduction import FIGURES
+
+    names = [name.strip().upper() for name in only.split(",") if name.strip()]
+    for name in names:
+        if name not in FIGURES:
+            raise ValueError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
+    return [name for name in FIGURES if name in names or not names]
+
+
+def _bar(console):
+    from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    return Progress(*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn(), console=console)
+
+
+def _write_tables(directory: Path, tables: dict, configs: dict) -> None:
+    from dataclasses import asdict
+
+    from scb.experiments.store import write_table
+    from scb.record import versions
+
+    for name, table in tables.items():
+        facts = {"table": name, "config": asdict(configs[name]), "versions": versions()}
+        write_table(directory / f"{name.replace(' ', '-')}.parquet", table, facts)
+
+
+def _draw(directory: Path, figures: list[str], tables: dict, bar) -> dict[str, Path]:
     from scb.figures.style import save
+    from scb.reproduction import FIGURES
 
-    if seeds < 1:
-        raise ValueError(f"seeds = {seeds}: it must be at least 1")
-    config = Config(seeds=seeds)
-    console = Console()
-    with Progress(*Progress.get_default_columns()[:3], TimeRemainingColumn(), console=console) as bar:
-        job = bar.add_task("training", total=None)
-        table = run(config, lambda done, total: bar.update(job, completed=done, total=total))
-    setting = f"N = {config.N}, T = {config.T:,}, sparsity {config.sparsity}, B = 64"
-    for path in save(convergence(table, setting), out / "convergence"):
-        console.print(f"wrote {path}", highlight=False)
-    for method in dict.fromkeys(table["method"].tolist()):
-        last = (table["method"] == method) & (table["step"] == table["step"].max())
-        medians = {name: np.median(table[name][last]) for name in ("dist_V", "dist_A", "dist_A_star")}
-        console.print(
-            f"{method:<22} " + "  ".join(f"{name} {value:.3f}" for name, value in medians.items()), highlight=False
-        )
+    images, task = {}, bar.add_task("drawing", total=len(figures))
+    for name in figures:
+        images[name] = save(FIGURES[name].draw(tables), directory / name)[0]
+        bar.advance(task)
+    return images
+
+
+def _judge(figures: list[str], tables: dict) -> list:
+    from scb.report import Judged
+    from scb.reproduction import CLAIMS
+
+    numbered = enumerate(CLAIMS, start=1)
+    return [
+        Judged(number, claim, claim.judge(*(tables[need] for need in claim.needs)))
+        for number, claim in numbered
+        if claim.figure in figures
+    ]
+
+
+def _report(out: Path, judged, figures, images, configs, loaded, fresh, jobs, quick, seconds) -> None:
+    from datetime import date
+
+    from scb.record import machine, versions
+    from scb.report import write_report
+    from scb.reproduction import FIGURES
+
+    facts = {
+        "machine": machine(),
+        "versions": versions(),
+        "date": date.today().isoformat(),
+        "quick": quick,
+        "jobs": jobs,
+        "fresh": fresh,
+        "wall": _duration(seconds),
+        "compute": _duration(sum(spent for _, spent in loaded.values())),
+        "tables": {name: (str(configs[name]).partition("(")[2].rstrip(")"), spent) for name, (_, spent) in loaded.items()},
+    }
+    write_report(out / "report.html", judged, {name: FIGURES[name] for name in figures}, images, facts)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"

@@ -1,1 +1,1 @@
-"""Experiments: a frozen configuration, and ``run(config)`` → a tidy table (column name → array)."""
+"""Experiments: a frozen config, cut into jobs that do not depend on each other, gives a tidy table (column name → array)."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from scb.experiments.tables import Table, quartiles
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
 
 QUIET = {
     "font.size": 9,
@@ -32,14 +37,40 @@ quiet = mpl.rc_context(QUIET)  # pyright: ignore[reportArgumentType]
 
 def panels(count: int, title: str, width: float = 3.6, height: float = 3.0) -> tuple[Figure, list[Axes]]:
     """A figure of ``count`` panels side by side under one title."""
-    figure = Figure(figsize=(width * count, height), layout="constrained")
+    figure, axes = grid(1, count, title, width, height)
+    return figure, list(axes[0])
+
+
+def grid(rows: int, columns: int, title: str, width: float = 3.4, height: float = 2.5) -> tuple[Figure, np.ndarray]:
+    """A figure of ``rows`` × ``columns`` panels under one title."""
+    figure = Figure(figsize=(width * columns, height * rows + 0.5), layout="constrained")
     figure.suptitle(title, fontsize=10)
-    return figure, [figure.add_subplot(1, count, i + 1) for i in range(count)]
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def band(ax: Axes, table: Table, x: str, y: str, number: int, label: str | None = None, **options: Any) -> None:
+    """The median of y over replicates against x, and a band from quartile to quartile; ``number`` picks colour and line."""
+    xs, low, middle, high = quartiles(table, x, y)
+    style = {"color": COLOURS[number], "linestyle": LINES[number]} | options
+    ax.plot(xs, middle, label=label, **style)
+    ax.fill_between(xs, low, high, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def mark(ax: Axes, x: float, text: str) -> None:
+    """A thin grey line where something begins or ends."""
+    ax.axvline(x, color="0.5", linewidth=0.8)
+    where = {"xycoords": ("data", "axes fraction"), "xytext": (3, -9), "textcoords": "offset points"}
+    ax.annotate(text, (x, 1.0), fontsize=7, color="0.35", **where)
 
 
 def caption(figure: Figure, text: str) -> None:
     """A line under the panels that says the setting."""
     figure.supxlabel(text, fontsize=7.5, color="0.35")
+
+
+def replicates(table: Table) -> int:
+    """Over how many random tasks a table goes."""
+    return len(np.unique(table["replicate"]))
 
 
 @quiet

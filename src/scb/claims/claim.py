@@ -1,0 +1,74 @@
+"""What a claim is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+
+class Verdict(Enum):
+    """How a claim fares."""
+
+    HOLDS = "holds"
+    CHANGED = "holds with a change"
+    FAILS = "does not hold at the stated settings"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was measured, with its spread; the verdict; and the change that it takes, or what happens instead."""
+
+    measured: str
+    verdict: Verdict
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One row of the table.
+
+    Attributes
+    ----------
+    where : section, lemma or figure of the paper
+    says : the claim in a line
+    check : what is looked at, and the criterion
+    figure : the figure beside which it stands
+    needs : names of the tables that ``judge`` takes
+    """
+
+    where: str
+    says: str
+    check: str
+    figure: str
+    needs: tuple[str, ...]
+    judge: Callable[..., Outcome]
+
+
+def verdict(literal: Any, changed: Any = False) -> Verdict:
+    """Holds as the paper has it; or with the change; or not."""
+    return Verdict.HOLDS if literal else Verdict.CHANGED if changed else Verdict.FAILS
+
+
+def spread(values: Any, digits: int = 3) -> str:
+    """Median and quartiles."""
+    low, middle, high = np.percentile(np.asarray(values, dtype=float), (25, 50, 75))
+    return f"{middle:.{digits}g} [{low:.{digits}g}, {high:.{digits}g}]"
+
+
+def share(hits: Any) -> str:
+    """How many of how many."""
+    return f"{int(np.sum(hits))} of {np.size(hits)}"
+
+
+def mostly(hits: Any, least: float = 0.9) -> bool:
+    """Whether at least this share of them are true."""
+    return bool(np.size(hits)) and bool(np.mean(hits) >= least)
+
+
+def log_slope(x: Any, y: Any) -> float:
+    """The slope of log y in log x."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -1,0 +1,168 @@
+"""The executable paper: which tables are made, which figures are drawn from them, and which claims are judged by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from scb.claims import theory, training
+from scb.claims.claim import Claim
+from scb.experiments import (
+    gaussian,
+    noise,
+    population,
+    prediction,
+    preconditioner,
+    rounding,
+    softmax,
+    transfer,
+)
+from scb.experiments import training as runs
+from scb.experiments.jobs import Config
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIMS: tuple[Claim, ...] = tuple(sorted((*theory.CLAIMS, *training.CLAIMS), key=lambda claim: claim.figure))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure: where in the paper, what to see in it, the tables that it is drawn from, and by which function."""
+
+    title: str
+    paper: str
+    see: str
+    needs: tuple[str, ...]
+    drawn_by: str
+
+    def draw(self, tables: dict[str, Any]) -> Figure:
+        """The figure."""
+        module, _, name = self.drawn_by.partition(":")
+        function: Callable[..., Figure] = getattr(import_module(f"scb.figures.{module}"), name)
+        return function(*(tables[need] for need in self.needs))
+
+
+FIGURES = {
+    "F1": Shown(
+        "Convergence",
+        "Figure 1",
+        "After the common Stage 1, λ = 1e-4 brings both layers to the truth; λ = 1e-5, the paper's value, is below the noise of "
+        "one entry and does little more than SGD. Stars show the proximal method after thresholding and normalising A.",
+        ("convergence",),
+        "convergence:convergence",
+    ),
+    "F2": Shown(
+        "Softmax and linear attention",
+        "Figure 2",
+        "Both transformers find the same two positions for every token and the same transition matrix.",
+        ("patterns", "softmax"),
+        "softmax:softmax",
+    ),
+    "F3": Shown(
+        "Signals and errors",
+        "Appendix I, first figure",
+        "α is what has been learned, ‖Δ‖ the distance to the path that the algorithm would take without noise.",
+        ("convergence",),
+        "convergence:signals",
+    ),
+    "F4": Shown(
+        "Similarity with the truth",
+        "Appendix I, second figure",
+        "Before normalisation the proximal method is ahead; after it SGD has the same support.",
+        ("convergence",),
+        "convergence:similarity",
+    ),
+    "F5": Shown(
+        "Large sizes",
+        "Appendix I, simulation",
+        "Upper rows: simulated. Last row: real gradients at a size the authors could not run, and the simulation of the same "
+        "steps as circles.",
+        ("gaussian", "prediction"),
+        "simulation:simulation",
+    ),
+    "F6": Shown(
+        "Larger N",
+        "Appendix I, last figure",
+        "The paper's settings at N = 3, 10 and 20.",
+        ("sizes",),
+        "convergence:sizes",
+    ),
+    "F7": Shown(
+        "Transfer",
+        "Section 4 (a theorem there; no figure)",
+        "Samples until both layers are within ε. The dotted line is what Stage 1 asks for when nothing but the drift may decide "
+        "the sign.",
+        ("transfer", "drift"),
+        "transfer:transfer",
+    ),
+    "F8": Shown(
+        "The sign",
+        "not in the paper",
+        "(V, A) and its mirror image fit almost equally well; at B = 64 noise chooses between them.",
+        ("signs",),
+        "convergence:signs",
+    ),
+    "F9": Shown(
+        "Population theory",
+        "Section 3.1 (no figure there)",
+        "Real runs follow the flow of the two signals; near (1, 1) their difference hardly moves.",
+        ("convergence", "near one"),
+        "flow:flow",
+    ),
+}
+
+
+def datasets(quick: bool = False, seeds: int | None = None) -> dict[str, Config]:
+    """Name → config of every table; ``quick`` makes them smaller, ``seeds`` sets the replicates of all that is random."""
+    made: dict[str, Any] = {
+        "convergence": runs.Config(
+            methods=("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'"), steps=2000, every=20
+        ),
+        "signs": runs.Config(methods=("literal", "proximal"), seeds=30),
+        "sizes": runs.Config(N=(3, 10, 20), methods=("proximal", "SGD")),
+        "softmax": softmax.Config(),
+        "patterns": softmax.Config(patterns=True),
+        "gaussian": gaussian.Config(),
+        "prediction": prediction.Config(),
+        "transfer": transfer.Config(),
+        "drift": transfer.DriftConfig(),
+        "noise": noise.Config(),
+        "rounding": rounding.Config(),
+        "preconditioner": preconditioner.Config(),
+        "line": population.Config("line"),
+        "stage 1": population.Config("stage 1"),
+        "near one": population.Config("near one"),
+    }
+    if quick:
+        smaller = {
+            "convergence": {"T": 1000, "seeds": 4},
+            "signs": {"T": 1000, "seeds": 12},
+            "sizes": {"N": (3, 10), "T": 1000, "seeds": 3},
+            "softmax": {"seeds": 3},
+            "gaussian": {"seeds": 3},
+            "prediction": {"T": 2000, "seeds": 3},
+            "transfer": {"T": (500, 5000), "seeds": 3},
+            "drift": {"seeds": 10},
+            "noise": {"T": (100, 1000, 10_000), "seeds": 10},
+            "rounding": {"T": (100, 1000, 10_000), "seeds": 3},
+            "line": {"sizes": ((3, 500),), "seeds": 1},
+        }
+        made |= {name: replace(made[name], **changes) for name, changes in smaller.items()}
+    if seeds is not None:
+        made |= {name: replace(config, seeds=seeds) for name, config in made.items()}
+    return made
+
+
+def claims_for(figures: Iterable[str]) -> list[Claim]:
+    """The claims that stand beside these figures."""
+    return [claim for claim in CLAIMS if claim.figure in set(figures)]
+
+
+def needed(figures: Iterable[str]) -> list[str]:
+    """Names of the tables that these figures and their claims need."""
+    chosen = list(figures)
+    names = [need for figure in chosen for need in FIGURES[figure].needs]
+    return list(dict.fromkeys([*names, *(need for claim in claims_for(chosen) for need in claim.needs)]))
