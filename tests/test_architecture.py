@@ -21,7 +21,8 @@ LAYERS = [
     {"training"},
     {"config", "benchmarking"},
     {"experiments"},
-    {"figures"},
+    {"figures", "claims"},
+    {"reproduction", "report"},
     {"cli"},
 ]
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

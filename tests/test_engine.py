@@ -188,9 +188,7 @@ def test_frozen_kernel_equals_its_twin():
     mu, q, P = (closed_cumulative(p) for p in (task.mu, task.weights, task.P))
     mass, labels, gV = np.empty((B, N)), np.empty(B, np.int64), np.zeros((N, N))
     scores = np.empty((B, N))
-    loss = frozen_gradient(
-        lasts, u[:, 2:], u[:, 0], u[:, 1], rest, mu, q, P, frozen, task.P, mass, labels, scores, gV
-    )
+    loss = frozen_gradient(lasts, u[:, 2:], u[:, 0], u[:, 1], rest, mu, q, P, frozen, task.P, mass, labels, scores, gV)
     total, expected = 0.0, np.zeros((N, N))
     for i in range(B):
         m, source = reference.frozen_mass(lasts[i], u[i, 2:], u[i, 0], rest[i], mu, q, frozen)

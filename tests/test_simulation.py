@@ -6,6 +6,7 @@ import scb
 from scb.gradients.gaussian import Gaussian
 from scb.gradients.population import Population
 from scb.norms import mu_inner
+from scb.recipes.paper import uniform_start
 from scb.recipes.stages import MeasuredNoise, Recipe, ResolveSign, Stage, ThresholdProject
 from scb.simulation import COLUMNS, simulate
 from scb.theory.expectations import population_loss
@@ -75,11 +76,11 @@ def test_the_two_sample_test_can_fail():
 
 def test_huge_sizes_take_little():
     """N = 500, T = 100,000: a dense A alone would take 400 MB."""
-    task, nothing = scb.Task.random(500, 100_000, 2), np.empty(0)
+    task = scb.Task.random(500, 100_000, 2)
     rates = 0.02 / task.K_Q, 0.02 / task.K_P
     one = Stage("1", 500, *rates, 0.0, 200_000)
     two = Stage("2", 100, *rates, MeasuredNoise(4.0), 200_000, enter=(ResolveSign(), ThresholdProject()))
-    history = simulate(task, Recipe("large", nothing, nothing, task.mu, (one, two)))
+    history = simulate(task, Recipe("large", *uniform_start(task.mu, task.T), task.mu, (one, two)))
     assert tuple(history) == COLUMNS
     assert history["alpha_A"][-1] > 0.1
     assert history["explicit"].max() < 20_000  # of 50,000,000

@@ -153,7 +153,7 @@ CONTENDERS: dict[str, tuple[Callable[[Task], Step], int, str | None]] = {
 
 
 def serve(name: str, N: int, T: int) -> None:
-    """One contender in a process of its own: its first loss, then, for each seed on stdin, milliseconds a step; memory at the end."""
+    """One contender in a process of its own: its first loss; milliseconds a step for each seed on stdin; at the end its memory."""
     make, count, _ = CONTENDERS[name]
     step = make(Task.random(N, T, 2))
     print(step(0), flush=True)  # compiles
@@ -195,7 +195,9 @@ class _Contender:
 
 def compare(N: int, T: int, repeats: int) -> dict[str, Any]:
     """Median milliseconds a step and peak memory of each contender, each in its own process, taking turns."""
-    steps = [_Contender(name, N, T) for name, (_, _, module) in CONTENDERS.items() if module is None or find_spec(module)]
+    steps = [
+        _Contender(name, N, T) for name, (_, _, module) in CONTENDERS.items() if module is None or find_spec(module)
+    ]
     losses = {c.name: c.loss for c in steps}
     if max(losses.values()) > 2 * min(losses.values()):
         raise ValueError(f"the contenders do not compute the same: losses {losses}")

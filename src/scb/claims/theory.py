@@ -124,7 +124,8 @@ def near_sparse(preconditioner: Table) -> Outcome:
     T = np.unique(rows["T"])
     slope = log_slope(T, [rows["corrected"][rows["T"] == t].mean() for t in T])
     return Outcome(
-        f"error of the printed form {rows['printed'].min():.1f} and more; of its square T^{slope:.2f}, {rows['corrected'].max():.3f} at most",
+        f"error of the printed form {rows['printed'].min():.1f} and more; of its square "
+        f"{rows['corrected'].max():.3f} at most, falling like T^{slope:.2f}",
         verdict(rows["printed"].max() <= 0.1, slope <= -0.8 and rows["corrected"].max() <= 0.1),
         "the corner is (a₁(1 − a₁))², not a₁(1 − a₁)",
     )

@@ -46,24 +46,22 @@ def proximal_beats_sgd(convergence: Table) -> Outcome:
     (A, V), (A_late, V_late) = results
     last = int(convergence["step"].max())
     return Outcome(
-        f"closer in A {share(A)}, in V {share(V)} after {END:,} steps; with λ = 1e-4 {share(A_late)} and {share(V_late)} after {last:,}",
+        f"closer in A {share(A)}, in V {share(V)} after {END:,} steps; "
+        f"with λ = 1e-4 {share(A_late)} and {share(V_late)} after {last:,}",
         verdict(mostly(A) and mostly(V), mostly(A_late) and mostly(V_late)),
-        "λ = 1e-4 instead of 1e-5, and twice the steps",
+        "λ = 1e-4 instead of 1e-5, and more steps",
     )
 
 
-def star_recovers(convergence: Table) -> Outcome:
-    """The star of the proximal method."""
-    early, late, best = (
-        *_ends(convergence, END, "proximal"),
-        *_ends(convergence, None, "proximal", "proximal, larger λ"),
-    )
-    good = [end["dist_A_star"] <= CLOSE for end in (early, late, best)]
-    last = int(convergence["step"].max())
+def star_recovers(signs: Table, convergence: Table) -> Outcome:
+    """The star of the proximal method: by the letter, with the sign settled, and with more steps."""
+    ends = (*_ends(signs, END, "literal", "proximal"), *_ends(convergence, None, "proximal"))
+    letter, settled, late = (end["dist_A_star"] <= CLOSE for end in ends)
     return Outcome(
-        f"‖A* − Q‖ ≤ {CLOSE} in {share(good[0])} after {END:,} steps, in {share(good[1])} after {last:,} (λ = 1e-4: {share(good[2])})",
-        verdict(mostly(good[0]), mostly(good[1]) or mostly(good[2])),
-        "on slow tasks the signal needs more than 1,000 steps",
+        f"‖A* − Q‖ ≤ {CLOSE} in {share(letter)} as printed, in {share(settled)} with the sign settled after {END:,} steps, "
+        f"in {share(late)} after {int(convergence['step'].max()):,}",
+        verdict(mostly(letter), mostly(late)),
+        "settle the sign; and slow tasks need more than 1,000 steps",
     )
 
 
@@ -159,8 +157,6 @@ def larger_N(sizes: Table) -> Outcome:
     """N = 10 and 20: proximal against SGD before normalisation, and the star."""
     parts, beats, stars = [], [], []
     for N in values(sizes, "N"):
-        if N == 3:
-            continue
         ours, theirs = _ends(pick(sizes, N=N), None, "proximal", "SGD")
         beats.append(ours["dist_A"] < theirs["dist_A"])
         stars.append(ours["dist_A_star"] <= 2 * CLOSE)
@@ -169,7 +165,7 @@ def larger_N(sizes: Table) -> Outcome:
     return Outcome(
         "; ".join(parts),
         verdict(ahead and found, ahead),
-        "the proximal method stays ahead; on slow tasks the star needs more steps",
+        "on slow tasks 1,000 steps are too few for either method",
     )
 
 
@@ -193,7 +189,9 @@ def simulation_recovers(gaussian: Table) -> Outcome:
         ours, theirs = _ends(mine, None, "proximal", "SGD")
         good.append((ours["dist_A"] <= CLOSE) & (ours["dist_V"] <= CLOSE) & (theirs["dist_A"] > 4 * ours["dist_A"]))
         small.append(~np.isfinite(at(pick(gaussian, N=N, method="SGD", batch_size=64))["dist_A"]))
-        parts.append(f"N = {N}: ‖A − Q‖ {spread(ours['dist_A'], 2)}, SGD {spread(theirs['dist_A'], 2)} at B = {batch:,}")
+        parts.append(
+            f"N = {N}: ‖A − Q‖ {spread(ours['dist_A'], 2)}, SGD {spread(theirs['dist_A'], 2)} at B = {batch:,}"
+        )
     all_good, diverged = np.concatenate(good), np.concatenate(small)
     return Outcome(
         f"{'; '.join(parts)}; SGD at B = 64 diverges in {share(diverged)}",
@@ -207,13 +205,14 @@ def simulation_predicts(prediction: Table) -> Outcome:
     errors = {}
     for lam in sorted(values(prediction, "lam")):
         real, guess = (at(pick(prediction, lam=lam, gradients=kind)) for kind in ("real", "simulated"))
-        name = "SGD" if lam == 0 else f"λ = {lam:g}"
+        name = "SGD" if lam == 0 else f"λ = {lam:.0e}"
         errors[name] = {
             column: float(np.median(guess[column]) / np.median(real[column]) - 1)
             for column in ("alpha_A", "alpha_V", "delta_A", "delta_V")
         }
     text = "; ".join(
-        f"{name}: α_A {e['alpha_A']:+.1%}, ‖Δ_A‖ {e['delta_A']:+.1%}, ‖Δ_V‖ {e['delta_V']:+.1%}" for name, e in errors.items()
+        f"{name}: α_A {e['alpha_A']:+.1%}, ‖Δ_A‖ {e['delta_A']:+.1%}, ‖Δ_V‖ {e['delta_V']:+.1%}"
+        for name, e in errors.items()
     )
     good = {name: max(abs(x) for x in e.values()) <= 0.1 for name, e in errors.items()}
     return Outcome(
@@ -242,7 +241,9 @@ def small_overlap_transfers(transfer: Table) -> Outcome:
     overlap = min(o for o in values(transfer, "overlap") if o > 0)
     mine = pick(transfer, overlap=overlap)
     good = (mine["dist_V"] <= mine["epsilon"]) & (mine["dist_A"] <= mine["epsilon"])
-    return Outcome(f"overlap {overlap:g}: within ε = {mine['epsilon'][0]:g} in {share(good)} runs", verdict(mostly(good)))
+    return Outcome(
+        f"overlap {overlap:g}: within ε = {mine['epsilon'][0]:g} in {share(good)} runs", verdict(mostly(good))
+    )
 
 
 def drift_needs_samples(drift: Table) -> Outcome:
@@ -250,7 +251,8 @@ def drift_needs_samples(drift: Table) -> Outcome:
     T, middle = _medians(drift)
     slope = log_slope(T, middle)
     return Outcome(
-        f"{middle.min():,.0f} to {middle.max():,.0f} samples for T = {T.min():,} to {T.max():,}: T^{slope:.2f}, sign right in {share(drift['right'])}",
+        f"{middle.min():,.0f} to {middle.max():,.0f} samples for T = {T.min():,} to {T.max():,}: "
+        f"T^{slope:.2f}, sign right in {share(drift['right'])}",
         verdict(slope >= 0.9 and mostly(drift["right"])),
     )
 
@@ -293,7 +295,7 @@ CLAIMS = (
         "The final solution (the star) recovers the truth.",
         "‖A* − Q‖_μ ≤ 0.05 in 90 % of tasks after 1,000 steps",
         "F1",
-        ("convergence",),
+        ("signs", "convergence"),
         star_recovers,
     ),
     Claim(
@@ -379,7 +381,7 @@ CLAIMS = (
     Claim(
         "Appendix I, simulation",
         "Gaussian noise mimics that of mini-batches.",
-        "medians of α and ‖Δ‖ within 10 % of real gradients after 100 steps",
+        "medians of α and ‖Δ‖ within 10 % of real gradients after the same steps",
         "F5",
         ("prediction",),
         simulation_predicts,

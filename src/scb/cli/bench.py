@@ -12,8 +12,9 @@ def bench(
 ) -> None:
     """Time one whole training step (B = 64, λ > 0) of our engine against NumPy, PyTorch and JAX.
 
-    All contenders take turns, each in a process of its own; the table shows medians, ratios and peak memory. PyTorch and JAX take part where they are installed ('pip install scb[bench]' brings JAX; PyTorch is up to you). All
-    contenders draw fresh samples, differentiate, precondition, soft-threshold and project; their losses are compared first.
+    All contenders take turns, each in a process of its own; the table shows medians, ratios and peak memory. PyTorch and JAX take
+    part where they are installed ('pip install scb[bench]' brings JAX; PyTorch is up to you). All contenders draw fresh samples,
+    differentiate, precondition, soft-threshold and project; their losses are compared first.
 
     Args:
         out: Markdown file for the table.

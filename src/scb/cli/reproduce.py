@@ -34,24 +34,26 @@ def reproduce(
     for name, value in (("seeds", seeds), ("jobs", jobs)):
         if value is not None and value < 1:
             raise ValueError(f"{name} = {value}: it must be at least 1")
-    begin, console, store = perf_counter(), Console(), Store(out / "cache")
+    begin, console, store, workers = perf_counter(), Console(), Store(out / "cache"), jobs or os.cpu_count() or 1
     configs = {name: config for name, config in datasets(quick, seeds).items() if name in needed(figures)}
     work = [job for config in configs.values() for job in config.jobs()]
     with _bar(console) as bar:
         task = bar.add_task("running", total=None)
-        fresh = run_jobs(work, store, jobs or os.cpu_count() or 1, lambda d, t: bar.update(task, completed=d, total=t or 1))
+        fresh = run_jobs(work, store, workers, lambda d, t: bar.update(task, completed=d, total=t or 1))
         bar.update(task, completed=1, total=1)
         loaded = {name: store.load(config) for name, config in configs.items()}
         tables = {name: table for name, (table, _) in loaded.items()}
         _write_tables(out / "tables", tables, configs)
-        images = _draw(out / "figures", figures, tables, bar)
+        images = _draw(out / "figures", figures, out / "tables", workers, bar)
     judged = _judge(figures, tables)
     _report(out, judged, figures, images, configs, loaded, fresh, len(set(work)), quick, perf_counter() - begin)
     if judged:
         from scb.report import terminal_table
 
         console.print(terminal_table(judged))
-    console.print(f"{fresh} new runs, {perf_counter() - begin:.0f} s; the report is {out / 'report.html'}", highlight=False)
+    console.print(
+        f"{fresh} new runs, {perf_counter() - begin:.0f} s; the report is {out / 'report.html'}", highlight=False
+    )
 
 
 def _chosen(only: str) -> list[str]:
@@ -78,18 +80,29 @@ def _write_tables(directory: Path, tables: dict, configs: dict) -> None:
 
     for name, table in tables.items():
         facts = {"table": name, "config": asdict(configs[name]), "versions": versions()}
-        write_table(directory / f"{name.replace(' ', '-')}.parquet", table, facts)
+        write_table(_table(directory, name), table, facts)
 
 
-def _draw(directory: Path, figures: list[str], tables: dict, bar) -> dict[str, Path]:
+def _draw(directory: Path, figures: list[str], tables: Path, workers: int, bar) -> dict[str, Path]:
+    from scb.experiments.runner import side_by_side
+
+    task = bar.add_task("drawing", total=len(figures))
+    for _ in side_by_side(_draw_one, [(name, tables, directory / name) for name in figures], workers):
+        bar.advance(task)
+    return {name: directory / f"{name}.png" for name in figures}
+
+
+def _draw_one(name: str, tables: Path, path: Path) -> None:
+    from scb.experiments.store import read_table
     from scb.figures.style import save
     from scb.reproduction import FIGURES
 
-    images, task = {}, bar.add_task("drawing", total=len(figures))
-    for name in figures:
-        images[name] = save(FIGURES[name].draw(tables), directory / name)[0]
-        bar.advance(task)
-    return images
+    figure = FIGURES[name]
+    save(figure.draw({need: read_table(_table(tables, need))[0] for need in figure.needs}), path)
+
+
+def _table(directory: Path, name: str) -> Path:
+    return directory / f"{name.replace(' ', '-')}.parquet"
 
 
 def _judge(figures: list[str], tables: dict) -> list:
@@ -120,7 +133,9 @@ def _report(out: Path, judged, figures, images, configs, loaded, fresh, jobs, qu
         "fresh": fresh,
         "wall": _duration(seconds),
         "compute": _duration(sum(spent for _, spent in loaded.values())),
-        "tables": {name: (str(configs[name]).partition("(")[2].rstrip(")"), spent) for name, (_, spent) in loaded.items()},
+        "tables": {
+            name: (str(configs[name]).partition("(")[2].rstrip(")"), spent) for name, (_, spent) in loaded.items()
+        },
     }
     write_report(out / "report.html", judged, {name: FIGURES[name] for name in figures}, images, facts)
 

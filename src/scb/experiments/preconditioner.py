@@ -1,4 +1,4 @@
-"""The matrix (diag(a) − aaᵀ)² of the softmax transformer near uniform and near sparse attention, beside what the paper says it is."""
+"""The matrix (diag(a) − aaᵀ)² of the softmax transformer near uniform and near sparse attention, beside the paper's forms."""
 
 from __future__ import annotations
 

@@ -30,7 +30,11 @@ class Job(jobs.Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return self.batch_size * self.T * self.steps * 3e-9 + 0.1 if self.gradients == "real" else 0.2 + 1.0 * (self.lam > 0)
+        return (
+            self.batch_size * self.T * self.steps * 3e-9 + 0.1
+            if self.gradients == "real"
+            else 0.05 + 1.5 * (self.lam > 0)
+        )
 
     def run(self) -> Table:
         """Its history."""
@@ -41,9 +45,9 @@ class Job(jobs.Job):
         stage = Stage("2", self.steps, self.eta / task.K_Q, self.eta / task.K_P, self.lam, self.batch_size)
         recipe = Recipe("prediction", line_V(task, 0.3), line_A(task, 0.3), task.mu, (stage,))
         if self.gradients == "real":
-            history = train(task, recipe, self.seed, every=10).history
+            history = train(task, recipe, self.seed, every=5).history
         else:
-            history = simulate(task, recipe, self.seed, every=10)
+            history = simulate(task, recipe, self.seed, every=5)
         return {name: history[name] for name in KEPT}
 
 
@@ -53,10 +57,10 @@ class Config:
 
     N: int = 40
     T: int = 10_000
-    batch_size: int = 128
-    eta: float = 6e-3
-    steps: int = 100
-    lams: tuple[float, ...] = (0.0, 3e-4)
+    batch_size: int = 256
+    eta: float = 8e-3
+    steps: int = 40
+    lams: tuple[float, ...] = (0.0, 8e-4)
     seeds: int = 10
 
     def jobs(self) -> list[Job]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 from scb.experiments.jobs import Job
 from scb.experiments.store import Store
@@ -27,14 +30,28 @@ def run_jobs(jobs: Iterable[Job], store: Store, workers: int, progress: Progress
     progress(done, total)
     if not missing:
         return 0
+    for index in side_by_side(_compute, [(job, store.directory) for job in missing], workers):
+        done += missing[index].cost
+        progress(done, total)
+    return len(missing)
+
+
+def _compute(job: Job, directory: Path) -> None:
+    Store(directory).compute(job)
+
+
+def side_by_side(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], workers: int) -> Iterator[int]:
+    """Call a function in other processes, once with each of the tuples of arguments; yields the index of each that is done.
+
+    If anything goes wrong here, an interrupt for instance, the processes are ended.
+    """
     with _one_thread_each(workers):
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start)
+        pool = ProcessPoolExecutor(min(workers, len(calls)), multiprocessing.get_context("spawn"), _start)
         try:
-            futures = {pool.submit(_compute, job, store.directory): job for job in missing}
+            futures = {pool.submit(function, *arguments): i for i, arguments in enumerate(calls)}
             for future in as_completed(futures):
                 future.result()
-                done += futures[future].cost
-                progress(done, total)
+                yield futures[future]
         except BaseException:
             processes = list((pool._processes or {}).values())
             pool.shutdown(wait=False, cancel_futures=True)
@@ -42,15 +59,19 @@ def run_jobs(jobs: Iterable[Job], store: Store, workers: int, progress: Progress
                 process.terminate()
             raise
         pool.shutdown()
-    return len(missing)
 
 
 def _start() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the parent, which ends its workers
+    """In a worker: an interrupt is for the parent, which ends its workers; and without a parent there is nothing left to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_follow_parent, daemon=True).start()
 
 
-def _compute(job: Job, directory: Path) -> None:
-    Store(directory).compute(job)
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)  # files are written atomically: any moment is good
 
 
 @contextmanager

@@ -71,8 +71,14 @@ class Store:
         facts = {"job": job.identity, "versions": versions(), "seconds": perf_counter() - begin}
         write_table(self.path(job), table, facts)
 
+    def _read(self, job: Job) -> tuple[Table, dict[str, Any]]:
+        path = self.path(job)
+        try:
+            return read_table(path)
+        except Exception as error:
+            raise ValueError(f"{path} cannot be read ({error}); delete it and run again") from error
+
     def load(self, config: Config) -> tuple[Table, float]:
         """The table of an experiment all of whose jobs are done, and the seconds that they took."""
-        tables, facts = zip(*(read_table(self.path(job)) for job in config.jobs()), strict=True)
+        tables, facts = zip(*(self._read(job) for job in config.jobs()), strict=True)
         return concatenate(tables), sum(fact["seconds"] for fact in facts)
-

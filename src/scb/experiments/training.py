@@ -19,7 +19,7 @@ METHODS: dict[str, Callable[[Task, Steps], Recipe]] = {
     "SGD": lambda task, steps: sgd(task, steps=steps[:2]),
     "SGD, small η₂'": lambda task, steps: sgd(task, steps=steps[:2], eta=(0.01, 0.001)),
 }
-"""Algorithm 1 with λ = 1e-5 and with 1e-4, without the settling of the sign, and SGD with the paper's η₂ = 0.005 and η₂' = 0.001."""
+"""Algorithm 1 with λ = 1e-5 and with 1e-4, and without settling the sign; SGD with the paper's η₂ = 0.005 and η₂' = 0.001."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Job(jobs.Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return 45_000 * self.T * 1.1e-9 + 0.1
+        return (24_000 if self.overlap else 45_000) * self.T * 1.3e-9 + 0.1
 
     def run(self) -> Table:
         """One row: samples until both distances have come down to ε, all samples, distances at the end, support after Stage 1."""
@@ -37,10 +37,10 @@ class Job(jobs.Job):
         task = random_task(self.N, self.T, 2, self.replicate)
         if self.overlap:
             pretrained = task.related(self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate))
-            recipe = transfer(task, pretrained.P, batch_size=1000)
+            recipe, every = transfer(task, pretrained.P, first_batch=6000, batch_size=600), 1
         else:
-            recipe = tuned(task, accuracy=0.04)
-        history = train(task, recipe, self.seed, every=1).history
+            recipe, every = tuned(task, accuracy=0.04), 10
+        history = train(task, recipe, self.seed, every=every).history
         good = (history["dist_V"] <= self.epsilon) & (history["dist_A"] <= self.epsilon)
         reached = history["samples"][np.argmax(good)] if good.any() else np.inf
         last = {name: history[name][-1:] for name in ("dist_V", "dist_A")}
@@ -51,8 +51,8 @@ class Job(jobs.Job):
 class DriftJob(jobs.Job):
     """Stage 1 as the paper has it: the drift η/(T·K_Q) has to decide the sign. Simulated, with the batch that this should need.
 
-    α_V + α_A grows by the factor 1 + η a step from a drift η/(T K_Q) and noise of variance η² ρ/(B T K_P K_Q²). After 1/η steps or so
-    its mean is 1/(T K_Q) and its variance ηρ/(2 B T K_P K_Q²), so a sign that is right with probability Φ(z) asks for
+    α_V + α_A grows by the factor 1 + η a step from a drift η/(T K_Q) and noise of variance η² ρ/(B T K_P K_Q²). After 1/η steps
+    or so its mean is 1/(T K_Q) and its variance ηρ/(2 B T K_P K_Q²), so a sign that is right with probability Φ(z) asks for
     B = z² η ρ T/(2 K_P): samples grow like T log T.
     """
 
@@ -73,7 +73,9 @@ class DriftJob(jobs.Job):
 
         task = random_task(self.N, self.T, 2, self.replicate)
         steps = ceil(2 * log(self.T) / self.eta)
-        recipe = sgd(task, eta=(self.eta, self.eta), steps=(steps, 0), batch_size=self.batch_size(task), resolve_sign=False)
+        recipe = sgd(
+            task, eta=(self.eta, self.eta), steps=(steps, 0), batch_size=self.batch_size(task), resolve_sign=False
+        )
         history = simulate(task, recipe, self.seed)
         large = np.abs(history["alpha_A"]) >= 0.1
         at = int(np.argmax(large)) if large.any() else -1

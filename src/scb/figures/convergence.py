@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from scb.experiments.tables import Table, at, pick, values
+from scb.experiments.tables import Table, at, concatenate, pick, values
 from scb.figures.style import COLOURS, band, caption, grid, mark, panels, quiet, replicates
 
 NAMES = {
@@ -29,7 +30,7 @@ def convergence(table: Table) -> Figure:
                 x = np.median(at(pick(table, method=method), end)[f"dist_{layer}_star"])
                 ax.plot(end, x, "*", color=COLOURS[number], markeredgecolor="black", markeredgewidth=0.5, markersize=10)
         _stages(ax, table)
-        ax.set(title=label, ylim=(0, None))
+        ax.set(title=label, ylim=(-0.02, None))
     axes[1].legend(loc="lower left")
     caption(figure, f"{setting(table)}. Stars: after normalisation")
     return figure
@@ -44,7 +45,7 @@ def signals(table: Table) -> Figure:
         _methods(ax, table, column)
         _stages(ax, table)
         ax.set(title=title)
-    axes[0, 0].legend(loc="upper left")
+    axes[0, 0].legend(loc="center left")
     caption(figure, setting(table))
     return figure
 
@@ -62,15 +63,16 @@ def similarity(table: Table) -> Figure:
     for ax, (column, title) in zip(axes.flat, titles.items(), strict=True):
         _methods(ax, table, column)
         _stages(ax, table)
-        ax.set(title=title, ylim=(-0.02, 1.05))
+        ax.set(title=title, ylim=(-0.02, 1.15))
     axes[1, 0].legend(loc="lower right")
     caption(figure, setting(table))
     return figure
 
 
 @quiet
-def sizes(table: Table) -> Figure:
-    """F6: distances and loss for each N."""
+def sizes(smallest: Table, others: Table) -> Figure:
+    """F6: distances and loss for each N, over the paper's 1,000 steps."""
+    table = concatenate([_first_steps(smallest), others])
     Ns = values(table, "N")
     figure, axes = grid(len(Ns), 3, "F6  Distance and test loss as N grows", height=2.1)
     for row, N in zip(axes, Ns, strict=True):
@@ -80,8 +82,16 @@ def sizes(table: Table) -> Figure:
             _stages(ax, mine)
         for ax, layer in zip(row, "VA", strict=False):
             final = np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"])
-            ax.plot(mine["step"].max(), final, "*", color=COLOURS[0], markeredgecolor="black", markeredgewidth=0.5, markersize=10)
-            ax.set_ylim(0, None)
+            ax.plot(
+                mine["step"].max(),
+                final,
+                "*",
+                color=COLOURS[0],
+                markeredgecolor="black",
+                markeredgewidth=0.5,
+                markersize=10,
+            )
+            ax.set_ylim(-0.02, None)
         row[0].set_ylabel(f"N = {N}")
     for ax, title in zip(axes[0], ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
         ax.set_title(title)
@@ -95,15 +105,16 @@ def signs(table: Table) -> Figure:
     """F8: the signal at the end, seed by seed, by the letter and with the sign settled."""
     figure, axes = panels(2, "F8  The sign: α$_A$ at the end of training, one dot a task", height=2.6)
     for ax, method, title in zip(
-        axes, ("literal", "proximal"), ("as printed", "mirrored where A is skewed to the left"), strict=True
+        axes, ("literal", "proximal"), ("as printed", "sign settled by skewness"), strict=True
     ):
         end = np.sort(at(pick(table, method=method))["alpha_A"])
         ax.axhline(0, color="0.4", linewidth=0.8)
         colours = [COLOURS[1] if x < 0 else COLOURS[0] for x in end]
         ax.scatter(np.arange(1, len(end) + 1), end, c=colours, s=14)
         ax.set(title=f"{title}: {np.mean(end < 0):.0%} negative", xlabel="task, in order of α$_A$", ylim=(-1.05, 1.05))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_ylabel("α$_A$")
-    caption(figure, setting(table))
+    caption(figure, setting(table).partition(";")[0] + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5")
     return figure
 
 
@@ -113,6 +124,12 @@ def setting(table: Table, N: bool = True) -> str:
     return (
         f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64; median and quartiles over {replicates(table)} random tasks"
     )
+
+
+def _first_steps(table: Table) -> Table:
+    """The two methods that all sizes have, up to step 1,000."""
+    rows = (table["step"] <= 1000) & np.isin(table["method"], ("proximal", "SGD"))
+    return {name: column[rows] for name, column in table.items()}
 
 
 def _methods(ax: Axes, table: Table, column: str) -> None:

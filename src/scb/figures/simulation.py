@@ -13,7 +13,9 @@ from scb.figures.style import COLOURS, band, caption, grid, quiet, replicates
 def simulation(simulated: Table, prediction: Table) -> Figure:
     """Signals and errors at N = 100 and 500; in the last row real gradients with the simulation of the same steps."""
     Ns = values(simulated, "N")
-    figure, axes = grid(len(Ns) + 1, 3, "F5  Large sizes: population gradients plus Gaussian noise, and real gradients", height=2.1)
+    figure, axes = grid(
+        len(Ns) + 1, 3, "F5  Large sizes: population gradients plus Gaussian noise, and real gradients", height=2.1
+    )
     for row, N in zip(axes, Ns, strict=False):
         batch = int(simulated["batch_size"][simulated["N"] == N].max())
         for number, method in enumerate(("proximal", "SGD")):
@@ -26,7 +28,7 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
     axes[0, 1].legend()
     last = axes[-1]
     for number, lam in enumerate(sorted(values(prediction, "lam"), reverse=True)):
-        name = "SGD" if lam == 0 else f"proximal, λ = {lam:g}"
+        name = "SGD" if lam == 0 else f"proximal, λ = {lam:.0e}"
         real, guess = (pick(prediction, lam=lam, gradients=kind) for kind in ("real", "simulated"))
         for ax, column in zip(last, ("alpha_A", "delta_A", "alpha_V"), strict=True):
             band(ax, real, "step", column, number, name)
@@ -37,6 +39,8 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
         ax.set(title=title, xlabel="step")
     last[1].plot([], [], "o", markersize=3, markerfacecolor="white", color="0.3", label="circles: simulated")
     last[1].legend()
-    last[0].set_ylabel(f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = {prediction['batch_size'][0]}", fontsize=8)
-    caption(figure, f"median and quartiles over {replicates(simulated)} random tasks; last row: {replicates(prediction)}")
+    last[0].set_ylabel(
+        f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = {prediction['batch_size'][0]}", fontsize=8
+    )
+    caption(figure, f"sparsity 2; median and quartiles over {replicates(simulated)} random tasks in each row")
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from scb.experiments.tables import Table, pick
 from scb.figures.style import band, caption, quiet, replicates
@@ -21,6 +22,7 @@ def softmax(patterns: Table, table: Table) -> Figure:
             ax = axes[row, column]
             image = ax.imshow(_matrix(pick(patterns, model=model, matrix=matrix)), **_look(row))
             ax.grid(visible=False)
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set_title(f"{name}: {'attention' if row == 0 else 'value matrix'}")
             ax.set(xlabel="last token" if row == 0 else "from", ylabel="position" if row == 0 else "to")
             if column == 2:
@@ -29,10 +31,12 @@ def softmax(patterns: Table, table: Table) -> Figure:
         for number, model in enumerate(("softmax", "linear")):
             _by_samples(axes[row, 3], pick(table, model=model), y, number, model)
         axes[row, 3].set(title=title, xlabel="samples")
+        axes[row, 3].xaxis.set_major_formatter(EngFormatter(sep=""))
     axes[0, 3].legend()
     caption(
         figure,
-        f"N = {table['N'][0]}, T = {table['T'][0]}, sparsity 2; heat maps: the first of {replicates(table)} random tasks; curves: median and quartiles over all",
+        f"N = {table['N'][0]}, T = {table['T'][0]}, sparsity 2; "
+        f"heat maps: the first of {replicates(table)} random tasks; curves: median and quartiles over all",
     )
     return figure
 

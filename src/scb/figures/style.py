@@ -24,7 +24,8 @@ QUIET = {
     "axes.grid": True,
     "grid.alpha": 0.25,
     "grid.linewidth": 0.6,
-    "legend.frameon": False,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
     "legend.fontsize": 8,
     "lines.linewidth": 1.6,
     "figure.dpi": 100,
@@ -60,7 +61,8 @@ def mark(ax: Axes, x: float, text: str) -> None:
     """A thin grey line where something begins or ends."""
     ax.axvline(x, color="0.5", linewidth=0.8)
     where = {"xycoords": ("data", "axes fraction"), "xytext": (3, -9), "textcoords": "offset points"}
-    ax.annotate(text, (x, 1.0), fontsize=7, color="0.35", **where)
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
+    ax.annotate(text, (x, 1.0), fontsize=7, color="0.35", bbox=box, **where)
 
 
 def caption(figure: Figure, text: str) -> None:

@@ -35,8 +35,7 @@ def transfer(table: Table, drift: Table) -> Figure:
     epsilon = table["epsilon"][0]
     caption(
         figure,
-        f"N = 3, sparsity 2; until ‖V − P‖$_μ$ and ‖A − Q‖$_μ$ ≤ {epsilon:g}; median and quartiles over {replicates(table)} random tasks",
+        f"N = 3, sparsity 2; until ‖V − P‖$_μ$ and ‖A − Q‖$_μ$ ≤ {epsilon:g}; "
+        f"median and quartiles over {replicates(table)} random tasks",
     )
     return figure
-
-

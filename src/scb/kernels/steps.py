@@ -260,7 +260,9 @@ def _finish_column(run, step, batch, rule, A, offset, done, kept, lams, G):
 
 
 @numba.njit(cache=True, parallel=True)
-def _parts_together(step, batch, law, rule, V, A, offset, done, kept, lams, tokens, where, band, G, gV, losses, largest):
+def _parts_together(
+    step, batch, law, rule, V, A, offset, done, kept, lams, tokens, where, band, G, gV, losses, largest
+):
     for part in numba.prange(losses.size):
         own = tokens[part], where[part], band[part], G, gV[part]
         losses[part], largest[part] = _part_of_step(part, step, batch, law, rule, V, A, offset, done, kept, lams, *own)

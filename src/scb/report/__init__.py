@@ -60,12 +60,18 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
     return table
 
 
-def write_report(path: Path, judged: Sequence[Judged], figures: dict[str, Any], images: dict[str, Path], facts: dict[str, Any]) -> None:
+def write_report(
+    path: Path, judged: Sequence[Judged], figures: dict[str, Any], images: dict[str, Path], facts: dict[str, Any]
+) -> None:
     """One self-contained page."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("scb.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("scb.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["maths"] = _maths
     pictures = {name: base64.b64encode(file.read_bytes()).decode() for name, file in images.items()}
@@ -90,4 +96,4 @@ def _maths(text: str) -> Any:
 
     safe = html.escape(text)
     safe = re.sub(r"([αΔηKV∇‖μ])_([A-Za-zμ]+)", r"\1<sub>\2</sub>", safe)
-    return Markup(re.sub(r"T\^([+−-]?[0-9.]+)", r"T<sup>\1</sup>", safe))  # noqa: S704 (escaped above)
+    return Markup(re.sub(r"T\^([+−-]?[0-9.]+)", r"T<sup>\1</sup>", safe))

@@ -1,0 +1,112 @@
+"""The whole of ``scb reproduce``, small: figures, claims, report; again; interrupted; with one process and with two."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from numpy.testing import assert_array_equal
+
+from scb.experiments.store import read_table
+from scb.reproduction import CLAIMS, FIGURES
+
+SCB = Path(sys.executable).with_name("scb")
+SMALL = ("--quick", "--seeds", "1")
+NARROW = os.environ | {"COLUMNS": "80", "TERM": "dumb"}
+
+
+def command(out, *options):
+    return [SCB, "reproduce", "--out", str(out), *SMALL, *options]
+
+
+def reproduce(out, *options):
+    return subprocess.run(command(out, *options), capture_output=True, text=True, timeout=300, env=NARROW)
+
+
+def tables(out):
+    return {path.stem: read_table(path)[0] for path in sorted((out / "tables").glob("*.parquet"))}
+
+
+def assert_same_tables(one, other):
+    assert one.keys() == other.keys()
+    for name, table in one.items():
+        for column, values in table.items():
+            assert_array_equal(values, other[name][column], strict=True)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results")
+    answer = reproduce(out)
+    assert answer.returncode == 0, answer.stderr
+    return out, answer.stdout
+
+
+def test_all_figures_claims_and_one_page(results):
+    out, text = results
+    for name in FIGURES:
+        for kind in ("png", "pdf"):
+            assert (out / "figures" / f"{name}.{kind}").stat().st_size > 10_000
+        assert f'id="{name}"' in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert page.count('<td class="number">') == len(CLAIMS)
+    assert f"{len(CLAIMS)} claims:" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    sources = re.findall(r'(?:src|href)="([^"]{0,40})', page)
+    assert all(source.startswith(("data:", "#")) for source in sources)  # nothing is fetched
+    assert "<script" not in page
+
+
+def test_again_redraws_without_running(results):
+    out, _ = results
+    before = tables(out)
+    (out / "report.html").unlink()
+    answer = reproduce(out, "--only", "F8")
+    assert "\n0 new runs" in answer.stdout
+    assert (out / "report.html").exists()
+    assert_same_tables(before, tables(out))
+
+
+def test_interrupts_leave_nothing_broken_and_processes_do_not_matter(results, tmp_path):
+    """Killed, then interrupted, then let run, in one process: the same tables as at one go in two."""
+    out, _ = results
+    for kind in (signal.SIGKILL, signal.SIGINT):
+        process = subprocess.Popen(
+            command(tmp_path, "--only", "F3", "--jobs", "1"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        done = len(list(tmp_path.rglob("cache/*/*.parquet")))
+        deadline = time.time() + 120
+        while len(list(tmp_path.rglob("cache/*/*.parquet"))) < done + 2 and process.poll() is None:
+            assert time.time() < deadline
+            time.sleep(0.02)
+        process.send_signal(kind)
+        _, errors = process.communicate(timeout=60)
+        if kind == signal.SIGINT and process.returncode:  # unless it was through before
+            assert process.returncode == 130
+            assert "Traceback" not in errors
+    answer = reproduce(tmp_path, "--only", "F3", "--jobs", "1")
+    assert answer.returncode == 0, answer.stderr
+    whole = tables(out)
+    assert_same_tables(tables(tmp_path), {name: whole[name] for name in tables(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--only", "F1,F10"), "only has 'F10': the figures are F1, F2"),
+        (("--jobs", "0"), "jobs = 0: it must be at least 1"),
+        (("--seeds", "0"), "seeds = 0: it must be at least 1"),
+    ],
+)
+def test_bad_options_are_one_line(tmp_path, options, message):
+    answer = subprocess.run([SCB, "reproduce", "--out", str(tmp_path), *options], capture_output=True, text=True)
+    assert answer.returncode == 2
+    assert message in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
