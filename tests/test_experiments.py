@@ -16,7 +16,7 @@ def test_seeds_are_hashes_of_what_they_are_for():
     assert seed_of(use="x", n=1) == seed_of(n=1, use="x") == 2224442210553500512
     seeds = [job.seed for config in datasets().values() for job in config.jobs()]
     identities = [str(job.identity) for config in datasets().values() for job in config.jobs()]
-    assert 0.6 < len(set(seeds)) / len(set(identities)) <= 1  # methods share the seeds of their replicates on purpose
+    assert 0.9 < len(set(seeds)) / len(set(identities)) <= 1  # two tables may share a task on purpose
     assert all(0 <= seed < 2**63 for seed in seeds)
 
 
@@ -77,7 +77,7 @@ def test_a_broken_file_is_named(tmp_path):
 
 
 def test_a_failing_job_is_not_kept_and_says_why(tmp_path):
-    store, job = Store(tmp_path), training.Job(3, 50, "no such method", 0, 450, 50)
+    store, job = Store(tmp_path), training.Job(3, 50, ("no such method",), 0, 450, 50)
     with pytest.raises(KeyError, match="no such method"):
         run_jobs([job], store, 1)
     assert not store.has(job)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -113,3 +115,16 @@ def test_the_literal_vanilla_steps_diverge_and_preconditioned_ones_do_not():
     task = scb.Task.random(3, 5000, 2, seed=0)
     assert train(task, scb.recipes.sgd(task, preconditioned=False), seed=0, every=100).diverged is not None
     assert train(task, scb.recipes.sgd(task), seed=0, every=100).diverged is None
+
+
+def test_going_on_from_the_first_stage_equals_one_go():
+    task = scb.Task.random(3, 100, 2, seed=4)
+    recipe = scb.recipes.paper(task, steps=(25, 30, 5))
+    first = scb.train(task, replace(recipe, stages=recipe.stages[:1]), seed=3)
+    assert first.finished
+    on, whole = scb.train(task, recipe, seed=3, start=first), scb.train(task, recipe, seed=3)
+    np.testing.assert_array_equal(on.V, whole.V)
+    np.testing.assert_array_equal(on.A, whole.A)
+    assert on.history.keys() == whole.history.keys()
+    for name in on.history:
+        np.testing.assert_array_equal(on.history[name], whole.history[name])

@@ -119,7 +119,7 @@ def datasets(quick: bool = False, seeds: int | None = None) -> dict[str, Config]
     """Name → config of every table; ``quick`` makes them smaller, ``seeds`` sets the replicates of all that is random."""
     made: dict[str, Any] = {
         "convergence": runs.Config(
-            methods=("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'"), steps=1600, every=20
+            methods=("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'"), steps=1400, every=20
         ),
         "signs": runs.Config(methods=("literal", "proximal"), seeds=16),
         "sizes": runs.Config(N=(10, 20), methods=("proximal", "SGD")),

@@ -71,6 +71,7 @@ def train(
     seed: int = 0,
     *,
     source: GradientSource | None = None,
+    start: Run | None = None,
     every: int = 10,
     callbacks: Sequence[Callable[[Run], None]] = (),
     checkpoint: str | Path | None = None,
@@ -82,16 +83,21 @@ def train(
     Parameters
     ----------
     source : where gradients come from; unless given, fresh samples of the task through the compiled engine
+    start : go on from this run, which has been through the first stages of the recipe, instead of from the recipe's initial point
     every : evaluate and call the callbacks every so many steps, at stage ends and at the end
     checkpoint : directory to which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end
     resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
         because what is random in step i depends on (seed, i) alone
     """
     engine = Fused(task) if source is None else Composed(source)
-    run = Run(recipe.V, recipe.A, recipe.name, recipe.softmax, seed, samples=recipe.samples)
     if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
         run = Run.load(checkpoint)
+    elif start is not None:
+        run = replace(
+            start, recipe=recipe.name, finished=start.diverged is not None or start.stage >= len(recipe.stages)
+        )
     else:
+        run = Run(recipe.V, recipe.A, recipe.name, recipe.softmax, seed, samples=recipe.samples)
         run = evaluate(task, run, np.nan)
     saved = run.step
     while not run.finished:

@@ -10,7 +10,8 @@ def reproduce(
 ) -> None:
     """Redraw the paper's figures from real runs and judge its claims by them.
 
-    Makes OUT/report.html (figures beside claims, one file to send around), OUT/figures (PNG and PDF) and OUT/tables (Parquet).
+    Makes OUT/report.html (figures beside claims, one file to send around), OUT/claims.md, OUT/figures (PNG and PDF) and OUT/tables
+    (Parquet).
     Finished runs are kept in OUT/cache: a second call redraws without running anything again, and a call after an
     interruption goes on where that one stopped. The same seeds give the same tables, whatever the number of processes.
 
@@ -48,8 +49,10 @@ def reproduce(
     judged = _judge(figures, tables)
     _report(out, judged, figures, images, configs, loaded, fresh, len(set(work)), quick, perf_counter() - begin)
     if judged:
-        from scb.report import terminal_table
+        from scb.record import write_atomically
+        from scb.report import markdown_table, terminal_table
 
+        write_atomically(out / "claims.md", markdown_table(judged).encode())
         console.print(terminal_table(judged))
     console.print(
         f"{fresh} new runs, {perf_counter() - begin:.0f} s; the report is {out / 'report.html'}", highlight=False

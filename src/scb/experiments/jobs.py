@@ -33,15 +33,20 @@ class Job:
         """What is random in the job; by default a hash of its identity."""
         return seed_of(**self.identity)
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What every row of the table begins with."""
+        return asdict(self) | {"seed": self.seed}
+
     def run(self) -> Table:
         """The rows."""
         raise NotImplementedError
 
     def table(self) -> Table:
-        """The rows, each with the job's fields and seed before them."""
+        """The rows, each with ``columns`` before them."""
         rows = self.run()
         count = len(next(iter(rows.values())))
-        return {name: np.full(count, value) for name, value in (asdict(self) | {"seed": self.seed}).items()} | rows
+        return {name: np.full(count, value) for name, value in self.columns.items()} | rows
 
 
 class Config(Protocol):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from scb.experiments import jobs
 from scb.experiments.jobs import random_task, seed_of
-from scb.experiments.tables import Table
+from scb.experiments.tables import Table, concatenate
 from scb.recipes import Recipe, paper, sgd
 from scb.task import Task
 
@@ -22,13 +25,16 @@ METHODS: dict[str, Callable[[Task, Steps], Recipe]] = {
 """Algorithm 1 with λ = 1e-5 and with 1e-4, and without settling the sign; SGD with the paper's η₂ = 0.005 and η₂' = 0.001."""
 
 
+STAGE_ONE = 400
+
+
 @dataclass(frozen=True)
 class Job(jobs.Job):
-    """One run; methods share the task and the random numbers of a replicate, so that Stage 1 is the same."""
+    """One task, by all methods, which have Stage 1 in common."""
 
     N: int
     T: int
-    method: str
+    methods: tuple[str, ...]
     replicate: int
     steps: int
     every: int
@@ -36,21 +42,33 @@ class Job(jobs.Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return 64 * self.T * self.steps * (0.9e-9 if self.N == 3 else 2.5e-9) + 0.05
+        steps = STAGE_ONE + len(self.methods) * (self.steps - STAGE_ONE)
+        return 64 * self.T * steps * (1.2e-9 if self.N == 3 else 2.8e-9) + 0.05
 
     @property
     def seed(self) -> int:
-        """The same for all methods."""
+        """The same whatever the methods are."""
         return seed_of(use="training", N=self.N, T=self.T, replicate=self.replicate)
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """All but the methods, which are a column of their own."""
+        return {name: value for name, value in super().columns.items() if name != "methods"}
+
     def run(self) -> Table:
-        """The history."""
+        """The histories, one after the other."""
         from scb.training import train
 
         task = random_task(self.N, self.T, 2, self.replicate)
-        recipe = METHODS[self.method](task, (400, self.steps - 400, 0))
-        history = train(task, recipe, self.seed, every=self.every).history
-        return {"K_P": history["step"] * 0 + task.K_P, "K_Q": history["step"] * 0 + task.K_Q, **history}
+        recipes = [METHODS[method](task, (STAGE_ONE, self.steps - STAGE_ONE, 0)) for method in self.methods]
+        first = train(task, replace(recipes[0], stages=recipes[0].stages[:1]), self.seed, every=self.every)
+        tables = []
+        for method, recipe in zip(self.methods, recipes, strict=True):
+            history = train(task, recipe, self.seed, start=first, every=self.every).history
+            count = len(history["step"])
+            facts = {"method": method, "K_P": task.K_P, "K_Q": task.K_Q}
+            tables.append({name: np.full(count, fact) for name, fact in facts.items()} | history)
+        return concatenate(tables)
 
 
 @dataclass(frozen=True)
@@ -65,10 +83,5 @@ class Config:
     seeds: int = 10
 
     def jobs(self) -> list[Job]:
-        """Sizes, then methods, then replicates."""
-        return [
-            Job(N, self.T, method, i, self.steps, self.every)
-            for N in self.N
-            for method in self.methods
-            for i in range(self.seeds)
-        ]
+        """Sizes, then replicates."""
+        return [Job(N, self.T, self.methods, i, self.steps, self.every) for N in self.N for i in range(self.seeds)]

@@ -28,7 +28,7 @@ class Job(jobs.Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return (24_000 if self.overlap else 45_000) * self.T * 1.3e-9 + 0.1
+        return (16_000 if self.overlap else 45_000) * self.T * 1.3e-9 + 0.1
 
     def run(self) -> Table:
         """One row: samples until both distances have come down to ε, all samples, distances at the end, support after Stage 1."""
@@ -37,7 +37,7 @@ class Job(jobs.Job):
         task = random_task(self.N, self.T, 2, self.replicate)
         if self.overlap:
             pretrained = task.related(self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate))
-            recipe, every = transfer(task, pretrained.P, first_batch=6000, batch_size=600), 1
+            recipe, every = transfer(task, pretrained.P, first_batch=5000, batch_size=600, eta=1 / 3), 1
         else:
             recipe, every = tuned(task, accuracy=0.04), 10
         history = train(task, recipe, self.seed, every=every).history

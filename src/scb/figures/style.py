@@ -80,6 +80,8 @@ def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) 
     """Write one file a format beside each other; the same figure gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     written = [path.with_suffix(f".{name}") for name in formats]
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # the layout is found once, not for every format
     for file in written:
         figure.savefig(file, metadata={"Software": None} if file.suffix == ".png" else {"CreationDate": None})
     return written

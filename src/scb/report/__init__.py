@@ -60,6 +60,17 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
     return table
 
 
+def markdown_table(judged: Sequence[Judged]) -> str:
+    """The claims for a README."""
+    lines = [f"{summary(judged)}.", "", "| | the paper says | measured | |", "|---:|---|---|---|"]
+    for row in judged:
+        note = f" ({row.outcome.note})" if row.outcome.note and row.outcome.verdict is not Verdict.HOLDS else ""
+        says, measured = f"{row.claim.says} *{row.claim.where}*", f"{row.outcome.measured}{note}"
+        cells = (str(row.number), says, measured, f"{row.mark} {row.outcome.verdict.value}")
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join([*lines, ""])
+
+
 def write_report(
     path: Path, judged: Sequence[Judged], figures: dict[str, Any], images: dict[str, Path], facts: dict[str, Any]
 ) -> None:
@@ -95,5 +106,5 @@ def _maths(text: str) -> Any:
     from markupsafe import Markup
 
     safe = html.escape(text)
-    safe = re.sub(r"([αΔηKV∇‖μ])_([A-Za-zμ]+)", r"\1<sub>\2</sub>", safe)
+    safe = re.sub(r"([αΔηhKV∇‖μ])_([A-Za-zμ]+)", r"\1<sub>\2</sub>", safe)
     return Markup(re.sub(r"T\^([+−-]?[0-9.]+)", r"T<sup>\1</sup>", safe))
