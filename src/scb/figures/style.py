@@ -80,8 +80,9 @@ def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) 
     """Write one file a format beside each other; the same figure gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     written = [path.with_suffix(f".{name}") for name in formats]
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # the layout is found once, not for every format
+    if len(written) > 1:  # the layout is found once, not for every format
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
     for file in written:
         figure.savefig(file, metadata={"Software": None} if file.suffix == ".png" else {"CreationDate": None})
     return written
