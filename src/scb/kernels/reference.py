@@ -92,3 +92,29 @@ def frozen_mass(
         return mass, int(active[inside])
     mass[tokens[-1]] += frozen.common[k]
     return mass, int(tokens[-1])
+
+
+def likelihood_gradient(
+    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], q: Array, P: Array
+) -> tuple[float, Array, Array, Array]:
+    """Twin of ``mixture.likelihood_gradient``: the log-likelihood, fits, gq and gP."""
+    gq, gP, fits = np.zeros_like(q), np.zeros_like(P), np.empty(len(tokens))
+    for i, (x, k, o) in enumerate(zip(tokens, last, label, strict=True)):
+        fits[i] = q[k] @ P[o, x]
+        used = q[k] > 0
+        gq[k, used] += P[o, x[used]] / fits[i]
+        np.add.at(gP[o], x[used], q[k, used] / fits[i])
+    return float(np.log(fits).sum()), fits, gq, gP
+
+
+def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> Array:
+    """Twin of ``mixture.likelihood_information``: the whole matrix, with P in its first N² coordinates and q in the others."""
+    N, J = P.shape[0], np.zeros((P.size + q.size, P.size + q.size))
+    for x, k, w in zip(tokens, last, weight, strict=True):
+        for o in range(N):
+            f, d_P, d_q = q[k] @ P[o, x], np.zeros_like(P), np.zeros_like(q)
+            np.add.at(d_P[o], x, q[k])
+            d_q[k] = np.where(q[k] > 0, P[o, x], 0.0)
+            d = np.concatenate([d_P.ravel(), d_q.ravel()])
+            J += w * np.outer(d, d) / f if f > 0 else 0.0
+    return J
