@@ -197,9 +197,7 @@ class _Contender:
 
 def compare(N: int, T: int, repeats: int) -> dict[str, Any]:
     """Median milliseconds a step and peak memory of each contender, each in its own process, taking turns."""
-    steps = [
-        _Contender(name, N, T) for name, (_, _, module) in CONTENDERS.items() if module is None or find_spec(module)
-    ]
+    steps = [_Contender(name, N, T) for name, (_, _, module) in CONTENDERS.items() if module is None or find_spec(module)]
     losses = {c.name: c.loss for c in steps}
     if max(losses.values()) > 2 * min(losses.values()):
         raise ValueError(f"the contenders do not compute the same: losses {losses}")

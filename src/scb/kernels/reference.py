@@ -118,3 +118,32 @@ def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Arr
             d = np.concatenate([d_P.ravel(), d_q.ravel()])
             J += w * np.outer(d, d) / f if f > 0 else 0.0
     return J
+
+
+def add_pair_scores(
+    tokens: NDArray[Any],
+    starts: NDArray[Any],
+    column: NDArray[Any],
+    row: NDArray[Any],
+    weight: Array,
+    table: Array,
+    scores: Array,
+) -> None:
+    """Twin of ``pairs.add_pair_scores``."""
+    for start, k, r, w in zip(starts, column, row, weight, strict=True):
+        scores[k] += w * table[r, tokens[start : start + scores.shape[1]]]
+
+
+def pair_chi_squares(
+    tokens: NDArray[Any], starts: NDArray[Any], last: NDArray[Any], label: NDArray[Any], mu: Array, T: int
+) -> Array:
+    """Twin of ``pairs.pair_chi_squares``."""
+    N, chi = len(mu), np.zeros((len(mu), T))
+    for k in np.unique(last):
+        rows = last == k
+        expected = np.outer(np.bincount(label[rows], minlength=N), mu)
+        for t in range(T):
+            C = np.zeros((N, N))
+            np.add.at(C, (label[rows], tokens[starts[rows] + t]), 1)
+            chi[k, t] = ((C - expected) ** 2 / np.where(expected > 0, expected, 1)).sum()
+    return chi

@@ -1,0 +1,1 @@
+"""Recover P and Q from fixed data: by moments (``spectral``) and by likelihood."""
