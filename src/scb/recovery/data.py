@@ -23,6 +23,7 @@ from scb.sampling import Batch, token_dtype
 
 Ints = NDArray[np.int64]
 ROWS = 1 << 14  # samples in a part
+_INDEX = 1 << 22  # indices held at a time while gathering
 HEAD = 1 << 30  # tokens of the data in which the spectral start is looked for
 
 
@@ -78,12 +79,12 @@ class Data:
         """(N,): samples with each last token."""
         return np.bincount(self.last, minlength=self.N)
 
-    def parts(self) -> Iterator[tuple[slice, Part]]:
-        """Parts of at most ``ROWS`` samples, each with its place among all."""
+    def parts(self, rows: int = ROWS) -> Iterator[tuple[slice, Part]]:
+        """Parts of at most ``rows`` samples, each with its place among all."""
         done = 0
         for part in self.whole():
-            for first in range(0, len(part), ROWS):
-                piece = part.rows(slice(first, first + ROWS))
+            for first in range(0, len(part), rows):
+                piece = part.rows(slice(first, first + rows))
                 yield slice(done, done + len(piece)), piece
                 done += len(piece)
 
@@ -109,7 +110,8 @@ class Data:
     def gather(self, positions: NDArray[np.intp]) -> NDArray[Any]:
         """(n, s): the tokens at ``positions[k]`` (N, s) of each sample, where k is its last token; token N at position −1."""
         out = np.empty((self.n, positions.shape[1]), dtype=token_dtype(self.N + 1))
-        for at, part in self.parts():
+        rows = max(1, min(ROWS, _INDEX // max(positions.shape[1], 1)))
+        for at, part in self.parts(rows):
             chosen = positions[part.last]
             x = part.tokens[part.starts[:, None] + np.maximum(chosen, 0)]
             out[at] = np.where(chosen >= 0, x, self.N)
