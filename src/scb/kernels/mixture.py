@@ -10,11 +10,11 @@ import numba
 import numpy as np
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def likelihood_gradient(tokens, last, label, q, P, fits, gq, gP):
     """The log-likelihood, f_i into ``fits``, and its derivatives Σ P[o, x_j]/f into gq (N, s) and Σ q_j/f into gP (N, N + 1).
 
-    Twin: ``reference.likelihood_gradient``.
+    A sample that (P, q) make impossible gives −∞. Twin: ``reference.likelihood_gradient``.
     """
     n, s = tokens.shape
     gq[:] = 0.0
@@ -67,3 +67,31 @@ def likelihood_information(tokens, last, weight, q, P, PP, Pq, qq):
                             PP[o, x, y] += r * q[k, j] * q[k, h]
                             Pq[o, x, k, h] += r * q[k, j] * P[o, y]
                             qq[k, j, h] += r * P[o, x] * P[o, y]
+
+
+@numba.njit(cache=True)
+def likelihood_curvature(tokens, last, label, q, P, PP, Pq, qq):
+    """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``.
+
+    f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o, x_j] meets q[k, j]. Slots with
+    weight 0 count. Twin: ``reference.likelihood_curvature``.
+    """
+    n, s = tokens.shape
+    N = P.shape[0]
+    for i in range(n):
+        k, o = last[i], label[i]
+        f = 0.0
+        for j in range(s):
+            f += q[k, j] * P[o, tokens[i, j]]
+        r = 1.0 / f
+        for j in range(s):
+            x = tokens[i, j]
+            for h in range(s):
+                y = tokens[i, h]
+                qq[k, j, h] += r * r * P[o, x] * P[o, y]
+                if x < N:
+                    Pq[o, x, k, h] += r * r * q[k, j] * P[o, y]
+                    if y < N:
+                        PP[o, x, y] += r * r * q[k, j] * q[k, h]
+            if x < N:
+                Pq[o, x, k, j] -= r

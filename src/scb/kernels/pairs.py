@@ -13,17 +13,49 @@ BLOCK = 64  # positions at a time: a cache line of tokens of one byte
 
 
 @numba.njit(cache=True)
-def add_pair_scores(tokens, starts, column, row, weight, table, scores):
-    """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin: ``reference.add_pair_scores``."""
-    N, T = table.shape[1], scores.shape[1]
-    u = np.empty(N)
-    for i in range(starts.size):
-        for m in range(N):
-            u[m] = weight[i] * table[row[i], m]
-        out = scores[column[i]]
-        x = tokens[starts[i] : starts[i] + T]
-        for t in range(T):
-            out[t] += u[x[t]]
+def count_tokens(tokens, counts):
+    """How often each token occurs, added to ``counts``; four tables, so that one count need not wait for the last."""
+    table = np.zeros((4, counts.size), np.int64)
+    whole = tokens.size // 4 * 4
+    for i in range(0, whole, 4):
+        table[0, tokens[i]] += 1
+        table[1, tokens[i + 1]] += 1
+        table[2, tokens[i + 2]] += 1
+        table[3, tokens[i + 3]] += 1
+    for i in range(whole, tokens.size):
+        table[0, tokens[i]] += 1
+    for m in range(counts.size):
+        counts[m] += table[0, m] + table[1, m] + table[2, m] + table[3, m]
+
+
+@numba.njit(cache=True)
+def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
+    """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin: ``reference.add_pair_scores``.
+
+    Samples are taken in ``order``; where four in a row have the same column, they are added in one go.
+    """
+    N, T, n = table.shape[1], scores.shape[1], order.size
+    u = np.empty((4, N))
+    i = 0
+    while i < n:
+        a = order[i]
+        k = column[a]
+        together = 4 if i + 4 <= n and column[order[i + 3]] == k and column[order[i + 1]] == k == column[order[i + 2]] else 1
+        for j in range(together):
+            b = order[i + j]
+            for m in range(N):
+                u[j, m] = weight[b] * table[row[b], m]
+        out = scores[k]
+        x = tokens[starts[a] : starts[a] + T]
+        if together == 1:
+            for t in range(T):
+                out[t] += u[0, x[t]]
+        else:
+            b, c, d = starts[order[i + 1]], starts[order[i + 2]], starts[order[i + 3]]
+            y, z, w = tokens[b : b + T], tokens[c : c + T], tokens[d : d + T]
+            for t in range(T):
+                out[t] += (u[0, x[t]] + u[1, y[t]]) + (u[2, z[t]] + u[3, w[t]])
+        i += together
 
 
 @numba.njit(cache=True)

@@ -120,6 +120,26 @@ def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Arr
     return J
 
 
+def likelihood_curvature(
+    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], q: Array, P: Array
+) -> Array:
+    """Twin of ``mixture.likelihood_curvature``: the whole matrix, as in ``likelihood_information``; P (N, N + 1) less its background."""
+    N, size = P.shape[0], P.size + q.size
+    H = np.zeros((size, size))
+    for x, k, o in zip(tokens, last, label, strict=True):
+        d_P, d_q, cross = np.zeros_like(P), np.zeros_like(q), np.zeros((size, size))
+        np.add.at(d_P[o], x, q[k])
+        d_q[k] = P[o, x]
+        for j, m in enumerate(x):
+            cross[o * (N + 1) + m, P.size + k * q.shape[1] + j] += 1
+        d, f = np.concatenate([d_P.ravel(), d_q.ravel()]), q[k] @ P[o, x]
+        H += np.outer(d, d) / f**2 - (cross + cross.T) / f
+    kept = np.ones_like(P, dtype=bool)
+    kept[:, N] = False
+    at = np.concatenate([kept.ravel(), np.ones(q.size, dtype=bool)])
+    return H[np.ix_(at, at)]
+
+
 def add_pair_scores(
     tokens: NDArray[Any],
     starts: NDArray[Any],

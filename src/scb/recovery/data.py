@@ -121,9 +121,10 @@ class Data:
         """(N, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token."""
         from scb.kernels.pairs import add_pair_scores
 
-        scores = np.zeros((self.N, self.T))
+        scores, table = np.zeros((self.N, self.T)), np.ascontiguousarray(table)
         for at, part in self.parts():
-            add_pair_scores(part.tokens, part.starts, part.last, row[at], weight[at], table, scores)
+            order = np.argsort(part.last, kind="stable")
+            add_pair_scores(part.tokens, part.starts, part.last, row[at], weight[at], order, table, scores)
         return scores
 
 
@@ -212,6 +213,8 @@ def _tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
 
 def _counted(whole: Callable[[], Iterator[Part]], N: int | None, independent: bool = True) -> Data:
     """One pass: sizes, token counts, last tokens and labels."""
+    from scb.kernels.pairs import count_tokens
+
     counts, lasts, labels, T = np.zeros(0), [], [], None
     for part in whole():
         if len(part) == 0:
@@ -221,9 +224,8 @@ def _counted(whole: Callable[[], Iterator[Part]], N: int | None, independent: bo
             T = length
         elif length != T and independent:
             raise ValueError(f"data holds batches with T = {T} and with T = {length} positions: they must agree")
-        seen = _bincount(part.tokens)
-        counts = np.pad(counts, (0, max(0, seen.size - counts.size)))
-        counts[: seen.size] += seen
+        counts = np.pad(counts, (0, max(0, int(part.tokens.max()) + 1 - counts.size)))
+        count_tokens(part.tokens, counts)
         lasts.append(part.last)
         labels.append(part.label)
     if T is None:
@@ -235,11 +237,3 @@ def _counted(whole: Callable[[], Iterator[Part]], N: int | None, independent: bo
     size = max(top, 2) if N is None else N
     mu = np.pad(counts, (0, size - counts.size)) / counts.sum()
     return Data(whole, size, T, mu, last, label, independent)
-
-
-def _bincount(tokens: NDArray[Any]) -> Array:
-    """Counts of tokens, without a wide copy of them all."""
-    counts = np.zeros(int(tokens.max()) + 1)
-    for first in range(0, tokens.size, 1 << 22):
-        counts += np.bincount(tokens[first : first + (1 << 22)], minlength=counts.size)
-    return counts

@@ -16,6 +16,11 @@ from scb.norms import Array
 from scb.theory.information import Information
 
 _INFORMATION_BYTES = 1 << 30
+_EM_STEPS = 24  # before Newton's first
+_ZERO = 1e-10  # entries of P up to this are on the boundary
+_LIFT = 1e-4
+_ROUNDING = 1e-13  # relative, of a log-likelihood
+_LEAST = 1e-9  # a weight that Newton would make negative becomes this
 
 
 class Rows(NamedTuple):
@@ -94,32 +99,65 @@ def _gap(at: _Point, fixed_P: bool) -> float:
 
 
 def maximise(
-    rows: Rows, P: Array, q: Array, *, tolerance: float = 1e-3, steps: int = 3000, fixed_P: bool = False
+    rows: Rows, P: Array, q: Array, *, tolerance: float = 1e-3, steps: int = 2000, fixed_P: bool = False
 ) -> Fit:
-    """EM from (P, q) with squared extrapolation (SQUAREM, Varadhan and Roland 2008), until the gap is below ``tolerance``.
+    """Climb from (P, q) until the gap is below ``tolerance``, or for so many steps; the likelihood never decreases, but by rounding.
 
-    An extrapolated point is taken only if its log-likelihood is at least that of the EM step before it, so the path never
-    decreases. Entries that start at 0 stay there.
+    EM steps with squared extrapolation (SQUAREM, Varadhan and Roland 2008) come first. EM is slow where entries of P go to 0,
+    so Newton steps follow, on the entries that are not held at 0. Weights q that start at 0 stay there.
     """
-    P, q = np.ascontiguousarray(P), np.ascontiguousarray(q)
-    at = _evaluate(rows, P, q)
-    path, taken = [at.loglik], 1
-    gap = _gap(at, fixed_P)
-    while gap > tolerance and taken < steps:
-        one = _evaluate(rows, *_em(at, fixed_P))
-        two = _em(one, fixed_P)
-        jump = _evaluate(rows, *_extrapolated((at.P, at.q), (one.P, one.q), two))
-        taken += 2
-        if jump.loglik >= one.loglik:
-            at = jump
-        else:
-            at = _evaluate(rows, *two)
-            taken += 1
-            if at.loglik < one.loglik:  # by rounding, at the very top
-                at = one
+    at = _evaluate(rows, np.ascontiguousarray(P), np.ascontiguousarray(q))
+    path, taken = [at.loglik], 0
+    newton = not fixed_P and 8 * at.P.shape[0] ** 3 * (at.q.shape[1] + 1) <= _INFORMATION_BYTES // 4
+    while (gap := _gap(at, fixed_P)) > tolerance and taken < steps:
+        after = _newton(rows, at) if newton and taken >= _EM_STEPS else None
+        if after is None:
+            after, taken = _squared(rows, at, fixed_P), taken + 2
+        if after.loglik <= at.loglik and _gap(after, fixed_P) >= gap:  # at the very top, where only rounding is left
+            break
+        at, taken = after, taken + 1
         path.append(max(at.loglik, path[-1]))
-        gap = _gap(at, fixed_P)
     return Fit(at.P, at.q, at.fits, gap, path)
+
+
+def _squared(rows: Rows, at: _Point, fixed_P: bool) -> _Point:
+    """Two EM steps and a jump along them, if that is no lower than the first of them; else the two steps."""
+    one = _evaluate(rows, *_em(at, fixed_P))
+    two = _em(one, fixed_P)
+    jump = _evaluate(rows, *_extrapolated((at.P, at.q), (one.P, one.q), two))
+    if jump.loglik >= one.loglik:
+        return jump
+    after = _evaluate(rows, *two)
+    return after if after.loglik >= one.loglik else one
+
+
+def _newton(rows: Rows, at: _Point) -> _Point | None:
+    """A Newton step on the simplices, cut at 0 and halved until it climbs; None if none does.
+
+    Entries at 0 whose derivative does not exceed their column's mean are held there.
+    """
+    from scb.kernels.mixture import likelihood_curvature
+
+    N, s = at.q.shape
+    PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
+    likelihood_curvature(*rows, at.q, at.P, PP, Pq, qq)
+    P, gP = at.P[:, :-1], at.gP[:, :-1]
+    excess = gP - (P * gP).sum(axis=0)
+    free = ((P > _ZERO) | (excess > 0)) & (np.einsum("omm->om", PP) > 0)
+    above = at.gq > (at.q * at.gq).sum(axis=1, keepdims=True)
+    step = Information(PP, Pq, qq, free, (at.q > 2 * _LEAST) | ((at.q > 0) & above)).solve(gP, at.gq)
+    if step is None or not np.isfinite(step[0]).all():
+        return None
+    size = 1.0
+    held = np.where(free, P, 0.0)
+    for _ in range(10):
+        moved = np.where(P.sum(axis=0) > 0, _normalised(np.maximum(held + size * step[0], 0.0), 0, P), P)
+        q = _normalised(np.maximum(at.q + size * step[1], _LEAST * (at.q > 0)), 1, at.q)
+        after = _evaluate(rows, np.c_[moved, at.P[:, -1]], q)
+        if after.loglik > at.loglik - _ROUNDING * abs(at.loglik):
+            return after
+        size /= 2
+    return None
 
 
 def _extrapolated(zero: tuple[Array, Array], one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -132,6 +170,11 @@ def _extrapolated(zero: tuple[Array, Array], one: tuple[Array, Array], two: tupl
         np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c) for a, x, y, c in zip(zero, r, v, two, strict=True)
     )
     return _normalised(P, 0, two[0]), _normalised(q, 1, two[1])
+
+
+def lifted(P: Array) -> Array:
+    """P (N, N + 1) with a little of the background in every column: no label is impossible, so EM can start anywhere."""
+    return (1 - _LIFT) * P + _LIFT * P[:, -1:]
 
 
 def standard_errors(rows: Rows, P: Array, q: Array) -> tuple[Array, Array]:

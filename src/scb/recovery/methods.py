@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scb.model import LinearTransformer
 from scb.norms import Array
 from scb.recovery.data import Data, as_data
-from scb.recovery.likelihood import Rows, maximise, standard_errors
+from scb.recovery.likelihood import Rows, lifted, maximise, standard_errors
 from scb.recovery.selection import Selection, Support
 from scb.recovery.spectral import spectral
 
@@ -166,7 +166,7 @@ def _finish(selection: Selection) -> Recovery:
         q[k, 0] = float(s.size == 0)
     selection.support, selection.q = [s[o] for s, o in zip(support, order, strict=True)], q
     rows = selection.rows()
-    fit = maximise(rows, selection.P, q, tolerance=1e-4, steps=20_000)
+    fit = maximise(rows, lifted(selection.P), q, tolerance=1e-4)
     V = fit.P[:, :-1].copy()
     attended = Rows(rows.tokens[:, 1:], rows.last, rows.label)
     of_V, of_q = standard_errors(attended, V, fit.q[:, 1:])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from scb.norms import Array
 from scb.recovery.data import Data
-from scb.recovery.likelihood import Fit, Rows, maximise
+from scb.recovery.likelihood import Fit, Rows, lifted, maximise
 from scb.recovery.tails import score_thresholds
 from scb.theory.noise import noise_quantile
 
@@ -81,7 +81,7 @@ class Selection:
 
     def fit(self, rows: Rows) -> Fit:
         """Maximum likelihood at the current positions; (P, q) move there."""
-        fit = maximise(rows, self.P, self.q)
+        fit = maximise(rows, lifted(self.P), self.q)
         self.P, self.q = fit.P, fit.q
         return fit
 
@@ -101,7 +101,7 @@ class Selection:
                 continue
             ratio, j = min(ratios)
             if limit <= ratio < 2 * limit:
-                ratio = 2 * (fit.loglik - maximise(rows, self.P, _without(self.q, k, j)).loglik)
+                ratio = 2 * (fit.loglik - maximise(rows, lifted(self.P), _without(self.q, k, j)).loglik)
             if ratio < limit:
                 found.append((k, j))
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,37 +53,47 @@ class Information:
         return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
     def variances(self) -> tuple[Array, Array]:
-        """Diagonal of the inverse on the tangent space: (N, N) for P, (N, s) for q; 0 where known, NaN where singular.
+        """Diagonal of the inverse on the tangent space: (N, N) for P, (N, s) for q; 0 where known, NaN where singular."""
+        inverse = self.inverse()
+        if inverse is None:
+            return np.full(self.free_P.shape, np.nan), np.full(self.free_q.shape, np.nan)
+        rows, middle, moved, cov, basis = inverse
+        of_P = np.einsum("omm->om", rows) - np.einsum("oml,lh,ohm->om", rows, middle, rows, optimize=True)
+        of_P = of_P + np.einsum("omr,ru,omu->om", moved, cov, moved, optimize=True)
+        of_q = np.einsum("ir,ru,iu->i", basis, cov, basis, optimize=True).reshape(self.free_q.shape)
+        return np.maximum(of_P, 0.0) * self.free_P, np.maximum(of_q, 0.0)
 
-        By blocks: with H = diag(PP), its inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹ − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹; then the Schur
+    def solve(self, gP: Array, gq: Array) -> tuple[Array, Array] | None:
+        """The inverse on the tangent space, applied to (gP, gq): a Newton step where these are derivatives. None if singular."""
+        inverse = self.inverse()
+        if inverse is None:
+            return None
+        rows, middle, moved, cov, basis = inverse
+        step = _constrained(rows, middle, (gP * self.free_P)[:, :, None])[:, :, 0]
+        in_q = cov @ (basis.T @ (gq * self.free_q).ravel() - np.einsum("omr,om->r", moved, gP * self.free_P))
+        return step - moved @ in_q, (basis @ in_q).reshape(gq.shape)
+
+    def inverse(self) -> Inverse | None:
+        """The inverse on the tangent space by its parts; None if it does not exist.
+
+        With H = diag(PP), the inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹ − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹; then the Schur
         complement of the q's, in coordinates of their tangent space, S = qq − PqᵀC·Pq, gives Cov q = S⁻¹ and
         Cov P = C + C·Pq·S⁻¹·Pqᵀ·C.
         """
         N, s = self.free_q.shape
-        inverse = self._inverse_rows()
-        if inverse is None:
-            return np.full((N, N), np.nan), np.full((N, s), np.nan)
-        total = inverse.sum(axis=0)
-        middle = np.linalg.inv(total + np.diag(~self.free_P.any(axis=0)))
-
-        def constrained(X: Array) -> Array:
-            """C·X for X (N, N, r)."""
-            Y = inverse @ X
-            return Y - inverse @ (middle @ Y.sum(axis=0))
-
+        rows = self._inverse_rows()
+        if rows is None:
+            return None
+        middle = np.linalg.inv(rows.sum(axis=0) + np.diag(~self.free_P.any(axis=0)))
         basis = _tangent(self.free_q)  # (N·s, r)
         cross = self.Pq.reshape(N, N, N * s) @ basis * self.free_P[:, :, None]
-        moved = constrained(cross)
+        moved = _constrained(rows, middle, cross)
         blocks = np.zeros((N, s, N, s))
         blocks[np.arange(N), :, np.arange(N), :] = self.qq
-        schur = basis.T @ blocks.reshape(N * s, N * s) @ basis - np.einsum("omr,omu->ru", cross, moved)
+        schur = basis.T @ blocks.reshape(N * s, N * s) @ basis - np.einsum("omr,omu->ru", cross, moved, optimize=True)
         if schur.size and not _well_posed(schur):
-            return np.full((N, N), np.nan), np.full((N, s), np.nan)
-        cov = np.linalg.inv(schur)
-        of_P = np.einsum("omm->om", inverse) - np.einsum("oml,lh,ohm->om", inverse, middle, inverse, optimize=True)
-        of_P = of_P + np.einsum("omr,ru,omu->om", moved, cov, moved, optimize=True)
-        of_q = np.einsum("ir,ru,iu->i", basis, cov, basis, optimize=True).reshape(N, s)
-        return np.maximum(of_P, 0.0) * self.free_P, np.maximum(of_q, 0.0)
+            return None
+        return Inverse(rows, middle, moved, np.linalg.inv(schur), basis)
 
     def _inverse_rows(self) -> Array | None:
         """The inverse of each block PP[o] on its free entries, 0 elsewhere; None if one is singular."""
@@ -94,6 +104,22 @@ class Information:
                 return None
             inverse[o][np.ix_(free, free)] = np.linalg.inv(block)
         return inverse
+
+
+class Inverse(NamedTuple):
+    """Parts of the inverse: H⁻¹ (N, N, N), (1ᵀH⁻¹1)⁻¹ (N, N), C·Pq (N, N, r), Cov q (r, r) in the coordinates ``basis`` (N·s, r)."""
+
+    rows: Array
+    middle: Array
+    moved: Array
+    cov: Array
+    basis: Array
+
+
+def _constrained(rows: Array, middle: Array, X: Array) -> Array:
+    """C·X for X (N, N, r)."""
+    Y = rows @ X
+    return Y - rows @ (middle @ Y.sum(axis=0))
 
 
 def _well_posed(matrix: Array) -> bool:
