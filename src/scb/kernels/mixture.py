@@ -48,10 +48,9 @@ def likelihood_information(tokens, last, weight, q, P, PP, Pq, qq):
     All other blocks vanish. Twin: ``reference.likelihood_information``.
     """
     n, s = tokens.shape
-    N = P.shape[0]
-    for i in range(n):
-        k = last[i]
-        for o in range(N):
+    for o in range(P.shape[0]):  # outermost: the blocks of one label stay in the cache
+        for i in range(n):
+            k = last[i]
             f = 0.0
             for j in range(s):
                 f += q[k, j] * P[o, tokens[i, j]]

@@ -40,7 +40,9 @@ def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
     while i < n:
         a = order[i]
         k = column[a]
-        together = 4 if i + 4 <= n and column[order[i + 3]] == k and column[order[i + 1]] == k == column[order[i + 2]] else 1
+        together = (
+            4 if i + 4 <= n and column[order[i + 3]] == k and column[order[i + 1]] == k == column[order[i + 2]] else 1
+        )
         for j in range(together):
             b = order[i + j]
             for m in range(N):

@@ -120,9 +120,7 @@ def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Arr
     return J
 
 
-def likelihood_curvature(
-    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], q: Array, P: Array
-) -> Array:
+def likelihood_curvature(tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], q: Array, P: Array) -> Array:
     """Twin of ``mixture.likelihood_curvature``: the whole matrix, as in ``likelihood_information``; P (N, N + 1) less its background."""
     N, size = P.shape[0], P.size + q.size
     H = np.zeros((size, size))

@@ -16,7 +16,9 @@ from scb.norms import Array
 from scb.theory.information import Information
 
 _INFORMATION_BYTES = 1 << 30
-_EM_STEPS = 24  # before Newton's first
+_EM_STEPS = (
+    24  # before Newton's first at N = 10; more where N is larger, since Newton's steps get dearer and EM's do not
+)
 _ZERO = 1e-10  # entries of P up to this are on the boundary
 _LIFT = 1e-4
 _ROUNDING = 1e-13  # relative, of a log-likelihood
@@ -99,7 +101,7 @@ def _gap(at: _Point, fixed_P: bool) -> float:
 
 
 def maximise(
-    rows: Rows, P: Array, q: Array, *, tolerance: float = 1e-3, steps: int = 2000, fixed_P: bool = False
+    rows: Rows, P: Array, q: Array, *, tolerance: float = 0.02, steps: int = 2000, fixed_P: bool = False
 ) -> Fit:
     """Climb from (P, q) until the gap is below ``tolerance``, or for so many steps; the likelihood never decreases, but by rounding.
 
@@ -108,9 +110,10 @@ def maximise(
     """
     at = _evaluate(rows, np.ascontiguousarray(P), np.ascontiguousarray(q))
     path, taken = [at.loglik], 0
+    first = _EM_STEPS * max(1, at.P.shape[0] // 10) ** 2
     newton = not fixed_P and 8 * at.P.shape[0] ** 3 * (at.q.shape[1] + 1) <= _INFORMATION_BYTES // 4
     while (gap := _gap(at, fixed_P)) > tolerance and taken < steps:
-        after = _newton(rows, at) if newton and taken >= _EM_STEPS else None
+        after = _newton(rows, at) if newton and taken >= first else None
         if after is None:
             after, taken = _squared(rows, at, fixed_P), taken + 2
         if after.loglik <= at.loglik and _gap(after, fixed_P) >= gap:  # at the very top, where only rounding is left
@@ -166,10 +169,10 @@ def _extrapolated(zero: tuple[Array, Array], one: tuple[Array, Array], two: tupl
     v = [c - 2 * b + a for a, b, c in zip(zero, one, two, strict=True)]
     length = np.sqrt(sum(float((x**2).sum()) for x in v))
     alpha = max(1.0, np.sqrt(sum(float((x**2).sum()) for x in r)) / length) if length > 0 else 1.0
-    P, q = (
-        np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c) for a, x, y, c in zip(zero, r, v, two, strict=True)
-    )
-    return _normalised(P, 0, two[0]), _normalised(q, 1, two[1])
+    P, q = (np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c) for a, x, y, c in zip(zero, r, v, two, strict=True))
+    P = _normalised(P, 0, two[0])
+    P[:, -1] = two[0][:, -1]
+    return P, _normalised(q, 1, two[1])
 
 
 def lifted(P: Array) -> Array:

@@ -16,7 +16,10 @@ from scb.recovery.selection import Selection, Support
 from scb.recovery.spectral import spectral
 
 _SCRATCH_STEPS = 45  # of EM over all positions: enough to see which ones grow
-_SCRATCH_LEAST, _SCRATCH_MOST = 0.01, 12  # positions that are kept of them: the largest above this weight, at most so many
+_SCRATCH_LEAST, _SCRATCH_MOST = (
+    0.01,
+    12,
+)  # positions that are kept of them: the largest above this weight, at most so many
 _LARGEST = 4096
 
 
@@ -147,8 +150,7 @@ def _from_scratch(data: Data) -> _Start:
     fit = maximise(rows, P, np.full((N, T), 1 / T), steps=_SCRATCH_STEPS)
     positions, weights = [], []
     for k, q in enumerate(fit.q):
-        top = np.argsort(q)[::-1][:_SCRATCH_MOST]
-        kept = np.sort(top[q[top] >= min(_SCRATCH_LEAST, q.max())]) if data.counts[k] else top[:0]
+        kept = np.flatnonzero(q >= min(_SCRATCH_LEAST, q.max())) if data.counts[k] else np.zeros(0, np.intp)
         positions.append(kept)
         weights.append(q[kept] / q[kept].sum() if kept.size else np.zeros(0))
     P = np.maximum(fit.P[:, :-1], 1e-3 * data.label_law[:, None])
@@ -166,7 +168,7 @@ def _finish(selection: Selection) -> Recovery:
         q[k, 0] = float(s.size == 0)
     selection.support, selection.q = [s[o] for s, o in zip(support, order, strict=True)], q
     rows = selection.rows()
-    fit = maximise(rows, lifted(selection.P), q, tolerance=1e-4)
+    fit = maximise(rows, lifted(selection.P), q, tolerance=1e-3, steps=5000)
     V = fit.P[:, :-1].copy()
     attended = Rows(rows.tokens[:, 1:], rows.last, rows.label)
     of_V, of_q = standard_errors(attended, V, fit.q[:, 1:])

@@ -23,6 +23,8 @@ from scb.recovery.tails import score_thresholds
 from scb.theory.noise import noise_quantile
 
 _ROUNDS = 40
+_MOST = 12  # positions of a column at the start
+_NOTHING = 1e-6  # a slot with so little weight goes, whatever the ratio
 _BACKGROUND = 0.05  # weight with which the background starts
 Support = list[NDArray[np.intp]]
 
@@ -45,7 +47,13 @@ class Selection:
 
     @classmethod
     def start(cls, data: Data, false_positions: float, support: Support, weights: list[Array], P: Array) -> Selection:
-        """From an estimate: the background gets a little of each column, and all of it where there is no position."""
+        """From an estimate: the background gets a little of each column, and all of it where there is no position.
+
+        At most the ``_MOST`` heaviest positions of a column are taken over; growth may find the others again.
+        """
+        kept = [np.sort(np.argsort(w)[::-1][:_MOST]) for w in weights]
+        support = [s[i] for s, i in zip(support, kept, strict=True)]
+        weights = [w[i] / w[i].sum() for w, i in zip(weights, kept, strict=True)]
         q = np.zeros((data.N, 1 + max(len(s) for s in support)))
         for k, w in enumerate(weights):
             q[k, 0] = _BACKGROUND if len(w) else 1.0
@@ -88,17 +96,20 @@ class Selection:
     # ------------------------------------------------------------------------------------------------- pruning
 
     def weak(self, rows: Rows, fit: Fit) -> list[tuple[int, int]]:
-        """The weakest slot of each last token, if its likelihood ratio falls short: (k, slot).
+        """The slots that go: (k, slot). For each last token, those without weight; if there are none, the weakest if it falls short.
 
         The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
         criterion, P is fitted again too.
         """
         found = []
         for k, limit in enumerate(self.penalty()):
-            mine, at_fit = rows.of(k), float(np.log(fit.fits[rows.last == k]).sum())
-            ratios = [(self.ratio(mine, k, j, at_fit), j) for j in range(1, 1 + len(self.support[k]))]
-            if not ratios:
+            slots = range(1, 1 + len(self.support[k]))
+            empty = [(k, j) for j in slots if self.q[k, j] < _NOTHING]
+            found += empty
+            if empty or not slots:
                 continue
+            mine, at_fit = rows.of(k), float(np.log(fit.fits[rows.last == k]).sum())
+            ratios = [(self.ratio(mine, k, j, at_fit), j) for j in slots]
             ratio, j = min(ratios)
             if limit <= ratio < 2 * limit:
                 ratio = 2 * (fit.loglik - maximise(rows, lifted(self.P), _without(self.q, k, j)).loglik)
@@ -114,7 +125,7 @@ class Selection:
 
     def remove(self, pairs: list[tuple[int, int]]) -> None:
         """Take slots out; their weight goes to the others."""
-        for k, j in pairs:
+        for k, j in reversed(pairs):  # slots of a column ascend
             self.support[k] = np.delete(self.support[k], j - 1)
             row = np.delete(_without(self.q, k, j)[k], j)
             self.q[k] = np.append(row, 0.0)

@@ -27,6 +27,7 @@ def score_thresholds(
     column : (r,), the last token that it belongs to
     """
     z = noise_quantile(N * T, false_positions)
+    terms, mu = terms[:, mu > 0], mu[mu > 0]
     levels = np.full(N, np.inf)
     for k in np.unique(column):
         mine = column == k
