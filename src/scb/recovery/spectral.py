@@ -105,7 +105,7 @@ class _Moments:
 
     def alternate(self, pairs: NDArray[np.intp]) -> tuple[NDArray[np.intp], float]:
         """Score, keep, guess again, until nothing changes; the kept (k, t), and the sum of their squared scores."""
-        D, weights = self.covariances(pairs), np.ones(1)
+        D, weights, kept = self.covariances(pairs), np.ones(1), np.zeros(0)
         seen: set[bytes] = set()
         while len(seen) < _ROUNDS:
             z, levels = self.scores(pairs, D, weights)

@@ -41,7 +41,7 @@ def _level(terms: Array, weight: Array, mu: Array, z: float) -> float:
     spread = float(np.sqrt(weight @ (centred**2 @ mu)))
     if spread == 0:
         return np.inf
-    theta = z / spread
+    theta, slope, r = z / spread, np.inf, 0.0
     for _ in range(_STEPS):
         slope, r = _saddlepoint(centred, weight, mu, theta)
         if abs(r - z) < _CLOSE * z:
