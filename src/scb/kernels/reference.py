@@ -121,7 +121,7 @@ def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Arr
 
 
 def likelihood_curvature(tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], q: Array, P: Array) -> Array:
-    """Twin of ``mixture.likelihood_curvature``: the whole matrix, as in ``likelihood_information``; P (N, N + 1) less its background."""
+    """Twin of ``mixture.likelihood_curvature``: the whole matrix, without the background's column of P (N, N + 1)."""
     N, size = P.shape[0], P.size + q.size
     H = np.zeros((size, size))
     for x, k, o in zip(tokens, last, label, strict=True):

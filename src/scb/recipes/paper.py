@@ -59,8 +59,9 @@ def paper(
         of one seed in a hundred has not yet left the noise after Stage 1; False is the literal paper
     signal : end Stage 1 (2) early, once the *estimated* signal reaches this
     known : whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples
-    start : "uniform" is the paper's; "spectral" replaces Stage 1 by the spectral estimate from ``start_samples`` samples, whose number
-        need not grow with T but for a logarithm. Stage 2 then has no sign to resolve and nothing to threshold
+    start : "uniform" is the paper's; "spectral" replaces Stage 1 by the spectral estimate from ``start_samples`` samples. Stage 2
+        then has no sign to resolve and nothing to threshold
+    start_samples : enough of them grow with log T only
     """
     k = Knowledge.of(task, known, seed)
     if start == "spectral":

@@ -103,7 +103,7 @@ def _gap(at: _Point, fixed_P: bool) -> float:
 def maximise(
     rows: Rows, P: Array, q: Array, *, tolerance: float = 0.02, steps: int = 2000, fixed_P: bool = False
 ) -> Fit:
-    """Climb from (P, q) until the gap is below ``tolerance``, or for so many steps; the likelihood never decreases, but by rounding.
+    """Climb from (P, q) until the gap is below ``tolerance``, or for so many steps; nothing but rounding ever goes down.
 
     EM steps with squared extrapolation (SQUAREM, Varadhan and Roland 2008) come first. EM is slow where entries of P go to 0,
     so Newton steps follow, on the entries that are not held at 0. Weights q that start at 0 stay there.

@@ -41,7 +41,8 @@ class Recovery:
     support : list of N position arrays, ascending; empty where none was found
     stderr : standard errors of V and A from the Fisher information; NaN for the spectral method
     n_samples : samples, or windows of sequences
-    loglik : log-likelihood of the labels, in nats; where no position was found, that of the law of the labels. NaN for the spectral method
+    loglik : log-likelihood of the labels, in nats; where the last token has no position, by the law of the labels. NaN for the
+        spectral method
     gap : certificate, in nats: what the log-likelihood could still gain in V alone plus in A's weights alone, at most
     path : log-likelihood in the last fit, step by step; it never decreases
     mu : (N,), how often each token occurs in the contexts
@@ -69,7 +70,7 @@ class Recovery:
         T, N = self.A.shape
         lines = [
             f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions; method: {self.method}",
-            f"log-likelihood {self.loglik:.6g} ({self.loglik / self.n_samples:.5f} a sample), at most {self.gap:.2g} below a maximum",
+            f"log-likelihood {self.loglik:.6g} nats ({self.loglik / self.n_samples:.5f} a sample); certificate {self.gap:.1e} nats",
         ]
         for k, positions in enumerate(self.support):
             parts = [f"{t}: {self.A[t, k]:.3f} ± {self.stderr.A[t, k]:.3f}" for t in positions]
@@ -98,14 +99,14 @@ def recover(
     data : Batch, batches, or sequences of tokens
         See ``scb.recovery.data`` for what is accepted and what is held in memory. Sequences want ``max_lag``
     N : number of tokens; the largest that occurs plus one unless given
-    max_lag : for sequences, the T of each window: position 0 is the oldest, and the last token, which chooses the attention, comes
-        after position T − 1
-    method : "likelihood" finds the positions by score tests and likelihood ratios and estimates by maximum likelihood; "spectral" stops
-        at the moments, which ask for contexts of iid tokens
+    max_lag : for sequences, the T of each window. The token before the label chooses the attention; position t lies T + 1 − t
+        tokens before the label, so position 0 is the oldest
+    method : "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum likelihood; "spectral"
+        stops at the moments, which ask for contexts of iid tokens
     start : "spectral" (batches unless given), or "scratch": EM over all positions (sequences unless given), which takes n·T work a
         step and n·T bytes
-    false_positions : how many positions without signal may pass the spectral threshold, and each round's score test, on average over all
-        N·T. The likelihood ratio that follows is stricter
+    false_positions : how many of all N·T positions may pass the spectral threshold, and each round's score test, without signal on
+        average. The likelihood ratio that follows is stricter
 
     Returns
     -------

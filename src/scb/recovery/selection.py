@@ -96,7 +96,7 @@ class Selection:
     # ------------------------------------------------------------------------------------------------- pruning
 
     def weak(self, rows: Rows, fit: Fit) -> list[tuple[int, int]]:
-        """The slots that go: (k, slot). For each last token, those without weight; if there are none, the weakest if it falls short.
+        """The slots that go: (k, slot). For each last token, those without weight; if none, the weakest if it falls short.
 
         The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
         criterion, P is fitted again too.
