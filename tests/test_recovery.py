@@ -127,7 +127,7 @@ def test_thresholds_hold_their_rate_where_the_gaussian_does_not():
     mu, N = np.array([0.02, 0.28, 0.7]), 3
     terms = rng.random((60, N)) * [10, 1, 0.3]
     terms -= (terms @ mu)[:, None]
-    level = score_thresholds(terms, np.ones(60), np.zeros(60, int), mu, 1, 1000, 1.0)[0]
+    level = score_thresholds(terms, np.ones(60), np.zeros(60, int), mu, np.array([3.0902]))[0]
     total = np.zeros(2_000_000)
     for u in terms:
         total += rng.choice(u, p=mu, size=total.size)
@@ -137,9 +137,9 @@ def test_thresholds_hold_their_rate_where_the_gaussian_does_not():
 
 
 def test_too_few_samples_never_pass():
-    terms = np.array([[1.0, -1.0]])
-    assert score_thresholds(terms, np.ones(1), np.zeros(1, int), np.full(2, 0.5), 2, 100, 0.05).tolist() == [np.inf] * 2
-    assert score_thresholds(0 * terms, np.ones(1), np.zeros(1, int), np.full(2, 0.5), 1, 9, 0.05)[0] == np.inf
+    terms, z = np.array([[1.0, -1.0]]), np.full(2, 4.0)
+    assert score_thresholds(terms, np.ones(1), np.zeros(1, int), np.full(2, 0.5), z).tolist() == [np.inf] * 2
+    assert score_thresholds(0 * terms, np.ones(1), np.zeros(1, int), np.full(2, 0.5), z)[0] == np.inf
 
 
 # ------------------------------------------------------------------------------------------------ spectral

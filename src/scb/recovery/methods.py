@@ -105,8 +105,8 @@ def recover(
         stops at the moments, which ask for contexts of iid tokens
     start : "spectral" (batches unless given), or "scratch": EM over all positions (sequences unless given), which takes n·T work a
         step and n·T bytes
-    false_positions : how many of all N·T positions may pass the spectral threshold, and each round's score test, without signal on
-        average. The likelihood ratio that follows is stricter
+    false_positions : how many of all N·T positions may pass the spectral threshold without signal, on average. The criterion of the
+        likelihood (``scb.recovery.selection``) is stricter, and does not depend on it
 
     Returns
     -------
@@ -128,7 +128,7 @@ def recover(
         return _moments_only(checked, found.P, found.positions, found.weights)
     scratch = start == "scratch" or (start is None and not checked.independent)
     first = _from_scratch(checked) if scratch else spectral(checked, false_positions)
-    selection = Selection.start(checked, false_positions, first.positions, first.weights, first.P)
+    selection = Selection.start(checked, first.positions, first.weights, first.P)
     selection.settle()
     return _finish(selection)
 

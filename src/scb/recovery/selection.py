@@ -2,11 +2,13 @@
 
 Growth. The derivative of the log-likelihood in a weight that is 0 is Σ_i (P[o_i, x_it]/f_i − 1). For iid contexts the tokens of a
 position without signal are iid μ whatever the rest is, which gives the exact null law (``tails``). For sequences the sum is a
-martingale at the truth, with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each last token is tried.
+martingale at the truth, with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each last token is tried if its score is
+as unlikely as a Gaussian above √c, with c as follows.
 
 Criterion. A position of last token k stays if twice the log-likelihood ratio reaches c = log n_k + 2 log(N·T): the extended BIC
 (Chen and Chen 2008), in which a parameter costs log n_k and its choice among N·T positions 2 log(N·T). Under a weight of 0 the
-ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2π n_k c) false positions a fit would pass.
+ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2π n_k c) false positions a fit would pass. (Where P has
+entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the rate.)
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from scb.norms import Array
 from scb.recovery.data import Data
 from scb.recovery.likelihood import Fit, Rows, lifted, maximise
 from scb.recovery.tails import score_thresholds
-from scb.theory.noise import noise_quantile
 
 _ROUNDS = 40
 _MOST = 12  # positions of a column at the start
@@ -40,13 +41,12 @@ class Selection:
     """
 
     data: Data
-    false_positions: float
     support: Support
     P: Array
     q: Array
 
     @classmethod
-    def start(cls, data: Data, false_positions: float, support: Support, weights: list[Array], P: Array) -> Selection:
+    def start(cls, data: Data, support: Support, weights: list[Array], P: Array) -> Selection:
         """From an estimate: the background gets a little of each column, and all of it where there is no position.
 
         At most the ``_MOST`` heaviest positions of a column are taken over; growth may find the others again.
@@ -58,7 +58,7 @@ class Selection:
         for k, w in enumerate(weights):
             q[k, 0] = _BACKGROUND if len(w) else 1.0
             q[k, 1 : 1 + len(w)] = (1 - _BACKGROUND) * w
-        return cls(data, false_positions, [np.array(s) for s in support], np.c_[P, data.label_law], q)
+        return cls(data, [np.array(s) for s in support], np.c_[P, data.label_law], q)
 
     def penalty(self) -> Array:
         """(N,): what twice the log-likelihood ratio of a position must reach."""
@@ -154,12 +154,12 @@ class Selection:
         data, P = self.data, self.P[:, :-1]
         U = P - (P @ data.mu)[:, None]
         raw = data.scores(U, data.label, 1 / fit.fits)
-        levels = np.full(data.N, np.inf)
+        levels, z = np.full(data.N, np.inf), np.sqrt(self.penalty())
         for k in np.flatnonzero(data.counts):  # one at a time: (n_k, N) terms
             mine = data.last == k
             terms = U[data.label[mine]] / fit.fits[mine][:, None]
-            one = np.ones(len(terms)), np.zeros(len(terms), int)
-            levels[k] = score_thresholds(terms, *one, data.mu, 1, data.N * data.T, self.false_positions)[0]
+            once = np.ones(len(terms)), np.zeros(len(terms), np.int64)
+            levels[k] = score_thresholds(terms, *once, data.mu, z[[k]])[0]
         return raw / levels[:, None]
 
     def martingale_scores(self, rows: Rows, fit: Fit) -> Array:
@@ -172,7 +172,7 @@ class Selection:
             mixed += self.q[data.last, j][:, None] * self.P[:, rows.tokens[:, j]].T
         table = (1 / np.maximum(mixed, 1e-300)) @ P**2 - 1
         variance = data.scores(table, np.arange(data.n), np.ones(data.n))
-        return raw / np.sqrt(np.maximum(variance, 1e-12)) / noise_quantile(data.N * data.T, self.false_positions)
+        return raw / np.sqrt(np.maximum(variance, 1e-12)) / np.sqrt(self.penalty())[:, None]
 
 
 def _without(q: Array, k: int, j: int) -> Array:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scb.norms import Array
 from scb.recovery.data import Data
 from scb.recovery.tails import score_thresholds
+from scb.theory.noise import noise_quantile
 
 _ROUNDS, _STARTS = 12, 8
 
@@ -129,7 +130,8 @@ class _Moments:
         for j, (k, t) in enumerate(pairs):
             z[k, t] = self.left_out(j, k, D, weights)
         rows = np.tile(W, (N, 1)), self.by_label.ravel(), np.repeat(np.arange(N), N)
-        return z, score_thresholds(*rows, data.mu, N, data.T, self.false_positions) / spread
+        quantile = np.full(N, noise_quantile(N * data.T, self.false_positions))
+        return z, score_thresholds(*rows, data.mu, quantile) / spread
 
     def left_out(self, j: int, k: int, D: Array, weights: Array) -> float:
         """The score of pair j, whose last token is k, onto a guess made from the others; 0 if there are none."""

@@ -8,30 +8,28 @@ Gaussian where it matters, five standard deviations out; the saddlepoint approxi
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.norms import Array
-from scb.theory.noise import noise_quantile
 
 _STEPS, _CLOSE = 60, 1e-6
 
 
-def score_thresholds(
-    terms: Array, weight: Array, column: np.ndarray, mu: Array, N: int, T: int, false_positions: float
-) -> Array:
-    """(N,): the score that, over N·T positions without signal, ``false_positions`` exceed on average; ∞ if none can.
+def score_thresholds(terms: Array, weight: Array, column: NDArray[np.int64], mu: Array, z: Array) -> Array:
+    """(N,): for each last token, the score that noise exceeds as rarely as a Gaussian exceeds z; ∞ if it never does.
 
     Parameters
     ----------
     terms : (r, N), a row holds u[m] for every token m
     weight : (r,), how often a row occurs
     column : (r,), the last token that it belongs to
+    z : (N,), in standard deviations
     """
-    z = noise_quantile(N * T, false_positions)
     terms, mu = terms[:, mu > 0], mu[mu > 0]
-    levels = np.full(N, np.inf)
+    levels = np.full(len(z), np.inf)
     for k in np.unique(column):
         mine = column == k
-        levels[k] = _level(terms[mine], weight[mine], mu, z)
+        levels[k] = _level(terms[mine], weight[mine], mu, float(z[k]))
     return levels
 
 

@@ -107,7 +107,7 @@ class Information:
 
 
 class Inverse(NamedTuple):
-    """Parts of the inverse: H⁻¹ (N, N, N), (1ᵀH⁻¹1)⁻¹ (N, N), C·Pq (N, N, r), Cov q (r, r) in the coordinates ``basis``, (N·s, r)."""
+    """The inverse by its parts: H⁻¹ (N, N, N), (1ᵀH⁻¹1)⁻¹ (N, N), C·Pq (N, N, r), Cov q (r, r); ``basis`` (N·s, r)."""
 
     rows: Array
     middle: Array
