@@ -13,6 +13,7 @@ entries near 0, the ratio has heavier tails than that; the score's level, which 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,7 @@ from scb.recovery.data import Data
 from scb.recovery.likelihood import Fit, Rows, lifted, maximise
 from scb.recovery.tails import score_thresholds
 
-_ROUNDS = 40
+_ROUNDS = 60
 _MOST = 12  # positions of a column at the start
 _NOTHING = 1e-6  # a slot with so little weight goes, whatever the ratio
 _BACKGROUND = 0.05  # weight with which the background starts
@@ -72,17 +73,17 @@ class Selection:
         return Rows(self.data.gather(positions), self.data.last, self.data.label)
 
     def settle(self) -> None:
-        """Fit, prune, grow, until a round changes nothing. What was pruned once is not tried again."""
-        pruned: set[tuple[int, int]] = set()
-        for _ in range(_ROUNDS):
+        """Fit, prune, grow, until a round changes nothing. What was pruned twice is not tried again; late rounds prune only."""
+        pruned: Counter[tuple[int, int]] = Counter()
+        for turn in range(_ROUNDS):
             rows = self.rows()
             fit = self.fit(rows)
-            weak = self.weak(rows, fit)
-            pruned |= {(k, int(self.support[k][j - 1])) for k, j in weak}
-            if weak:
+            if weak := self.weak(rows, fit):
+                pruned.update((k, int(self.support[k][j - 1])) for k, j in weak)
                 self.remove(weak)
                 continue
-            new = [pair for pair in self.candidates(rows, fit) if pair not in pruned]
+            barred = [pair for pair, times in pruned.items() if times > 1]
+            new = self.candidates(rows, fit, barred) if turn < _ROUNDS // 2 else []
             if not new:
                 return
             self.add(new)
@@ -141,11 +142,13 @@ class Selection:
             self.q[k] *= 0.9
             self.q[k, len(self.support[k])] = 0.1
 
-    def candidates(self, rows: Rows, fit: Fit) -> list[tuple[int, int]]:
-        """For each last token, the position outside its support with the largest score, if that is too large to be noise."""
+    def candidates(self, rows: Rows, fit: Fit, barred: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """For each last token, the new position with the largest score that is not barred, if it is too large to be noise."""
         z = self.independent_scores(fit) if self.data.independent else self.martingale_scores(rows, fit)
         for k, s in enumerate(self.support):
             z[k, s] = -np.inf
+        for pair in barred:
+            z[pair] = -np.inf
         best = z.argmax(axis=1)
         return [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= 1]
 
