@@ -17,7 +17,7 @@ from scb.theory.information import Information
 
 _INFORMATION_BYTES = 1 << 30
 _EM_STEPS = (
-    24  # before Newton's first at N = 10; more where N is larger, since Newton's steps get dearer and EM's do not
+    24  # before Newton's first, up to N = 19; more for larger N, where Newton's steps get dearer and EM's do not
 )
 _ZERO = 1e-10  # entries of P up to this are on the boundary
 _LIFT = 1e-4
@@ -101,7 +101,14 @@ def _gap(at: _Point, fixed_P: bool) -> float:
 
 
 def maximise(
-    rows: Rows, P: Array, q: Array, *, tolerance: float = 0.02, steps: int = 2000, fixed_P: bool = False
+    rows: Rows,
+    P: Array,
+    q: Array,
+    *,
+    tolerance: float = 0.02,
+    steps: int = 2000,
+    fixed_P: bool = False,
+    newton: bool = True,
 ) -> Fit:
     """Climb from (P, q) until the gap is below ``tolerance``, or for so many steps; nothing but rounding ever goes down.
 
@@ -111,7 +118,7 @@ def maximise(
     at = _evaluate(rows, np.ascontiguousarray(P), np.ascontiguousarray(q))
     path, taken = [at.loglik], 0
     first = _EM_STEPS * max(1, at.P.shape[0] // 10) ** 2
-    newton = not fixed_P and 8 * at.P.shape[0] ** 3 * (at.q.shape[1] + 1) <= _INFORMATION_BYTES // 4
+    newton = newton and not fixed_P and 8 * at.P.shape[0] ** 3 * (at.q.shape[1] + 1) <= _INFORMATION_BYTES // 4
     while (gap := _gap(at, fixed_P)) > tolerance and taken < steps:
         after = _newton(rows, at) if newton and taken >= first else None
         if after is None:

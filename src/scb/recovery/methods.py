@@ -148,7 +148,7 @@ def _from_scratch(data: Data) -> _Start:
         pairs += np.bincount(rows.label * N + rows.tokens[:, t], minlength=N * N).reshape(N, N)
     smooth = pairs + 0.5 * data.label_law[:, None]
     P = np.c_[smooth / smooth.sum(axis=0), data.label_law]
-    fit = maximise(rows, P, np.full((N, T), 1 / T), steps=_SCRATCH_STEPS)
+    fit = maximise(rows, P, np.full((N, T), 1 / T), steps=_SCRATCH_STEPS, newton=False)
     positions, weights = [], []
     for k, q in enumerate(fit.q):
         kept = np.flatnonzero(q >= min(_SCRATCH_LEAST, q.max())) if data.counts[k] else np.zeros(0, np.intp)
