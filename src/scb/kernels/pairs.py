@@ -14,7 +14,7 @@ BLOCK = 64  # positions at a time: a cache line of tokens of one byte
 
 @numba.njit(cache=True)
 def count_tokens(tokens, counts):
-    """How often each token occurs, added to ``counts``; four tables, so that one count need not wait for the last."""
+    """Counts of tokens, added to ``counts``; in four tables, so that no count waits for the last. Twin: ``np.bincount``."""
     table = np.zeros((4, counts.size), np.int64)
     whole = tokens.size // 4 * 4
     for i in range(0, whole, 4):

@@ -195,9 +195,9 @@ def standard_errors(rows: Rows, P: Array, q: Array) -> tuple[Array, Array]:
     everywhere if the blocks of the information would need more than 1 GB (N above about 300).
     """
     N, s = q.shape
-    if 8 * N**3 * (s + 1) > _INFORMATION_BYTES:
-        return np.full((N, N), np.nan), np.full((N, s), np.nan)
     informative = q.sum(axis=1)[rows.last] > 0
+    if not informative.any() or 8 * N**3 * (s + 1) > _INFORMATION_BYTES:
+        return np.full((N, N), np.nan), np.full((N, s), np.nan)
     tokens, last, label = (x[informative] for x in rows)
     counts = (P * _evaluate(Rows(tokens, last, label), np.c_[P, np.ones(N)], q).gP[:, :N]).sum(axis=0)
     smooth = (P * counts + 0.5) / (counts + 0.5 * N)

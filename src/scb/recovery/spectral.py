@@ -50,7 +50,7 @@ def spectral(data: Data, false_positions: float = 0.05) -> Spectral:
         pairs, value = found.alternate(start)
         if value > best_value:
             best, best_value = pairs, value
-        if len(best) > data.N:  # more than a stray start or two
+        if len(best) >= data.N:  # more than a stray start or two
             break
     return found.estimate(best)
 
