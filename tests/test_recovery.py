@@ -12,7 +12,7 @@ from scb.kernels import mixture, pairs, reference
 from scb.recovery.data import as_data
 from scb.recovery.likelihood import Rows, lifted, maximise, standard_errors
 from scb.recovery.spectral import spectral
-from scb.recovery.tails import score_thresholds
+from scb.recovery.tails import score_level
 from scb.sampling import Batch
 from scb.theory.information import Information, cramer_rao
 
@@ -127,7 +127,7 @@ def test_thresholds_hold_their_rate_where_the_gaussian_does_not():
     mu, N = np.array([0.02, 0.28, 0.7]), 3
     terms = rng.random((60, N)) * [10, 1, 0.3]
     terms -= (terms @ mu)[:, None]
-    level = score_thresholds(terms, np.ones(60), np.zeros(60, int), mu, np.array([3.0902]))[0]
+    level = score_level(terms, np.ones(60), mu, 3.0902)
     total = np.zeros(2_000_000)
     for u in terms:
         total += rng.choice(u, p=mu, size=total.size)
@@ -137,9 +137,11 @@ def test_thresholds_hold_their_rate_where_the_gaussian_does_not():
 
 
 def test_too_few_samples_never_pass():
-    terms, z = np.array([[1.0, -1.0]]), np.full(2, 4.0)
-    assert score_thresholds(terms, np.ones(1), np.zeros(1, int), np.full(2, 0.5), z).tolist() == [np.inf] * 2
-    assert score_thresholds(0 * terms, np.ones(1), np.zeros(1, int), np.full(2, 0.5), z)[0] == np.inf
+    terms, mu = np.array([[1.0, -1.0]]), np.full(2, 0.5)
+    assert score_level(terms, np.ones(1), mu, 4.0) == np.inf
+    assert score_level(terms, np.full(1, 100.0), mu, 4.0) == pytest.approx(40, abs=2)  # a walk of 100 steps
+    for rows, weight in ((0 * terms, np.ones(1)), (terms, np.zeros(1)), (terms[:0], np.zeros(0))):
+        assert score_level(rows, weight, mu, 4.0) == np.inf
 
 
 # ------------------------------------------------------------------------------------------------ spectral

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scb.norms import Array
 from scb.recovery.data import Data
 from scb.recovery.likelihood import Fit, Rows, lifted, maximise
-from scb.recovery.tails import score_thresholds
+from scb.recovery.tails import score_level
 
 _ROUNDS = 60
 _MOST = 12  # positions of a column at the start
@@ -161,8 +161,7 @@ class Selection:
         for k in np.flatnonzero(data.counts):  # one at a time: (n_k, N) terms
             mine = data.last == k
             terms = U[data.label[mine]] / fit.fits[mine][:, None]
-            once = np.ones(len(terms)), np.zeros(len(terms), np.int64)
-            levels[k] = score_thresholds(terms, *once, data.mu, z[[k]])[0]
+            levels[k] = score_level(terms, np.ones(len(terms)), data.mu, z[k])
         return raw / levels[:, None]
 
     def martingale_scores(self, rows: Rows, fit: Fit) -> Array:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from scb.norms import Array
 from scb.recovery.data import Data
-from scb.recovery.tails import score_thresholds
+from scb.recovery.tails import score_level
 from scb.theory.noise import noise_quantile
 
 _ROUNDS, _STARTS = 12, 8
@@ -86,12 +86,14 @@ class _Moments:
         slot, columns = _slots(pairs, N)
         positions = np.full((N, int(slot.max()) + 1), -1)
         positions[pairs[:, 0], slot] = pairs[:, 1]
-        tokens = data.gather(positions)
-        tables = np.zeros((N, positions.shape[1], N, N + 1))
-        for j in range(positions.shape[1]):
-            code = (data.last * N + data.label) * (N + 1) + tokens[:, j]
-            tables[:, j] = np.bincount(code, minlength=N * N * (N + 1)).reshape(N, N, N + 1)
-        return tables[columns, slot, :, :N] - self.by_label[columns, :, None] * data.mu
+        code = data.label[:, None] * N + data.gather(positions)
+        order = np.argsort(data.last, kind="stable")
+        bounds = np.cumsum(np.r_[0, self.counts])
+        D = np.empty((len(pairs), N, N))
+        for table, k, j in zip(D, columns, slot, strict=True):
+            mine = order[bounds[k] : bounds[k + 1]]
+            table[:] = np.bincount(code[mine, j], minlength=N * N).reshape(N, N)
+        return D - self.by_label[columns, :, None] * data.mu
 
     def direction(self, G: Array) -> Array:
         """The table W whose sums over samples are the projections onto G, centred in label and token."""
@@ -129,9 +131,9 @@ class _Moments:
         z = data.scores(W, data.label, np.ones(data.n)) / spread[:, None]
         for j, (k, t) in enumerate(pairs):
             z[k, t] = self.left_out(j, k, D, weights)
-        rows = np.tile(W, (N, 1)), self.by_label.ravel(), np.repeat(np.arange(N), N)
-        quantile = np.full(N, noise_quantile(N * data.T, self.false_positions))
-        return z, score_thresholds(*rows, data.mu, quantile) / spread
+        quantile = noise_quantile(N * data.T, self.false_positions)
+        levels = np.array([score_level(W, labels, data.mu, quantile) for labels in self.by_label])
+        return z, levels / spread
 
     def left_out(self, j: int, k: int, D: Array, weights: Array) -> float:
         """The score of pair j, whose last token is k, onto a guess made from the others; 0 if there are none."""

@@ -8,33 +8,21 @@ Gaussian where it matters, five standard deviations out; the saddlepoint approxi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.norms import Array
 
 _STEPS, _CLOSE = 60, 1e-6
 
 
-def score_thresholds(terms: Array, weight: Array, column: NDArray[np.int64], mu: Array, z: Array) -> Array:
-    """(N,): for each last token, the score that noise exceeds as rarely as a Gaussian exceeds z; ∞ if it never does.
+def score_level(terms: Array, weight: Array, mu: Array, z: float) -> float:
+    """The score that noise exceeds as rarely as a Gaussian exceeds z standard deviations; ∞ if it never does.
 
     Parameters
     ----------
     terms : (r, N), a row holds u[m] for every token m
-    weight : (r,), how often a row occurs
-    column : (r,), the last token that it belongs to
-    z : (N,), in standard deviations
+    weight : (r,), how many samples have this row
     """
-    terms, mu = terms[:, mu > 0], mu[mu > 0]
-    levels = np.full(len(z), np.inf)
-    for k in np.unique(column):
-        mine = column == k
-        levels[k] = _level(terms[mine], weight[mine], mu, float(z[k]))
-    return levels
-
-
-def _level(terms: Array, weight: Array, mu: Array, z: float) -> float:
-    """The s at which the tail Pr(S ≥ s) is that of a standard Gaussian at z."""
+    terms, weight, mu = terms[np.ix_(weight > 0, mu > 0)], weight[weight > 0], mu[mu > 0]
     centred = terms - (terms @ mu)[:, None]
     spread = float(np.sqrt(weight @ (centred**2 @ mu)))
     if spread == 0:
