@@ -22,10 +22,11 @@ from scb.recipes.stages import (
     Stage,
     ThresholdNormalize,
     ThresholdProject,
+    noise_quantile,
 )
 from scb.task import Task
 from scb.theory.dynamics import Noise, error_step, signal_step
-from scb.theory.noise import noise_quantile, noise_scales, residual_square
+from scb.theory.noise import noise_scales, residual_square
 from scb.theory.projection import Projection
 from scb.updates import soft_threshold
 
