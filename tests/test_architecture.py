@@ -16,6 +16,7 @@ LAYERS = [
     {"couplings", "task", "sampling", "model"},
     {"gradients", "updates", "theory"},
     {"metrics", "record"},
+    {"recovery"},
     {"recipes"},
     {"engine", "simulation"},
     {"training"},

@@ -24,6 +24,7 @@ from scb.training import train
 TASK = scb.Task.random(3, 300, 2, seed=1)
 PROMISING = {
     "paper": lambda task: scb.recipes.paper(task, steps=(60, 40, 20), threshold=0.001, lam=1e-3),
+    "spectral": lambda task: scb.recipes.paper(task, steps=(60, 40, 20), start="spectral"),
     "literal": lambda task: scb.recipes.paper(task, steps=(60, 40, 20), resolve_sign=False),
     "tuned": lambda task: scb.recipes.tuned(task, eta=0.1),
     "sgd": lambda task: scb.recipes.sgd(task, steps=(60, 40)),
@@ -84,6 +85,25 @@ def test_the_papers_defaults_are_its_experiment():
     assert one.enter == ()
     assert two.stop is None
     assert scb.recipes.paper(TASK, resolve_sign=False).stages[1].enter == ()
+
+
+def test_the_spectral_start_replaces_stage_1():
+    """4,000 samples at T = 3,000: Stage 2 begins at the truth up to noise, on the right side of the mirror, and stays there."""
+    task = scb.Task.random(3, 3000, 2, seed=1)
+    recipe = scb.recipes.paper(task, start="spectral", steps=(400, 100, 0))
+    assert [stage.name for stage in recipe.stages] == ["2"]
+    assert recipe.stages[0].enter == recipe.stages[0].leave == ()
+    assert recipe.samples == 4000
+    np.testing.assert_array_equal(recipe.A > 0, task.Q > 0)
+    run = train(task, recipe, seed=1)
+    assert run.history["alpha_A"][0] == pytest.approx(1, abs=0.05)
+    assert run.history["dist_A"][0] < 0.1
+    assert run.history["dist_A_star"][-1] < 0.05
+    assert run.history["samples"][-1] == 4000 + 100 * 64
+    estimated = scb.recipes.paper(task, start="spectral", known=False)
+    assert estimated.samples == 8000
+    with pytest.raises(ValueError, match="start = 'warm'"):
+        scb.recipes.paper(task, start="warm")
 
 
 def test_population_gradients_learn_by_every_stage_of_the_paper():

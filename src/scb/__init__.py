@@ -4,6 +4,7 @@ from scb import recipes
 from scb.metrics import measure, star
 from scb.model import LinearTransformer, SoftmaxTransformer
 from scb.recipes import Recipe, Stage
+from scb.recovery import Recovery, recover
 from scb.sampling import Batch, generate, sample
 from scb.task import Task
 from scb.theory.bounds import plan
@@ -15,6 +16,7 @@ __all__ = [
     "Batch",
     "LinearTransformer",
     "Recipe",
+    "Recovery",
     "Run",
     "SoftmaxTransformer",
     "Stage",
@@ -23,6 +25,7 @@ __all__ = [
     "measure",
     "plan",
     "recipes",
+    "recover",
     "sample",
     "star",
     "train",

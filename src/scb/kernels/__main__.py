@@ -7,7 +7,7 @@ from time import perf_counter
 
 
 def warm_up() -> float:
-    """Train for a few steps in each way there is, with tokens of one and of two bytes; the seconds that took."""
+    """Train for a few steps in each way there is and recover, with tokens of one and of two bytes; the seconds that took."""
     import scb
     from scb.gradients.fresh import Fresh
 
@@ -18,6 +18,8 @@ def warm_up() -> float:
         scb.train(task, recipe)
         scb.train(task, scb.recipes.paper(task, steps=(2, 0, 0)), source=Fresh(task))
         scb.generate(task, 60)
+        scb.recover(scb.sample(task, 200), N=N)
+    scb.recover(scb.generate(scb.Task.random(3, 5, 2), 300), max_lag=5)
     return perf_counter() - start
 
 

@@ -92,3 +92,76 @@ def frozen_mass(
         return mass, int(active[inside])
     mass[tokens[-1]] += frozen.common[k]
     return mass, int(tokens[-1])
+
+
+def likelihood_gradient(
+    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], q: Array, P: Array
+) -> tuple[float, Array, Array, Array]:
+    """Twin of ``mixture.likelihood_gradient``: the log-likelihood, fits, gq and gP."""
+    gq, gP, fits = np.zeros_like(q), np.zeros_like(P), np.empty(len(tokens))
+    for i, (x, k, o) in enumerate(zip(tokens, last, label, strict=True)):
+        fits[i] = q[k] @ P[o, x]
+        used = q[k] > 0
+        gq[k, used] += P[o, x[used]] / fits[i]
+        np.add.at(gP[o], x[used], q[k, used] / fits[i])
+    return float(np.log(fits).sum()), fits, gq, gP
+
+
+def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> Array:
+    """Twin of ``mixture.likelihood_information``: the whole matrix, with P in its first N² coordinates and q in the others."""
+    N, J = P.shape[0], np.zeros((P.size + q.size, P.size + q.size))
+    for x, k, w in zip(tokens, last, weight, strict=True):
+        for o in range(N):
+            f, d_P, d_q = q[k] @ P[o, x], np.zeros_like(P), np.zeros_like(q)
+            np.add.at(d_P[o], x, q[k])
+            d_q[k] = np.where(q[k] > 0, P[o, x], 0.0)
+            d = np.concatenate([d_P.ravel(), d_q.ravel()])
+            J += w * np.outer(d, d) / f if f > 0 else 0.0
+    return J
+
+
+def likelihood_curvature(tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], q: Array, P: Array) -> Array:
+    """Twin of ``mixture.likelihood_curvature``: the whole matrix, without the background's column of P (N, N + 1)."""
+    N, size = P.shape[0], P.size + q.size
+    H = np.zeros((size, size))
+    for x, k, o in zip(tokens, last, label, strict=True):
+        d_P, d_q, cross = np.zeros_like(P), np.zeros_like(q), np.zeros((size, size))
+        np.add.at(d_P[o], x, q[k])
+        d_q[k] = P[o, x]
+        for j, m in enumerate(x):
+            cross[o * (N + 1) + m, P.size + k * q.shape[1] + j] += 1
+        d, f = np.concatenate([d_P.ravel(), d_q.ravel()]), q[k] @ P[o, x]
+        H += np.outer(d, d) / f**2 - (cross + cross.T) / f
+    kept = np.ones_like(P, dtype=bool)
+    kept[:, N] = False
+    at = np.concatenate([kept.ravel(), np.ones(q.size, dtype=bool)])
+    return H[np.ix_(at, at)]
+
+
+def add_pair_scores(
+    tokens: NDArray[Any],
+    starts: NDArray[Any],
+    column: NDArray[Any],
+    row: NDArray[Any],
+    weight: Array,
+    table: Array,
+    scores: Array,
+) -> None:
+    """Twin of ``pairs.add_pair_scores``."""
+    for start, k, r, w in zip(starts, column, row, weight, strict=True):
+        scores[k] += w * table[r, tokens[start : start + scores.shape[1]]]
+
+
+def pair_chi_squares(
+    tokens: NDArray[Any], starts: NDArray[Any], last: NDArray[Any], label: NDArray[Any], mu: Array, T: int
+) -> Array:
+    """Twin of ``pairs.pair_chi_squares``."""
+    N, chi = len(mu), np.zeros((len(mu), T))
+    for k in np.unique(last):
+        rows = last == k
+        expected = np.outer(np.bincount(label[rows], minlength=N), mu)
+        for t in range(T):
+            C = np.zeros((N, N))
+            np.add.at(C, (label[rows], tokens[starts[rows] + t]), 1)
+            chi[k, t] = ((C - expected) ** 2 / np.where(expected > 0, expected, 1)).sum()
+    return chi

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
+from typing import Literal
 
 import numpy as np
 
 from scb.norms import Array
 from scb.recipes.knowledge import Knowledge
 from scb.recipes.stages import Recipe, ResolveSign, SignalAbove, Stage, ThresholdNormalize, ThresholdProject
+from scb.recovery import recover
+from scb.sampling import sample
 from scb.task import Seed, Task
 from scb.theory.noise import residual_variance
 
@@ -17,6 +21,14 @@ def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
     """V₀ = μ1ᵀ and A₀ = 11ᵀ/T; A₀ is one number seen as a (T, N) array."""
     N = len(mu)
     return np.repeat(mu[:, None], N, axis=1), np.broadcast_to(1 / T, (T, N))
+
+
+def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> tuple[Array, Array]:
+    """The spectral estimate from fresh samples, made to meet 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ; nothing else of the task is used."""
+    rng = np.random.default_rng(seed).spawn(1)[0]  # not the samples from which μ, K_P and K_Q were estimated
+    found = recover(sample(task, samples, rng), N=task.N, method="spectral")
+    centred = found.V - mu[:, None]
+    return mu[:, None] + centred - np.outer(centred @ mu, mu) / (mu @ mu), found.A
 
 
 def paper(
@@ -32,6 +44,8 @@ def paper(
     signal: tuple[float | None, float | None] = (None, None),
     known: bool = True,
     seed: Seed = 0,
+    start: Literal["uniform", "spectral"] = "uniform",
+    start_samples: int = 4000,
 ) -> Recipe:
     """Algorithm 1 with the settings of the paper's experiment.
 
@@ -45,9 +59,20 @@ def paper(
         of one seed in a hundred has not yet left the noise after Stage 1; False is the literal paper
     signal : end Stage 1 (2) early, once the *estimated* signal reaches this
     known : whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples
+    start : "uniform" is the paper's; "spectral" replaces Stage 1 by the spectral estimate from ``start_samples`` samples. Stage 2
+        then has no sign to resolve and nothing to threshold
+    start_samples : enough of them grow with log T only
     """
     k = Knowledge.of(task, known, seed)
-    V, A = uniform_start(k.mu, task.T)
+    if start == "spectral":
+        V, A = spectral_start(task, k.mu, start_samples, seed)
+        steps, signal = (0, *steps[1:]), (None, signal[1])
+        resolve_sign, threshold = False, None
+        k = replace(k, samples=k.samples + start_samples)
+    elif start == "uniform":
+        V, A = uniform_start(k.mu, task.T)
+    else:
+        raise ValueError(f"start = {start!r}: it must be 'uniform' or 'spectral'")
     sign = (ResolveSign(),) * resolve_sign
     rounding = sign + (ThresholdProject(threshold),) * (threshold is not None)
     normalize = ThresholdNormalize(1 / (6 * task.sparsity) if normalize_at is None else normalize_at)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
 from scb.norms import Array, mu_inner
-from scb.theory.noise import residual_variance
+from scb.theory.noise import noise_quantile, residual_variance
 from scb.updates import precondition_A, precondition_V, project, resolve_sign, soft_threshold
 from scb.updates.threshold import threshold_normalize, threshold_project
 
@@ -149,11 +148,6 @@ def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
     """
     spread = 1.4826 * np.median(np.abs(A - np.median(A, axis=0)), axis=0)
     return spread * noise_quantile(A.size, false_positions) + 1e-12
-
-
-def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
-    """How many standard deviations ``false_positions`` of so many Gaussians exceed on average."""
-    return -NormalDist().inv_cdf(false_positions / entries)
 
 
 def estimated_signal(A: Array, mu: Array) -> float:

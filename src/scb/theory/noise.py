@@ -11,6 +11,7 @@ so that in ⟨·, ·⟩_μ both are isotropic.
 from __future__ import annotations
 
 from math import sqrt
+from statistics import NormalDist
 
 from scb.task import Task
 
@@ -29,3 +30,8 @@ def noise_scales(task: Task, K_V: float, K_VP: float, K_A: float, K_AQ: float, b
     """Standard deviations of h_V and h_A along any unit direction of ⟨·, ·⟩_μ that the constraints allow."""
     rho = residual_variance(residual_square(task, K_V, K_VP, K_A, K_AQ), task.N)
     return sqrt((K_A + 1 / task.T) * rho / batch_size), sqrt(K_V * rho / batch_size)
+
+
+def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
+    """How many standard deviations ``false_positions`` of so many Gaussians exceed on average."""
+    return -NormalDist().inv_cdf(false_positions / entries)

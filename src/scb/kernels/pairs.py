@@ -1,0 +1,108 @@
+"""Statistics of (label, token) pairs at every position, given the last token.
+
+Samples are windows of one flat array of tokens: token t of sample i is ``tokens[starts[i] + t]``. A batch and the windows of a
+long sequence look the same here, and neither is copied.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+BLOCK = 64  # positions at a time: a cache line of tokens of one byte
+
+
+@numba.njit(cache=True)
+def count_tokens(tokens, counts):
+    """Counts of tokens, added to ``counts``; in four tables, so that no count waits for the last. Twin: ``np.bincount``."""
+    table = np.zeros((4, counts.size), np.int64)
+    whole = tokens.size // 4 * 4
+    for i in range(0, whole, 4):
+        table[0, tokens[i]] += 1
+        table[1, tokens[i + 1]] += 1
+        table[2, tokens[i + 2]] += 1
+        table[3, tokens[i + 3]] += 1
+    for i in range(whole, tokens.size):
+        table[0, tokens[i]] += 1
+    for m in range(counts.size):
+        counts[m] += table[0, m] + table[1, m] + table[2, m] + table[3, m]
+
+
+@numba.njit(cache=True)
+def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
+    """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin: ``reference.add_pair_scores``.
+
+    Samples are taken in ``order``; where four in a row have the same column, they are added in one go.
+    """
+    N, T, n = table.shape[1], scores.shape[1], order.size
+    u = np.empty((4, N))
+    i = 0
+    while i < n:
+        a = order[i]
+        k = column[a]
+        together = (
+            4 if i + 4 <= n and column[order[i + 3]] == k and column[order[i + 1]] == k == column[order[i + 2]] else 1
+        )
+        for j in range(together):
+            b = order[i + j]
+            for m in range(N):
+                u[j, m] = weight[b] * table[row[b], m]
+        out = scores[k]
+        x = tokens[starts[a] : starts[a] + T]
+        if together == 1:
+            for t in range(T):
+                out[t] += u[0, x[t]]
+        else:
+            b, c, d = starts[order[i + 1]], starts[order[i + 2]], starts[order[i + 3]]
+            y, z, w = tokens[b : b + T], tokens[c : c + T], tokens[d : d + T]
+            for t in range(T):
+                out[t] += (u[0, x[t]] + u[1, y[t]]) + (u[2, z[t]] + u[3, w[t]])
+        i += together
+
+
+@numba.njit(cache=True)
+def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
+    """χ² of label against token at every (k, t) into chi (N, T): Σ_{o,m} (C − n_k(o) μ_m)² / (n_k(o) μ_m).
+
+    C is the table of pairs (o, x_t) over the n_k samples ``order[bounds[k]:bounds[k + 1]]`` whose last token is k, and n_k(o)
+    counts their labels. Only one such table is held at a time. Twin: ``reference.pair_chi_squares``.
+    """
+    N, T = chi.shape
+    table = np.zeros((N, N))
+    longest = 0
+    for k in range(N):
+        longest = max(longest, bounds[k + 1] - bounds[k])
+    x = np.empty((BLOCK, longest), tokens.dtype)
+    o = np.empty(longest, np.int64)
+    inverse = np.empty((N, N))
+    for k in range(N):
+        n = bounds[k + 1] - bounds[k]
+        of_label = np.zeros(N)
+        for i in range(n):
+            o[i] = label[order[bounds[k] + i]]
+            of_label[o[i]] += 1.0
+        for a in range(N):
+            for m in range(N):
+                expected = of_label[a] * mu[m]
+                inverse[a, m] = 1.0 / expected if expected > 0.0 else 0.0
+        for first in range(0, T, BLOCK):
+            width = min(BLOCK, T - first)
+            for i in range(n):
+                at = starts[order[bounds[k] + i]] + first
+                for b in range(width):
+                    x[b, i] = tokens[at + b]
+            for b in range(width):
+                total = 0.0
+                for i in range(n):
+                    table[o[i], x[b, i]] += 1.0
+                if n >= N * N:
+                    for a in range(N):
+                        for m in range(N):
+                            total += table[a, m] ** 2 * inverse[a, m]
+                            table[a, m] = 0.0
+                else:  # Σ over cells of C²/E is Σ over samples of C/E
+                    for i in range(n):
+                        total += table[o[i], x[b, i]] * inverse[o[i], x[b, i]]
+                    for i in range(n):
+                        table[o[i], x[b, i]] = 0.0
+                chi[k, first + b] = total - n

@@ -1,0 +1,239 @@
+"""The data of a fit: samples that can be walked through several times, in parts, without being copied.
+
+What is accepted, and how much of it is held in memory:
+
+- a ``Batch``: used where it lies if its tokens are unsigned integers, else one compact copy;
+- a list or tuple of batches, or anything else that can be iterated again and again: one batch at a time;
+- a function without arguments that returns an iterator of batches: called anew for every pass, one batch at a time;
+- an iterator of batches, which can be walked once only: it is kept as compact tokens (1 byte each up to N = 256);
+- one sequence of tokens or a list of sequences, with ``max_lag``: every window of max_lag + 2 tokens is a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.norms import Array
+from scb.sampling import Batch, token_dtype
+
+Ints = NDArray[np.int64]
+ROWS = 1 << 14  # samples in a part
+_INDEX = 1 << 22  # indices held at a time while gathering
+HEAD = 1 << 30  # tokens of the data in which the spectral start is looked for
+
+
+class Part(NamedTuple):
+    """Some samples: token t of sample i is ``tokens[starts[i] + t]``."""
+
+    tokens: NDArray[Any]
+    starts: Ints
+    last: Ints
+    label: Ints
+
+    def __len__(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.starts.size
+
+    def rows(self, at: slice) -> Part:
+        """Some of the samples; no token is copied."""
+        return Part(self.tokens, self.starts[at], self.last[at], self.label[at])
+
+
+@dataclass(frozen=True)
+class Data:
+    """Samples in parts, and what one pass over them counts.
+
+    Attributes
+    ----------
+    whole : makes the parts anew for each pass, as large as they are stored
+    N, T, n : tokens, positions, samples
+    mu : (N,), how often each token occurs in the contexts
+    last, label : (n,), of all samples in the order of the parts
+    independent : whether contexts may be taken as iid tokens; not so for sequences
+    """
+
+    whole: Callable[[], Iterator[Part]]
+    N: int
+    T: int
+    mu: Array
+    last: Ints
+    label: Ints
+    independent: bool
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.last.size
+
+    @property
+    def label_law(self) -> Array:
+        """(N,): how often each token is the label."""
+        return np.bincount(self.label, minlength=self.N) / self.n
+
+    @property
+    def counts(self) -> Ints:
+        """(N,): samples with each last token."""
+        return np.bincount(self.last, minlength=self.N)
+
+    def parts(self, rows: int = ROWS) -> Iterator[tuple[slice, Part]]:
+        """Parts of at most ``rows`` samples, each with its place among all."""
+        done = 0
+        for part in self.whole():
+            for first in range(0, len(part), rows):
+                piece = part.rows(slice(first, first + rows))
+                yield slice(done, done + len(piece)), piece
+                done += len(piece)
+
+    def head(self) -> Part:
+        """The data itself if it is one part; else its first parts, up to ``HEAD`` tokens, as one."""
+        pieces, size = [], 0
+        for part in self.whole():
+            pieces.append(part)
+            size += part.tokens.size
+            if size >= HEAD:
+                break
+        if len(pieces) == 1:
+            return pieces[0]
+        offsets = np.cumsum([0] + [p.tokens.size for p in pieces[:-1]])
+        starts = [p.starts + offset for p, offset in zip(pieces, offsets, strict=True)]
+        return Part(
+            np.concatenate([p.tokens for p in pieces]),
+            np.concatenate(starts),
+            np.concatenate([p.last for p in pieces]),
+            np.concatenate([p.label for p in pieces]),
+        )
+
+    def gather(self, positions: NDArray[np.intp]) -> NDArray[Any]:
+        """(n, s): the tokens at ``positions[k]`` (N, s) of each sample, where k is its last token; token N at position −1."""
+        out = np.empty((self.n, positions.shape[1]), dtype=token_dtype(self.N + 1))
+        rows = max(1, min(ROWS, _INDEX // max(positions.shape[1], 1)))
+        for at, part in self.parts(rows):
+            chosen = positions[part.last]
+            x = part.tokens[part.starts[:, None] + np.maximum(chosen, 0)]
+            out[at] = np.where(chosen >= 0, x, self.N)
+        return out
+
+    def scores(self, table: Array, row: Ints, weight: Array) -> Array:
+        """(N, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token."""
+        from scb.kernels.pairs import add_pair_scores
+
+        scores, table = np.zeros((self.N, self.T)), np.ascontiguousarray(table)
+        for at, part in self.parts():
+            order = np.argsort(part.last, kind="stable")
+            add_pair_scores(part.tokens, part.starts, part.last, row[at], weight[at], order, table, scores)
+        return scores
+
+
+def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data:
+    """Check ``data`` in one pass and make it walkable; see the module's text for what is accepted."""
+    if N is not None and (not isinstance(N, int | np.integer) or N < 2):
+        raise ValueError(f"N = {N}: there must be at least 2 tokens")
+    if max_lag is not None:
+        batches = _windows(data, max_lag)
+        return _counted(batches, N, independent=False)
+    if isinstance(data, Batch):
+        parts = [_part(data, N)]
+        return _counted(lambda: iter(parts), N)
+    if callable(data):
+        return _counted(lambda: (_part(b, N) for b in data()), N)  # type: ignore[union-attr]
+    if isinstance(data, np.ndarray) or not isinstance(data, Iterable):
+        raise ValueError(
+            f"data is of type {type(data).__name__}: it must be a Batch, batches, or a sequence of tokens with max_lag"
+        )
+    if isinstance(data, Iterator):
+        parts = [_part(b, N) for b in data]
+        return _counted(lambda: iter(parts), N)
+    return _counted(lambda: (_part(b, N) for b in data), N)
+
+
+def _part(batch: Any, N: int | None) -> Part:
+    """A checked batch as a part, in compact tokens."""
+    if not isinstance(batch, Batch):
+        raise ValueError(
+            f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens want max_lag as well"
+        )
+    last, label = _tokens("last", batch.last, N), _tokens("label", batch.label, N)
+    tokens = _tokens("context", np.ascontiguousarray(batch.context).reshape(-1), N)
+    n, T = batch.context.shape
+    if n and T < 1:
+        raise ValueError(f"context has shape {batch.context.shape}: there must be at least 1 position")
+    return Part(tokens, np.arange(n, dtype=np.int64) * T, last.astype(np.int64), label.astype(np.int64))
+
+
+def _windows(data: Any, max_lag: int) -> Callable[[], Iterator[Part]]:
+    """Every window of max_lag + 2 tokens of one or several sequences: context, last token, label."""
+    if not isinstance(max_lag, int | np.integer) or max_lag < 1:
+        raise ValueError(f"max_lag = {max_lag}: it must be at least 1")
+    if isinstance(data, Batch):
+        raise ValueError("data is a Batch, whose context has its length already: leave max_lag out")
+    if isinstance(data, Sequence | Iterable) and not isinstance(data, np.ndarray):
+        data = list(data)
+        several = bool(data) and np.ndim(data[0]) == 1
+    else:
+        data, several = np.asarray(data), False
+    sequences = [np.asarray(s) for s in data] if several else [np.asarray(data)]
+    parts = []
+    for i, sequence in enumerate(sequences):
+        if sequence.ndim != 1:
+            raise ValueError(f"sequence {i} has shape {sequence.shape}: it must be one-dimensional")
+        tokens = _tokens(f"sequence {i}", sequence, None) if sequence.size else np.empty(0, np.uint8)
+        n = tokens.size - max_lag - 1
+        if n > 0:
+            last, label = tokens[max_lag:-1].astype(np.int64), tokens[max_lag + 1 :].astype(np.int64)
+            parts.append(Part(tokens, np.arange(n, dtype=np.int64), last, label))
+    if not parts:
+        longest = max((s.size for s in sequences), default=0)
+        raise ValueError(
+            f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed"
+        )
+    return lambda: iter(parts)
+
+
+def _tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
+    """Tokens as the smallest unsigned integers; the same array if it has such a type already."""
+    values = np.asarray(values)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError(f"{name} holds NaN: tokens must be integers from 0 on")
+    if values.dtype.kind not in "iu":
+        raise ValueError(f"{name} has dtype {values.dtype}: tokens must be integers from 0 on")
+    if values.size and values.dtype.kind == "i" and values.min() < 0:
+        raise ValueError(f"{name} holds {values.min()}: tokens must be integers from 0 on")
+    top = int(values.max()) if values.size else 0
+    if N is not None and top >= N:
+        raise ValueError(f"{name} holds token {top}: with N = {N}, tokens must lie in [0, {N - 1}]")
+    if top >= 1 << 16:
+        raise ValueError(f"{name} holds token {top}: tokens must be numbered 0, 1, 2, … (at most 65536 of them)")
+    kind = token_dtype(top + 1)
+    return values if values.dtype.kind == "u" and values.dtype.itemsize <= 2 else values.astype(kind)
+
+
+def _counted(whole: Callable[[], Iterator[Part]], N: int | None, independent: bool = True) -> Data:
+    """One pass: sizes, token counts, last tokens and labels."""
+    from scb.kernels.pairs import count_tokens
+
+    counts, lasts, labels, T = np.zeros(0), [], [], None
+    for part in whole():
+        if len(part) == 0:
+            continue
+        length = part.tokens.size // len(part) if independent else part.tokens.size - len(part) - 1
+        if T is None:
+            T = length
+        elif length != T and independent:
+            raise ValueError(f"data holds batches with T = {T} and with T = {length} positions: they must agree")
+        counts = np.pad(counts, (0, max(0, int(part.tokens.max()) + 1 - counts.size)))
+        count_tokens(part.tokens, counts)
+        lasts.append(part.last)
+        labels.append(part.label)
+    if T is None:
+        raise ValueError("data is empty: there must be at least 1 sample")
+    last, label = np.concatenate(lasts), np.concatenate(labels)
+    top = max(counts.size, int(last.max()) + 1, int(label.max()) + 1)
+    if N is not None and top > N:
+        raise ValueError(f"data holds token {top - 1}: with N = {N}, tokens must lie in [0, {N - 1}]")
+    size = max(top, 2) if N is None else N
+    mu = np.pad(counts, (0, size - counts.size)) / counts.sum()
+    return Data(whole, size, T, mu, last, label, independent)

@@ -1,0 +1,208 @@
+"""Maximum likelihood for (P, q) on given positions: EM, accelerated, monotone, with a certificate.
+
+The likelihood of a label is f = Σ_j q_j^(k) P[o, x_j] over the positions that token k may attend to. It asks nothing of the
+contexts, so it holds for sequences too. A background slot (token N, whose column of P is the law of the labels and stays fixed) may
+stand for positions that are not known yet: for iid contexts, leaving a position out turns its term into q_t·(Pμ)_o exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.norms import Array
+from scb.theory.information import Information
+
+_INFORMATION_BYTES = 1 << 30
+_EM_STEPS = (
+    24  # before Newton's first, up to N = 19; more for larger N, where Newton's steps get dearer and EM's do not
+)
+_ZERO = 1e-10  # entries of P up to this are on the boundary
+_LIFT = 1e-4
+_ROUNDING = 1e-13  # relative, of a log-likelihood
+_LEAST = 1e-9  # a weight that Newton would make negative becomes this
+
+
+class Rows(NamedTuple):
+    """Samples reduced to the positions that matter: tokens (n, s), last (n,), label (n,)."""
+
+    tokens: NDArray[Any]
+    last: NDArray[np.int64]
+    label: NDArray[np.int64]
+
+    def of(self, k: int) -> Rows:
+        """Those whose last token is k."""
+        mine = self.last == k
+        return Rows(self.tokens[mine], self.last[mine], self.label[mine])
+
+
+class Fit(NamedTuple):
+    """Where EM ended.
+
+    Attributes
+    ----------
+    P : (N, N + 1), the last column is the background
+    q : (N, s)
+    fits : (n,), the likelihood f of each sample
+    gap : the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus in q with P fixed, at most
+        (each is a concave problem). It is 0 exactly where the first-order conditions hold
+    path : log-likelihood at every accepted point; it never decreases
+    """
+
+    P: Array
+    q: Array
+    fits: Array
+    gap: float
+    path: list[float]
+
+    @property
+    def loglik(self) -> float:
+        """Log-likelihood at the end."""
+        return self.path[-1]
+
+
+class _Point(NamedTuple):
+    P: Array
+    q: Array
+    loglik: float
+    fits: Array
+    gP: Array
+    gq: Array
+
+
+def _evaluate(rows: Rows, P: Array, q: Array) -> _Point:
+    from scb.kernels.mixture import likelihood_gradient
+
+    fits, gq, gP = np.empty(len(rows.tokens)), np.empty_like(q), np.empty_like(P)
+    return _Point(P, q, likelihood_gradient(*rows, q, P, fits, gq, gP), fits, gP, gq)
+
+
+def _em(at: _Point, fixed_P: bool) -> tuple[Array, Array]:
+    """One EM step: expected counts, normalised; columns that are never used stay as they are."""
+    P = at.P
+    if not fixed_P:
+        P = P.copy()
+        P[:, :-1] = _normalised(P[:, :-1] * at.gP[:, :-1], 0, P[:, :-1])
+    return P, _normalised(at.q * at.gq, 1, at.q)
+
+
+def _normalised(counts: Array, axis: int, otherwise: Array) -> Array:
+    mass = counts.sum(axis=axis, keepdims=True)
+    return np.where(mass > 0, counts / np.where(mass > 0, mass, 1.0), otherwise)
+
+
+def _gap(at: _Point, fixed_P: bool) -> float:
+    """Σ over columns of (largest derivative − mean derivative): the Frank–Wolfe gap of both concave problems."""
+    in_q = (at.gq.max(axis=1) - (at.q * at.gq).sum(axis=1)).sum()
+    in_P = (at.gP.max(axis=0) - (at.P * at.gP).sum(axis=0))[:-1].sum()
+    return float(in_q + (0.0 if fixed_P else in_P))
+
+
+def maximise(
+    rows: Rows,
+    P: Array,
+    q: Array,
+    *,
+    tolerance: float = 0.02,
+    steps: int = 2000,
+    fixed_P: bool = False,
+    newton: bool = True,
+) -> Fit:
+    """Climb from (P, q) until the gap is below ``tolerance``, or for so many steps; nothing but rounding ever goes down.
+
+    EM steps with squared extrapolation (SQUAREM, Varadhan and Roland 2008) come first. EM is slow where entries of P go to 0,
+    so Newton steps follow, on the entries that are not held at 0. Weights q that start at 0 stay there.
+    """
+    at = _evaluate(rows, np.ascontiguousarray(P), np.ascontiguousarray(q))
+    path, taken = [at.loglik], 0
+    first = _EM_STEPS * max(1, at.P.shape[0] // 10) ** 2
+    newton = newton and not fixed_P and 8 * at.P.shape[0] ** 3 * (at.q.shape[1] + 1) <= _INFORMATION_BYTES // 4
+    while (gap := _gap(at, fixed_P)) > tolerance and taken < steps:
+        after = _newton(rows, at) if newton and taken >= first else None
+        if after is None:
+            after, taken = _squared(rows, at, fixed_P), taken + 2
+        if after.loglik <= at.loglik and _gap(after, fixed_P) >= gap:  # at the very top, where only rounding is left
+            break
+        at, taken = after, taken + 1
+        path.append(max(at.loglik, path[-1]))
+    return Fit(at.P, at.q, at.fits, gap, path)
+
+
+def _squared(rows: Rows, at: _Point, fixed_P: bool) -> _Point:
+    """Two EM steps and a jump along them, if that is no lower than the first of them; else the two steps."""
+    one = _evaluate(rows, *_em(at, fixed_P))
+    two = _em(one, fixed_P)
+    jump = _evaluate(rows, *_extrapolated((at.P, at.q), (one.P, one.q), two))
+    if jump.loglik >= one.loglik:
+        return jump
+    after = _evaluate(rows, *two)
+    return after if after.loglik >= one.loglik else one
+
+
+def _newton(rows: Rows, at: _Point) -> _Point | None:
+    """A Newton step on the simplices, cut at 0 and halved until it climbs; None if none does.
+
+    Entries at 0 whose derivative does not exceed their column's mean are held there.
+    """
+    from scb.kernels.mixture import likelihood_curvature
+
+    N, s = at.q.shape
+    PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
+    likelihood_curvature(*rows, at.q, at.P, PP, Pq, qq)
+    P, gP = at.P[:, :-1], at.gP[:, :-1]
+    excess = gP - (P * gP).sum(axis=0)
+    free = ((P > _ZERO) | (excess > 0)) & (np.einsum("omm->om", PP) > 0)
+    above = at.gq > (at.q * at.gq).sum(axis=1, keepdims=True)
+    step = Information(PP, Pq, qq, free, (at.q > 2 * _LEAST) | ((at.q > 0) & above)).solve(gP, at.gq)
+    if step is None or not np.isfinite(step[0]).all():
+        return None
+    size = 1.0
+    held = np.where(free, P, 0.0)
+    for _ in range(10):
+        moved = np.where(P.sum(axis=0) > 0, _normalised(np.maximum(held + size * step[0], 0.0), 0, P), P)
+        q = _normalised(np.maximum(at.q + size * step[1], _LEAST * (at.q > 0)), 1, at.q)
+        after = _evaluate(rows, np.c_[moved, at.P[:, -1]], q)
+        if after.loglik > at.loglik - _ROUNDING * abs(at.loglik):
+            return after
+        size /= 2
+    return None
+
+
+def _extrapolated(zero: tuple[Array, Array], one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array]:
+    """x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀) with α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, made positive and normalised again."""
+    r = [b - a for a, b in zip(zero, one, strict=True)]
+    v = [c - 2 * b + a for a, b, c in zip(zero, one, two, strict=True)]
+    length = np.sqrt(sum(float((x**2).sum()) for x in v))
+    alpha = max(1.0, np.sqrt(sum(float((x**2).sum()) for x in r)) / length) if length > 0 else 1.0
+    P, q = (np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c) for a, x, y, c in zip(zero, r, v, two, strict=True))
+    P = _normalised(P, 0, two[0])
+    P[:, -1] = two[0][:, -1]
+    return P, _normalised(q, 1, two[1])
+
+
+def lifted(P: Array) -> Array:
+    """P (N, N + 1) with a little of the background in every column: no label is impossible, so EM can start anywhere."""
+    return (1 - _LIFT) * P + _LIFT * P[:, -1:]
+
+
+def standard_errors(rows: Rows, P: Array, q: Array) -> tuple[Array, Array]:
+    """Standard errors of P (N, N) and of q (N, s), from the Fisher information given the contexts and last tokens.
+
+    It is taken at P with half a count added to each entry, so that an entry estimated as 0 has a positive standard error. NaN
+    where there is no information: a token that never occurs at a position that matters, or weights that cannot be told apart; and
+    everywhere if the blocks of the information would need more than 1 GB (N above about 300).
+    """
+    N, s = q.shape
+    informative = q.sum(axis=1)[rows.last] > 0
+    if not informative.any() or 8 * N**3 * (s + 1) > _INFORMATION_BYTES:
+        return np.full((N, N), np.nan), np.full((N, s), np.nan)
+    tokens, last, label = (x[informative] for x in rows)
+    counts = (P * _evaluate(Rows(tokens, last, label), np.c_[P, np.ones(N)], q).gP[:, :N]).sum(axis=0)
+    smooth = (P * counts + 0.5) / (counts + 0.5 * N)
+    information = Information.of(np.minimum(tokens, N - 1), last, np.ones(len(last)), q, smooth)  # N: an empty slot
+    of_P, of_q = information.variances()
+    of_P[:, counts <= 0] = np.nan
+    of_q[np.bincount(rows.last, minlength=N) == 0] = np.nan
+    return np.sqrt(of_P), np.sqrt(of_q)

@@ -1,0 +1,196 @@
+"""``recover``: from data to (P, Q) with its support, standard errors and a certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.model import LinearTransformer
+from scb.norms import Array
+from scb.recovery.data import Data, as_data
+from scb.recovery.likelihood import Rows, lifted, maximise, standard_errors
+from scb.recovery.selection import Selection, Support
+from scb.recovery.spectral import spectral
+
+_SCRATCH_STEPS = 45  # of EM over all positions: enough to see which ones grow
+_SCRATCH_LEAST, _SCRATCH_MOST = (
+    0.01,
+    12,
+)  # positions that are kept of them: the largest above this weight, at most so many
+_LARGEST = 4096
+
+
+class StandardErrors(NamedTuple):
+    """Of V (N, N) and of A (T, N), given the support; 0 where A is 0, NaN where the data say nothing."""
+
+    V: Array
+    A: Array
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What the data say about P and Q.
+
+    Attributes
+    ----------
+    V : (N, N), the estimate of P. The column of a token that never occurs at a position that matters is the law of the labels
+    A : (T, N), the estimate of Q. A column for which no position was found is uniform, 1/T
+    support : list of N position arrays, ascending; empty where none was found
+    stderr : standard errors of V and A from the Fisher information; NaN for the spectral method
+    n_samples : samples, or windows of sequences
+    loglik : log-likelihood of the labels, in nats; where the last token has no position, by the law of the labels. NaN for the
+        spectral method
+    gap : certificate, in nats: what the log-likelihood could still gain in V alone plus in A's weights alone, at most
+    path : log-likelihood in the last fit, step by step; it never decreases
+    mu : (N,), how often each token occurs in the contexts
+    method : "likelihood" or "spectral"
+    """
+
+    V: Array
+    A: Array
+    support: Support
+    stderr: StandardErrors
+    n_samples: int
+    loglik: float
+    gap: float
+    path: list[float] = field(repr=False)
+    mu: Array = field(repr=False)
+    method: str
+
+    @property
+    def model(self) -> LinearTransformer:
+        """The transformer that predicts with these parameters."""
+        return LinearTransformer(self.V, self.A)
+
+    def report(self) -> str:
+        """A text: sizes, likelihood, certificate, and for each last token its positions with weights and standard errors."""
+        T, N = self.A.shape
+        lines = [
+            f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions; method: {self.method}",
+            f"log-likelihood {self.loglik:.6g} nats ({self.loglik / self.n_samples:.5f} a sample); certificate {self.gap:.1e} nats",
+        ]
+        for k, positions in enumerate(self.support):
+            parts = [f"{t}: {self.A[t, k]:.3f} ± {self.stderr.A[t, k]:.3f}" for t in positions]
+            lines.append(f"token {k} attends to  " + ("  ".join(parts) or "no position that stands out"))
+        error = self.stderr.V[np.isfinite(self.stderr.V)]
+        if error.size:
+            lines.append(f"standard errors of V: median {np.median(error):.3g}, largest {error.max():.3g}")
+        if (never := np.flatnonzero(self.mu == 0)).size:
+            lines.append(f"tokens that never occur in a context: {', '.join(map(str, never))}")
+        return "\n".join(lines)
+
+
+def recover(
+    data: Any,
+    *,
+    N: int | None = None,
+    max_lag: int | None = None,
+    method: Literal["likelihood", "spectral"] = "likelihood",
+    start: Literal["spectral", "scratch"] | None = None,
+    false_positions: float = 0.05,
+) -> Recovery:
+    """Estimate P and Q, and which positions matter, from data alone.
+
+    Parameters
+    ----------
+    data : Batch, batches, or sequences of tokens
+        See ``scb.recovery.data`` for what is accepted and what is held in memory. Sequences want ``max_lag``
+    N : number of tokens; the largest that occurs plus one unless given
+    max_lag : for sequences, the T of each window. The token before the label chooses the attention; position t lies T + 1 − t
+        tokens before the label, so position 0 is the oldest
+    method : "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum likelihood; "spectral"
+        stops at the moments, which ask for contexts of iid tokens
+    start : "spectral" (batches unless given), or "scratch": EM over all positions (sequences unless given), which takes n·T work a
+        step and n·T bytes
+    false_positions : how many of all N·T positions may pass the spectral threshold without signal, on average. The criterion of the
+        likelihood (``scb.recovery.selection``) is stricter, and does not depend on it
+
+    Returns
+    -------
+    Recovery
+    """
+    if not 0 < false_positions < 1:
+        raise ValueError(f"false_positions = {false_positions}: it must lie between 0 and 1")
+    for name, value, known in (
+        ("method", method, ("likelihood", "spectral")),
+        ("start", start, (None, "spectral", "scratch")),
+    ):
+        if value not in known:
+            raise ValueError(f"{name} = {value!r}: it must be one of {', '.join(repr(x) for x in known)}")
+    checked = as_data(data, N, max_lag)
+    if checked.N > _LARGEST:
+        raise ValueError(f"N = {checked.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
+    if method == "spectral":
+        found = spectral(checked, false_positions)
+        return _moments_only(checked, found.P, found.positions, found.weights)
+    scratch = start == "scratch" or (start is None and not checked.independent)
+    first = _from_scratch(checked) if scratch else spectral(checked, false_positions)
+    selection = Selection.start(checked, first.positions, first.weights, first.P)
+    selection.settle()
+    return _finish(selection)
+
+
+class _Start(NamedTuple):
+    P: Array
+    positions: Support
+    weights: list[Array]
+
+
+def _from_scratch(data: Data) -> _Start:
+    """EM over all positions from uniform attention, with P as the pairs of label and token at any position have it."""
+    N, T = data.N, data.T
+    rows = Rows(data.gather(np.tile(np.arange(T), (N, 1))), data.last, data.label)
+    pairs = np.zeros((N, N))
+    for t in range(T):
+        pairs += np.bincount(rows.label * N + rows.tokens[:, t], minlength=N * N).reshape(N, N)
+    smooth = pairs + 0.5 * data.label_law[:, None]
+    P = np.c_[smooth / smooth.sum(axis=0), data.label_law]
+    fit = maximise(rows, P, np.full((N, T), 1 / T), steps=_SCRATCH_STEPS, newton=False)
+    positions, weights = [], []
+    for k, q in enumerate(fit.q):
+        kept = np.flatnonzero(q >= min(_SCRATCH_LEAST, q.max())) if data.counts[k] else np.zeros(0, np.intp)
+        positions.append(kept)
+        weights.append(q[kept] / q[kept].sum() if kept.size else np.zeros(0))
+    P = np.maximum(fit.P[:, :-1], 1e-3 * data.label_law[:, None])
+    return _Start(P / P.sum(axis=0), positions, weights)
+
+
+def _finish(selection: Selection) -> Recovery:
+    """The last fit, without background where there are positions; standard errors; dense arrays."""
+    data, support = selection.data, selection.support
+    order = [np.argsort(s) for s in support]
+    q = np.zeros_like(selection.q)
+    for k, s in enumerate(order):
+        weights = np.maximum(selection.q[k, 1 + s], 1e-6)
+        q[k, 1 : 1 + s.size] = weights / weights.sum() if s.size else weights
+        q[k, 0] = float(s.size == 0)
+    selection.support, selection.q = [s[o] for s, o in zip(support, order, strict=True)], q
+    rows = selection.rows()
+    fit = maximise(rows, lifted(selection.P), q, tolerance=1e-3, steps=5000)
+    V = fit.P[:, :-1].copy()
+    attended = Rows(rows.tokens[:, 1:], rows.last, rows.label)
+    of_V, of_q = standard_errors(attended, V, fit.q[:, 1:])
+    used = np.bincount(attended.tokens[fit.q[rows.last, 1:] > 0].astype(np.int64), minlength=data.N)[: data.N] > 0
+    V[:, ~used], of_V[:, ~used] = data.label_law[:, None], np.nan
+    A, of_A = np.zeros((data.T, data.N), order="F"), np.zeros((data.T, data.N), order="F")
+    for k, s in enumerate(selection.support):
+        A[s, k], of_A[s, k] = fit.q[k, 1 : 1 + s.size], of_q[k, : s.size]
+        if s.size == 0:
+            A[:, k], of_A[:, k] = 1 / data.T, np.nan
+    errors = StandardErrors(of_V, of_A)
+    return Recovery(
+        V, A, selection.support, errors, data.n, fit.loglik, fit.gap, fit.path, data.mu, method="likelihood"
+    )
+
+
+def _moments_only(data: Data, P: Array, positions: list[NDArray[np.intp]], weights: list[Array]) -> Recovery:
+    A = np.zeros((data.T, data.N), order="F")
+    for k, (s, w) in enumerate(zip(positions, weights, strict=True)):
+        A[s, k] = w
+        if s.size == 0:
+            A[:, k] = 1 / data.T
+    errors = StandardErrors(np.full_like(P, np.nan), np.full_like(A, np.nan))
+    return Recovery(P, A, positions, errors, data.n, np.nan, np.nan, [], data.mu, method="spectral")

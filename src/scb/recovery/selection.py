@@ -1,0 +1,186 @@
+"""Which positions matter, by likelihood: grow by score tests, prune by likelihood ratios, until neither changes anything.
+
+Growth. The derivative of the log-likelihood in a weight that is 0 is Σ_i (P[o_i, x_it]/f_i − 1). For iid contexts the tokens of a
+position without signal are iid μ whatever the rest is, which gives the exact null law (``tails``). For sequences the sum is a
+martingale at the truth, with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each last token is tried if its score is
+as unlikely as a Gaussian above √c, with c as follows.
+
+Criterion. A position of last token k stays if twice the log-likelihood ratio reaches c = log n_k + 2 log(N·T): the extended BIC
+(Chen and Chen 2008), in which a parameter costs log n_k and its choice among N·T positions 2 log(N·T). Under a weight of 0 the
+ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2π n_k c) false positions a fit would pass. (Where P has
+entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the rate.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.norms import Array
+from scb.recovery.data import Data
+from scb.recovery.likelihood import Fit, Rows, lifted, maximise
+from scb.recovery.tails import score_level
+
+_ROUNDS = 60
+_MOST = 12  # positions of a column at the start
+_NOTHING = 1e-6  # a slot with so little weight goes, whatever the ratio
+_BACKGROUND = 0.05  # weight with which the background starts
+Support = list[NDArray[np.intp]]
+
+
+@dataclass
+class Selection:
+    """The positions of each last token, and the fit on them; slot 0 is the background.
+
+    Attributes
+    ----------
+    support : list of N arrays, in the order of the slots 1, 2, …
+    P : (N, N + 1), q : (N, 1 + slots)
+    """
+
+    data: Data
+    support: Support
+    P: Array
+    q: Array
+
+    @classmethod
+    def start(cls, data: Data, support: Support, weights: list[Array], P: Array) -> Selection:
+        """From an estimate: the background gets a little of each column, and all of it where there is no position.
+
+        At most the ``_MOST`` heaviest positions of a column are taken over; growth may find the others again.
+        """
+        kept = [np.sort(np.argsort(w)[::-1][:_MOST]) for w in weights]
+        support = [s[i] for s, i in zip(support, kept, strict=True)]
+        weights = [w[i] / w[i].sum() for w, i in zip(weights, kept, strict=True)]
+        q = np.zeros((data.N, 1 + max(len(s) for s in support)))
+        for k, w in enumerate(weights):
+            q[k, 0] = _BACKGROUND if len(w) else 1.0
+            q[k, 1 : 1 + len(w)] = (1 - _BACKGROUND) * w
+        return cls(data, [np.array(s) for s in support], np.c_[P, data.label_law], q)
+
+    def penalty(self) -> Array:
+        """(N,): what twice the log-likelihood ratio of a position must reach."""
+        return np.log(np.maximum(self.data.counts, 2)) + 2 * np.log(self.data.N * self.data.T)
+
+    def rows(self) -> Rows:
+        """The data at the current positions."""
+        positions = np.full(self.q.shape, -1)
+        for k, s in enumerate(self.support):
+            positions[k, 1 : 1 + len(s)] = s
+        return Rows(self.data.gather(positions), self.data.last, self.data.label)
+
+    def settle(self) -> None:
+        """Fit, prune, grow, until a round changes nothing. What was pruned twice is not tried again; late rounds prune only."""
+        pruned: Counter[tuple[int, int]] = Counter()
+        for turn in range(_ROUNDS):
+            rows = self.rows()
+            fit = self.fit(rows)
+            if weak := self.weak(rows, fit):
+                pruned.update((k, int(self.support[k][j - 1])) for k, j in weak)
+                self.remove(weak)
+                continue
+            barred = [pair for pair, times in pruned.items() if times > 1]
+            new = self.candidates(rows, fit, barred) if turn < _ROUNDS // 2 else []
+            if not new:
+                return
+            self.add(new)
+
+    def fit(self, rows: Rows) -> Fit:
+        """Maximum likelihood at the current positions; (P, q) move there."""
+        fit = maximise(rows, lifted(self.P), self.q)
+        self.P, self.q = fit.P, fit.q
+        return fit
+
+    # ------------------------------------------------------------------------------------------------- pruning
+
+    def weak(self, rows: Rows, fit: Fit) -> list[tuple[int, int]]:
+        """The slots that go: (k, slot). For each last token, those without weight; if none, the weakest if it falls short.
+
+        The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
+        criterion, P is fitted again too.
+        """
+        found = []
+        for k, limit in enumerate(self.penalty()):
+            slots = range(1, 1 + len(self.support[k]))
+            empty = [(k, j) for j in slots if self.q[k, j] < _NOTHING]
+            found += empty
+            if empty or not slots:
+                continue
+            mine, at_fit = rows.of(k), float(np.log(fit.fits[rows.last == k]).sum())
+            ratios = [(self.ratio(mine, k, j, at_fit), j) for j in slots]
+            ratio, j = min(ratios)
+            if limit <= ratio < 2 * limit:
+                ratio = 2 * (fit.loglik - maximise(rows, lifted(self.P), _without(self.q, k, j)).loglik)
+            if ratio < limit:
+                found.append((k, j))
+        return found
+
+    def ratio(self, mine: Rows, k: int, j: int, at_fit: float) -> float:
+        """Twice the log-likelihood ratio of slot j of token k, with P fixed."""
+        if len(mine.tokens) == 0:
+            return 0.0
+        return 2 * (at_fit - maximise(mine, self.P, _without(self.q, k, j), fixed_P=True, tolerance=0.01).loglik)
+
+    def remove(self, pairs: list[tuple[int, int]]) -> None:
+        """Take slots out; their weight goes to the others."""
+        for k, j in reversed(pairs):  # slots of a column ascend
+            self.support[k] = np.delete(self.support[k], j - 1)
+            row = np.delete(_without(self.q, k, j)[k], j)
+            self.q[k] = np.append(row, 0.0)
+
+    # ------------------------------------------------------------------------------------------------- growing
+
+    def add(self, pairs: list[tuple[int, int]]) -> None:
+        """New slots, with a tenth of their column's weight."""
+        width = 1 + max(len(s) for s in self.support) + 1
+        self.q = np.pad(self.q, ((0, 0), (0, max(0, width - self.q.shape[1]))))
+        for k, t in pairs:
+            self.support[k] = np.append(self.support[k], t)
+            self.q[k] *= 0.9
+            self.q[k, len(self.support[k])] = 0.1
+
+    def candidates(self, rows: Rows, fit: Fit, barred: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """For each last token, the new position with the largest score that is not barred, if it is too large to be noise."""
+        z = self.independent_scores(fit) if self.data.independent else self.martingale_scores(rows, fit)
+        for k, s in enumerate(self.support):
+            z[k, s] = -np.inf
+        for pair in barred:
+            z[pair] = -np.inf
+        best = z.argmax(axis=1)
+        return [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= 1]
+
+    def independent_scores(self, fit: Fit) -> Array:
+        """(N, T): scores relative to what noise reaches, for iid contexts."""
+        data, P = self.data, self.P[:, :-1]
+        U = P - (P @ data.mu)[:, None]
+        raw = data.scores(U, data.label, 1 / fit.fits)
+        levels, z = np.full(data.N, np.inf), np.sqrt(self.penalty())
+        for k in np.flatnonzero(data.counts):  # one at a time: (n_k, N) terms
+            mine = data.last == k
+            terms = U[data.label[mine]] / fit.fits[mine][:, None]
+            levels[k] = score_level(terms, np.ones(len(terms)), data.mu, z[k])
+        return raw / levels[:, None]
+
+    def martingale_scores(self, rows: Rows, fit: Fit) -> Array:
+        """(N, T): the same for any contexts, by the Gaussian quantile; that P and q are fitted makes the variance smaller."""
+        data, P = self.data, self.P[:, :-1]
+        raw = data.scores(P, data.label, 1 / fit.fits) - data.counts[:, None]
+        variance = np.zeros_like(raw)
+        mixed = np.zeros((data.n, data.N))  # f_io
+        for j in range(rows.tokens.shape[1]):
+            mixed += self.q[data.last, j][:, None] * self.P[:, rows.tokens[:, j]].T
+        table = (1 / np.maximum(mixed, 1e-300)) @ P**2 - 1
+        variance = data.scores(table, np.arange(data.n), np.ones(data.n))
+        return raw / np.sqrt(np.maximum(variance, 1e-12)) / np.sqrt(self.penalty())[:, None]
+
+
+def _without(q: Array, k: int, j: int) -> Array:
+    """q with slot j of token k at 0, its weight spread over the other slots; over the background if they have none."""
+    q = q.copy()
+    q[k, j] = 0.0
+    q[k, 0] = max(q[k, 0], 0.01)
+    q[k] /= q[k].sum()
+    return q

@@ -1,0 +1,195 @@
+"""How well P and Q can be known from n samples: Fisher information and the Cramér–Rao bound.
+
+The law of the label is f_o = Σ_t q_t^(k) P[o, x_t]; that of the context does not depend on the parameters. Columns of P and of Q
+sum to 1, so information is inverted on the tangent space of these constraints. The support of Q is taken as known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.norms import Array
+from scb.task import Seed, Task
+
+_ROWS = 2_000_000  # contexts enumerated at most; beyond that, they are drawn
+
+
+@dataclass(frozen=True)
+class Information:
+    """Fisher information without constraints, by its blocks; all other blocks vanish.
+
+    Attributes
+    ----------
+    PP : (N, N, N), for each label o the (N, N) block of the row P[o]
+    Pq : (N, N, N, s), row P[o] against q[k]
+    qq : (N, s, s), the block of each q[k]
+    free_P, free_q : (N, N) and (N, s), whether an entry is a parameter; others are known
+    """
+
+    PP: Array
+    Pq: Array
+    qq: Array
+    free_P: NDArray[np.bool_]
+    free_q: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> Information:
+        """Given contexts (n, s) at the positions that matter and last tokens (n,), each counted ``weight`` times.
+
+        Entries of P and of q (N, s) that are 0 lie on the boundary and count as known, and so does a column of P whose token
+        never occurs: there is no information on it.
+        """
+        from scb.kernels.mixture import likelihood_information
+
+        N, s = q.shape
+        PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
+        likelihood_information(tokens, last, weight, np.ascontiguousarray(q), np.ascontiguousarray(P), PP, Pq, qq)
+        seen = np.einsum("omm->m", PP) > 0
+        return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
+
+    def variances(self) -> tuple[Array, Array]:
+        """Diagonal of the inverse on the tangent space: (N, N) for P, (N, s) for q; 0 where known, NaN where singular."""
+        inverse = self.inverse()
+        if inverse is None:
+            return np.full(self.free_P.shape, np.nan), np.full(self.free_q.shape, np.nan)
+        rows, middle, moved, cov, basis = inverse
+        of_P = np.einsum("omm->om", rows) - np.einsum("oml,lh,ohm->om", rows, middle, rows, optimize=True)
+        of_P = of_P + np.einsum("omr,ru,omu->om", moved, cov, moved, optimize=True)
+        of_q = np.einsum("ir,ru,iu->i", basis, cov, basis, optimize=True).reshape(self.free_q.shape)
+        return np.maximum(of_P, 0.0) * self.free_P, np.maximum(of_q, 0.0)
+
+    def solve(self, gP: Array, gq: Array) -> tuple[Array, Array] | None:
+        """The inverse on the tangent space, applied to (gP, gq): a Newton step where these are derivatives. None if singular."""
+        inverse = self.inverse()
+        if inverse is None:
+            return None
+        rows, middle, moved, cov, basis = inverse
+        step = _constrained(rows, middle, (gP * self.free_P)[:, :, None])[:, :, 0]
+        in_q = cov @ (basis.T @ (gq * self.free_q).ravel() - np.einsum("omr,om->r", moved, gP * self.free_P))
+        return step - moved @ in_q, (basis @ in_q).reshape(gq.shape)
+
+    def inverse(self) -> Inverse | None:
+        """The inverse on the tangent space by its parts; None if it does not exist.
+
+        With H = diag(PP), the inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹ − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹; then the Schur
+        complement of the q's, in coordinates of their tangent space, S = qq − PqᵀC·Pq, gives Cov q = S⁻¹ and
+        Cov P = C + C·Pq·S⁻¹·Pqᵀ·C.
+        """
+        N, s = self.free_q.shape
+        rows = self._inverse_rows()
+        if rows is None:
+            return None
+        middle = np.linalg.inv(rows.sum(axis=0) + np.diag(~self.free_P.any(axis=0)))
+        basis = _tangent(self.free_q)  # (N·s, r)
+        cross = self.Pq.reshape(N, N, N * s) @ basis * self.free_P[:, :, None]
+        moved = _constrained(rows, middle, cross)
+        blocks = np.zeros((N, s, N, s))
+        blocks[np.arange(N), :, np.arange(N), :] = self.qq
+        schur = basis.T @ blocks.reshape(N * s, N * s) @ basis - np.einsum("omr,omu->ru", cross, moved, optimize=True)
+        if schur.size and not _well_posed(schur):
+            return None
+        return Inverse(rows, middle, moved, np.linalg.inv(schur), basis)
+
+    def _inverse_rows(self) -> Array | None:
+        """The inverse of each block PP[o] on its free entries, 0 elsewhere; None if one is singular."""
+        inverse = np.zeros_like(self.PP)
+        for o, free in enumerate(self.free_P):
+            block = self.PP[o][np.ix_(free, free)]
+            if free.any() and not _well_posed(block):
+                return None
+            inverse[o][np.ix_(free, free)] = np.linalg.inv(block)
+        return inverse
+
+
+class Inverse(NamedTuple):
+    """The inverse by its parts: H⁻¹ (N, N, N), (1ᵀH⁻¹1)⁻¹ (N, N), C·Pq (N, N, r), Cov q (r, r); ``basis`` (N·s, r)."""
+
+    rows: Array
+    middle: Array
+    moved: Array
+    cov: Array
+    basis: Array
+
+
+def _constrained(rows: Array, middle: Array, X: Array) -> Array:
+    """C·X for X (N, N, r)."""
+    Y = rows @ X
+    return Y - rows @ (middle @ Y.sum(axis=0))
+
+
+def _well_posed(matrix: Array) -> bool:
+    """Whether a matrix is positive definite beyond rounding, whatever the scales of its coordinates."""
+    diagonal = np.diag(matrix)
+    if not np.isfinite(matrix).all() or diagonal.min() <= 0:
+        return False
+    scale = 1 / np.sqrt(diagonal)
+    return bool(np.linalg.eigvalsh(matrix * scale * scale[:, None])[0] > 1e-10)
+
+
+def _tangent(free: NDArray[np.bool_]) -> Array:
+    """An orthonormal basis (N·s, r) of the q's directions: in each row, those on free entries that sum to 0."""
+    N, s = free.shape
+    columns = []
+    for k in range(N):
+        slots = np.flatnonzero(free[k])
+        for j in range(1, len(slots)):  # Helmert's contrasts
+            column = np.zeros((N, s))
+            column[k, slots[:j]], column[k, slots[j]] = 1.0, -float(j)
+            columns.append(column.ravel() / np.sqrt(j * (j + 1)))
+    return np.array(columns).T if columns else np.zeros((N * s, 0))
+
+
+def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Information:
+    """Expected information in one sample of a task.
+
+    It is exact where the N^(Q + 1) contexts of the positions that matter can be enumerated (up to two million); otherwise the
+    mean over ``draws`` random ones, whose relative error is of the order 1/√draws.
+    """
+    N, s = task.N, task.sparsity
+    if N ** (s + 1) <= _ROWS:
+        rows = np.array(list(product(range(N), repeat=s + 1)))
+        weight = np.prod(task.mu[rows], axis=1)
+    else:
+        rows = np.random.default_rng(seed).choice(N, size=(draws, s + 1), p=task.mu)
+        weight = np.full(draws, 1 / draws)
+    return Information.of(rows[:, 1:].copy(), rows[:, 0].copy(), weight, task.weights.T, task.P)
+
+
+@dataclass(frozen=True)
+class CramerRao:
+    """The least variances that unbiased estimates of P and Q can have.
+
+    Attributes
+    ----------
+    P : (N, N), for each entry
+    Q : (sparsity, N), for each weight, as in ``task.weights``
+    """
+
+    P: Array
+    Q: Array
+
+    @property
+    def total_P(self) -> float:
+        """Bound for E‖P̂ − P‖², summed over all entries."""
+        return float(self.P.sum())
+
+    @property
+    def total_Q(self) -> float:
+        """Bound for E‖Q̂ − Q‖², summed over the support."""
+        return float(self.Q.sum())
+
+
+def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> CramerRao:
+    """The Cramér–Rao bound for (P, Q) from n independent samples, with the support of Q known.
+
+    Entries that are exactly 0 lie on the boundary: they count as known, with bound 0.
+    """
+    if n < 1:
+        raise ValueError(f"n = {n}: there must be at least 1 sample")
+    of_P, of_q = fisher_information(task, draws, seed).variances()
+    return CramerRao(of_P / n, of_q.T / n)
