@@ -19,21 +19,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 import scb
-from scb.kernels.tokens import draw_tokens, token_law, token_scratch
-from scb.sampling import closed_cumulative, token_dtype
 from scb.theory.information import cramer_rao
-
-
-def draw(task: scb.Task, n: int, seed: int) -> scb.Batch:
-    """``scb.sample`` with the context from the compiled generator: the same law, several times as fast."""
-    rng = np.random.default_rng([seed, 1])
-    tokens = np.empty(n * task.T, token_dtype(task.N))
-    draw_tokens(rng.integers(2**64, dtype=np.uint64), token_law(task.mu), token_scratch(), tokens)
-    context, last = tokens.reshape(n, task.T), rng.choice(task.N, size=n, p=task.mu)
-    slot = (rng.random(n) >= closed_cumulative(task.weights)[:-1, last]).sum(axis=0)
-    source = context[np.arange(n), task.positions[slot, last]]
-    label = (rng.random(n) >= closed_cumulative(task.P)[:-1, source]).sum(axis=0)
-    return scb.Batch(context, last.astype(tokens.dtype), label.astype(tokens.dtype))
 
 
 def wrong(task: scb.Task, fit: scb.Recovery) -> tuple[int, int]:
@@ -65,7 +51,7 @@ def support(N: int, T: int, n: int, repetitions: int) -> None:
     rows, both = [], T <= 5000 and N < 20
     for seed in progress(f"N = {N}, T = {T}", repetitions):
         task = scb.Task.random(N, T, 2, seed=seed)
-        batch = draw(task, n, seed)
+        batch = scb.sample(task, n, seed, compiled=True)
         fits = [scb.recover(batch, N=N)] + ([scb.recover(batch, N=N, method="spectral")] if both else [])
         rows.append([x for fit in fits for x in wrong(task, fit)])
     a = np.array(rows)
@@ -84,7 +70,7 @@ def curve(repetitions: int = 30) -> None:
         R = repetitions if T < 500_000 else repetitions // 2  # the longest take half of the time
         for seed in progress(f"curve, T = {T}", R):
             task = scb.Task.random(3, T, 2, seed=10_000 + seed)
-            batch = draw(task, max(sizes), 10_000 + seed)
+            batch = scb.sample(task, max(sizes), 10_000 + seed, compiled=True)
             right += [wrong(task, scb.recover(batch[:n], N=3)) == (0, 0) for n in sizes]
         found[T] = [_crossing(sizes, right / R, level) for level in (0.5, 0.9)]
         shares = ", ".join(f"{n}: {r / R:.0%}" for n, r in zip(sizes, right, strict=True))
@@ -117,7 +103,7 @@ def bound(N: int, repetitions: int = 100) -> None:
         ratio, inside_P, inside_Q, right = [], [], [], 0
         for seed in progress(f"bound, N = {N}, n = {n}", repetitions):
             task = scb.Task.random(N, 50, 2, seed=20_000 + seed)
-            fit, least = scb.recover(draw(task, n, 20_000 + seed), N=N), cramer_rao(task, n)
+            fit, least = scb.recover(scb.sample(task, n, 20_000 + seed, compiled=True), N=N), cramer_rao(task, n)
             on = task.Q > 0
             right += wrong(task, fit) == (0, 0)
             square = np.square(fit.V - task.P).sum(), np.square(fit.A - task.Q)[on].sum()
@@ -157,9 +143,9 @@ def sequences(repetitions: int = 20) -> None:
 
 def speed() -> None:
     """Seconds and memory of N = 3, T = 50,000, n = 4,000, in a process that has done nothing else but load the kernels."""
-    scb.recover(draw(scb.Task.random(3, 50, 2), 500, 0))
+    scb.recover(scb.sample(scb.Task.random(3, 50, 2), 500))
     task = scb.Task.random(3, 50_000, 2, seed=1)
-    batch = draw(task, 4000, 1)
+    batch = scb.sample(task, 4000, 1, compiled=True)
     seconds = []
     for _ in progress("speed", 5):
         start = time.perf_counter()
@@ -173,11 +159,11 @@ def speed() -> None:
 
 def large(repetitions: int = 4) -> None:
     """N = 100, T = 20,000, n = 50,000: 1 GB of tokens."""
-    scb.recover(draw(scb.Task.random(100, 50, 2), 500, 0), N=100)
+    scb.recover(scb.sample(scb.Task.random(100, 50, 2), 500), N=100)
     right, seconds, off = 0, [], np.zeros(2, int)
     for seed in progress("large", repetitions):
         task = scb.Task.random(100, 20_000, 2, seed=40_000 + seed)
-        batch = draw(task, 50_000, 40_000 + seed)
+        batch = scb.sample(task, 50_000, 40_000 + seed, compiled=True)
         start = time.perf_counter()
         fit = scb.recover(batch, N=100)
         seconds.append(time.perf_counter() - start)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scb.claims import theory, training
+from scb.claims import beyond, theory, training
 from scb.claims.claim import Verdict, log_slope, mostly, share, spread, verdict
 
 HOLDS, CHANGED, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.FAILS
@@ -145,6 +145,30 @@ def test_simulation_predicts(factor, expected):
         "step": np.ones(2),
     }
     assert training.simulation_predicts(facts | columns).verdict is expected
+
+
+@pytest.mark.parametrize(("power", "trained", "expected"), [(0.0, 1e5, HOLDS), (0.5, 1e5, FAILS), (0.0, 500.0, FAILS)])
+def test_few_samples(power, trained, expected):
+    found = {"T": T, "likelihood": 100.0 * T**power}
+    assert beyond.few_samples(found, {"overlap": np.zeros(1), "found": np.array([trained])}).verdict is expected
+
+
+@pytest.mark.parametrize(("ratio", "covered", "expected"), [(1.0, 95, HOLDS), (1.5, 95, FAILS), (1.0, 80, FAILS)])
+def test_bound(ratio, covered, expected):
+    table = {"N": np.full(4, 3), "n": np.full(4, 5000), "covered": np.full(4, covered), "intervals": np.full(4, 100)}
+    table |= {f"square_{x}": np.full(4, 0.1 * ratio) for x in "PQ"} | {f"bound_{x}": np.full(4, 0.1) for x in "PQ"}
+    assert beyond.reaches_the_bound(table).verdict is expected
+
+
+@pytest.mark.parametrize(("right", "expected"), [(True, HOLDS), (False, FAILS)])
+def test_sequences(right, expected):
+    table = {
+        "length": np.array([10, 20]),
+        "likelihood": np.array([False, right]),
+        "moments": np.zeros(2),
+        "marked": np.ones(2),
+    }
+    assert beyond.sequences_work(table).verdict is expected
 
 
 def test_words():

@@ -8,9 +8,10 @@ from truth.enumeration import WORLDS, World, tiny_task
 from truth.statistics import assert_law
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("world", WORLDS[::3], ids=lambda w: f"N{w.task.N}T{w.task.T}")
-def test_whole_outcomes_follow_the_enumerated_law(world):
-    batch = sample(world.task, 200_000, seed=1)
+def test_whole_outcomes_follow_the_enumerated_law(world, compiled):
+    batch = sample(world.task, 200_000, seed=1, compiled=compiled)
     code = np.zeros(len(batch), dtype=int)
     exact = np.zeros(len(world), dtype=int)
     for column, truth in zip(
@@ -20,10 +21,11 @@ def test_whole_outcomes_follow_the_enumerated_law(world):
     assert_law(np.bincount(code, minlength=len(world))[exact], world.probability)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("N", [3, 20, 300])
-def test_tokens_last_and_label_follow_mu(N):
+def test_tokens_last_and_label_follow_mu(N, compiled):
     task = Task.random(N, 200, 3, seed=1)
-    batch = sample(task, 5000, seed=2)
+    batch = sample(task, 5000, seed=2, compiled=compiled)
     assert_law(np.bincount(batch.context.ravel(), minlength=N), task.mu)
     assert_law(np.bincount(batch.last, minlength=N), task.mu)
     assert_law(np.bincount(batch.label, minlength=N), task.mu)  # E over the context of Σ q P x = Pμ = μ

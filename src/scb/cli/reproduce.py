@@ -6,7 +6,12 @@ from pathlib import Path
 
 
 def reproduce(
-    out: Path = Path("results"), only: str = "", quick: bool = False, seeds: int | None = None, jobs: int | None = None
+    out: Path = Path("results"),
+    only: str = "",
+    quick: bool = False,
+    full: bool = False,
+    seeds: int | None = None,
+    jobs: int | None = None,
 ) -> None:
     """Redraw the paper's figures from real runs and judge its claims by them.
 
@@ -19,6 +24,7 @@ def reproduce(
         out: Directory for the results.
         only: Figures to make, such as F1,F7; all of them unless given.
         quick: Smaller sizes and fewer seeds: half a minute for a first look.
+        full: Larger sizes too, where they take a minute or more: F10 up to T = 500,000.
         seeds: Random tasks for each thing that is random; 10 or more unless given.
         jobs: Processes side by side; as many as there are cores unless given.
     """
@@ -32,11 +38,13 @@ def reproduce(
     from scb.reproduction import datasets, needed
 
     figures = _chosen(only)
+    if quick and full:
+        raise ValueError("quick and full exclude each other")
     for name, value in (("seeds", seeds), ("jobs", jobs)):
         if value is not None and value < 1:
             raise ValueError(f"{name} = {value}: it must be at least 1")
     begin, console, store, workers = perf_counter(), Console(), Store(out / "cache"), jobs or os.cpu_count() or 1
-    configs = {name: config for name, config in datasets(quick, seeds).items() if name in needed(figures)}
+    configs = {name: config for name, config in datasets(quick, seeds, full).items() if name in needed(figures)}
     work = [job for config in configs.values() for job in config.jobs()]
     with _bar(console) as bar:
         task = bar.add_task("running", total=None)

@@ -59,7 +59,7 @@ class Config:
     T: int = 10_000
     batch_size: int = 256
     eta: float = 8e-3
-    steps: int = 40
+    steps: int = 30
     lams: tuple[float, ...] = (0.0, 8e-4)
     seeds: int = 10
 

@@ -31,7 +31,7 @@ class Job(jobs.Job):
         return (16_000 if self.overlap else 45_000) * self.T * 1.3e-9 + 0.1
 
     def run(self) -> Table:
-        """One row: samples until both distances have come down to ε, all samples, distances at the end, support after Stage 1."""
+        """One row: samples until both distances are ε, until A normalised is within 0.1 of Q, all samples, distances at the end."""
         from scb.training import train
 
         task = random_task(self.N, self.T, 2, self.replicate)
@@ -43,8 +43,10 @@ class Job(jobs.Job):
         history = train(task, recipe, self.seed, every=every).history
         good = (history["dist_V"] <= self.epsilon) & (history["dist_A"] <= self.epsilon)
         reached = history["samples"][np.argmax(good)] if good.any() else np.inf
+        known = np.flatnonzero(history["dist_A_star"] > 0.1)[-1] + 1  # from here on, A normalised has the support of Q
+        found = history["samples"][known] if known < len(history["samples"]) else np.inf
         last = {name: history[name][-1:] for name in ("dist_V", "dist_A")}
-        return {"reached": np.array([reached]), "samples": history["samples"][-1:], **last}
+        return {"reached": np.array([reached]), "found": np.array([found]), "samples": history["samples"][-1:], **last}
 
 
 @dataclass(frozen=True)
