@@ -130,7 +130,7 @@ class Config:
     part: str
     T: tuple[int, ...] = (500, 5000, 50_000)
     bound: tuple[tuple[int, int], ...] = ((3, 1000), (3, 5000), (3, 20_000), (10, 1000), (10, 5000), (10, 20_000))
-    lengths: tuple[int, ...] = (1000, 4000, 16_000)
+    lengths: tuple[int, ...] = (250, 500, 1000, 4000, 16_000)
     seeds: int = 10
 
     def jobs(self) -> list[jobs.Job]:

@@ -44,7 +44,7 @@ def bound(table: Table) -> Figure:
             ax.plot(n, mean["bound"], color=COLOURS[number], linestyle=LINES[number], label=f"bound, N = {N}")
             ax.plot(n, mean["square"], MARKERS[number], color=COLOURS[number], markersize=5, label=f"measured, N = {N}")
         ax.set(xscale="log", yscale="log", xlabel="samples n", title=f"mean ‖{'V − P' if name == 'P' else 'A − Q'}‖²")
-    axes[0].legend()
+    axes[1].legend(loc="upper right", fontsize=7)
     caption(figure, f"T = {table['T'][0]}, sparsity 2; maximum likelihood, means over {replicates(table)} random tasks")
     return figure
 

@@ -24,5 +24,5 @@ def warm_up() -> float:
 
 
 if __name__ == "__main__":
-    print("compiling kernels, about half a minute ...", file=sys.stderr, flush=True)
+    print("compiling kernels, a minute or two ...", file=sys.stderr, flush=True)
     print(f"kernels are ready ({warm_up():.0f} s)", file=sys.stderr)

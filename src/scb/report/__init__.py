@@ -35,7 +35,9 @@ class Judged:
 def summary(judged: Sequence[Judged]) -> str:
     """How many claims hold, and how."""
     counts = Counter(row.outcome.verdict for row in judged)
-    return f"{len(judged)} claims: " + ", ".join(f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict)
+    return f"{len(judged)} {'claim' if len(judged) == 1 else 'claims'}: " + ", ".join(
+        f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict
+    )
 
 
 def _plural(verdict: Verdict, count: int) -> str:
