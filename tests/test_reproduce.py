@@ -100,7 +100,7 @@ def test_interrupts_leave_nothing_broken_and_processes_do_not_matter(results, tm
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--only", "F1,F10"), "only has 'F10': the figures are F1, F2"),
+        (("--only", "F1,F99"), "only has 'F99': the figures are F1, F2"),
         (("--jobs", "0"), "jobs = 0: it must be at least 1"),
         (("--seeds", "0"), "seeds = 0: it must be at least 1"),
     ],
