@@ -169,10 +169,10 @@ def datasets(quick: bool = False, seeds: int | None = None, full: bool = False) 
     if quick:
         smaller = {
             "convergence": {"T": 1000, "seeds": 3},
-            "signs": {"T": 1000, "seeds": 8},
+            "signs": {"T": 1000, "seeds": 6},
             "sizes": {"N": (10,), "T": 1000, "seeds": 3},
-            "softmax": {"seeds": 3},
-            "gaussian": {"seeds": 3},
+            "softmax": {"seeds": 2},
+            "gaussian": {"seeds": 2},
             "prediction": {"T": 2000, "seeds": 3},
             "transfer": {"T": (500, 5000), "seeds": 3},
             "drift": {"seeds": 5},
