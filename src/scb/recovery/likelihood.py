@@ -16,9 +16,7 @@ from scb.norms import Array
 from scb.theory.information import Information
 
 _INFORMATION_BYTES = 1 << 30
-_EM_STEPS = (
-    24  # before Newton's first, up to N = 19; more for larger N, where Newton's steps get dearer and EM's do not
-)
+_EM_STEPS = 24  # before Newton's first, up to N = 19; more for larger N, where only Newton's steps get dearer
 _ZERO = 1e-10  # entries of P up to this are on the boundary
 _LIFT = 1e-4
 _ROUNDING = 1e-13  # relative, of a log-likelihood

@@ -16,10 +16,7 @@ from scb.recovery.selection import Selection, Support
 from scb.recovery.spectral import spectral
 
 _SCRATCH_STEPS = 45  # of EM over all positions: enough to see which ones grow
-_SCRATCH_LEAST, _SCRATCH_MOST = (
-    0.01,
-    12,
-)  # positions that are kept of them: the largest above this weight, at most so many
+_SCRATCH_LEAST = 0.01  # positions with at least this weight are kept of them
 _LARGEST = 4096
 
 
