@@ -11,8 +11,8 @@ from scb.figures.style import COLOURS, LINES, MARKERS, caption, panels, quiet, r
 
 @quiet
 def support(found: Table, trained: Table, drift: Table) -> Figure:
-    """F10: samples until the whole support is known."""
-    figure, (ax,) = panels(1, "F10  Samples until the whole support is known", width=6.0, height=3.6)
+    """F10: samples until the whole support is known, against T; and how many tasks are there, against n."""
+    figure, (ax, success) = panels(2, "F10  Samples until the whole support is known", width=4.8, height=3.6)
     lines = [
         ("Algorithm 1, sign settled", pick(trained, overlap=0.0), "found"),
         *((f"transfer, overlap {o:g}", pick(trained, overlap=o), "found") for o in values(trained, "overlap") if o),
@@ -27,7 +27,14 @@ def support(found: Table, trained: Table, drift: Table) -> Figure:
     xs, _, middle, _ = quartiles(pick(drift, right=True), "T", "reached")
     ax.plot(xs, middle, "k:", marker="x", markersize=4, label="Stage 1 by the drift alone (simulated)")
     ax.set(xscale="log", yscale="log", xlabel="sequence length T", ylabel="samples", ylim=(80, None))
-    ax.legend(loc="upper left", fontsize=7)
+    ax.legend(loc="upper left", fontsize=6.5)
+    for number, T in enumerate(values(found, "T")):
+        least = np.sort(found["likelihood"][found["T"] == T])
+        share = np.arange(1, len(least) + 1) / len(least)
+        success.step(least, share, where="post", color=COLOURS[number], linestyle=LINES[number], label=f"T = {T:,}")
+    success.set(title="share of tasks, by likelihood", xlabel="samples", xscale="log", ylim=(0, 1.05))
+    success.legend(loc="lower right")
+    ax.set_title("median and quartiles")
     caption(figure, f"N = 3, sparsity 2; median and quartiles over {replicates(found)} random tasks")
     return figure
 
