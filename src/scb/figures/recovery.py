@@ -32,7 +32,7 @@ def support(found: Table, trained: Table, drift: Table) -> Figure:
         least = np.sort(found["likelihood"][found["T"] == T])
         share = np.arange(1, len(least) + 1) / len(least)
         success.step(least, share, where="post", color=COLOURS[number], linestyle=LINES[number], label=f"T = {T:,}")
-    success.set(title="share of tasks, by likelihood", xlabel="samples", xscale="log", ylim=(0, 1.05))
+    success.set(title="share of tasks, by likelihood", xlabel="samples", ylim=(0, 1.05))
     success.legend(loc="lower right")
     ax.set_title("median and quartiles")
     caption(figure, f"N = 3, sparsity 2; median and quartiles over {replicates(found)} random tasks")
