@@ -31,6 +31,11 @@ class Judged:
         """One character for the verdict."""
         return MARKS[self.outcome.verdict]
 
+    @property
+    def note(self) -> str:
+        """What it takes, or what happens instead; nothing where the claim holds."""
+        return "" if self.outcome.verdict is Verdict.HOLDS else self.outcome.note
+
 
 def summary(judged: Sequence[Judged]) -> str:
     """How many claims hold, and how."""
@@ -54,8 +59,7 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
     table.add_column("the paper says", ratio=4)
     table.add_column("measured", ratio=5)
     for row in judged:
-        note = row.outcome.note if row.outcome.verdict is not Verdict.HOLDS else ""
-        measured = row.outcome.measured + (f"\n[dim]{note}[/dim]" if note else "")
+        measured = row.outcome.measured + (f"\n[dim]{row.note}[/dim]" if row.note else "")
         colour = COLOURS[row.outcome.verdict]
         says = f"{row.claim.says}\n[dim]{row.claim.where}[/dim]"
         table.add_row(f"{row.number}\n[{colour}]{row.mark}[/{colour}]", says, measured)
@@ -66,7 +70,7 @@ def markdown_table(judged: Sequence[Judged]) -> str:
     """The claims for a README."""
     lines = [f"{summary(judged)}.", "", "| | the paper says | measured | |", "|---:|---|---|---|"]
     for row in judged:
-        note = f" ({row.outcome.note})" if row.outcome.note and row.outcome.verdict is not Verdict.HOLDS else ""
+        note = f" ({row.note})" if row.note else ""
         says, measured = f"{row.claim.says} *{row.claim.where}*", f"{row.outcome.measured}{note}"
         cells = (str(row.number), says, measured, f"{row.mark} {row.outcome.verdict.value}")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
@@ -94,7 +98,6 @@ def write_report(
         pictures=pictures,
         counts=Counter(row.outcome.verdict for row in judged),
         verdicts=list(Verdict),
-        summary=summary(judged),
         plural=_plural,
         marks=MARKS,
         **facts,
