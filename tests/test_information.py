@@ -142,13 +142,14 @@ def test_kernels_equal_their_twins():
     q = rng.dirichlet(np.ones(s), N)
     q[2, 1] = 0.0
     tokens, last, label = rng.integers(N + 1, size=(n, s)), rng.integers(N, size=n), rng.integers(N, size=n)
+    weight = rng.random(n)
     fits, gq, gP = np.empty(n), np.ones_like(q), np.ones_like(P)
-    total = mixture.likelihood_gradient(tokens, last, label, q, P, fits, gq, gP)
-    twin = reference.likelihood_gradient(tokens, last, label, q, P)
+    total = mixture.likelihood_gradient(tokens, last, label, weight, q, P, fits, gq, gP)
+    twin = reference.likelihood_gradient(tokens, last, label, weight, q, P)
     assert total == pytest.approx(twin[0])
     for fast, plain in zip((fits, gq, gP), twin[1:], strict=True):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)
-    inside, weight = np.minimum(tokens, N - 1), rng.random(n)
+    inside = np.minimum(tokens, N - 1)
     blocks = Information.of(inside, last, weight, q, P[:, :N])
     np.testing.assert_allclose(
         dense(blocks), reference.likelihood_information(inside, last, weight, q, P[:, :N]), rtol=1e-10, atol=1e-12

@@ -71,14 +71,14 @@ def random_rows(N, s, n, seed, background=True):
     P = np.c_[rng.dirichlet(np.ones(N), N).T, rng.dirichlet(np.ones(N))]
     q = rng.dirichlet(np.ones(s), N)
     tokens = rng.integers(N + background, size=(n, s))
-    return Rows(tokens, rng.integers(N, size=n), rng.integers(N, size=n)), P, q
+    return Rows(tokens, rng.integers(N, size=n), rng.integers(N, size=n), rng.uniform(0.5, 2, size=n)), P, q
 
 
 def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
     N, s = 4, 3
     rows, P, q = random_rows(N, s, 150, seed=1)
     PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
-    mixture.likelihood_curvature(*rows, q, P, PP, Pq, qq)
+    mixture.likelihood_curvature(*rows[:4], q, P, PP, Pq, qq)
     H = np.zeros((N * N + N * s,) * 2)
     for o in range(N):
         at = slice(o * N, (o + 1) * N)
@@ -87,11 +87,11 @@ def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
     for k in range(N):
         at = slice(N * N + k * s, N * N + (k + 1) * s)
         H[at, at] = qq[k]
-    np.testing.assert_allclose(H, reference.likelihood_curvature(*rows, q, P), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(H, reference.likelihood_curvature(*rows[:4], q, P), rtol=1e-10, atol=1e-10)
 
     def gradient(theta):
         P_at = np.c_[theta[: N * N].reshape(N, N), P[:, -1]]
-        _, _, gq, gP = reference.likelihood_gradient(*rows, theta[N * N :].reshape(N, s), P_at)
+        _, _, gq, gP = reference.likelihood_gradient(*rows[:4], theta[N * N :].reshape(N, s), P_at)
         return np.r_[gP[:, :-1].ravel(), gq.ravel()]
 
     theta, h = np.r_[P[:, :-1].ravel(), q.ravel()], 1e-6
@@ -234,7 +234,7 @@ def test_maximum_likelihood_equals_a_general_optimiser(seed):
     """L-BFGS over softmax coordinates, from the same start, knows nothing of EM, Newton or simplices."""
     task = scb.Task.random(3, 10, 2, seed=seed)
     data = as_data(scb.sample(task, 1500, seed=seed), 3)
-    rows = Rows(data.gather(task.positions.T), data.last, data.label)
+    rows = data.rows(task.positions.T)
     P, q = np.c_[np.full((3, 3), 0.2) + 0.4 * np.eye(3), np.full(3, 1 / 3)], np.full((3, 2), 0.5)
     P[:, :-1] = 0.5 * task.P + 0.5 / 3
     fit = maximise(rows, P, q, tolerance=1e-6)
@@ -242,7 +242,7 @@ def test_maximum_likelihood_equals_a_general_optimiser(seed):
     def negative(theta):
         P_at, q_at = softmax(theta[:9].reshape(3, 3), axis=0), softmax(theta[9:].reshape(3, 2), axis=1)
         f = (q_at[rows.last] * P_at[rows.label[:, None], rows.tokens]).sum(axis=1)
-        return -np.log(f).sum()
+        return -rows.weight @ np.log(f)
 
     other = minimize(
         negative,
@@ -280,7 +280,7 @@ def test_newton_gets_there_where_em_is_slow():
     """Entries of P at 0: the certificate is reached within a few dozen steps."""
     task = scb.Task.random(10, 20, 2, seed=3)
     data = as_data(scb.sample(task, 20_000, seed=3), 10)
-    rows = Rows(data.gather(task.positions.T), data.last, data.label)
+    rows = data.rows(task.positions.T)
     fit = maximise(rows, lifted(np.c_[task.P, data.label_law]), task.weights.T.copy(), tolerance=1e-4)
     assert fit.gap < 1e-4
     assert len(fit.path) < 60
@@ -290,10 +290,11 @@ def test_newton_gets_there_where_em_is_slow():
 def test_standard_errors_approach_the_bound():
     task = scb.Task.random(3, 10, 2, seed=1)
     data = as_data(scb.sample(task, 200_000, seed=1), 3)
-    of_P, of_q = standard_errors(Rows(data.gather(task.positions.T), data.last, data.label), task.P, task.weights.T)
+    rows = data.rows(np.c_[np.full(3, -1), task.positions.T])  # slot 0 is the background
+    of_P, of_q = standard_errors(rows, np.c_[task.P, task.mu], np.c_[np.zeros(3), task.weights.T])
     bound = cramer_rao(task, 200_000)
     np.testing.assert_allclose(of_P, np.sqrt(bound.P), rtol=0.05)
-    np.testing.assert_allclose(of_q, np.sqrt(bound.Q.T), rtol=0.02)
+    np.testing.assert_allclose(of_q[:, 1:], np.sqrt(bound.Q.T), rtol=0.02)
 
 
 def test_errors_lie_at_the_bound_and_intervals_cover():

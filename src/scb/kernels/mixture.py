@@ -1,7 +1,8 @@
 """The mixture likelihood Σ_j q_j P[o, x_j] on a few positions: one pass for its gradient, one for its Fisher information.
 
-A row is a sample: the tokens (s,) at the positions that its last token k may attend to, with weights q[k] (N, s). A slot with
-weight 0 is skipped. Token N stands for the background: column N of P, a fixed law of the label.
+A row is a sample, or ``weight`` equal ones: the tokens (s,) at the positions that its last token k may attend to, with weights
+q[k] (K, s). A slot with weight 0 is skipped. Tokens number the columns of P (N, C + 1); token C stands for the background, a fixed
+law of the label. Where all positions share one matrix, C = N; where each has its own, their columns stand side by side.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import numpy as np
 
 
 @numba.njit(cache=True, error_model="numpy")
-def likelihood_gradient(tokens, last, label, q, P, fits, gq, gP):
-    """The log-likelihood, f_i into ``fits``, and its derivatives Σ P[o, x_j]/f into gq (N, s) and Σ q_j/f into gP (N, N + 1).
+def likelihood_gradient(tokens, last, label, weight, q, P, fits, gq, gP):
+    """The log-likelihood, f_i into ``fits``, and its derivatives Σ P[o, x_j]/f into gq and Σ q_j/f into gP.
 
     A sample that (P, q) make impossible gives −∞. Twin: ``reference.likelihood_gradient``.
     """
@@ -26,8 +27,8 @@ def likelihood_gradient(tokens, last, label, q, P, fits, gq, gP):
         for j in range(s):
             f += q[k, j] * P[o, tokens[i, j]]
         fits[i] = f
-        total += np.log(f)
-        r = 1.0 / f
+        total += weight[i] * np.log(f)
+        r = weight[i] / f
         for j in range(s):
             if q[k, j] > 0.0:
                 x = tokens[i, j]
@@ -69,28 +70,28 @@ def likelihood_information(tokens, last, weight, q, P, PP, Pq, qq):
 
 
 @numba.njit(cache=True)
-def likelihood_curvature(tokens, last, label, q, P, PP, Pq, qq):
+def likelihood_curvature(tokens, last, label, weight, q, P, PP, Pq, qq):
     """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``.
 
     f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o, x_j] meets q[k, j]. Slots with
     weight 0 count. Twin: ``reference.likelihood_curvature``.
     """
     n, s = tokens.shape
-    N = P.shape[0]
+    C = P.shape[1] - 1
     for i in range(n):
         k, o = last[i], label[i]
         f = 0.0
         for j in range(s):
             f += q[k, j] * P[o, tokens[i, j]]
-        r = 1.0 / f
+        r, w = 1.0 / f, weight[i]
         for j in range(s):
             x = tokens[i, j]
             for h in range(s):
                 y = tokens[i, h]
-                qq[k, j, h] += r * r * P[o, x] * P[o, y]
-                if x < N:
-                    Pq[o, x, k, h] += r * r * q[k, j] * P[o, y]
-                    if y < N:
-                        PP[o, x, y] += r * r * q[k, j] * q[k, h]
-            if x < N:
-                Pq[o, x, k, j] -= r
+                qq[k, j, h] += w * r * r * P[o, x] * P[o, y]
+                if x < C:
+                    Pq[o, x, k, h] += w * r * r * q[k, j] * P[o, y]
+                    if y < C:
+                        PP[o, x, y] += w * r * r * q[k, j] * q[k, h]
+            if x < C:
+                Pq[o, x, k, j] -= w * r

@@ -106,3 +106,22 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
                     for i in range(n):
                         table[o[i], x[b, i]] = 0.0
                 chi[k, first + b] = total - n
+
+
+@numba.njit(cache=True)
+def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, information):
+    """Of samples whose label has law f: 1/f of the label that came, and 1/f of every label, by position and token there.
+
+    Over the samples ``chosen``, 1/f[o_i] is added to scores[t, x_it, o_i] and 1/f[o] to information[t, x_it, o] for every o, both
+    (T, N, N); ``inverse[row_i]`` holds 1/f. These are score and Fisher information of a matrix that position t may get. Twin:
+    ``reference.source_tables``.
+    """
+    T, N = scores.shape[0], inverse.shape[1]
+    for i in chosen:
+        x = tokens[starts[i] : starts[i] + T]
+        r, o = inverse[row[i]], label[i]
+        here = r[o]
+        for t in range(T):
+            scores[t, x[t], o] += here
+            for m in range(N):
+                information[t, x[t], m] += r[m]

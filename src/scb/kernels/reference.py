@@ -95,20 +95,20 @@ def frozen_mass(
 
 
 def likelihood_gradient(
-    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], q: Array, P: Array
+    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array
 ) -> tuple[float, Array, Array, Array]:
     """Twin of ``mixture.likelihood_gradient``: the log-likelihood, fits, gq and gP."""
     gq, gP, fits = np.zeros_like(q), np.zeros_like(P), np.empty(len(tokens))
-    for i, (x, k, o) in enumerate(zip(tokens, last, label, strict=True)):
+    for i, (x, k, o, w) in enumerate(zip(tokens, last, label, weight, strict=True)):
         fits[i] = q[k] @ P[o, x]
         used = q[k] > 0
-        gq[k, used] += P[o, x[used]] / fits[i]
-        np.add.at(gP[o], x[used], q[k, used] / fits[i])
-    return float(np.log(fits).sum()), fits, gq, gP
+        gq[k, used] += w * P[o, x[used]] / fits[i]
+        np.add.at(gP[o], x[used], w * q[k, used] / fits[i])
+    return float(weight @ np.log(fits)), fits, gq, gP
 
 
 def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> Array:
-    """Twin of ``mixture.likelihood_information``: the whole matrix, with P in its first N² coordinates and q in the others."""
+    """Twin of ``mixture.likelihood_information``: the whole matrix, with P in its first coordinates and q in the others."""
     N, J = P.shape[0], np.zeros((P.size + q.size, P.size + q.size))
     for x, k, w in zip(tokens, last, weight, strict=True):
         for o in range(N):
@@ -120,20 +120,22 @@ def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Arr
     return J
 
 
-def likelihood_curvature(tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], q: Array, P: Array) -> Array:
-    """Twin of ``mixture.likelihood_curvature``: the whole matrix, without the background's column of P (N, N + 1)."""
-    N, size = P.shape[0], P.size + q.size
+def likelihood_curvature(
+    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array
+) -> Array:
+    """Twin of ``mixture.likelihood_curvature``: the whole matrix, without the background's column of P (N, C + 1)."""
+    C, size = P.shape[1] - 1, P.size + q.size
     H = np.zeros((size, size))
-    for x, k, o in zip(tokens, last, label, strict=True):
+    for x, k, o, w in zip(tokens, last, label, weight, strict=True):
         d_P, d_q, cross = np.zeros_like(P), np.zeros_like(q), np.zeros((size, size))
         np.add.at(d_P[o], x, q[k])
         d_q[k] = P[o, x]
         for j, m in enumerate(x):
-            cross[o * (N + 1) + m, P.size + k * q.shape[1] + j] += 1
+            cross[o * (C + 1) + m, P.size + k * q.shape[1] + j] += 1
         d, f = np.concatenate([d_P.ravel(), d_q.ravel()]), q[k] @ P[o, x]
-        H += np.outer(d, d) / f**2 - (cross + cross.T) / f
+        H += w * (np.outer(d, d) / f**2 - (cross + cross.T) / f)
     kept = np.ones_like(P, dtype=bool)
-    kept[:, N] = False
+    kept[:, C] = False
     at = np.concatenate([kept.ravel(), np.ones(q.size, dtype=bool)])
     return H[np.ix_(at, at)]
 
@@ -165,3 +167,16 @@ def pair_chi_squares(
             np.add.at(C, (label[rows], tokens[starts[rows] + t]), 1)
             chi[k, t] = ((C - expected) ** 2 / np.where(expected > 0, expected, 1)).sum()
     return chi
+
+
+def source_tables(
+    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], laws: Array, T: int
+) -> tuple[Array, Array]:
+    """Twin of ``pairs.add_source_tables``: scores and information (T, N, N)."""
+    N = laws.shape[1]
+    scores, information = np.zeros((T, N, N)), np.zeros((T, N, N))
+    for start, o, r in zip(starts, label, row, strict=True):
+        for t, x in enumerate(tokens[start : start + T]):
+            scores[t, x, o] += 1 / laws[r, o]
+            information[t, x] += 1 / laws[r]
+    return scores, information

@@ -7,23 +7,29 @@ What is accepted, and how much of it is held in memory:
 - a function without arguments that returns an iterator of batches: called anew for every pass, one batch at a time;
 - an iterator of batches, which can be walked once only: it is kept as compact tokens (1 byte each up to N = 256);
 - one sequence of tokens or a list of sequences, with ``max_lag``: every window of max_lag + 2 tokens is a sample.
+
+Everything that a fit asks of the samples themselves is a sum over them, and a method here or of ``Rows``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
+from scb.recovery.likelihood import Rows
 from scb.sampling import Batch, token_dtype
 
 Ints = NDArray[np.int64]
 ROWS = 1 << 14  # samples in a part
 _INDEX = 1 << 22  # indices held at a time while gathering
+_TINY = 1e-300
+_TABLE = 1 << 22  # cells that equal rows are counted in, at most
 HEAD = 1 << 30  # tokens of the data in which the spectral start is looked for
 
 
@@ -50,7 +56,7 @@ class Data:
     Attributes
     ----------
     whole : makes the parts anew for each pass, as large as they are stored
-    N, T, n : tokens, positions, samples
+    N, K, T : tokens, contexts that choose the attention (the last tokens, or one for all), positions
     mu : (N,), how often each token occurs in the contexts
     last, label : (n,), of all samples in the order of the parts
     independent : whether contexts may be taken as iid tokens; not so for sequences
@@ -58,6 +64,7 @@ class Data:
 
     whole: Callable[[], Iterator[Part]]
     N: int
+    K: int
     T: int
     mu: Array
     last: Ints
@@ -69,15 +76,27 @@ class Data:
         """Number of samples."""
         return self.last.size
 
+    @cached_property
+    def by_label(self) -> Array:
+        """(K, N): samples with each last token and label."""
+        code = np.bincount(self.last * self.N + self.label, minlength=self.K * self.N)
+        return code.reshape(self.K, self.N).astype(float)
+
     @property
     def label_law(self) -> Array:
         """(N,): how often each token is the label."""
-        return np.bincount(self.label, minlength=self.N) / self.n
+        return self.by_label.sum(axis=0) / self.n
 
     @property
-    def counts(self) -> Ints:
-        """(N,): samples with each last token."""
-        return np.bincount(self.last, minlength=self.N)
+    def counts(self) -> Array:
+        """(K,): samples with each last token."""
+        return self.by_label.sum(axis=1)
+
+    @cached_property
+    def order(self) -> tuple[Ints, Ints]:
+        """(n,) samples sorted by last token, and (K + 1,) where each begins."""
+        order = np.argsort(self.last, kind="stable")
+        return order, np.searchsorted(self.last[order], np.arange(self.K + 1))
 
     def parts(self, rows: int = ROWS) -> Iterator[tuple[slice, Part]]:
         """Parts of at most ``rows`` samples, each with its place among all."""
@@ -108,7 +127,7 @@ class Data:
         )
 
     def gather(self, positions: NDArray[np.intp]) -> NDArray[Any]:
-        """(n, s): the tokens at ``positions[k]`` (N, s) of each sample, where k is its last token; token N at position −1."""
+        """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its last token; token N at position −1."""
         out = np.empty((self.n, positions.shape[1]), dtype=token_dtype(self.N + 1))
         rows = max(1, min(ROWS, _INDEX // max(positions.shape[1], 1)))
         for at, part in self.parts(rows):
@@ -117,15 +136,77 @@ class Data:
             out[at] = np.where(chosen >= 0, x, self.N)
         return out
 
+    def rows(self, positions: NDArray[np.intp], matrix: NDArray[np.intp] | None = None) -> Rows:
+        """The samples at ``positions`` (K, s), where −1 is the background; equal ones as one row, if that makes far fewer.
+
+        Slot j of last token k takes its column from matrix number ``matrix[k, j]``; all from one unless given.
+        """
+        tokens, used = self.gather(positions), np.flatnonzero((positions >= 0).any(axis=0))
+        size, index = self.K * self.N * (self.N + 1) ** len(used), None
+        last, label, weight = self.last, self.label, np.ones(self.n)
+        if size <= min(_TABLE, 4 * self.n):
+            code = last * self.N + label
+            for j in used:
+                code = code * (self.N + 1) + tokens[:, j]
+            counts = np.bincount(code, minlength=size)
+            cells = np.flatnonzero(counts)
+            number = np.zeros(size, np.int64)
+            number[cells] = np.arange(cells.size)
+            index, first = number[code], np.empty(cells.size, np.int64)
+            first[index] = np.arange(self.n)
+            tokens, last, label, weight = tokens[first], last[first], label[first], counts[cells].astype(float)
+        if matrix is not None:
+            moved = tokens + self.N * matrix[last]
+            tokens = np.where(tokens < self.N, moved, self.N * (matrix.max() + 1))
+        return Rows(tokens, last, label, weight, index)
+
     def scores(self, table: Array, row: Ints, weight: Array) -> Array:
-        """(N, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token."""
+        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token."""
         from scb.kernels.pairs import add_pair_scores
 
-        scores, table = np.zeros((self.N, self.T)), np.ascontiguousarray(table)
+        scores, table = np.zeros((self.K, self.T)), np.ascontiguousarray(table)
         for at, part in self.parts():
             order = np.argsort(part.last, kind="stable")
             add_pair_scores(part.tokens, part.starts, part.last, row[at], weight[at], order, table, scores)
         return scores
+
+    def label_scores(self, table: Array, rows: Rows | None = None, P: Array | None = None, q: Array | None = None) -> Array:
+        """(K, T): Σ_i table[o_i, x_it], each term over the likelihood f_i of its row at (P, q) if they are given."""
+        weight = np.ones(self.n) if rows is None or P is None or q is None else rows.spread(1 / rows.fits(P, q))
+        return self.scores(table, self.label, weight)
+
+    def law_scores(self, table: Array, rows: Rows, P: Array, q: Array) -> Array:
+        """(K, T): Σ_i Σ_o table[o, x_it]/f_io, with the laws f_i of the rows at (P, q)."""
+        inverse = 1 / np.maximum(rows.laws(P, q), _TINY)
+        return self.scores(inverse @ table, rows.spread(np.arange(len(inverse))), np.ones(self.n))
+
+    def source_tables(self, k: int, rows: Rows, P: Array, q: Array) -> tuple[Array, Array]:
+        """Score and information (T, N, N), by position, token there and label, for a matrix that each position may get.
+
+        They are of the samples with last token k, whose labels have the laws of the rows at (P, q).
+        """
+        from scb.kernels.pairs import add_source_tables
+
+        scores, information = np.zeros((self.T, self.N, self.N)), np.zeros((self.T, self.N, self.N))
+        inverse, row = 1 / np.maximum(rows.laws(P, q), _TINY), rows.spread(np.arange(len(rows.label)))
+        for at, part in self.parts():
+            chosen = np.flatnonzero(part.last == k)
+            add_source_tables(part.tokens, part.starts, part.label, row[at], inverse, chosen, scores, information)
+        return scores, information
+
+    def thinned(self, samples: int) -> Data:
+        """At most so many of the samples, in blocks that lie evenly among all."""
+        if self.n <= samples:
+            return self
+        block, parts, done = 1 << 10, [], 0
+        stride = self.n / samples
+        for part in self.whole():
+            number = done + np.arange(len(part))
+            kept = np.flatnonzero(number // block / stride % 1 < 1 / stride)
+            parts.append(Part(part.tokens, part.starts[kept], part.last[kept], part.label[kept]))
+            done += len(part)
+        last, label = (np.concatenate([getattr(p, name) for p in parts]) for name in ("last", "label"))
+        return replace(self, whole=lambda: iter(parts), last=last, label=label)
 
 
 def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data:
@@ -236,4 +317,4 @@ def _counted(whole: Callable[[], Iterator[Part]], N: int | None, independent: bo
         raise ValueError(f"data holds token {top - 1}: with N = {N}, tokens must lie in [0, {N - 1}]")
     size = max(top, 2) if N is None else N
     mu = np.pad(counts, (0, size - counts.size)) / counts.sum()
-    return Data(whole, size, T, mu, last, label, independent)
+    return Data(whole, size, size, T, mu, last, label, independent)

@@ -13,27 +13,98 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
-from scb.theory.information import Information
+from scb.theory.information import Information, blocks
 
 _INFORMATION_BYTES = 1 << 30
 _EM_STEPS = 24  # before Newton's first, up to N = 19; more for larger N, where only Newton's steps get dearer
 _ZERO = 1e-10  # entries of P up to this are on the boundary
 _LIFT = 1e-4
 _ROUNDING = 1e-13  # relative, of a log-likelihood
+_RIDGE = 1e-6  # relative, where weights and matrices cannot be told apart
 _LEAST = 1e-9  # a weight that Newton would make negative becomes this
 
 
+class Sums(NamedTuple):
+    """What one pass over rows adds up: the log-likelihood, and its derivatives in P (N, C + 1) and in q (K, s)."""
+
+    loglik: float
+    gP: Array
+    gq: Array
+
+
 class Rows(NamedTuple):
-    """Samples reduced to the positions that matter: tokens (n, s), last (n,), label (n,)."""
+    """Samples reduced to the positions that matter; equal ones may be one row.
+
+    Attributes
+    ----------
+    tokens : (r, s), the columns of P that the slots point to
+    last : (r,), which column of weights holds
+    label : (r,)
+    weight : (r,), how many samples this is
+    index : (n,), the row of each sample; None where each has its own
+    """
 
     tokens: NDArray[Any]
     last: NDArray[np.int64]
     label: NDArray[np.int64]
+    weight: Array
+    index: NDArray[np.int64] | None = None
+
+    @classmethod
+    def single(cls, tokens: NDArray[Any], last: NDArray[np.int64], label: NDArray[np.int64]) -> Rows:
+        """Every sample a row of its own."""
+        return cls(tokens, last, label, np.ones(len(label)))
 
     def of(self, k: int) -> Rows:
         """Those whose last token is k."""
         mine = self.last == k
-        return Rows(self.tokens[mine], self.last[mine], self.label[mine])
+        return Rows(*(x[mine] for x in self[:4]))
+
+    def evaluate(self, P: Array, q: Array) -> Sums:
+        """Log-likelihood and derivatives at (P, q)."""
+        from scb.kernels.mixture import likelihood_gradient
+
+        fits, gq, gP = np.empty(len(self.tokens)), np.empty_like(q), np.empty_like(P)
+        return Sums(likelihood_gradient(*self[:4], q, P, fits, gq, gP), gP, gq)
+
+    def curvature(self, P: Array, q: Array) -> tuple[Array, Array, Array]:
+        """Minus the second derivatives at (P, q), in the blocks of ``Information``."""
+        from scb.kernels.mixture import likelihood_curvature
+
+        parts = blocks(P[:, :-1], q)
+        likelihood_curvature(*self[:4], q, P, *parts)
+        return parts
+
+    def information(self, P: Array, q: Array) -> tuple[Array, Array, Array]:
+        """Fisher information at P (N, C) and q, given contexts and last tokens, in the same blocks."""
+        from scb.kernels.mixture import likelihood_information
+
+        parts = blocks(P, q)
+        inside = np.minimum(self.tokens, P.shape[1] - 1)  # the background, whose weight must be 0 here
+        likelihood_information(inside, self.last, self.weight, q, P, *parts)
+        return parts
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of rows (r,) as values of samples (n,)."""
+        return values if self.index is None else values[self.index]
+
+    def fits(self, P: Array, q: Array) -> Array:
+        """(r,): the likelihood f of each row."""
+        f = np.zeros(len(self.label))
+        for j in range(self.tokens.shape[1]):
+            f += q[self.last, j] * P[self.label, self.tokens[:, j]]
+        return f
+
+    def laws(self, P: Array, q: Array) -> Array:
+        """(r, N): the law of the label that each row implies."""
+        f = np.zeros((len(self.label), len(P)))
+        for j in range(self.tokens.shape[1]):
+            f += q[self.last, j][:, None] * P.T[self.tokens[:, j]]
+        return f
+
+    def loglik_of(self, P: Array, q: Array) -> Array:
+        """(K,): the log-likelihood of each last token's samples."""
+        return np.bincount(self.last, self.weight * np.log(self.fits(P, q)), minlength=len(q))
 
 
 class Fit(NamedTuple):
@@ -41,9 +112,8 @@ class Fit(NamedTuple):
 
     Attributes
     ----------
-    P : (N, N + 1), the last column is the background
-    q : (N, s)
-    fits : (n,), the likelihood f of each sample
+    P : (N, C + 1), the last column is the background
+    q : (K, s)
     gap : the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus in q with P fixed, at most
         (each is a concave problem). It is 0 exactly where the first-order conditions hold
     path : log-likelihood at every accepted point; it never decreases
@@ -51,7 +121,6 @@ class Fit(NamedTuple):
 
     P: Array
     q: Array
-    fits: Array
     gap: float
     path: list[float]
 
@@ -65,16 +134,12 @@ class _Point(NamedTuple):
     P: Array
     q: Array
     loglik: float
-    fits: Array
     gP: Array
     gq: Array
 
 
 def _evaluate(rows: Rows, P: Array, q: Array) -> _Point:
-    from scb.kernels.mixture import likelihood_gradient
-
-    fits, gq, gP = np.empty(len(rows.tokens)), np.empty_like(q), np.empty_like(P)
-    return _Point(P, q, likelihood_gradient(*rows, q, P, fits, gq, gP), fits, gP, gq)
+    return _Point(P, q, *rows.evaluate(P, q))
 
 
 def _em(at: _Point, fixed_P: bool) -> tuple[Array, Array]:
@@ -116,7 +181,7 @@ def maximise(
     at = _evaluate(rows, np.ascontiguousarray(P), np.ascontiguousarray(q))
     path, taken = [at.loglik], 0
     first = _EM_STEPS * max(1, at.P.shape[0] // 10) ** 2
-    newton = newton and not fixed_P and 8 * at.P.shape[0] ** 3 * (at.q.shape[1] + 1) <= _INFORMATION_BYTES // 4
+    newton = newton and not fixed_P and information_bytes(P[:, :-1], q) <= _INFORMATION_BYTES // 4
     while (gap := _gap(at, fixed_P)) > tolerance and taken < steps:
         after = _newton(rows, at) if newton and taken >= first else None
         if after is None:
@@ -125,7 +190,7 @@ def maximise(
             break
         at, taken = after, taken + 1
         path.append(max(at.loglik, path[-1]))
-    return Fit(at.P, at.q, at.fits, gap, path)
+    return Fit(at.P, at.q, gap, path)
 
 
 def _squared(rows: Rows, at: _Point, fixed_P: bool) -> _Point:
@@ -144,16 +209,13 @@ def _newton(rows: Rows, at: _Point) -> _Point | None:
 
     Entries at 0 whose derivative does not exceed their column's mean are held there.
     """
-    from scb.kernels.mixture import likelihood_curvature
-
-    N, s = at.q.shape
-    PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
-    likelihood_curvature(*rows, at.q, at.P, PP, Pq, qq)
+    PP, Pq, qq = rows.curvature(at.P, at.q)
     P, gP = at.P[:, :-1], at.gP[:, :-1]
     excess = gP - (P * gP).sum(axis=0)
     free = ((P > _ZERO) | (excess > 0)) & (np.einsum("omm->om", PP) > 0)
     above = at.gq > (at.q * at.gq).sum(axis=1, keepdims=True)
-    step = Information(PP, Pq, qq, free, (at.q > 2 * _LEAST) | ((at.q > 0) & above)).solve(gP, at.gq)
+    information = Information(PP, Pq, qq, free, (at.q > 2 * _LEAST) | ((at.q > 0) & above))
+    step = information.solve(gP, at.gq) or information.ridged(_RIDGE).solve(gP, at.gq)
     if step is None or not np.isfinite(step[0]).all():
         return None
     size = 1.0
@@ -180,27 +242,37 @@ def _extrapolated(zero: tuple[Array, Array], one: tuple[Array, Array], two: tupl
     return P, _normalised(q, 1, two[1])
 
 
+def information_bytes(P: Array, q: Array) -> int:
+    """Memory of the blocks of the information, for P (N, C) and q (K, s)."""
+    return 8 * P.size * (P.shape[1] + q.size)
+
+
 def lifted(P: Array) -> Array:
-    """P (N, N + 1) with a little of the background in every column: no label is impossible, so EM can start anywhere."""
+    """P (N, C + 1) with a little of the background in every column: no label is impossible, so EM can start anywhere."""
     return (1 - _LIFT) * P + _LIFT * P[:, -1:]
 
 
-def standard_errors(rows: Rows, P: Array, q: Array) -> tuple[Array, Array]:
-    """Standard errors of P (N, N) and of q (N, s), from the Fisher information given the contexts and last tokens.
+def standard_errors(rows: Rows, P: Array, q: Array, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
+    """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the contexts and last tokens.
 
-    It is taken at P with half a count added to each entry, so that an entry estimated as 0 has a positive standard error. NaN
-    where there is no information: a token that never occurs at a position that matters, or weights that cannot be told apart; and
-    everywhere if the blocks of the information would need more than 1 GB (N above about 300).
+    ``P`` (N, C + 1) and ``q`` are a fit whose slot 0 is the background, with weight only where there is no other slot; of it
+    nothing is asked. The information is taken at P with half a count added to each entry, so that an entry estimated as 0 has a
+    positive standard error, unless it is ``held`` (N, C): then it is known. NaN where there is no information: a token that never
+    occurs at a position that matters, or weights that cannot be told apart; and everywhere if the blocks of the information would
+    need more than 1 GB (N above about 300).
     """
-    N, s = q.shape
-    informative = q.sum(axis=1)[rows.last] > 0
-    if not informative.any() or 8 * N**3 * (s + 1) > _INFORMATION_BYTES:
-        return np.full((N, N), np.nan), np.full((N, s), np.nan)
-    tokens, last, label = (x[informative] for x in rows)
-    counts = (P * _evaluate(Rows(tokens, last, label), np.c_[P, np.ones(N)], q).gP[:, :N]).sum(axis=0)
-    smooth = (P * counts + 0.5) / (counts + 0.5 * N)
-    information = Information.of(np.minimum(tokens, N - 1), last, np.ones(len(last)), q, smooth)  # N: an empty slot
-    of_P, of_q = information.variances()
+    N, C = len(P), P.shape[1] - 1
+    attended = np.c_[np.zeros(len(q)), q[:, 1:]]
+    if information_bytes(P[:, :C], q) > _INFORMATION_BYTES or not attended.any():
+        return np.full((N, C), np.nan), np.full(q.shape, np.nan)
+    counts = (P * rows.evaluate(P, q).gP)[:, :C].sum(axis=0)
+    smooth = (P[:, :C] * counts + 0.5) / (counts + 0.5 * N)
+    if held is not None:
+        smooth = np.where(held, P[:, :C], smooth)
+    PP, Pq, qq = rows.information(smooth, attended)
+    free_P = np.einsum("omm->om", PP) > 0
+    free_q = (attended > 0) & (np.einsum("kjj->kj", qq) > 0)
+    of_P, of_q = Information(PP, Pq, qq, free_P if held is None else free_P & ~held, free_q).variances()
     of_P[:, counts <= 0] = np.nan
-    of_q[np.bincount(rows.last, minlength=N) == 0] = np.nan
+    of_q[(attended > 0) & ~free_q] = np.nan
     return np.sqrt(of_P), np.sqrt(of_q)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scb.model import LinearTransformer
 from scb.norms import Array
 from scb.recovery.data import Data, as_data
-from scb.recovery.likelihood import Rows, lifted, maximise, standard_errors
+from scb.recovery.likelihood import lifted, maximise, standard_errors
 from scb.recovery.selection import Selection, Support
 from scb.recovery.spectral import spectral
 
@@ -139,13 +139,13 @@ class _Start(NamedTuple):
 def _from_scratch(data: Data) -> _Start:
     """EM over all positions from uniform attention, with P as the pairs of label and token at any position have it."""
     N, T = data.N, data.T
-    rows = Rows(data.gather(np.tile(np.arange(T), (N, 1))), data.last, data.label)
+    rows = data.rows(np.tile(np.arange(T), (data.K, 1)))
     pairs = np.zeros((N, N))
     for t in range(T):
-        pairs += np.bincount(rows.label * N + rows.tokens[:, t], minlength=N * N).reshape(N, N)
+        pairs += np.bincount(rows.label * N + rows.tokens[:, t], rows.weight, minlength=N * N).reshape(N, N)
     smooth = pairs + 0.5 * data.label_law[:, None]
     P = np.c_[smooth / smooth.sum(axis=0), data.label_law]
-    fit = maximise(rows, P, np.full((N, T), 1 / T), steps=_SCRATCH_STEPS, newton=False)
+    fit = maximise(rows, P, np.full((data.K, T), 1 / T), steps=_SCRATCH_STEPS, newton=False)
     positions, weights = [], []
     for k, q in enumerate(fit.q):
         kept = np.flatnonzero(q >= min(_SCRATCH_LEAST, q.max())) if data.counts[k] else np.zeros(0, np.intp)
@@ -168,13 +168,12 @@ def _finish(selection: Selection) -> Recovery:
     rows = selection.rows()
     fit = maximise(rows, lifted(selection.P), q, tolerance=1e-3, steps=5000)
     V = fit.P[:, :-1].copy()
-    attended = Rows(rows.tokens[:, 1:], rows.last, rows.label)
-    of_V, of_q = standard_errors(attended, V, fit.q[:, 1:])
-    used = np.bincount(attended.tokens[fit.q[rows.last, 1:] > 0].astype(np.int64), minlength=data.N)[: data.N] > 0
+    of_V, of_q = standard_errors(rows, fit.P, fit.q)
+    used = rows.evaluate(fit.P, fit.q).gP[:, :-1].sum(axis=0) > 0
     V[:, ~used], of_V[:, ~used] = data.label_law[:, None], np.nan
     A, of_A = np.zeros((data.T, data.N), order="F"), np.zeros((data.T, data.N), order="F")
     for k, s in enumerate(selection.support):
-        A[s, k], of_A[s, k] = fit.q[k, 1 : 1 + s.size], of_q[k, : s.size]
+        A[s, k], of_A[s, k] = fit.q[k, 1 : 1 + s.size], of_q[k, 1 : 1 + s.size]
         if s.size == 0:
             A[:, k], of_A[:, k] = 1 / data.T, np.nan
     errors = StandardErrors(of_V, of_A)

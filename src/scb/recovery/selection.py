@@ -37,8 +37,8 @@ class Selection:
 
     Attributes
     ----------
-    support : list of N arrays, in the order of the slots 1, 2, …
-    P : (N, N + 1), q : (N, 1 + slots)
+    support : list of K arrays, in the order of the slots 1, 2, …
+    P : (N, N + 1), q : (K, 1 + slots)
     """
 
     data: Data
@@ -55,22 +55,22 @@ class Selection:
         kept = [np.sort(np.argsort(w)[::-1][:_MOST]) for w in weights]
         support = [s[i] for s, i in zip(support, kept, strict=True)]
         weights = [w[i] / w[i].sum() for w, i in zip(weights, kept, strict=True)]
-        q = np.zeros((data.N, 1 + max(len(s) for s in support)))
+        q = np.zeros((data.K, 1 + max(len(s) for s in support)))
         for k, w in enumerate(weights):
             q[k, 0] = _BACKGROUND if len(w) else 1.0
             q[k, 1 : 1 + len(w)] = (1 - _BACKGROUND) * w
         return cls(data, [np.array(s) for s in support], np.c_[P, data.label_law], q)
 
     def penalty(self) -> Array:
-        """(N,): what twice the log-likelihood ratio of a position must reach."""
-        return np.log(np.maximum(self.data.counts, 2)) + 2 * np.log(self.data.N * self.data.T)
+        """(K,): what twice the log-likelihood ratio of a position must reach."""
+        return np.log(np.maximum(self.data.counts, 2)) + 2 * np.log(self.data.K * self.data.T)
 
     def rows(self) -> Rows:
         """The data at the current positions."""
         positions = np.full(self.q.shape, -1)
         for k, s in enumerate(self.support):
             positions[k, 1 : 1 + len(s)] = s
-        return Rows(self.data.gather(positions), self.data.last, self.data.label)
+        return self.data.rows(positions)
 
     def settle(self) -> None:
         """Fit, prune, grow, until a round changes nothing. What was pruned twice is not tried again; late rounds prune only."""
@@ -102,15 +102,15 @@ class Selection:
         The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
         criterion, P is fitted again too.
         """
-        found = []
+        found, at_fit = [], rows.loglik_of(fit.P, fit.q)
         for k, limit in enumerate(self.penalty()):
             slots = range(1, 1 + len(self.support[k]))
             empty = [(k, j) for j in slots if self.q[k, j] < _NOTHING]
             found += empty
             if empty or not slots:
                 continue
-            mine, at_fit = rows.of(k), float(np.log(fit.fits[rows.last == k]).sum())
-            ratios = [(self.ratio(mine, k, j, at_fit), j) for j in slots]
+            mine = rows.of(k)
+            ratios = [(self.ratio(mine, k, j, at_fit[k]), j) for j in slots]
             ratio, j = min(ratios)
             if limit <= ratio < 2 * limit:
                 ratio = 2 * (fit.loglik - maximise(rows, lifted(self.P), _without(self.q, k, j)).loglik)
@@ -120,8 +120,6 @@ class Selection:
 
     def ratio(self, mine: Rows, k: int, j: int, at_fit: float) -> float:
         """Twice the log-likelihood ratio of slot j of token k, with P fixed."""
-        if len(mine.tokens) == 0:
-            return 0.0
         return 2 * (at_fit - maximise(mine, self.P, _without(self.q, k, j), fixed_P=True, tolerance=0.01).loglik)
 
     def remove(self, pairs: list[tuple[int, int]]) -> None:
@@ -144,7 +142,7 @@ class Selection:
 
     def candidates(self, rows: Rows, fit: Fit, barred: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """For each last token, the new position with the largest score that is not barred, if it is too large to be noise."""
-        z = self.independent_scores(fit) if self.data.independent else self.martingale_scores(rows, fit)
+        z = self.independent_scores(rows, fit) if self.data.independent else self.martingale_scores(rows, fit)
         for k, s in enumerate(self.support):
             z[k, s] = -np.inf
         for pair in barred:
@@ -152,28 +150,23 @@ class Selection:
         best = z.argmax(axis=1)
         return [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= 1]
 
-    def independent_scores(self, fit: Fit) -> Array:
-        """(N, T): scores relative to what noise reaches, for iid contexts."""
+    def independent_scores(self, rows: Rows, fit: Fit) -> Array:
+        """(K, T): scores relative to what noise reaches, for iid contexts."""
         data, P = self.data, self.P[:, :-1]
         U = P - (P @ data.mu)[:, None]
-        raw = data.scores(U, data.label, 1 / fit.fits)
-        levels, z = np.full(data.N, np.inf), np.sqrt(self.penalty())
+        raw = data.label_scores(U, rows, fit.P, fit.q)
+        levels, z = np.full(data.K, np.inf), np.sqrt(self.penalty())
+        fits = rows.fits(fit.P, fit.q)
         for k in np.flatnonzero(data.counts):  # one at a time: (n_k, N) terms
-            mine = data.last == k
-            terms = U[data.label[mine]] / fit.fits[mine][:, None]
-            levels[k] = score_level(terms, np.ones(len(terms)), data.mu, z[k])
+            mine = rows.last == k
+            levels[k] = score_level(U[rows.label[mine]] / fits[mine][:, None], rows.weight[mine], data.mu, z[k])
         return raw / levels[:, None]
 
     def martingale_scores(self, rows: Rows, fit: Fit) -> Array:
-        """(N, T): the same for any contexts, by the Gaussian quantile; that P and q are fitted makes the variance smaller."""
+        """(K, T): the same for any contexts, by the Gaussian quantile; that P and q are fitted makes the variance smaller."""
         data, P = self.data, self.P[:, :-1]
-        raw = data.scores(P, data.label, 1 / fit.fits) - data.counts[:, None]
-        variance = np.zeros_like(raw)
-        mixed = np.zeros((data.n, data.N))  # f_io
-        for j in range(rows.tokens.shape[1]):
-            mixed += self.q[data.last, j][:, None] * self.P[:, rows.tokens[:, j]].T
-        table = (1 / np.maximum(mixed, 1e-300)) @ P**2 - 1
-        variance = data.scores(table, np.arange(data.n), np.ones(data.n))
+        raw = data.label_scores(P, rows, fit.P, fit.q) - data.counts[:, None]
+        variance = data.law_scores(P**2, rows, fit.P, fit.q) - data.counts[:, None]
         return raw / np.sqrt(np.maximum(variance, 1e-12)) / np.sqrt(self.penalty())[:, None]
 
 

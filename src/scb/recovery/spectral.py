@@ -60,9 +60,7 @@ class _Moments:
 
     def __init__(self, data: Data, false_positions: float) -> None:
         self.data, self.false_positions = data, false_positions
-        self.pi, self.counts = data.label_law, data.counts
-        self.by_label = np.zeros((data.N, data.N))  # n_k(o)
-        np.add.at(self.by_label, (data.last, data.label), 1)
+        self.pi, self.counts, self.by_label = data.label_law, data.counts, data.by_label
         noise = np.outer(self.pi, data.mu)
         self.inverse = np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0)
 
@@ -87,8 +85,7 @@ class _Moments:
         positions = np.full((N, int(slot.max()) + 1), -1)
         positions[pairs[:, 0], slot] = pairs[:, 1]
         code = data.label[:, None] * N + data.gather(positions)
-        order = np.argsort(data.last, kind="stable")
-        bounds = np.cumsum(np.r_[0, self.counts])
+        order, bounds = data.order
         D = np.empty((len(pairs), N, N))
         for table, k, j in zip(D, columns, slot, strict=True):
             mine = order[bounds[k] : bounds[k + 1]]
@@ -128,7 +125,7 @@ class _Moments:
         W = self.direction(np.tensordot(weights, D, axes=1))
         spread = np.where(self.counts > 0, self.spread(W), 1.0)
         spread = np.where(spread > 0, spread, 1.0)
-        z = data.scores(W, data.label, np.ones(data.n)) / spread[:, None]
+        z = data.label_scores(W) / spread[:, None]
         for j, (k, t) in enumerate(pairs):
             z[k, t] = self.left_out(j, k, D, weights)
         quantile = noise_quantile(N * data.T, self.false_positions)

@@ -6,7 +6,7 @@ sum to 1, so information is inverted on the tangent space of these constraints. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -25,10 +25,10 @@ class Information:
 
     Attributes
     ----------
-    PP : (N, N, N), for each label o the (N, N) block of the row P[o]
-    Pq : (N, N, N, s), row P[o] against q[k]
-    qq : (N, s, s), the block of each q[k]
-    free_P, free_q : (N, N) and (N, s), whether an entry is a parameter; others are known
+    PP : (N, C, C), for each label o the (C, C) block of the row P[o]; C = N for one matrix, more for several side by side
+    Pq : (N, C, K, s), row P[o] against q[k]
+    qq : (K, s, s), the block of each q[k]
+    free_P, free_q : (N, C) and (K, s), whether an entry is a parameter; others are known
     """
 
     PP: Array
@@ -41,19 +41,18 @@ class Information:
     def of(cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> Information:
         """Given contexts (n, s) at the positions that matter and last tokens (n,), each counted ``weight`` times.
 
-        Entries of P and of q (N, s) that are 0 lie on the boundary and count as known, and so does a column of P whose token
+        Entries of P (N, C) and of q (K, s) that are 0 lie on the boundary and count as known, and so does a column of P whose token
         never occurs: there is no information on it.
         """
         from scb.kernels.mixture import likelihood_information
 
-        N, s = q.shape
-        PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
+        PP, Pq, qq = blocks(P, q)
         likelihood_information(tokens, last, weight, np.ascontiguousarray(q), np.ascontiguousarray(P), PP, Pq, qq)
         seen = np.einsum("omm->m", PP) > 0
         return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
     def variances(self) -> tuple[Array, Array]:
-        """Diagonal of the inverse on the tangent space: (N, N) for P, (N, s) for q; 0 where known, NaN where singular."""
+        """Diagonal of the inverse on the tangent space: (N, C) for P, (K, s) for q; 0 where known, NaN where singular."""
         inverse = self.inverse()
         if inverse is None:
             return np.full(self.free_P.shape, np.nan), np.full(self.free_q.shape, np.nan)
@@ -73,6 +72,13 @@ class Information:
         in_q = cov @ (basis.T @ (gq * self.free_q).ravel() - np.einsum("omr,om->r", moved, gP * self.free_P))
         return step - moved @ in_q, (basis @ in_q).reshape(gq.shape)
 
+    def ridged(self, ridge: float) -> Information:
+        """With a part of each diagonal entry added to it: directions in which the likelihood is flat are left alone."""
+        PP, qq = (
+            x + ridge * np.einsum("...mm->...m", x)[..., None] * np.eye(x.shape[-1]) for x in (self.PP, self.qq)
+        )
+        return replace(self, PP=PP, qq=qq)
+
     def inverse(self) -> Inverse | None:
         """The inverse on the tangent space by its parts; None if it does not exist.
 
@@ -80,17 +86,18 @@ class Information:
         complement of the q's, in coordinates of their tangent space, S = qq − PqᵀC·Pq, gives Cov q = S⁻¹ and
         Cov P = C + C·Pq·S⁻¹·Pqᵀ·C.
         """
-        N, s = self.free_q.shape
+        K, s = self.free_q.shape
+        N, C = self.free_P.shape
         rows = self._inverse_rows()
         if rows is None:
             return None
         middle = np.linalg.inv(rows.sum(axis=0) + np.diag(~self.free_P.any(axis=0)))
-        basis = _tangent(self.free_q)  # (N·s, r)
-        cross = self.Pq.reshape(N, N, N * s) @ basis * self.free_P[:, :, None]
+        basis = _tangent(self.free_q)  # (K·s, r)
+        cross = self.Pq.reshape(N, C, K * s) @ basis * self.free_P[:, :, None]
         moved = _constrained(rows, middle, cross)
-        blocks = np.zeros((N, s, N, s))
-        blocks[np.arange(N), :, np.arange(N), :] = self.qq
-        schur = basis.T @ blocks.reshape(N * s, N * s) @ basis - np.einsum("omr,omu->ru", cross, moved, optimize=True)
+        weights = np.zeros((K, s, K, s))
+        weights[np.arange(K), :, np.arange(K), :] = self.qq
+        schur = basis.T @ weights.reshape(K * s, K * s) @ basis - np.einsum("omr,omu->ru", cross, moved, optimize=True)
         if schur.size and not _well_posed(schur):
             return None
         return Inverse(rows, middle, moved, np.linalg.inv(schur), basis)
@@ -107,7 +114,7 @@ class Information:
 
 
 class Inverse(NamedTuple):
-    """The inverse by its parts: H⁻¹ (N, N, N), (1ᵀH⁻¹1)⁻¹ (N, N), C·Pq (N, N, r), Cov q (r, r); ``basis`` (N·s, r)."""
+    """The inverse by its parts: H⁻¹ (N, C, C), (1ᵀH⁻¹1)⁻¹ (C, C), C·Pq (N, C, r), Cov q (r, r); ``basis`` (K·s, r)."""
 
     rows: Array
     middle: Array
@@ -116,8 +123,14 @@ class Inverse(NamedTuple):
     basis: Array
 
 
+def blocks(P: Array, q: Array) -> tuple[Array, Array, Array]:
+    """Zeros for PP, Pq and qq, for P (N, C) and q (K, s)."""
+    (N, C), (K, s) = P.shape, q.shape
+    return np.zeros((N, C, C)), np.zeros((N, C, K, s)), np.zeros((K, s, s))
+
+
 def _constrained(rows: Array, middle: Array, X: Array) -> Array:
-    """C·X for X (N, N, r)."""
+    """C·X for X (N, C, r)."""
     Y = rows @ X
     return Y - rows @ (middle @ Y.sum(axis=0))
 
@@ -132,16 +145,16 @@ def _well_posed(matrix: Array) -> bool:
 
 
 def _tangent(free: NDArray[np.bool_]) -> Array:
-    """An orthonormal basis (N·s, r) of the q's directions: in each row, those on free entries that sum to 0."""
-    N, s = free.shape
+    """An orthonormal basis (K·s, r) of the q's directions: in each row, those on free entries that sum to 0."""
+    K, s = free.shape
     columns = []
-    for k in range(N):
+    for k in range(K):
         slots = np.flatnonzero(free[k])
         for j in range(1, len(slots)):  # Helmert's contrasts
-            column = np.zeros((N, s))
+            column = np.zeros((K, s))
             column[k, slots[:j]], column[k, slots[j]] = 1.0, -float(j)
             columns.append(column.ravel() / np.sqrt(j * (j + 1)))
-    return np.array(columns).T if columns else np.zeros((N * s, 0))
+    return np.array(columns).T if columns else np.zeros((K * s, 0))
 
 
 def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Information:
