@@ -11,7 +11,7 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = [
-    {"norms"},
+    {"norms", "symbols"},
     {"kernels"},
     {"couplings", "task", "sampling", "model"},
     {"gradients", "updates", "theory"},
@@ -21,7 +21,7 @@ LAYERS = [
     {"engine", "simulation"},
     {"training"},
     {"config", "benchmarking"},
-    {"experiments"},
+    {"experiments", "estimator"},
     {"figures", "claims"},
     {"reproduction", "report"},
     {"cli"},

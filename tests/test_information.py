@@ -157,15 +157,22 @@ def test_kernels_equal_their_twins():
 
 
 def test_what_cannot_be_known_is_nan():
-    """Two positions that always hold the same token: their weights cannot be told apart."""
+    """Two positions that always hold the same token: their weights cannot be told apart, but P is as if there were one."""
     rng = np.random.default_rng(0)
-    x = rng.integers(3, size=400)
-    P = rng.dirichlet(np.ones(3), 3).T
-    of_P, of_q = Information.of(
-        np.c_[x, x], rng.integers(3, size=400), np.ones(400), np.full((3, 2), 0.5), P
-    ).variances()
-    assert np.isnan(of_P).all()
+    x, last, P = rng.integers(3, size=400), rng.integers(3, size=400), rng.dirichlet(np.ones(3), 3).T
+    of_P, of_q = Information.of(np.c_[x, x], last, np.ones(400), np.full((3, 2), 0.5), P).variances()
+    one, _ = Information.of(x[:, None], last, np.ones(400), np.ones((3, 1)), P).variances()
+    np.testing.assert_allclose(of_P, one, rtol=1e-8)
     assert np.isnan(of_q).all()
+
+
+def test_variances_are_the_same_whether_taken_by_blocks_or_as_a_whole(monkeypatch):
+    task = Task.random(3, 10, 2, seed=2)
+    information = fisher_information(task)
+    by_blocks = information.variances()
+    monkeypatch.setattr(Information, "inverse", lambda self: None)
+    for a, b in zip(information.variances(), by_blocks, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-14)
 
 
 def test_bad_n_is_named():

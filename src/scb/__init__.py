@@ -1,5 +1,7 @@
 """scb: the library and laboratory for Sparse Contextual Bigrams."""
 
+from typing import TYPE_CHECKING, Any
+
 from scb import recipes
 from scb.metrics import measure, star
 from scb.model import LinearTransformer, SoftmaxTransformer
@@ -10,6 +12,9 @@ from scb.task import Task
 from scb.theory.bounds import plan
 from scb.training import Run, train
 
+if TYPE_CHECKING:
+    from scb.estimator import SparseContextualBigram
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -19,6 +24,7 @@ __all__ = [
     "Recovery",
     "Run",
     "SoftmaxTransformer",
+    "SparseContextualBigram",
     "Stage",
     "Task",
     "generate",
@@ -30,3 +36,12 @@ __all__ = [
     "star",
     "train",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimator is loaded when it is asked for: scikit-learn takes a second."""
+    if name == "SparseContextualBigram":
+        from scb.estimator import SparseContextualBigram
+
+        return SparseContextualBigram
+    raise AttributeError(f"module 'scb' has no attribute {name!r}")

@@ -19,7 +19,10 @@ def warm_up() -> float:
         scb.train(task, scb.recipes.paper(task, steps=(2, 0, 0)), source=Fresh(task))
         scb.generate(task, 60)
         scb.recover(scb.sample(task, 200), N=N)
-    scb.recover(scb.generate(scb.Task.random(3, 5, 2), 300), max_lag=5)
+    sequence = scb.generate(scb.Task.random(3, 5, 2), 300)
+    scb.recover(sequence, max_lag=5)
+    for transition in ("shared", "per_lag"):
+        scb.SparseContextualBigram(5, transition=transition).fit(sequence).sample(10)
     return perf_counter() - start
 
 

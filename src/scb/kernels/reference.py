@@ -94,6 +94,23 @@ def frozen_mass(
     return mass, int(tokens[-1])
 
 
+def continue_lags(
+    tokens: NDArray[Any],
+    start: int,
+    cumulative_q: Array,
+    lags: NDArray[Any],
+    cumulative_p: Array,
+    first: NDArray[Any],
+    u: Array,
+) -> None:
+    """Twin of ``sequence.continue_lags``."""
+    for i in range(start, len(tokens)):
+        k = tokens[i - 1] if cumulative_q.shape[1] > 1 else 0
+        slot = int((u[i - start, 0] >= cumulative_q[:, k]).sum())
+        source = tokens[i - lags[slot, k]] if lags[slot, k] else 0
+        tokens[i] = (u[i - start, 1] >= cumulative_p[:, first[slot, k] + source]).sum()
+
+
 def likelihood_gradient(
     tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array
 ) -> tuple[float, Array, Array, Array]:

@@ -170,7 +170,9 @@ class Data:
             add_pair_scores(part.tokens, part.starts, part.last, row[at], weight[at], order, table, scores)
         return scores
 
-    def label_scores(self, table: Array, rows: Rows | None = None, P: Array | None = None, q: Array | None = None) -> Array:
+    def label_scores(
+        self, table: Array, rows: Rows | None = None, P: Array | None = None, q: Array | None = None
+    ) -> Array:
         """(K, T): Σ_i table[o_i, x_it], each term over the likelihood f_i of its row at (P, q) if they are given."""
         weight = np.ones(self.n) if rows is None or P is None or q is None else rows.spread(1 / rows.fits(P, q))
         return self.scores(table, self.label, weight)

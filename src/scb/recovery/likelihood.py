@@ -7,6 +7,7 @@ stand for positions that are not known yet: for iid contexts, leaving a position
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ _EM_STEPS = 24  # before Newton's first, up to N = 19; more for larger N, where 
 _ZERO = 1e-10  # entries of P up to this are on the boundary
 _LIFT = 1e-4
 _ROUNDING = 1e-13  # relative, of a log-likelihood
-_RIDGE = 1e-6  # relative, where weights and matrices cannot be told apart
+_RIDGES = (0.0, 1e-6, 1e-3, 1e-1)  # relative, where the likelihood is flat or not concave
 _LEAST = 1e-9  # a weight that Newton would make negative becomes this
 
 
@@ -32,7 +33,8 @@ class Sums(NamedTuple):
     gq: Array
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """Samples reduced to the positions that matter; equal ones may be one row.
 
     Attributes
@@ -50,29 +52,29 @@ class Rows(NamedTuple):
     weight: Array
     index: NDArray[np.int64] | None = None
 
-    @classmethod
-    def single(cls, tokens: NDArray[Any], last: NDArray[np.int64], label: NDArray[np.int64]) -> Rows:
-        """Every sample a row of its own."""
-        return cls(tokens, last, label, np.ones(len(label)))
+    @property
+    def samples(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], Array]:
+        """As the kernels take them."""
+        return self.tokens, self.last, self.label, self.weight
 
     def of(self, k: int) -> Rows:
         """Those whose last token is k."""
         mine = self.last == k
-        return Rows(*(x[mine] for x in self[:4]))
+        return Rows(self.tokens[mine], self.last[mine], self.label[mine], self.weight[mine])
 
     def evaluate(self, P: Array, q: Array) -> Sums:
         """Log-likelihood and derivatives at (P, q)."""
         from scb.kernels.mixture import likelihood_gradient
 
         fits, gq, gP = np.empty(len(self.tokens)), np.empty_like(q), np.empty_like(P)
-        return Sums(likelihood_gradient(*self[:4], q, P, fits, gq, gP), gP, gq)
+        return Sums(likelihood_gradient(*self.samples, q, P, fits, gq, gP), gP, gq)
 
     def curvature(self, P: Array, q: Array) -> tuple[Array, Array, Array]:
         """Minus the second derivatives at (P, q), in the blocks of ``Information``."""
         from scb.kernels.mixture import likelihood_curvature
 
         parts = blocks(P[:, :-1], q)
-        likelihood_curvature(*self[:4], q, P, *parts)
+        likelihood_curvature(*self.samples, q, P, *parts)
         return parts
 
     def information(self, P: Array, q: Array) -> tuple[Array, Array, Array]:
@@ -83,6 +85,11 @@ class Rows(NamedTuple):
         inside = np.minimum(self.tokens, P.shape[1] - 1)  # the background, whose weight must be 0 here
         likelihood_information(inside, self.last, self.weight, q, P, *parts)
         return parts
+
+    def pairs(self, j: int, N: int) -> Array:
+        """(N, N): how often each label came with each token in slot j."""
+        code = self.label * N + self.tokens[:, j]
+        return np.bincount(code, self.weight, minlength=N * N).reshape(N, N).astype(float)
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of rows (r,) as values of samples (n,)."""
@@ -104,7 +111,7 @@ class Rows(NamedTuple):
 
     def loglik_of(self, P: Array, q: Array) -> Array:
         """(K,): the log-likelihood of each last token's samples."""
-        return np.bincount(self.last, self.weight * np.log(self.fits(P, q)), minlength=len(q))
+        return np.bincount(self.last, self.weight * np.log(self.fits(P, q)), minlength=len(q)).astype(float)
 
 
 class Fit(NamedTuple):
@@ -215,7 +222,8 @@ def _newton(rows: Rows, at: _Point) -> _Point | None:
     free = ((P > _ZERO) | (excess > 0)) & (np.einsum("omm->om", PP) > 0)
     above = at.gq > (at.q * at.gq).sum(axis=1, keepdims=True)
     information = Information(PP, Pq, qq, free, (at.q > 2 * _LEAST) | ((at.q > 0) & above))
-    step = information.solve(gP, at.gq) or information.ridged(_RIDGE).solve(gP, at.gq)
+    tries = (information.ridged(ridge).solve(gP, at.gq) for ridge in _RIDGES)
+    step = next((step for step in tries if step is not None), None)
     if step is None or not np.isfinite(step[0]).all():
         return None
     size = 1.0

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from scb.model import LinearTransformer
 from scb.norms import Array
 from scb.recovery.data import Data, as_data
-from scb.recovery.likelihood import lifted, maximise, standard_errors
+from scb.recovery.likelihood import standard_errors
+from scb.recovery.scratch import from_scratch
 from scb.recovery.selection import Selection, Support
 from scb.recovery.spectral import spectral
 
-_SCRATCH_STEPS = 45  # of EM over all positions: enough to see which ones grow
-_SCRATCH_LEAST = 0.01  # positions with at least this weight are kept of them
 _LARGEST = 4096
 
 
@@ -124,49 +123,16 @@ def recover(
         found = spectral(checked, false_positions)
         return _moments_only(checked, found.P, found.positions, found.weights)
     scratch = start == "scratch" or (start is None and not checked.independent)
-    first = _from_scratch(checked) if scratch else spectral(checked, false_positions)
+    first = from_scratch(checked) if scratch else spectral(checked, false_positions)
     selection = Selection.start(checked, first.positions, first.weights, first.P)
     selection.settle()
     return _finish(selection)
 
 
-class _Start(NamedTuple):
-    P: Array
-    positions: Support
-    weights: list[Array]
-
-
-def _from_scratch(data: Data) -> _Start:
-    """EM over all positions from uniform attention, with P as the pairs of label and token at any position have it."""
-    N, T = data.N, data.T
-    rows = data.rows(np.tile(np.arange(T), (data.K, 1)))
-    pairs = np.zeros((N, N))
-    for t in range(T):
-        pairs += np.bincount(rows.label * N + rows.tokens[:, t], rows.weight, minlength=N * N).reshape(N, N)
-    smooth = pairs + 0.5 * data.label_law[:, None]
-    P = np.c_[smooth / smooth.sum(axis=0), data.label_law]
-    fit = maximise(rows, P, np.full((data.K, T), 1 / T), steps=_SCRATCH_STEPS, newton=False)
-    positions, weights = [], []
-    for k, q in enumerate(fit.q):
-        kept = np.flatnonzero(q >= min(_SCRATCH_LEAST, q.max())) if data.counts[k] else np.zeros(0, np.intp)
-        positions.append(kept)
-        weights.append(q[kept] / q[kept].sum() if kept.size else np.zeros(0))
-    P = np.maximum(fit.P[:, :-1], 1e-3 * data.label_law[:, None])
-    return _Start(P / P.sum(axis=0), positions, weights)
-
-
 def _finish(selection: Selection) -> Recovery:
     """The last fit, without background where there are positions; standard errors; dense arrays."""
-    data, support = selection.data, selection.support
-    order = [np.argsort(s) for s in support]
-    q = np.zeros_like(selection.q)
-    for k, s in enumerate(order):
-        weights = np.maximum(selection.q[k, 1 + s], 1e-6)
-        q[k, 1 : 1 + s.size] = weights / weights.sum() if s.size else weights
-        q[k, 0] = float(s.size == 0)
-    selection.support, selection.q = [s[o] for s, o in zip(support, order, strict=True)], q
-    rows = selection.rows()
-    fit = maximise(rows, lifted(selection.P), q, tolerance=1e-3, steps=5000)
+    data = selection.data
+    rows, fit = selection.final_fit()
     V = fit.P[:, :-1].copy()
     of_V, of_q = standard_errors(rows, fit.P, fit.q)
     used = rows.evaluate(fit.P, fit.q).gP[:, :-1].sum(axis=0) > 0

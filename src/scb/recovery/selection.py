@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,13 @@ from scb.recovery.likelihood import Fit, Rows, lifted, maximise
 from scb.recovery.tails import score_level
 
 _ROUNDS = 60
+_ALL = 1 << 30
 _MOST = 12  # positions of a column at the start
-_NOTHING = 1e-6  # a slot with so little weight goes, whatever the ratio
+EMPTY = 1e-6  # a slot with so little weight goes, whatever the ratio
 _BACKGROUND = 0.05  # weight with which the background starts
 Support = list[NDArray[np.intp]]
+Pair = tuple[int, int]
+"""Last token and position, or last token and slot."""
 
 
 @dataclass
@@ -47,12 +51,12 @@ class Selection:
     q: Array
 
     @classmethod
-    def start(cls, data: Data, support: Support, weights: list[Array], P: Array) -> Selection:
+    def start(cls, data: Data, support: Support, weights: list[Array], P: Array) -> Self:
         """From an estimate: the background gets a little of each column, and all of it where there is no position.
 
         At most the ``_MOST`` heaviest positions of a column are taken over; growth may find the others again.
         """
-        kept = [np.sort(np.argsort(w)[::-1][:_MOST]) for w in weights]
+        kept = [np.sort(np.argsort(w, kind="stable")[::-1][:_MOST]) for w in weights]
         support = [s[i] for s, i in zip(support, kept, strict=True)]
         weights = [w[i] / w[i].sum() for w, i in zip(weights, kept, strict=True)]
         q = np.zeros((data.K, 1 + max(len(s) for s in support)))
@@ -94,61 +98,82 @@ class Selection:
         self.P, self.q = fit.P, fit.q
         return fit
 
+    def final_fit(self) -> tuple[Rows, Fit]:
+        """Maximum likelihood to the end, with positions in order, and without background where there are any."""
+        order = [np.argsort(s) for s in self.support]
+        q = np.zeros_like(self.q)
+        for k, s in enumerate(order):
+            weights = np.maximum(self.q[k, 1 + s], EMPTY)
+            q[k, 1 : 1 + s.size] = weights / weights.sum() if s.size else weights
+            q[k, 0] = float(s.size == 0)
+        self.support, self.q = [s[o] for s, o in zip(self.support, order, strict=True)], q
+        rows = self.rows()
+        return rows, maximise(rows, lifted(self.P), q, tolerance=1e-3, steps=5000)
+
     # ------------------------------------------------------------------------------------------------- pruning
 
-    def weak(self, rows: Rows, fit: Fit) -> list[tuple[int, int]]:
+    def empty(self, least: float = EMPTY) -> list[Pair]:
+        """The slots without weight."""
+        return [(k, j) for k, s in enumerate(self.support) for j in range(1, 1 + len(s)) if self.q[k, j] < least]
+
+    def weak(self, rows: Rows, fit: Fit) -> list[Pair]:
         """The slots that go: (k, slot). For each last token, those without weight; if none, the weakest if it falls short.
 
         The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
         criterion, P is fitted again too.
         """
-        found, at_fit = [], rows.loglik_of(fit.P, fit.q)
+        found, at_fit = self.empty(), rows.loglik_of(fit.P, fit.q)
         for k, limit in enumerate(self.penalty()):
             slots = range(1, 1 + len(self.support[k]))
-            empty = [(k, j) for j in slots if self.q[k, j] < _NOTHING]
-            found += empty
-            if empty or not slots:
+            if k in {k for k, _ in found} or not slots:
                 continue
             mine = rows.of(k)
             ratios = [(self.ratio(mine, k, j, at_fit[k]), j) for j in slots]
             ratio, j = min(ratios)
             if limit <= ratio < 2 * limit:
-                ratio = 2 * (fit.loglik - maximise(rows, lifted(self.P), _without(self.q, k, j)).loglik)
+                ratio = 2 * (fit.loglik - maximise(rows, lifted(self.P), without(self.q, k, j)).loglik)
             if ratio < limit:
                 found.append((k, j))
         return found
 
     def ratio(self, mine: Rows, k: int, j: int, at_fit: float) -> float:
         """Twice the log-likelihood ratio of slot j of token k, with P fixed."""
-        return 2 * (at_fit - maximise(mine, self.P, _without(self.q, k, j), fixed_P=True, tolerance=0.01).loglik)
+        return 2 * (at_fit - maximise(mine, self.P, without(self.q, k, j), fixed_P=True, tolerance=0.01).loglik)
 
-    def remove(self, pairs: list[tuple[int, int]]) -> None:
+    def remove(self, pairs: list[Pair]) -> None:
         """Take slots out; their weight goes to the others."""
-        for k, j in reversed(pairs):  # slots of a column ascend
+        for k, j in sorted(pairs, reverse=True):
             self.support[k] = np.delete(self.support[k], j - 1)
-            row = np.delete(_without(self.q, k, j)[k], j)
+            row = np.delete(without(self.q, k, j)[k], j)
             self.q[k] = np.append(row, 0.0)
 
     # ------------------------------------------------------------------------------------------------- growing
 
-    def add(self, pairs: list[tuple[int, int]]) -> None:
+    def add(self, pairs: list[Pair]) -> None:
         """New slots, with a tenth of their column's weight."""
-        width = 1 + max(len(s) for s in self.support) + 1
+        more = Counter(k for k, _ in pairs)
+        width = 1 + max(len(s) + more[k] for k, s in enumerate(self.support))
         self.q = np.pad(self.q, ((0, 0), (0, max(0, width - self.q.shape[1]))))
         for k, t in pairs:
             self.support[k] = np.append(self.support[k], t)
             self.q[k] *= 0.9
             self.q[k, len(self.support[k])] = 0.1
 
-    def candidates(self, rows: Rows, fit: Fit, barred: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """For each last token, the new position with the largest score that is not barred, if it is too large to be noise."""
+    def candidates(self, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = _ALL) -> list[Pair]:
+        """For each last token, the new position with the largest score that is not barred, if it is too large to be noise.
+
+        ``least`` says how large, relative to what noise reaches; those with ``most`` positions get no more.
+        """
         z = self.independent_scores(rows, fit) if self.data.independent else self.martingale_scores(rows, fit)
         for k, s in enumerate(self.support):
             z[k, s] = -np.inf
         for pair in barred:
             z[pair] = -np.inf
         best = z.argmax(axis=1)
-        return [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= 1]
+        z[[len(s) >= most for s in self.support]] = -np.inf
+        return [
+            (k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf and self.data.counts[k]
+        ]
 
     def independent_scores(self, rows: Rows, fit: Fit) -> Array:
         """(K, T): scores relative to what noise reaches, for iid contexts."""
@@ -170,7 +195,7 @@ class Selection:
         return raw / np.sqrt(np.maximum(variance, 1e-12)) / np.sqrt(self.penalty())[:, None]
 
 
-def _without(q: Array, k: int, j: int) -> Array:
+def without(q: Array, k: int, j: int) -> Array:
     """q with slot j of token k at 0, its weight spread over the other slots; over the background if they have none."""
     q = q.copy()
     q[k, j] = 0.0

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scb.norms import Array
 from scb.task import Seed, Task
 
+_DENSE = 1500  # parameters of an information that is decomposed as a whole, at most
 _ROWS = 2_000_000  # contexts enumerated at most; beyond that, they are drawn
 
 
@@ -52,15 +53,45 @@ class Information:
         return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
     def variances(self) -> tuple[Array, Array]:
-        """Diagonal of the inverse on the tangent space: (N, C) for P, (K, s) for q; 0 where known, NaN where singular."""
+        """Diagonal of the inverse on the tangent space: (N, C) for P, (K, s) for q; 0 where known, NaN where nothing is said."""
         inverse = self.inverse()
         if inverse is None:
-            return np.full(self.free_P.shape, np.nan), np.full(self.free_q.shape, np.nan)
+            return self._variances_of_the_rest()
         rows, middle, moved, cov, basis = inverse
         of_P = np.einsum("omm->om", rows) - np.einsum("oml,lh,ohm->om", rows, middle, rows, optimize=True)
         of_P = of_P + np.einsum("omr,ru,omu->om", moved, cov, moved, optimize=True)
         of_q = np.einsum("ir,ru,iu->i", basis, cov, basis, optimize=True).reshape(self.free_q.shape)
         return np.maximum(of_P, 0.0) * self.free_P, np.maximum(of_q, 0.0)
+
+    def _variances_of_the_rest(self) -> tuple[Array, Array]:
+        """The same where some directions are flat: NaN for the entries that move along them; all NaN if there are too many."""
+        (N, C), (K, s) = self.free_P.shape, self.free_q.shape
+        of_P, of_q = np.full((N, C), np.nan), np.full((K, s), np.nan)
+        if N * C + K * s > _DENSE:
+            return of_P, of_q
+        J = np.zeros((N * C + K * s,) * 2)
+        for o in range(N):
+            at = slice(o * C, (o + 1) * C)
+            J[at, at] = self.PP[o]
+            J[at, N * C :] = self.Pq[o].reshape(C, K * s)
+            J[N * C :, at] = J[at, N * C :].T
+        for k in range(K):
+            at = slice(N * C + k * s, N * C + (k + 1) * s)
+            J[at, at] = self.qq[k]
+        in_P = _tangent(self.free_P.T)
+        in_P = in_P.reshape(C, N, in_P.shape[1]).transpose(1, 0, 2).reshape(N * C, in_P.shape[1])
+        in_q = _tangent(self.free_q)
+        B = np.block([[in_P, np.zeros((N * C, in_q.shape[1]))], [np.zeros((K * s, in_P.shape[1])), in_q]])
+        H = B.T @ J @ B
+        if H.size == 0 or not np.isfinite(H).all():
+            return of_P, of_q
+        scale = 1 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+        eigenvalues, vectors = np.linalg.eigh(H * scale * scale[:, None])
+        flat = eigenvalues <= 1e-10
+        parts = (B * scale) @ vectors
+        variances = (parts[:, ~flat] ** 2 / eigenvalues[~flat]).sum(axis=1)
+        variances[(parts[:, flat] ** 2).sum(axis=1) > 1e-9 * (parts**2).sum(axis=1)] = np.nan
+        return variances[: N * C].reshape(N, C), variances[N * C :].reshape(K, s)
 
     def solve(self, gP: Array, gq: Array) -> tuple[Array, Array] | None:
         """The inverse on the tangent space, applied to (gP, gq): a Newton step where these are derivatives. None if singular."""
@@ -74,9 +105,7 @@ class Information:
 
     def ridged(self, ridge: float) -> Information:
         """With a part of each diagonal entry added to it: directions in which the likelihood is flat are left alone."""
-        PP, qq = (
-            x + ridge * np.einsum("...mm->...m", x)[..., None] * np.eye(x.shape[-1]) for x in (self.PP, self.qq)
-        )
+        PP, qq = (x + ridge * np.einsum("...mm->...m", x)[..., None] * np.eye(x.shape[-1]) for x in (self.PP, self.qq))
         return replace(self, PP=PP, qq=qq)
 
     def inverse(self) -> Inverse | None:

@@ -1,0 +1,152 @@
+"""From what people have to codes: symbols of any kind, in one sequence or many, with gaps.
+
+Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengths; a 2-D array, whose rows are sequences; a column
+of pandas, polars or Arrow. Symbols are integers, strings, booleans or floats. None, NaN, NaT, pandas' and Arrow's null are missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSING = -1
+_MOST = 4096
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Symbols as given: one array after the other in ``flat``, where sequence i has ``lengths[i]`` of them.
+
+    ``many`` says whether X was a collection of sequences, rather than one (or one cut by lengths).
+    """
+
+    flat: Any
+    lengths: list[int]
+    many: bool
+
+
+def as_sequences(X: Any, lengths: Any = None) -> Sequences:
+    """Tell one sequence from many, and check lengths."""
+    if hasattr(X, "todense") or hasattr(X, "toarray"):
+        raise TypeError("X is a sparse matrix: sequences of symbols are wanted, as a dense array or a list")
+    if isinstance(X, str | bytes):
+        raise TypeError("X is a string: for its characters give list(X), for its words X.split()")
+    if (names := getattr(X, "column_names", getattr(X, "columns", None))) is not None:  # a frame or table
+        X = X[names[0]] if len(names) == 1 else np.asarray(X)
+    if (isinstance(X, np.ndarray) and X.ndim == 0) or not hasattr(X, "__len__"):
+        raise TypeError(f"X is of type {type(X).__name__}: it must be a sequence of symbols, or sequences")
+    if len(X) == 0:
+        raise ValueError("X holds 0 sample(s) (shape=(0,)) while a minimum of 1 is required: it must not be empty")
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        if X.shape[1] == 0:
+            raise ValueError(
+                f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required: the rows of X are empty"
+            )
+        return Sequences(X.reshape(-1), [X.shape[1]] * len(X), many=True) if lengths is None else _refuse_lengths()
+    if isinstance(X, np.ndarray) and X.ndim > 2:
+        raise ValueError(f"X has {X.ndim} dimensions: one sequence has 1, rows of sequences have 2")
+    if isinstance(X, list | tuple) and any(_is_sequence(x) for x in X):
+        if lengths is not None:
+            _refuse_lengths()
+        for i, x in enumerate(X):
+            if not _is_sequence(x):
+                raise ValueError(f"X[{i}] is {x!r}, but other items are sequences: all of them must be, or none")
+        flat = [symbol for x in X for symbol in _listed(x)]
+        return Sequences(flat, [len(x) for x in X], many=True)
+    if lengths is None:
+        return Sequences(X, [len(X)], many=False)
+    lengths = [int(length) for length in lengths]
+    if min(lengths, default=0) < 0 or sum(lengths) != len(X):
+        raise ValueError(f"lengths sum to {sum(lengths)}, and X has {len(X)} symbols: they must agree")
+    return Sequences(X, lengths, many=False)
+
+
+def _refuse_lengths() -> Any:
+    raise ValueError("lengths are for one long X; here X holds sequences already")
+
+
+def _is_sequence(x: Any) -> bool:
+    return not isinstance(x, str | bytes) and hasattr(x, "__len__") and np.ndim(np.asarray(x, dtype=object)) > 0
+
+
+def _listed(x: Any) -> list[Any]:
+    return x.tolist() if hasattr(x, "tolist") else list(x)
+
+
+def encode(sequences: Sequences, classes: NDArray[Any] | None = None) -> tuple[list[NDArray[np.int64]], NDArray[Any]]:
+    """Codes of each sequence, −1 where a symbol is missing, and the sorted classes; with ``classes``, no others may occur."""
+    codes, found = _factorise(sequences.flat)
+    if classes is None:
+        classes = found
+        if len(classes) == 0:
+            raise ValueError("X holds no symbol: all are missing")
+        if len(classes) > _MOST:
+            raise ValueError(
+                f"X holds {len(classes)} different symbols: at most {_MOST} can be handled. Are they numbers?"
+            )
+    elif not np.array_equal(found, classes):
+        place = np.searchsorted(classes, found) if _comparable(found, classes) else np.zeros(len(found), np.int64)
+        place = np.minimum(place, len(classes) - 1)
+        if (unknown := [x for x, i in zip(found.tolist(), place, strict=True) if classes[i] != x]) != []:
+            raise ValueError(f"X holds {unknown[0]!r}, which did not occur in fit: known are {_few(classes)}")
+        codes = np.where(codes >= 0, place[codes], MISSING)
+    return np.split(codes, np.cumsum(sequences.lengths)[:-1]), classes
+
+
+def _few(classes: NDArray[Any]) -> str:
+    shown = ", ".join(repr(x) for x in classes[:8].tolist())
+    return shown + (", …" if len(classes) > 8 else "")
+
+
+def _comparable(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return (a.dtype.kind in "US") == (b.dtype.kind in "US")
+
+
+def _factorise(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Codes and sorted classes of any column."""
+    if isinstance(flat, np.ndarray) and flat.dtype.kind in "iub":
+        classes, codes = np.unique(flat, return_inverse=True)
+        return codes.astype(np.int64), classes
+    if isinstance(flat, np.ndarray) and flat.dtype.kind == "c":
+        raise ValueError("Complex data not supported: symbols are integers, strings, booleans or floats")
+    arrow = _arrow(flat)
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(arrow.type):
+        arrow = pc.if_else(pc.is_nan(arrow), pa.scalar(None, arrow.type), arrow)  # pyright: ignore
+    if pa.types.is_null(arrow.type):
+        return np.full(len(arrow), MISSING), np.zeros(0)
+    encoded = arrow.dictionary_encode()
+    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    values = encoded.dictionary.to_pylist()
+    kinds = {type(value) for value in values}
+    if (not kinds <= {int, bool} and len(kinds) > 1) or not kinds <= {int, str, float, bool}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(
+            f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type"
+        )
+    classes, place = np.unique(np.array(values), return_inverse=True)
+    codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.where(codes >= 0, place[codes], MISSING) if len(classes) else codes, classes
+
+
+def _arrow(flat: Any) -> Any:
+    """The column as an Arrow array."""
+    import pyarrow as pa
+
+    if isinstance(flat, pa.Array | pa.ChunkedArray):
+        arrow = flat
+    elif hasattr(flat, "__arrow_c_stream__"):
+        arrow = pa.chunked_array(flat)
+    else:
+        try:
+            arrow = pa.array(flat, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise TypeError(
+                f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type"
+            ) from None
+    return pa.array(arrow.to_pylist()) if pa.types.is_dictionary(arrow.type) else arrow
