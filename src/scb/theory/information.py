@@ -85,7 +85,7 @@ class Information:
         H = B.T @ J @ B
         if H.size == 0 or not np.isfinite(H).all():
             return of_P, of_q
-        scale = 1 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+        scale = 1 / np.sqrt(np.maximum(np.diag(H), 1e-12 * np.diag(H).max()))
         eigenvalues, vectors = np.linalg.eigh(H * scale * scale[:, None])
         flat = eigenvalues <= 1e-10
         parts = (B * scale) @ vectors
