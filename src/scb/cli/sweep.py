@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    file: tyro.conf.Positional[Path | None] = None,
+    file: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = None,
     out: Path | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -168,21 +168,18 @@ def _rates(console: Console, asked: Sweep, table: dict) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from scb.experiments.tables import pick, values
-    from scb.figures.phase import Phase, text
+    from scb.figures.phase import split, text
 
     figure = asked.figure or {}
     x, y, panel = figure["x"], figure["y"], figure.get("panel")
-    for value in [None] if panel is None else values(table, panel):
-        part = Phase.of(table if value is None else pick(table, **{str(panel): value}), x, y)
+    for title, part in split(table, x, y, panel):
         shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for name in (y, *map(text, part.xs)):
             shown.add_column(name, justify="right", no_wrap=True)
         for name, row in zip(part.ys, part.rate, strict=True):
             shown.add_row(text(name), *("-" if rate != rate else f"{100 * rate:.0f}" for rate in row))
         if console.measure(shown).minimum <= console.width:
-            where = "" if value is None else f"; {panel} = {text(value)}"
-            console.print(f"success in %, {y} down, {x} across{where}:", soft_wrap=True)
+            console.print(f"success in %, {y} down, {x} across{title and '; ' + title}:", soft_wrap=True)
             console.print(shown)
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from scb.experiments.tables import Table, pick, values, wilson
@@ -18,7 +17,6 @@ NAMES = {
     "N": "tokens N",
     "T": "positions T",
     "sparsity": "positions a token attends to",
-    "samples": "samples",
     "lam": "λ",
     "batch_size": "batch size B",
     "eta": "η",
@@ -50,51 +48,57 @@ class Phase(NamedTuple):
         return cls(xs, ys, successes, np.array([[int(mask.sum()) for mask in row] for row in masks]))
 
 
+def split(table: Table, x: str, y: str, panel: str | None) -> list[tuple[str, Phase]]:
+    """One diagram for each value of ``panel``, with its title; one without title if there is no such axis."""
+    if panel is None:
+        return [("", Phase.of(table, x, y))]
+    found = _in_order(values(table, panel))
+    return [(f"{panel} = {text(value)}", Phase.of(pick(table, **{panel: value}), x, y)) for value in found]
+
+
 def _in_order(found: list[Any]) -> list[Any]:
     return found if any(isinstance(value, str) for value in found) else sorted(found)
 
 
 @quiet
 def phase(table: Table, x: str, y: str, panel: str | None = None, title: str = "", setting: str = "") -> Figure:
-    """Colour: the success rate. Lines: where it, and the ends of its 95 % interval, are one half.
+    """Colour: the success rate. Lines: where it, and the ends of its 95 % interval (Wilson's), are one half.
 
     Between the two dashed lines, the runs do not tell on which side of one half the probability lies.
     """
-    shown = [None] if panel is None else _in_order(values(table, panel))
-    parts = [Phase.of(table if value is None else pick(table, **{str(panel): value}), x, y) for value in shown]
-    columns, rows = max(len(part.xs) for part in parts), max(len(part.ys) for part in parts)
-    size = {"width": min(max(4.4, 0.42 * columns + 1.2), 9), "height": min(max(3.0, 0.34 * rows + 1.2), 7)}
-    figure, axes = panels(len(parts), title or "How often runs succeed", **size)
-    for ax, part, value in zip(axes, parts, shown, strict=True):
-        _draw(ax, part)
-        ax.set(
-            xlabel=NAMES.get(x, x), ylabel=NAMES.get(y, y), title="" if value is None else f"{panel} = {text(value)}"
-        )
+    parts = split(table, x, y, panel)
+    columns, rows = max(len(part.xs) for _, part in parts), max(len(part.ys) for _, part in parts)
+    size = {"width": min(max(4.6, 0.42 * columns + 1.2), 9), "height": min(max(3.0, 0.34 * rows + 1.2), 7)}
+    counts = np.concatenate([part.trials.ravel() for _, part in parts])
+    seeds = f"{counts.max()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+    figure, axes = panels(len(parts), f"{title or 'How often runs succeed'} ({seeds} seeds a cell)", **size)
+    crossed = [_draw(ax, part) for ax, (_, part) in zip(axes, parts, strict=True)]
+    for ax, (name, _) in zip(axes, parts, strict=True):
+        ax.set(xlabel=NAMES.get(x, x), ylabel=NAMES.get(y, y), title=name)
     bar = figure.colorbar(axes[0].collections[0], ax=axes, label="success rate", pad=0.02, aspect=30)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-    styles = (("-", "rate 1/2"), ("--", "its 95 % interval ends at 1/2"))
-    if any(min(part.rate.shape) > 1 for part in parts):
-        handles = [Line2D([], [], color=LINE, linestyle=style, label=label) for style, label in styles]
-        figure.legend(handles=handles, loc="outside upper right", ncols=2, fontsize=7)
-    counts = np.concatenate([part.trials.ravel() for part in parts])
-    seeds = f"{counts.max()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
-    caption(figure, "; ".join(text for text in (f"{seeds} seeds a cell", setting) if text))
+    meaning = "solid line: rate 1/2; dashed: where an end of its 95 % interval is 1/2" if any(crossed) else ""
+    caption(figure, "\n".join(filter(None, (setting, meaning))))
     return figure
 
 
-def _draw(ax: Axes, part: Phase) -> None:
+def _draw(ax: Axes, part: Phase) -> bool:
+    """One diagram; whether there are lines in it."""
     u, v = _places(part.xs), _places(part.ys)
     ax.pcolormesh(_edges(u), _edges(v), part.rate, cmap=COLOURS, vmin=0, vmax=1)
     ax.set_facecolor("0.85")  # cells without runs
     ax.grid(visible=False)
-    if min(part.rate.shape) > 1:
-        low, high = wilson(part.successes, part.trials)
-        for level, style in ((part.rate, "-"), (low, "--"), (high, "--")):
-            if np.nanmin(level) < 0.5 < np.nanmax(level):
-                ax.contour(u, v, level, [0.5], colors=LINE, linestyles=style, linewidths=1.4 if style == "-" else 1)
     slanted = max(len(text(value)) for value in part.xs) * len(part.xs) > 50
     ax.set_xticks(u, [text(value) for value in part.xs], rotation=45 if slanted else 0, fontsize=7.5)
     ax.set_yticks(v, [text(value) for value in part.ys], fontsize=7.5)
+    if min(part.rate.shape) == 1 or not part.trials.all():
+        return False
+    low, high = wilson(part.successes, part.trials)
+    lines = (part.rate, "-", 1.6), (low, "--", 1.0), (high, "--", 1.0)
+    crossed = [line for line in lines if line[0].min() < 0.5 < line[0].max()]
+    for level, style, width in crossed:
+        ax.contour(u, v, level, [0.5], colors=LINE, linestyles=style, linewidths=width)
+    return bool(crossed)
 
 
 def _places(found: Sequence[Any]) -> NDArray[np.float64]:
@@ -118,10 +122,6 @@ def _edges(places: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def text(value: Any) -> str:
     """A value as it is written at an axis."""
-    return (
-        f"{value:,}"
-        if isinstance(value, int) and not isinstance(value, bool)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:g}" if isinstance(value, float) else str(value)

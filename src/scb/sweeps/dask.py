@@ -81,12 +81,10 @@ class Cluster:
 
     def _look(self) -> None:
         """See which workers there are, and say so when one has gone."""
-        from distributed.comm import CommClosedError
-
         first, self._looked = self._looked < 0, monotonic()
         try:
             workers = set(self.client.scheduler_info(n_workers=-1)["workers"])
-        except (OSError, CommClosedError, TimeoutError):
+        except OSError:
             raise self._gone() from None
         for worker in sorted(self._workers - workers):
             self.note(f"worker {worker} has gone; what it was running goes to another one")
