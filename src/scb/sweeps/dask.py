@@ -18,6 +18,7 @@ from scb.sweeps.grid import Run
 from scb.sweeps.runner import Answer, Measure, run_batch
 
 CONNECT_SECONDS = 3.0
+SILENT = logging.CRITICAL
 AHEAD = 2  # batches for each worker, so that it need not wait for the next one
 Note = Callable[[str], None]
 """Called with a line for the user."""
@@ -72,7 +73,7 @@ class Cluster:
         except KilledWorker as error:
             reason = f"every worker that ran it died, {error.allowed_failures + 1} of them: out of memory, perhaps"
             return Answer({}, {}, 0.0, lost=reason)
-        except CancelledError:
+        except (CancelledError, OSError):
             raise self._gone() from None
         except ImportError as error:
             raise ValueError(f"a worker cannot run scb: {error}; install scb there as it is here") from None
@@ -102,35 +103,69 @@ class Cluster:
 def connected(address: str, measure: Measure, note: Note) -> Iterator[Cluster]:
     """The pool of the scheduler at an address."""
     distributed = _distributed()
-    try:
-        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        unreachable = isinstance(error, OSError)
-        reason = f"nothing answered within {CONNECT_SECONDS:g} s" if unreachable else str(error)
-        raise ConnectionError(f"no Dask scheduler at {address}: {reason}") from None
-    with client:
-        yield Cluster(client, measure, note)
+    from distributed.comm.addressing import parse_address
+    from distributed.comm.registry import get_backend
+
+    get_backend(parse_address(address)[0])  # ValueError for what is no address
+    with _silent():
+        try:
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except OSError:
+            raise ConnectionError(
+                f"no Dask scheduler at {address}: nothing answered within {CONNECT_SECONDS:g} s"
+            ) from None
+        with client:
+            yield Cluster(client, measure, note)
 
 
 @contextmanager
 def local(jobs: int, measure: Measure, note: Note) -> Iterator[Cluster]:
     """The pool of a cluster of its own on this machine: processes of one thread, reachable from here only."""
     distributed = _distributed()
-    quiet = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
-    with (
-        distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, host="127.0.0.1", **quiet) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield Cluster(client, measure, note)
+    with _silent():
+        with _deaf_children():
+            cluster = distributed.LocalCluster(
+                n_workers=jobs, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=SILENT
+            )
+        with cluster, distributed.Client(cluster, set_as_default=False) as client:
+            yield Cluster(client, measure, note)
 
 
 def _distributed() -> Any:
-    """Dask's package, with its log silenced: what a user needs to know is said by us."""
     try:
         import distributed
     except ImportError:
         raise ValueError(
             "several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1"
         ) from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     return distributed
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Dask's log is not shown: what a user needs to know is said by us."""
+    loggers = [
+        logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.startswith("distributed")
+    ]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(SILENT)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Ctrl-C is for this process, which ends its workers: threads that start in here, and all their processes, do not hear it."""
+    import signal
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it would undo the mask if it were started later
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

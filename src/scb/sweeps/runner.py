@@ -64,8 +64,9 @@ def run_batch(measure: Measure, batch: Sequence[Run], threads: int | None = None
     import numba
     from threadpoolctl import threadpool_limits
 
-    measured, failed, begin = {}, {}, perf_counter()
+    measured, failed = {}, {}
     with _kernels, threadpool_limits(1, "blas"):
+        begin = perf_counter()
         before = numba.get_num_threads()
         numba.set_num_threads(threads or before)
         try:
@@ -121,7 +122,7 @@ def run_all(runs: Sequence[Run], pool: Pool, results: Results, progress: Progres
     """
     todo = deque(sorted(runs, key=lambda run: run.key))
     suspects: deque[Run] = deque()
-    pace, out, done, begin, written = Pace(), 0, 0, monotonic(), monotonic()
+    pace, out, done, alone, begin, written = Pace(), 0, 0, False, monotonic(), monotonic()
     try:
         while todo or suspects or out:
             while todo and out < pool.slots:
@@ -129,11 +130,12 @@ def run_all(runs: Sequence[Run], pool: Pool, results: Results, progress: Progres
                 pool.submit([todo.popleft() for _ in range(size)])
                 out += 1
             if suspects and not out:
+                alone = True
                 pool.submit([suspects.popleft()])
                 out += 1
             for batch, answer in pool.collect():
                 out -= 1
-                if answer.lost is not None and len(batch) > 1:
+                if answer.lost is not None and not alone:
                     suspects.extend(batch)
                     continue
                 if answer.lost is None:
@@ -144,7 +146,7 @@ def run_all(runs: Sequence[Run], pool: Pool, results: Results, progress: Progres
                 done += len(batch)
             progress(done)
             now = monotonic()
-            if now - written > min(max(1.0, (now - begin) / 100), 10.0):  # few files, and little to lose
+            if now - written > min(max(0.25, (now - begin) / 20), 10.0):  # few files, and little to lose
                 results.flush()
                 written = monotonic()
         results.flush()
