@@ -45,6 +45,7 @@ def sweep(
         status: Say what is done, and list failures, in this directory; nothing is run.
     """
     import os
+    from time import perf_counter
 
     from rich.console import Console
 
@@ -62,7 +63,9 @@ def sweep(
     if jobs is not None and (jobs < 1 or scheduler is not None):
         raise ValueError(f"jobs = {jobs}: it must be at least 1, and cannot go with --scheduler")
     asked, directory = Sweep.read(file), out or Path("results") / file.stem
-    _run(asked, directory, jobs or os.cpu_count() or 1, scheduler, retry)
+    begin = perf_counter()
+    fresh = _run(asked, directory, jobs or os.cpu_count() or 1, scheduler, retry)
+    console.print(f"{fresh:,} new runs in {_duration(perf_counter() - begin)}")
     results = Results(directory)
     table = results.table(asked)
     if table is not None:
@@ -74,7 +77,8 @@ def sweep(
             console.print(f"wrote {_draw(asked, table, directory)}", soft_wrap=True)
 
 
-def _run(asked: Sweep, directory: Path, jobs: int, scheduler: str | None, retry: bool) -> None:
+def _run(asked: Sweep, directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
+    """Do what is missing; how many runs that was."""
     from scb.sweeps.runner import pool_for, run_all
     from scb.sweeps.store import Results
 
@@ -83,12 +87,13 @@ def _run(asked: Sweep, directory: Path, jobs: int, scheduler: str | None, retry:
         missing = results.missing(asked, retry)
         results.begin(asked, missing)
         if not missing:
-            return
+            return 0
         with (
             _progress(len(missing)) as (note, progress),
             pool_for(asked.kind.measure, min(jobs, len(missing)), scheduler, note) as pool,
         ):
             run_all(missing, pool, results, progress)
+        return len(missing)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,7 +79,8 @@ def phase(table: Table, x: str, y: str, panel: str | None = None, title: str = "
     bar = figure.colorbar(axes[0].collections[0], ax=axes, label="success rate", pad=0.02, aspect=30)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     meaning = "solid line: rate 1/2; dashed: where an end of its 95 % interval is 1/2" if any(crossed) else ""
-    caption(figure, "\n".join(filter(None, (setting, meaning))))
+    fits = int(18 * size["width"] * len(parts))  # characters
+    caption(figure, "\n".join(line for text in (setting, meaning) for line in wrap(text, fits)))
     return figure
 
 
