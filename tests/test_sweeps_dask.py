@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scb.experiments.store import read_table
-from scb.sweeps.dask import connected
+from scb.experiments.store import code_digest, read_table
+from scb.sweeps.dask import compute, connected
 from scb.sweeps.grid import Sweep
 
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
@@ -107,10 +107,11 @@ def expected(file):
     return (file.parent / "one" / "table.parquet").read_bytes()
 
 
-def calm(errors):
-    """Nothing but how far it is, and that a worker has gone."""
+def calm(errors, killed=1):
+    """Nothing but how far it is, and that a worker has gone, for no more than were killed."""
     known = ("runs, ", "has gone; what it was running goes to another one", "has no workers: waiting for some")
-    return all(any(text in line for text in known) for line in errors.splitlines())
+    lines = errors.splitlines()
+    return all(any(text in line for text in known) for line in lines) and errors.count("has gone") <= killed
 
 
 def assert_complete(out, expected):
@@ -218,12 +219,18 @@ def test_a_run_that_kills_its_worker_is_a_failure_and_the_rest_is_there(tmp_path
         [sys.executable, script, tmp_path / "out"], capture_output=True, text=True, timeout=120, env=environment
     )
     assert answer.returncode == 0, answer.stderr
-    assert calm(answer.stderr)
+    assert calm(answer.stderr, killed=2)
     failures = json.loads((tmp_path / "out" / "failures.json").read_text())
     assert [(one["replicate"], one["error"]) for one in failures.values()] == [
         (17, "every worker that ran it died, 1 of them: out of memory, perhaps")
     ]
     assert len(keys(tmp_path / "out")) == len(set(keys(tmp_path / "out"))) == 39
+
+
+def test_a_worker_with_another_scb_is_refused():
+    assert compute(print, [], code_digest()).measured == {}
+    with pytest.raises(ValueError, match="a worker has another version of scb"):
+        compute(print, [], "older")
 
 
 def test_without_dask_the_error_says_what_to_install(file, tmp_path):

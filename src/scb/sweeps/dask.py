@@ -83,8 +83,10 @@ class Cluster:
     def _look(self) -> None:
         """See which workers there are, and say so when one has gone."""
         first, self._looked = self._looked < 0, monotonic()
+        if self.client.status in ("closing", "closed"):  # it has given up reconnecting
+            raise self._gone()
         try:
-            workers = set(self.client.scheduler_info(n_workers=-1)["workers"])
+            workers = set(self.client.nthreads())
         except OSError:
             raise self._gone() from None
         for worker in sorted(self._workers - workers):
