@@ -18,10 +18,9 @@ from sklearn.utils.estimator_checks import check_estimator
 import scb
 from scb.kernels import pairs, reference, sequence
 from scb.recovery.data import Part
-from scb.recovery.lags import LagSelection
-from scb.recovery.sequences import fit_lags, windows
+from scb.recovery.sequences import windows
 from scb.sampling import closed_cumulative
-from truth.mtd import MTD, SUPPORT
+from truth.mtd import MTD
 
 Bigram = scb.SparseContextualBigram
 
@@ -103,6 +102,24 @@ def test_what_the_data_leave_open_is_settled_without_changing_the_likelihood():
     contrast = lambda w, P: w * (P - P.mean(axis=1, keepdims=True))  # noqa: E731
     ours = contrast(model.lags_["weight"][1], model.transition_[4])
     np.testing.assert_allclose(ours, contrast(truth.weights[0][4], truth.matrices[4]), atol=0.03)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_markov_chain_has_lag_1_and_no_other(seed):
+    """With a matrix for each lag, any lag could say what is common to all its symbols; only lag 1 should."""
+    rng = np.random.default_rng(seed)
+    x, p = [0], (0.33, 0.9)
+    for u in rng.random(20_000):
+        x.append(int(u < p[x[-1]]))
+    assert table(Bigram(12, transition="per_lag").fit(x)) == {(0, 1), (1, 1)}
+
+
+def test_after_a_renewal_the_past_says_nothing():
+    """Words of 1 to 4 syllables, the first of each marked 0: after a mark nothing matters, before it the lags to the last one."""
+    lengths = np.random.default_rng(1).choice([1, 2, 3, 4], p=[0.2, 0.4, 0.3, 0.1], size=10_000)
+    x = [0 if i == 0 else 1 for length in lengths for i in range(length)]
+    found = table(Bigram(12, transition="per_lag").fit(x))
+    assert {(0, 1), (1, 2), (1, 3)} <= found <= {(0, 1), (1, 1), (1, 2), (1, 3), (1, 4)}
 
 
 def test_a_lag_that_only_one_context_uses_hides_lag_1():
@@ -482,13 +499,3 @@ def test_an_unfitted_model_says_so(tmp_path):
     for use in (lambda m: m.score([0, 1]), lambda m: m.sample(3), lambda m: m.save(tmp_path / "x"), lambda m: m.lags_):
         with pytest.raises(NotFittedError):
             use(Bigram(3))
-
-
-def test_the_start_of_the_search_with_a_matrix_for_each_lag_is_empty():
-    data = windows([np.arange(100) % 3], 3, 4, context=True)
-    seen = []
-    found = fit_lags(data, per_lag=True, progress=lambda *facts: seen.append(facts))
-    assert seen[0][:2] == (1, 0)
-    assert found.matrices is not None
-    assert isinstance(LagSelection.start(data, found.support, found.weights, np.eye(3)), LagSelection)
-    assert len(SUPPORT) == 4

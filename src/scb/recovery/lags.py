@@ -6,6 +6,9 @@ of ``selection``, on its weight alone. What must be reached is again the extende
 tell apart: (N − 1)² for a matrix, since what is common to its columns may as well stand in another, N − 1 for lag 1 where the
 current symbol is the context (it has one column then), 1 for a weight. A parameter costs the logarithm of the number of samples
 that speak of it: for a column, those with its symbol.
+
+Where the current symbol is the context, lag 1 stands for what is common: it is in every context from the start, so that another lag
+is judged by what its symbol changes, and by nothing else. At the end it goes where the other lags can say the same without it.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 
 from scb.norms import Array
 from scb.recovery.likelihood import Fit, Rows, lifted, maximise
-from scb.recovery.selection import Pair, Selection, without
+from scb.recovery.selection import Pair, Progress, Selection, without
 
 _CLOSE = 0.1  # nats
 _NEAR = 3  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
@@ -42,6 +45,36 @@ class LagSelection(Selection):
         fit = maximise(rows, lifted(self.P), self.q, tolerance=_CLOSE, stall=_CLOSE / 10)
         self.P, self.q = fit.P, fit.q
         return fit
+
+    def settle(self, progress: Progress | None = None) -> None:
+        """As in ``Selection``, with lag 1 in every context meanwhile."""
+        self.with_lag_1()
+        super().settle(progress)
+        self.without_lag_1()
+
+    def with_lag_1(self) -> None:
+        """Put lag 1 into every context that occurs, if it is the context."""
+        data, t = self.data, self.data.T - 1
+        if data.K == 1:
+            return
+        if t not in self.matrices:
+            law = data.label_law[:, None]
+            counts = data.by_label.T + 0.5 * law
+            self.append_matrix(t, counts / counts.sum(axis=0))
+        self.add([(k, t) for k, s in enumerate(self.support) if data.counts[k] and t not in s])
+
+    def without_lag_1(self) -> None:
+        """Take lag 1 out of contexts with other lags, one at a time, where the likelihood does not ask for it."""
+        t = self.data.T - 1
+        while self.data.K > 1:
+            rows = self.rows()
+            fit = self.fit(rows)
+            slots = [(k, 1 + s.tolist().index(t)) for k, s in enumerate(self.support) if t in s and len(s) > 1]
+            choices = [(self.shortfall([p], np.inf, self.limit([p[0]], t, False), rows, fit, True), p) for p in slots]
+            short, slot = max(choices, default=(0.0, (0, 0)))
+            if short <= 0:
+                return
+            self.remove([slot])
 
     def users(self, t: int) -> list[int]:
         """The contexts that attend to position t."""
@@ -73,6 +106,8 @@ class LagSelection(Selection):
         for k, s in enumerate(self.support):
             mine = rows.of(k) if len(s) else rows
             for j, t in enumerate(s, start=1):
+                if self.is_context(t) and len(s) > 1:
+                    continue
                 fixed[k, j] = self.ratio(mine, k, j, at_fit[k])
                 alone = self.is_context(t) or len(self.users(t)) == 1
                 limit = self.limit([k], t, known=not alone)
@@ -93,9 +128,8 @@ class LagSelection(Selection):
             for k, j in slots:
                 q = without(q, k, j)
             enough = fit.loglik - limit / 2 + _CLOSE
-            fixed = 2 * (
-                fit.loglik - maximise(rows, lifted(self.P), q, tolerance=_CLOSE, steps=300, enough=enough).loglik
-            )
+            other = maximise(rows, lifted(self.P), q, tolerance=_CLOSE, stall=_CLOSE, steps=300, enough=enough)
+            fixed = 2 * (fit.loglik - other.loglik)
         return limit - fixed
 
     def remove(self, pairs: list[Pair]) -> None:
@@ -116,32 +150,33 @@ class LagSelection(Selection):
     def candidates(
         self, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = 1 << 30
     ) -> list[Pair]:
-        """For each context the best new position, and for all that lack it the one that is best in common.
+        """For each context the position that gains most beyond the limit, and for all the one that does so in common.
 
-        New matrices are made here, from the pairs of label and symbol.
+        ``least`` is a part of the limit; contexts with ``most`` positions get no more. New matrices are made here, from the
+        pairs of label and symbol.
         """
         data = self.data
         found: set[Pair] = set()
         tables: dict[int, tuple[Array, Array]] = {}
         for k in np.flatnonzero(data.counts):
             tables[int(k)] = scores, information = data.source_tables(int(k), rows, fit.P, fit.q)
-            relative = _of_matrices(scores, information)
+            gain = _of_matrices(scores, information)
             for t in range(data.T):
                 known = t in self.matrices and not self.is_context(t)
                 if known:
-                    relative[t] = _of_weight(scores[t], information[t], self.matrix(t).T, data.counts[k])
-                relative[t] /= self.limit([int(k)], t, known)
+                    gain[t] = _of_weight(scores[t], information[t], self.matrix(t).T, data.counts[k])
+                gain[t] -= least * self.limit([int(k)], t, known)
             for t in self.support[k].tolist() + [t for i, t in barred if i == k]:
-                relative[t] = -np.inf
-            best = int(relative.argmax())
-            if relative[best] >= least and relative[best] > -np.inf and len(self.support[k]) < most:
+                gain[t] = -np.inf
+            best = int(gain.argmax())
+            if gain[best] >= 0 and len(self.support[k]) < most:
                 found.add((int(k), best))
         if len(tables) > 1 and least > 0:
             pooled = _of_matrices(*(np.sum(parts, axis=0) for parts in zip(*tables.values(), strict=True)))
             for t in range(data.T):
                 new = t not in self.matrices and not self.is_context(t) and not any(t == p for _, p in barred)
-                pooled[t] = pooled[t] / self.limit(list(tables), t, known=False) if new else -np.inf
-            if pooled[best := int(pooled.argmax())] >= least:
+                pooled[t] = pooled[t] - self.limit(list(tables), t, known=False) if new else -np.inf
+            if pooled[best := int(pooled.argmax())] >= 0:
                 found |= {(k, best) for k in tables}
         for t in {t for _, t in found} - set(self.matrices):
             self.new_matrix(t, np.sum([tables[k][0][t] for k, s in found if s == t], axis=0))
@@ -156,7 +191,10 @@ class LagSelection(Selection):
         """Give position t a matrix: the law of the labels, by how much more often than expected each came after each symbol."""
         law = self.data.label_law[:, None]
         counts = law * scores.T + 0.5 * law
-        matrix = counts / counts.sum(axis=0)
+        self.append_matrix(t, counts / counts.sum(axis=0))
+
+    def append_matrix(self, t: int, matrix: Array) -> None:
+        """Position t gets this matrix."""
         kept = self.P[:, :-1] if self.matrices else self.P[:, :0]
         self.P = np.c_[kept, matrix, self.P[:, -1]]
         self.matrices.append(t)

@@ -161,7 +161,7 @@ def _exactly(selection: Selection, number: int) -> None:
             at_fit = rows.loglik_of(fit.P, fit.q)
             of = {k: [selection.ratio(rows.of(k), k, j, at_fit[k]) for j in range(1, 1 + counts[k])] for k in over}
             selection.remove([(k, 1 + int(np.argmin(of[k]))) for k in over])
-        elif new := selection.candidates(rows, fit, [], least=-np.inf, most=number):
+        elif new := selection.candidates(rows, fit, [], least=0.0, most=number):
             selection.add(new)
         else:
             return
