@@ -127,7 +127,11 @@ def local(jobs: int, measure: Measure, note: Note) -> Iterator[Cluster]:
     with _silent():
         with _deaf_children():
             cluster = distributed.LocalCluster(
-                n_workers=jobs, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=SILENT
+                n_workers=jobs,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                silence_logs=SILENT,
             )
         with cluster, distributed.Client(cluster, set_as_default=False) as client:
             yield Cluster(client, measure, note)
