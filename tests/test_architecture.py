@@ -21,7 +21,7 @@ LAYERS = [
     {"engine", "simulation"},
     {"training"},
     {"config", "benchmarking"},
-    {"experiments", "estimator"},
+    {"experiments", "estimator", "baselines"},
     {"figures", "claims"},
     {"reproduction", "report"},
     {"cli"},

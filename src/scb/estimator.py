@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from scb.norms import Array
 from scb.recovery.data import Data
 from scb.recovery.likelihood import Rows
+from scb.recovery.selection import Progress
 from scb.recovery.sequences import Known, LagFit, fit_lags, windows
 from scb.symbols import as_sequences, encode
 
@@ -42,6 +44,7 @@ class SparseContextualBigram(BaseEstimator):
         the same in each context
     smoothing : labels added to each column of a matrix, spread as the law of all labels is (after ``init``, as its column is); 0 is
         plain maximum likelihood, under which a symbol can be impossible
+    verbose : whether to say on stderr how far the search is
 
     Attributes
     ----------
@@ -50,8 +53,11 @@ class SparseContextualBigram(BaseEstimator):
         from lag to such a matrix
     attention_ : sparse (contexts, max_lag), the weight of lag ℓ in column ℓ − 1; one row for all without context. A row without
         entries: no lag was found, the law of the next symbol is ``prior_``
+    influence_ : sparse, as attention_: by how much the symbol at a lag moves the law of the next symbol, in total variation, on
+        average over the symbols that occur. Other than a weight, it does not depend on where the common part of the matrices
+        stands. 0 for lag 1 where that is the context: there it cannot vary
     lags_ : table (a dict of columns) of context, lag, weight, stderr; the lags in the support, and only these
-    prior_ : (N,), the law of the labels
+    prior_, frequencies_ : (N,), the law of the labels, and of all symbols
     loglik_ : log-likelihood of the labels in the data, in nats, at these parameters
     n_windows_, n_parameters_, n_iter_ : labels in the fit, parameters that they can tell apart, steps of the last fit
     converged_, gap_ : whether the last fit reached its certificate, and what the log-likelihood could still gain at most
@@ -65,12 +71,14 @@ class SparseContextualBigram(BaseEstimator):
         context: bool = True,
         lags: str | int | Sequence[int] = "auto",
         smoothing: float = 1.0,
+        verbose: bool = False,
     ) -> None:
         self.max_lag = max_lag
         self.transition = transition
         self.context = context
         self.lags = lags
         self.smoothing = smoothing
+        self.verbose = verbose
 
     # ------------------------------------------------------------------------------------------------- fitting
 
@@ -84,17 +92,27 @@ class SparseContextualBigram(BaseEstimator):
         lengths : where X is many sequences one after the other, their lengths
         init : a fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data
         """
-        self._check_parameters()
         sequences = as_sequences(X, lengths)
         if y is not None and len(y) not in (len(X), len(sequences.lengths)):
             raise ValueError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
-        codes, classes = encode(sequences)
-        data = windows(codes, len(classes), self.max_lag, self.context)
-        known = None if init is None else self._known(init, classes, data)
-        found = fit_lags(data, per_lag=self.transition == "per_lag", lags=self.lags, known=known)
-        self.classes_ = classes
         if sequences.many and len(set(sequences.lengths)) == 1:
             self.n_features_in_ = sequences.lengths[0]
+        return self.fit_codes(*encode(sequences), init=init, progress=_say if self.verbose else None)
+
+    def fit_codes(
+        self,
+        codes: Sequence[NDArray[np.int64]],
+        classes: NDArray[Any],
+        *,
+        init: SparseContextualBigram | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """``fit`` on sequences of codes: places in ``classes``, −1 where a symbol is missing. Not all classes need to occur."""
+        self._check_parameters()
+        data = windows(codes, len(classes), self.max_lag, self.context)
+        known = None if init is None else self._known(init, classes, data)
+        found = fit_lags(data, per_lag=self.transition == "per_lag", lags=self.lags, known=known, progress=progress)
+        self.classes_ = classes
         self._take(found, data, known)
         return self
 
@@ -156,7 +174,7 @@ class SparseContextualBigram(BaseEstimator):
             base = _columns_of(known, found, base, N)
         counts = found.counts
         P = np.where(counts + s > 0, (found.P * counts + s * base) / np.where(counts + s > 0, counts + s, 1.0), base)
-        self.prior_ = (law * data.n + s * data.mu) / (data.n + s)
+        self.prior_, self.frequencies_ = (law * data.n + s * data.mu) / (data.n + s), data.mu
         self._set(P, found.matrices, [self.max_lag - p for p in found.support], found.weights, found.stderr)
         self.n_windows_, self.n_parameters_, self.n_iter_ = data.n, found.parameters, found.steps
         self.gap_, self.converged_ = found.gap, bool(found.gap <= _CERTAIN)
@@ -199,6 +217,18 @@ class SparseContextualBigram(BaseEstimator):
             "stderr": self._stderr.data.copy(),
         }
 
+    @property
+    def influence_(self) -> csr_array:
+        """How far each lag in the support moves the law of the next symbol."""
+        check_is_fitted(self)
+        a = self.attention_.copy()
+        per_lag = isinstance(self.transition_, dict)
+        for i, lag in enumerate((a.indices + 1).tolist()):
+            P = self.transition_[lag] if per_lag else self.transition_
+            distance = np.abs(P - (P @ self.frequencies_)[:, None]).sum(axis=0) / 2
+            a.data[i] *= 0.0 if self.context and lag == 1 else float(distance @ self.frequencies_)
+        return a
+
     # ------------------------------------------------------------------------------------------------- using it
 
     def _slots(self) -> tuple[Array, NDArray[np.int64], NDArray[np.int64], Array]:
@@ -237,6 +267,12 @@ class SparseContextualBigram(BaseEstimator):
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
         """Mean log-likelihood of a symbol given the max_lag before it, in nats; higher is better."""
         data = self._windows(X, lengths)
+        return self._loglik(data) / data.n
+
+    def score_codes(self, codes: Sequence[NDArray[np.int64]]) -> float:
+        """``score`` of sequences of codes."""
+        check_is_fitted(self)
+        data = windows(codes, len(self.classes_), self.max_lag, self.context)
         return self._loglik(data) / data.n
 
     def perplexity(self, X: Any, *, lengths: Any = None) -> float:
@@ -360,6 +396,7 @@ class SparseContextualBigram(BaseEstimator):
         check_is_fitted(self)
         classes = self.classes_
         arrays = {"attention": self.attention_.data, "stderr": self._stderr.data, "prior": self.prior_}
+        arrays |= {"frequencies": self.frequencies_}
         arrays |= {
             "columns": self.attention_.indices.astype(np.int64),
             "bounds": self.attention_.indptr.astype(np.int64),
@@ -401,7 +438,7 @@ class SparseContextualBigram(BaseEstimator):
             where = arrays["columns"], arrays["bounds"]
             model.attention_ = csr_array((arrays["attention"], *where), shape=shape)
             model._stderr = csr_array((arrays["stderr"], *where), shape=shape)
-            model.prior_ = arrays["prior"]
+            model.prior_, model.frequencies_ = arrays["prior"], arrays["frequencies"]
             found = {int(n.split(".")[1]): P for n, P in sorted(arrays.items()) if n.startswith("transition.")}
             model.transition_ = dict(sorted(found.items())) if model.transition == "per_lag" else found[0]
             for name in _FACTS:
@@ -421,6 +458,10 @@ class SparseContextualBigram(BaseEstimator):
 
 
 _FACTS = ("loglik_", "n_windows_", "n_parameters_", "n_iter_", "gap_", "converged_")
+
+
+def _say(turn: int, lags: int, loglik: float) -> None:
+    print(f"round {turn}: {lags} lags, log-likelihood {loglik:,.1f}", file=sys.stderr, flush=True)
 
 
 def _columns_of(known: Known, found: LagFit, otherwise: Array, N: int) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-COMMANDS = ("reproduce", "train", "show", "plan", "bench")
+COMMANDS = ("reproduce", "train", "fit", "show", "sample", "plan", "bench")
 
 
 def main(arguments: list[str] | None = None) -> None:

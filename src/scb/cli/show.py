@@ -1,5 +1,26 @@
-"""``scb show``: a saved run."""
+"""``scb show``: a saved run, or a fitted model."""
 
-from scb.cli.train import show
+from __future__ import annotations
 
-__all__ = ["show"]
+from pathlib import Path
+
+import tyro
+
+
+def show(path: tyro.conf.Positional[Path]) -> None:
+    """Print the summary of a saved run, finished or not, or of a fitted model, and draw its picture again.
+
+    Args:
+        path: Directory that 'scb train' or 'scb fit' wrote, or a saved model.
+    """
+    from rich.console import Console
+
+    from scb.cli.fit import MODEL, load, report
+    from scb.cli.train import show_run
+
+    if path.is_file() or (path / MODEL).exists():
+        model, facts = load(path)
+        out = path if path.is_dir() else path.parent
+        report(Console(), model, out, facts.get("held_out_nats", {}))
+    else:
+        show_run(Console(), path)

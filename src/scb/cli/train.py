@@ -1,4 +1,4 @@
-"""``scb train`` and ``scb show``: one run, its summary and its curves."""
+"""``scb train``: one run, its summary and its curves."""
 
 from __future__ import annotations
 
@@ -87,18 +87,12 @@ def train(
     _report(console, run, out, settings)
 
 
-def show(run: tyro.conf.Positional[Path]) -> None:
-    """Print the summary of a saved run, finished or not, and draw its curves again.
-
-    Args:
-        run: Directory that 'scb train' wrote.
-    """
-    from rich.console import Console
-
+def show_run(console: Console, directory: Path) -> None:
+    """The summary of a saved run, and its curves."""
     from scb.config import Config
     from scb.training import Run
 
-    _report(Console(), Run.load(run), run, Config.load(run))
+    _report(console, Run.load(directory), directory, Config.load(directory))
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -200,11 +200,19 @@ class Data:
         """At most so many of the samples, in blocks that lie evenly among all."""
         if self.n <= samples:
             return self
-        block, parts, done = 1 << 10, [], 0
-        stride = self.n / samples
+        block, stride = 1 << 10, self.n / samples
+        return self.only(np.arange(self.n) // block / stride % 1 < 1 / stride)
+
+    def cut(self, n: int) -> tuple[Data, Data]:
+        """The first n samples, and the others."""
+        first = np.arange(self.n) < n
+        return self.only(first), self.only(~first)
+
+    def only(self, chosen: NDArray[np.bool_]) -> Data:
+        """Those of the samples (n,) that are chosen; no token is copied."""
+        parts, done = [], 0
         for part in self.whole():
-            number = done + np.arange(len(part))
-            kept = np.flatnonzero(number // block / stride % 1 < 1 / stride)
+            kept = np.flatnonzero(chosen[done : done + len(part)])
             parts.append(Part(part.tokens, part.starts[kept], part.last[kept], part.label[kept]))
             done += len(part)
         last, label = (np.concatenate([getattr(p, name) for p in parts]) for name in ("last", "label"))

@@ -4,7 +4,8 @@ With one matrix per lag the law of the label is f = Σ_ℓ q_ℓ^(k) P_ℓ[o, x_
 judged by a score test on all entries of the matrix that it would get; one whose matrix is known from other contexts by the test
 of ``selection``, on its weight alone. What must be reached is again the extended BIC, with as many parameters as the data can
 tell apart: (N − 1)² for a matrix, since what is common to its columns may as well stand in another, N − 1 for lag 1 where the
-current symbol is the context (it has one column then), 1 for a weight.
+current symbol is the context (it has one column then), 1 for a weight. A parameter costs the logarithm of the number of samples
+that speak of it: for a column, those with its symbol.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scb.norms import Array
 from scb.recovery.likelihood import Fit, Rows, lifted, maximise
 from scb.recovery.selection import Pair, Selection, without
 
+_CLOSE = 0.1  # nats
 _NEAR = 3  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
 
 
@@ -35,18 +37,25 @@ class LagSelection(Selection):
             matrix[k, 1 : 1 + len(s)] = [self.matrices.index(t) for t in s]
         return self.data.rows(positions, matrix)
 
+    def fit(self, rows: Rows) -> Fit:
+        """Maximum likelihood at the current positions, close enough to decide on them; (P, q) move there."""
+        fit = maximise(rows, lifted(self.P), self.q, tolerance=_CLOSE, stall=_CLOSE / 10)
+        self.P, self.q = fit.P, fit.q
+        return fit
+
     def users(self, t: int) -> list[int]:
         """The contexts that attend to position t."""
         return [k for k, s in enumerate(self.support) if t in s]
 
     def limit(self, contexts: list[int], t: int, known: bool) -> float:
         """What twice the log-likelihood ratio of position t must reach in these contexts, where its matrix is known or not."""
-        N, n = self.data.N, np.log(np.maximum(self.data.counts[contexts], 2))
+        labels, n = self.data.N - 1, np.maximum(self.data.counts[contexts], 2)
         choice = 2 * np.log(self.data.K * self.data.T)
         if self.is_context(t):
-            return float((N - 1) * n.sum() + choice * len(contexts))
-        matrix = 0.0 if known else ((N - 1) ** 2 - 1) * np.log(max(self.data.counts[contexts].sum(), 2.0))
-        return float(n.sum() + matrix + choice)
+            return float((labels * np.log(1 + n) + choice).sum())
+        columns = np.sort(np.log(1 + n.sum() * self.data.mu))[:-1]
+        matrix = 0.0 if known else labels * columns.sum() - np.log(n.sum())
+        return float(np.log(n).sum() + matrix + choice)
 
     def is_context(self, t: int) -> bool:
         """Whether position t is the symbol that chooses the attention."""
@@ -67,7 +76,8 @@ class LagSelection(Selection):
                 fixed[k, j] = self.ratio(mine, k, j, at_fit[k])
                 alone = self.is_context(t) or len(self.users(t)) == 1
                 limit = self.limit([k], t, known=not alone)
-                choices.append((self.shortfall([(k, j)], fixed[k, j], limit, rows, fit, alone), [(k, j)]))
+                unsure = alone and len(s) > 1  # another matrix may take over what this one says
+                choices.append((self.shortfall([(k, j)], fixed[k, j], limit, rows, fit, unsure), [(k, j)]))
         for t in self.matrices:
             if len(users := self.users(t)) > 1 and not self.is_context(t):
                 slots = [(k, 1 + self.support[k].tolist().index(t)) for k in users]
@@ -82,7 +92,10 @@ class LagSelection(Selection):
             q = self.q
             for k, j in slots:
                 q = without(q, k, j)
-            fixed = 2 * (fit.loglik - maximise(rows, lifted(self.P), q).loglik)
+            enough = fit.loglik - limit / 2 + _CLOSE
+            fixed = 2 * (
+                fit.loglik - maximise(rows, lifted(self.P), q, tolerance=_CLOSE, steps=300, enough=enough).loglik
+            )
         return limit - fixed
 
     def remove(self, pairs: list[Pair]) -> None:

@@ -179,8 +179,12 @@ def maximise(
     steps: int = 2000,
     fixed_P: bool = False,
     newton: bool = True,
+    enough: float = np.inf,
+    stall: float = 0.0,
 ) -> Fit:
     """Climb from (P, q) until the gap is below ``tolerance``, or for so many steps; nothing but rounding ever goes down.
+
+    A log-likelihood that is ``enough`` ends it too, and so do ten steps that gain less than ``stall`` together.
 
     EM steps with squared extrapolation (SQUAREM, Varadhan and Roland 2008) come first. EM is slow where entries of P go to 0,
     so Newton steps follow, on the entries that are not held at 0. Weights q that start at 0 stay there.
@@ -189,10 +193,17 @@ def maximise(
     path, taken = [at.loglik], 0
     first = _EM_STEPS * max(1, at.P.shape[0] // 10) ** 2
     newton = newton and not fixed_P and information_bytes(P[:, :-1], q) <= _INFORMATION_BYTES // 4
-    while (gap := _gap(at, fixed_P)) > tolerance and taken < steps:
+    pause = 1  # EM steps before Newton is tried again, after it failed
+    while (gap := _gap(at, fixed_P)) > tolerance and taken < steps and at.loglik < enough:
+        if len(path) > 10 and path[-1] - path[-11] < stall:
+            break
         after = _newton(rows, at) if newton and taken >= first else None
         if after is None:
-            after, taken = _squared(rows, at, fixed_P), taken + 2
+            if taken >= first:
+                first, pause = taken + 3 * pause, 2 * pause
+            after, taken = _squared(rows, at if fixed_P else _revived(rows, at), fixed_P), taken + 2
+            if after.loglik < at.loglik:
+                after = _squared(rows, at, fixed_P)
         if after.loglik <= at.loglik and _gap(after, fixed_P) >= gap:  # at the very top, where only rounding is left
             break
         at, taken = after, taken + 1
@@ -209,6 +220,16 @@ def _squared(rows: Rows, at: _Point, fixed_P: bool) -> _Point:
         return jump
     after = _evaluate(rows, *two)
     return after if after.loglik >= one.loglik else one
+
+
+def _revived(rows: Rows, at: _Point) -> _Point:
+    """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them back."""
+    P, gP = at.P[:, :-1], at.gP[:, :-1]
+    dead = (P <= _ZERO) & (gP > (P * gP).sum(axis=0))
+    if not dead.any():
+        return at
+    P = np.where(dead, _LIFT, P)
+    return _evaluate(rows, np.c_[P / P.sum(axis=0), at.P[:, -1]], at.q)
 
 
 def _newton(rows: Rows, at: _Point) -> _Point | None:

@@ -14,6 +14,7 @@ entries near 0, the ratio has heavier tails than that; the score's level, which 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -33,6 +34,8 @@ _BACKGROUND = 0.05  # weight with which the background starts
 Support = list[NDArray[np.intp]]
 Pair = tuple[int, int]
 """Last token and position, or last token and slot."""
+Progress = Callable[[int, int, float], None]
+"""Is told the round, the positions in it over all last tokens, and the log-likelihood."""
 
 
 @dataclass
@@ -76,12 +79,14 @@ class Selection:
             positions[k, 1 : 1 + len(s)] = s
         return self.data.rows(positions)
 
-    def settle(self) -> None:
+    def settle(self, progress: Progress | None = None) -> None:
         """Fit, prune, grow, until a round changes nothing. What was pruned twice is not tried again; late rounds prune only."""
         pruned: Counter[tuple[int, int]] = Counter()
         for turn in range(_ROUNDS):
             rows = self.rows()
             fit = self.fit(rows)
+            if progress is not None:
+                progress(turn + 1, sum(len(s) for s in self.support), fit.loglik)
             if weak := self.weak(rows, fit):
                 pruned.update((k, int(self.support[k][j - 1])) for k, j in weak)
                 self.remove(weak)

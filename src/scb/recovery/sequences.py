@@ -17,7 +17,7 @@ from scb.recovery.data import Data, Part
 from scb.recovery.lags import LagSelection
 from scb.recovery.likelihood import standard_errors
 from scb.recovery.scratch import columns, from_scratch, with_known
-from scb.recovery.selection import Selection, Support
+from scb.recovery.selection import Progress, Selection, Support
 from scb.sampling import token_dtype
 
 _LEAST = 1e-4  # a weight below this is none
@@ -84,7 +84,12 @@ class Known:
 
 
 def fit_lags(
-    data: Data, *, per_lag: bool, lags: str | int | Sequence[int] = "auto", known: Known | None = None
+    data: Data,
+    *,
+    per_lag: bool,
+    lags: str | int | Sequence[int] = "auto",
+    known: Known | None = None,
+    progress: Progress | None = None,
 ) -> LagFit:
     """Find the lags, then estimate by maximum likelihood.
 
@@ -93,10 +98,11 @@ def fit_lags(
     per_lag : whether each lag has a matrix of its own
     lags : "auto", by the extended BIC; a number, so many for each context; or the lags themselves, for every context
     known : matrices to start from
+    progress : is called after every round of the search
     """
     if isinstance(lags, str | int | np.integer):
         selection = _per_lag(data, known) if per_lag else _shared(data, known)
-        selection.settle()
+        selection.settle(progress)
         if not isinstance(lags, str):
             _exactly(selection, int(lags))
     else:

@@ -127,19 +127,15 @@ class Information:
         weights = np.zeros((K, s, K, s))
         weights[np.arange(K), :, np.arange(K), :] = self.qq
         schur = basis.T @ weights.reshape(K * s, K * s) @ basis - np.einsum("omr,omu->ru", cross, moved, optimize=True)
-        if schur.size and not _well_posed(schur):
-            return None
-        return Inverse(rows, middle, moved, np.linalg.inv(schur), basis)
+        cov = _inverse_if_definite(schur) if schur.size else schur
+        return None if cov is None else Inverse(rows, middle, moved, cov, basis)
 
     def _inverse_rows(self) -> Array | None:
         """The inverse of each block PP[o] on its free entries, 0 elsewhere; None if one is singular."""
-        inverse = np.zeros_like(self.PP)
-        for o, free in enumerate(self.free_P):
-            block = self.PP[o][np.ix_(free, free)]
-            if free.any() and not _well_posed(block):
-                return None
-            inverse[o][np.ix_(free, free)] = np.linalg.inv(block)
-        return inverse
+        both = self.free_P[:, :, None] & self.free_P[:, None, :]
+        held = np.eye(self.free_P.shape[1]) * ~self.free_P[:, None, :]
+        inverse = _inverse_if_definite(np.where(both, self.PP, held))
+        return None if inverse is None else np.where(both, inverse, 0.0)
 
 
 class Inverse(NamedTuple):
@@ -164,13 +160,18 @@ def _constrained(rows: Array, middle: Array, X: Array) -> Array:
     return Y - rows @ (middle @ Y.sum(axis=0))
 
 
-def _well_posed(matrix: Array) -> bool:
-    """Whether a matrix is positive definite beyond rounding, whatever the scales of its coordinates."""
-    diagonal = np.diag(matrix)
-    if not np.isfinite(matrix).all() or diagonal.min() <= 0:
-        return False
+def _inverse_if_definite(matrices: Array) -> Array | None:
+    """The inverses of matrices (…, n, n), if all are positive definite beyond rounding, whatever their coordinates' scales."""
+    diagonal = np.einsum("...ii->...i", matrices)
+    if not np.isfinite(matrices).all() or (diagonal <= 0).any():
+        return None
     scale = 1 / np.sqrt(diagonal)
-    return bool(np.linalg.eigvalsh(matrix * scale * scale[:, None])[0] > 1e-10)
+    both = scale[..., :, None] * scale[..., None, :]
+    try:
+        pivots = np.einsum("...ii->...i", np.linalg.cholesky(matrices * both))
+    except np.linalg.LinAlgError:
+        return None
+    return np.linalg.inv(matrices * both) * both if (pivots**2 > 1e-10).all() else None
 
 
 def _tangent(free: NDArray[np.bool_]) -> Array:

@@ -1,0 +1,206 @@
+"""``scb fit``: which lags matter in a file of sequences, and when."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import tyro
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from scb.estimator import SparseContextualBigram
+    from scb.recovery.data import Data
+
+MODEL = "model.safetensors"
+_SHOWN = 30  # contexts in the table
+
+
+def fit(
+    file: tyro.conf.Positional[Path],
+    column: str | None = None,
+    group: str | None = None,
+    by: Literal["char", "word"] = "char",
+    top: int | None = None,
+    max_lag: int = 20,
+    transition: Literal["per_lag", "shared"] = "per_lag",
+    context: bool = True,
+    lags: Annotated[str, tyro.conf.arg(metavar="auto|NUMBER|LAG,LAG,…")] = "auto",
+    split: float = 0.2,
+    out: Path = Path("runs/fit"),
+) -> None:
+    """Find the lags that matter in sequences of symbols, for each current symbol.
+
+    Lag 1 is the current symbol, which also chooses the lags; lag 2 the one before it, and so on. The model is
+
+      P(next symbol) = sum over lags of weight[current symbol, lag] * matrix[lag][next symbol, symbol at that lag].
+
+    - A column of a table, one sequence: scb fit weather.csv --column weather --max-lag 30
+
+    - Many sequences in one table: scb fit careers.parquet --column state --group person
+
+    - Text by character, or by word: scb fit poem.txt --max-lag 40; scb fit poem.txt --by word --top 200
+
+    Afterwards: scb show runs/fit; scb sample runs/fit
+
+    Args:
+        file: CSV, TSV or Parquet with a column of symbols; anything else is read as text. Empty cells are gaps.
+        column: Column of the symbols; may be left out if there is only one.
+        group: Column that says to which sequence a row belongs.
+        by: Symbols of a text.
+        top: Keep so many of the most common symbols; the others become one, '<other>'.
+        max_lag: Longest lag that may matter.
+        transition: A matrix for each lag, or one for all.
+        context: Whether the current symbol chooses the lags; without, this is the Mixture Transition Distribution.
+        lags: Those that the data ask for; or so many; or these.
+        split: Part of the symbols (the last ones) or sequences (the last ones) that is held out to be predicted.
+        out: Directory for model, table and heat map.
+    """
+    from rich.console import Console
+
+    from scb.cli.files import read
+    from scb.estimator import SparseContextualBigram
+    from scb.symbols import Sequences, as_sequences, encode
+
+    if not 0 <= split < 1:
+        raise ValueError(f"--split {split}: it must lie between 0 and 1")
+    console, errors = Console(), Console(stderr=True)
+    source = read(file, column, group, by, top)
+    parts = [as_sequences(s) for s in source.sequences]
+    flat = [x for p in parts for x in _listed(p.flat)] if len(parts) > 1 else parts[0].flat
+    codes, classes = encode(Sequences(flat, [n for p in parts for n in p.lengths], many=True))
+    train, test = _split(codes, split, max_lag)
+    model = SparseContextualBigram(max_lag, transition=transition, context=context, lags=_lags(lags))
+    title = f"{file.name}: {sum(map(len, codes)):,} symbols of {len(classes)} kinds in {len(codes):,} sequence(s)"
+    console.print(title, highlight=False)
+    with errors.status("looking for lags …") as status:
+        say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
+        model.fit_codes(train, classes, progress=say)
+        scores = {}
+        if test:
+            status.update("comparing with other models …")
+            scores = _compare(model, train, test)
+    out.mkdir(parents=True, exist_ok=True)
+    model.save(out / MODEL)
+    facts = {"file": file.name, "separator": source.separator, "held_out_nats": scores}
+    (out / "summary.json").write_text(json.dumps(facts, indent=2) + "\n")
+    report(console, model, out, scores)
+
+
+def _listed(flat: Any) -> list[Any]:
+    return flat.to_pylist() if hasattr(flat, "to_pylist") else list(flat)
+
+
+def _lags(text: str) -> str | int | list[int]:
+    if text == "auto":
+        return text
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--lags {text}: it must be 'auto', a number of lags, or lags with commas between them"
+        ) from None
+    return numbers if "," in text else numbers[0]
+
+
+def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list[Any]]:
+    """What is fitted, and what is predicted: the end of one sequence, with the symbols before it; or the last of many."""
+    if part == 0:
+        return codes, []
+    if len(codes) == 1:
+        cut = round(len(codes[0]) * (1 - part))
+        if cut <= max_lag or cut >= len(codes[0]):
+            raise ValueError(f"{len(codes[0])} symbols are too few for --max-lag {max_lag} and --split {part}")
+        return [codes[0][:cut]], [codes[0][cut - max_lag :]]
+    cut = min(max(1, round(len(codes) * (1 - part))), len(codes) - 1)
+    return codes[:cut], codes[cut:]
+
+
+def _compare(model: SparseContextualBigram, train: list[Any], test: list[Any]) -> dict[str, float]:
+    """Mean held-out log-likelihood by model, in nats; empty if nothing can be predicted."""
+    from scb.baselines import baselines
+    from scb.estimator import SparseContextualBigram
+    from scb.recovery.sequences import windows
+
+    N, L = len(model.classes_), model.max_lag
+
+    def cut(codes: list[Any]) -> Data | None:
+        try:
+            return windows(codes, N, L, context=True)
+        except ValueError:
+            return None
+
+    seen, unseen = cut(train), cut(test)
+    if seen is None or unseen is None:
+        return {}
+    scores = baselines(seen, unseen)
+    plain = SparseContextualBigram(L, context=False).fit_codes(train, model.classes_)
+    return scores | {"plain MTD": plain.score_codes(test), "this model": model.score_codes(test)}
+
+
+def report(console: Console, model: SparseContextualBigram, out: Path, scores: dict[str, float]) -> None:
+    """Print the lags, and how well held-out symbols are predicted; write the table and the heat map."""
+    from rich.table import Table
+
+    from scb.figures.style import quiet, save
+
+    kind = "a matrix for each lag" if model.transition == "per_lag" else "one matrix for all lags"
+    console.print(f"Lags that matter, of 1 … {model.max_lag}; {kind}", style="italic", highlight=False)
+    table = Table()
+    table.add_column("current symbol" if model.context else "", max_width=20)
+    table.add_column("lag: weight ± standard error (by how much it moves the next symbol's law)")
+    contexts = model.classes_.tolist() if model.context else ["all"]
+    rows, found, moves = model.lags_, np.diff(model.attention_.indptr), model.influence_.data
+    ends = np.cumsum(found)
+    shown = np.argsort(-found, kind="stable")[:_SHOWN] if len(contexts) > _SHOWN else np.arange(len(contexts))
+    for k in np.sort(shown):
+        mine = range(ends[k] - found[k], ends[k])
+        parts = [
+            f"{rows['lag'][i]}: {rows['weight'][i]:.2f} ± {_error(rows['stderr'][i])}"
+            + (f" ({moves[i]:.2f})" if moves[i] > 0 else "")
+            for i in mine
+        ]
+        name = contexts[k] if isinstance(contexts[k], str) and contexts[k].isprintable() else repr(contexts[k])
+        table.add_row(repr(name) if name.strip() != name else name, "   ".join(parts) or "none")
+    console.print(table, highlight=False)
+    if len(contexts) > _SHOWN:
+        console.print(f"{len(contexts) - _SHOWN} more current symbols are in {out / 'lags.csv'}", highlight=False)
+    if not model.converged_:
+        console.print(
+            f"the fit did not converge: its log-likelihood could gain up to {model.gap_:.2g}", style="bold red"
+        )
+    if scores:
+        bits = Table()
+        bits.add_column("model")
+        bits.add_column("bits a held-out symbol", justify="right")
+        best = max(scores.values())
+        for name, score in sorted(scores.items(), key=lambda item: item[1]):
+            bits.add_row(name, f"{-score / np.log(2):.4f}", style="bold" if score == best else None)
+        console.print(bits, highlight=False)
+    out.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(rows)
+    writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
+    (out / "lags.csv").write_text(text.getvalue())
+    figure: Any = quiet(model.plot_attention)().figure
+    for path in save(figure, out / "attention", ("png",)):
+        console.print(f"wrote {path}, and beside it {MODEL}, lags.csv", highlight=False)
+
+
+def _error(value: float) -> str:
+    return f"{value:.2f}" if np.isfinite(value) else "?"
+
+
+def load(path: Path) -> tuple[SparseContextualBigram, dict[str, Any]]:
+    """The model in a directory of ``scb fit``, or in a file; and what is known of its data."""
+    from scb.estimator import SparseContextualBigram
+
+    model = SparseContextualBigram.load(path / MODEL if path.is_dir() else path)
+    summary = (path if path.is_dir() else path.parent) / "summary.json"
+    return model, json.loads(summary.read_text()) if summary.exists() else {}

@@ -1,0 +1,26 @@
+"""``scb sample``: symbols drawn from a fitted model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import tyro
+
+
+def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, separator: str | None = None) -> None:
+    """Draw a sequence from a fitted model and print it.
+
+    - As lines: scb sample runs/fit --separator '\\n' --length 100000 > new.txt
+
+    Args:
+        model: Directory that 'scb fit' wrote, or a saved model.
+        length: How many symbols.
+        seed: Of the random numbers.
+        separator: Between two symbols; nothing for characters of a text, else a space.
+    """
+    from scb.cli.fit import load
+
+    fitted, facts = load(model)
+    between = facts.get("separator", " ") if separator is None else separator.replace("\\n", "\n").replace("\\t", "\t")
+    sys.stdout.write(between.join(str(x) for x in fitted.sample(length, random_state=seed).tolist()) + "\n")
