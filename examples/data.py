@@ -7,6 +7,7 @@ files are read.
 from __future__ import annotations
 
 from importlib import metadata
+from pathlib import Path
 
 
 class MissingData(RuntimeError):
@@ -18,8 +19,12 @@ def read(package: str, name: str) -> str:
     try:
         files = metadata.files(package) or []
     except metadata.PackageNotFoundError:
-        raise MissingData(f"the data lie in the package {package}, which is not installed: run `make examples`") from None
+        raise MissingData(
+            f"the data lie in the package {package}, which is not installed: run `make examples`"
+        ) from None
     for file in files:
         if file.as_posix() == name:
-            return str(file.locate().read_text(encoding="utf-8"))
-    raise MissingData(f"{package} {metadata.version(package)} has no file {name}: run `make examples` for the right version")
+            return Path(str(file.locate())).read_text(encoding="utf-8")
+    raise MissingData(
+        f"{package} {metadata.version(package)} has no file {name}: run `make examples` for the right version"
+    )

@@ -5,17 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
-from ngrams import NGram, Symbols, best_order
-from scb.figures.style import COLOURS
+from matplotlib.ticker import MaxNLocator
 
 import scb
+from scb.baselines import NGram
+from scb.figures.style import COLOURS
+from scb.recovery.sequences import windows
+from scb.symbols import as_sequences, encode
 
+Symbols = Sequence[str | None]
 Pair = tuple[str, int]
 """A context (\"all\" in a model without) and a lag."""
 
@@ -51,7 +56,7 @@ def tenths(
     whole = influence(model)
     again: list[dict[Pair, float]] = []
     bounds = np.linspace(0, len(sequence), parts + 1).astype(int)
-    for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+    for a, b in pairwise(bounds):
         rest = [part for part in (sequence[:a], sequence[b:]) if len(part)]
         again.append(influence(scb.SparseContextualBigram(**model.get_params()).fit(rest)))
     out = {}
@@ -81,21 +86,18 @@ def lags_of(model: scb.SparseContextualBigram) -> str:
 
 
 def compare(
-    models: dict[str, scb.SparseContextualBigram],
-    train: Sequence[Symbols],
-    test: Sequence[Symbols],
-    max_lag: int,
-    orders: Sequence[int],
+    models: dict[str, scb.SparseContextualBigram], train: Symbols, test: Symbols, max_lag: int, orders: Sequence[int]
 ) -> dict[str, float]:
-    """Bits a symbol on the same held-out symbols, best first; the order of the n-gram is chosen on the training part."""
-    n = best_order(train, max_lag, orders)
-    bits = {
-        "unigram": NGram(1).fit(train).bits(test, max_lag),
-        "bigram": NGram(2).fit(train).bits(test, max_lag),
-        f"{n}-gram, interpolated": NGram(n).fit(train).bits(test, max_lag),
-    }
-    bits |= {name: -model.score(list(test)) / np.log(2) for name, model in models.items()}
-    return dict(sorted(bits.items(), key=lambda item: item[1]))
+    """Bits a symbol on the same held-out symbols, best first; the n-gram is the one that predicts the last tenth of train best."""
+    codes, classes = encode(as_sequences(train))
+    known = windows(codes, len(classes), max_lag, context=False)
+    held = windows(encode(as_sequences(test), classes)[0], len(classes), max_lag, context=False)
+    begin, end = known.cut(known.n - known.n // 10)
+    n = max(orders, key=lambda order: NGram.fit(begin, order).score(end))
+    names = {1: "unigram", 2: "bigram", n: f"{n}-gram, interpolated"}
+    score = {name: NGram.fit(known, order).score(held) for order, name in names.items()}
+    score |= {name: model.score(test) for name, model in models.items()}
+    return {name: -nats / np.log(2) for name, nats in sorted(score.items(), key=lambda item: -item[1])}
 
 
 def print_bits(bits: dict[str, float]) -> None:
@@ -141,18 +143,21 @@ def draw_influence(ax: Axes, model: scb.SparseContextualBigram, contexts: Sequen
     for (k, lag), value in np.ndenumerate(size):
         if value > 0:
             text, colour = f"{value:.2f}".lstrip("0"), "white" if value > 0.55 * top else "black"
-            ax.text(lag + 1, k, text, color=colour, fontsize=6.5, ha="center", va="center")
+            ax.text(lag + 1, k, text, color=colour, fontsize=6.5 if model.max_lag < 20 else 5, ha="center", va="center")
     ax.set_yticks(range(len(contexts)), contexts)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="lag", ylabel=label, title="influence of the lags that were found")
     ax.grid(False)
 
 
 def draw_information(ax: Axes, lines: dict[str, np.ndarray], marks: Sequence[int]) -> None:
-    """Mutual information against lag, with thin lines at the marks."""
+    """Mutual information against lag, from 2 on since lag 1 is the context, with thin lines at the marks."""
     for number, (name, values) in enumerate(lines.items()):
-        ax.plot(range(1, len(values) + 1), values, "os^D"[number] + "-", color=COLOURS[number], ms=3, lw=1.0, label=name)
+        lags = range(2, len(values) + 1)
+        ax.plot(lags, values[1:], "os^D"[number] + "-", color=COLOURS[number], ms=3, lw=1.0, label=name)
     for lag in marks:
         ax.axvline(lag, color="0.5", linewidth=0.8, linestyle=":")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="lag", ylabel="bits", title="mutual information with the next symbol", ylim=(0, None))
     ax.legend()
 

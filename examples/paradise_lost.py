@@ -35,18 +35,20 @@ from findings import (
     shares,
     tenths,
 )
-from scb.figures.style import caption, panels, quiet, save
+from matplotlib.figure import Figure
 
 import scb
+from scb.figures.style import caption, panels, quiet, save
 
 MAX_LAG = 24
 SYMBOLS = ("weak", "strong", "little", "full")
-LITTLE = frozenset(
-    """a an the and or nor but if as than that so yet of to in on at by for from with into unto upon
-    i me my we us our he him his she her it its they them their thir thou thee thy ye you your who whom whose which what
-    is are was were be am art wast been hath has have had doth do does did didst shall will should would may might can could must
-    shalt wilt not no when where while till though there here this these those such""".split()
-)
+_LITTLE = """
+a an the and or nor but if as than that so yet of to in on at by for from with into unto upon i me my we us our he him his she her
+it its they them their thir thou thee thy ye you your who whom whose which what is are was were be am art wast been hath has have
+had doth do does did didst shall will should would may might can could must shalt wilt not no when where while till though there
+here this these those such
+"""
+LITTLE = frozenset(_LITTLE.split())
 RESPELLED = (
     ("^thir$", "their"), ("'d$", "ed"), ("'d$", "d"), ("'t$", "ed"), ("([^e])d$", r"\1ed"), ("([^e])t$", r"\1ed"),
     ("ie$", "y"), ("e$", ""), ("'st$", ""), ("'st$", "e"), ("st$", ""), ("'s$", ""), ("s$", ""), ("'$", ""), ("^'", ""),
@@ -111,17 +113,20 @@ def fit(sequence: list[str | None], context: bool = True) -> scb.SparseContextua
 
 
 @quiet
-def draw(poem: list[str | None], model: scb.SparseContextualBigram):
+def draw(poem: list[str | None], model: scb.SparseContextualBigram) -> Figure:
     """Influence, mutual information, and what the syllable ten back says."""
     figure, axes = panels(3, "Paradise Lost: which earlier syllables say what comes next", width=4.2, height=3.1)
     draw_influence(axes[0], model, SYMBOLS, "current syllable")
     lines = {f"after {symbol}": information(poem, symbol, MAX_LAG) for symbol in ("little", "full")}
-    draw_information(axes[1], {name: np.where(np.arange(MAX_LAG) < 1, np.nan, x) for name, x in lines.items()}, (10, 20))
+    draw_information(axes[1], lines, (10, 20))
     table, total = shares(poem, "little", 10, SYMBOLS)
     rows = [f"{name}\n({n:,.0f})" for name, n in zip(SYMBOLS, total, strict=True)]
     draw_shares(axes[2], table, rows, SYMBOLS)
     axes[2].set(title="after a little word: what comes next", ylabel="ten syllables back")
-    caption(figure, "one sequence of 100,000 syllables without line breaks; dotted: one line and two lines of ten syllables")
+    caption(
+        figure,
+        f"one sequence of {len(poem):,} syllables without line breaks; dotted: one line and two lines of ten syllables",
+    )
     return figure
 
 
@@ -155,7 +160,7 @@ def main() -> None:
         print(f"  {name:<26} {lags_of(fit(sequence))}")
     print()
     models = {"sparse contextual bigram": model, "without context (MTD)": fit(poem[:cut], context=False)}
-    print_bits(compare(models, [poem[:cut]], [poem[cut:]], MAX_LAG, (6, 8) if asked.quick else range(3, 13)))
+    print_bits(compare(models, poem[:cut], poem[cut:], MAX_LAG, (6, 8) if asked.quick else range(3, 13)))
     print("\nfigure:", *save(draw(poem, model), asked.figure, ("png",)))
 
 

@@ -1,7 +1,7 @@
 """Rain in Seattle: which earlier days say whether it rains tomorrow, and which only seem to.
 
-1,461 days, 2012 to 2015, "wet" where any rain was measured, "dry" otherwise. (The data also have a column that names the weather; it
-is not used, because it calls wet days rain in 2012 and fog from 2014 on.)
+1,461 days, 2012 to 2015, "wet" where any precipitation was measured, "dry" otherwise. (The data also have a column that names the
+weather. It is not used: it calls wet days rain in 2012, and fog from 2014 on.)
 
 The days have seasons, which the model does not know: a wet day a week ago makes winter more likely, and so rain. To tell such
 stand-ins from memory, lags are also looked for in sequences drawn from a chain that has seasons and no memory beyond one day: its
@@ -19,9 +19,9 @@ import numpy as np
 from data import read
 from findings import compare, draw_shares, influence, information, lags_of, options, print_bits, shares
 from matplotlib.figure import Figure
-from scb.figures.style import COLOURS, caption, panels, quiet, save
 
 import scb
+from scb.figures.style import COLOURS, caption, panels, quiet, save
 
 MAX_LAG = 14
 SYMBOLS = ("dry", "wet")
@@ -32,7 +32,9 @@ Days = list[str | None]
 def days(text: str) -> tuple[Days, np.ndarray]:
     """Dry or wet, and the month (0 to 11), of each day."""
     rows = list(csv.DictReader(text.splitlines()))
-    return [SYMBOLS[float(row["precipitation"]) > 0] for row in rows], np.array([int(row["date"][5:7]) - 1 for row in rows])
+    return [SYMBOLS[float(row["precipitation"]) > 0] for row in rows], np.array(
+        [int(row["date"][5:7]) - 1 for row in rows]
+    )
 
 
 def half_years(rain: Days, month: np.ndarray, summer: bool) -> list[Days]:
@@ -84,7 +86,10 @@ def draw(rain: Days, model: scb.SparseContextualBigram, drawn: list[Days]) -> Fi
     rows = [f"{lag} days before: {SYMBOLS[i]}\n({pair[1][i]:,.0f})" for lag, pair in pairs for i in (0, 1)]
     draw_shares(axes[2], np.concatenate([pair[0] for _, pair in pairs]), rows, SYMBOLS)
     axes[2].set(title="tomorrow, after a dry day", xlabel="share of days")
-    caption(figure, f"{len(rain):,} days; the grey band holds 90 % of {len(drawn)} sequences drawn from a chain with seasons")
+    caption(
+        figure,
+        f"{len(rain):,} days; the grey band holds 90 % of {len(drawn)} sequences drawn from a chain with seasons",
+    )
     return figure
 
 
@@ -121,7 +126,7 @@ def main() -> None:
     cut = len(rain) * 8 // 10
     train, test = rain[:cut], rain[cut:]
     models = {"sparse contextual bigram": fit(train), "without context (MTD)": fit(train, context=False)}
-    print_bits(compare(models, [train], [test], MAX_LAG, range(3, 9)))
+    print_bits(compare(models, train, test, MAX_LAG, range(3, 9)))
     print("\nfigure:", *save(draw(rain, model, drawn), asked.figure, ("png",)))
 
 
