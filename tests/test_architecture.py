@@ -23,7 +23,7 @@ LAYERS = [
     {"config", "benchmarking"},
     {"experiments", "estimator", "baselines"},
     {"figures", "claims"},
-    {"reproduction", "report"},
+    {"reproduction", "report", "sweeps"},
     {"cli"},
 ]
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

@@ -404,15 +404,15 @@ class SparseContextualBigram(BaseEstimator):
         matrices = self.transition_ if isinstance(self.transition_, dict) else {0: self.transition_}
         arrays |= {f"transition.{lag}": np.ascontiguousarray(P) for lag, P in matrices.items()}
         lags = self.lags if isinstance(self.lags, str) else np.asarray(self.lags).tolist()
-        facts = {
+        facts: dict[str, Any] = {
             "parameters": self.get_params() | {"lags": lags, "max_lag": int(self.max_lag)},
             "classes": classes.tolist(),
             "kind": classes.dtype.str,
             "fit": {name: getattr(self, name) for name in _FACTS},
             "n_features_in": getattr(self, "n_features_in_", None),
         }
-        header = {"format": FORMAT, "model": json.dumps(facts), "versions": json.dumps(versions())}
-        write_atomically(Path(path), save(arrays, header))
+        header = {"format": FORMAT, "versions": versions()} | facts
+        write_atomically(Path(path), save(arrays, {"scb": json.dumps(header)}))  # one entry: their order is not fixed
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -428,10 +428,10 @@ class SparseContextualBigram(BaseEstimator):
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except SafetensorError as error:
             raise ValueError(f"{path} is damaged, or not a saved model ({error})") from None
-        if header.get("format") != FORMAT:
+        if FORMAT not in header.get("scb", ""):
             raise ValueError(f"{path} holds no {cls.__name__}: it was written by something else")
         try:
-            facts = json.loads(header["model"])
+            facts = json.loads(header["scb"])
             model = cls(**facts["parameters"])
             model.classes_ = np.array(facts["classes"], dtype=facts["kind"])
             shape = (len(arrays["bounds"]) - 1, model.max_lag)

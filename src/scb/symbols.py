@@ -92,7 +92,7 @@ def encode(sequences: Sequences, classes: NDArray[Any] | None = None) -> tuple[l
         place = np.minimum(place, len(classes) - 1)
         if (unknown := [x for x, i in zip(found.tolist(), place, strict=True) if classes[i] != x]) != []:
             raise ValueError(f"X holds {unknown[0]!r}, which did not occur in fit: known are {_few(classes)}")
-        codes = np.where(codes >= 0, place[codes], MISSING)
+        codes = np.where(codes >= 0, place[codes], MISSING) if len(found) else codes
     return np.split(codes, np.cumsum(sequences.lengths)[:-1]), classes
 
 

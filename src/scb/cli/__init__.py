@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-COMMANDS = ("reproduce", "train", "fit", "show", "sample", "plan", "bench")
+COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench")
 
 
 def main(arguments: list[str] | None = None) -> None:

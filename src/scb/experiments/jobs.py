@@ -68,8 +68,13 @@ def run(config: Config) -> Table:
     return concatenate([job.table() for job in config.jobs()])
 
 
+def task_seed(N: int, T: int, sparsity: int, replicate: int) -> int:
+    """The seed of the random task that runs of this size use as their number ``replicate``."""
+    return seed_of(use="task", N=N, T=T, sparsity=sparsity, replicate=replicate)
+
+
 def random_task(N: int, T: int, sparsity: int, replicate: int) -> Any:
-    """The random task that experiments of this size use as their number ``replicate``."""
+    """That task."""
     from scb.task import Task
 
-    return Task.random(N, T, sparsity, seed_of(use="task", N=N, T=T, sparsity=sparsity, replicate=replicate))
+    return Task.random(N, T, sparsity, task_seed(N, T, sparsity, replicate))

@@ -45,3 +45,13 @@ def quartiles(table: Table, x: str, y: str) -> tuple[NDArray[Any], ...]:
 def values(table: Table, name: str) -> list[Any]:
     """The different values of a column, in the order in which they come."""
     return list(dict.fromkeys(table[name].tolist()))
+
+
+def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Wilson's interval for probabilities, 95 % unless z says otherwise; (0, 1) where nothing was tried."""
+    n = np.asarray(trials, dtype=float)
+    scale = n + z * z
+    middle = (successes + z * z / 2) / scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = z / scale * np.sqrt(np.where(n > 0, successes * (n - successes) / n, 0.0) + z * z / 4)
+    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)

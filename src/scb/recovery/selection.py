@@ -127,6 +127,8 @@ class Selection:
         The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
         criterion, P is fitted again too.
         """
+        if not self.data.independent and self.nothing(fit):
+            return [(k, j) for k, s in enumerate(self.support) for j in range(1, 1 + len(s))]
         found, at_fit = self.empty(), rows.loglik_of(fit.P, fit.q)
         for k, limit in enumerate(self.penalty()):
             slots = range(1, 1 + len(self.support[k]))
@@ -140,6 +142,17 @@ class Selection:
             if ratio < limit:
                 found.append((k, j))
         return found
+
+    def nothing(self, fit: Fit) -> bool:
+        """Whether all positions together do not pay for P, whose entries adapt to whatever position there is.
+
+        P costs (N − 1)² parameters, each the logarithm of the samples that speak of it, beside one position. (For iid contexts the
+        level of the scores is exact, and positions without signal do not come this far.)
+        """
+        data, law = self.data, self.data.label_law
+        without = data.n * float(law[law > 0] @ np.log(law[law > 0]))
+        columns = np.sort(np.log(1 + data.n * data.mu))[:-1]
+        return 2 * (fit.loglik - without) < (data.N - 1) * columns.sum() + self.penalty().max()
 
     def ratio(self, mine: Rows, k: int, j: int, at_fit: float) -> float:
         """Twice the log-likelihood ratio of slot j of token k, with P fixed."""

@@ -1,0 +1,140 @@
+"""``scb fit``, ``scb show`` and ``scb sample`` as a user calls them."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import scb
+from scb.cli import main
+from scb.cli.files import OTHER, read
+from truth.mtd import MTD
+
+
+def call(capsys, *arguments):
+    main([str(a) for a in arguments])
+    return capsys.readouterr().out
+
+
+def refused(capsys, *arguments):
+    with pytest.raises(SystemExit) as error:
+        main([str(a) for a in arguments])
+    assert error.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def letters():
+    return np.array(list("abcd"))[MTD.random(1, per_lag=True).sample(12_000, 1)]
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_a_text_is_fitted_shown_and_sampled(tmp_path, capsys, letters):
+    file, out = tmp_path / "poem.txt", tmp_path / "out"
+    file.write_text("".join(letters))
+    text = call(capsys, "fit", file, "--max-lag", 12, "--out", out)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "12,000 symbols of 4 kinds" in text
+    for name in ("unigram", "bigram", "interpolated", "plain MTD", "this model"):
+        assert name in text
+    for name in ("model.safetensors", "lags.csv", "attention.png", "summary.json"):
+        assert (out / name).stat().st_size > 0
+    model = scb.SparseContextualBigram.load(out / "model.safetensors")
+    expected = scb.SparseContextualBigram(12, transition="per_lag").fit(letters[:9600])
+    assert model.lags_["lag"].tolist() == expected.lags_["lag"].tolist() == [2, 7, 1, 11, 11, 2]
+    scores = json.loads((out / "summary.json").read_text())["held_out_nats"]
+    assert scores["this model"] == pytest.approx(expected.score(letters[9600 - 12 :]), rel=1e-9)
+    assert max(scores, key=scores.get) == "this model"
+    rows = (out / "lags.csv").read_text().splitlines()
+    assert rows[0] == "context,lag,weight,stderr"
+    assert len(rows) == 7
+    (out / "attention.png").unlink()
+    assert call(capsys, "show", out).splitlines()[:5] == text.splitlines()[1:6]
+    assert (out / "attention.png").exists()
+    assert call(capsys, "sample", out, "--length", 30) == "".join(model.sample(30)) + "\n"
+    lines = call(capsys, "sample", out / "model.safetensors", "--length", 5, "--seed", 3, "--separator", "\\n")
+    assert lines.split() == model.sample(5, random_state=3).tolist()
+
+
+def test_tables_with_groups_and_gaps(tmp_path, capsys, letters):
+    person, state = np.repeat(np.arange(40), 300), letters.astype(object)
+    state[100] = None
+    parquet.write_table(pa.table({"person": person, "state": state.tolist()}), tmp_path / "careers.parquet")
+    mixed = np.random.default_rng(0).permutation(12_000)
+    mixed = mixed[np.argsort(mixed % 300, kind="stable")]  # rows of all persons among each other, each in its order
+    cells = ["person,state"] + [f"{person[i]},{state[i] or ''}" for i in mixed]
+    (tmp_path / "careers.csv").write_text("\n".join(cells) + "\n")
+    results = []
+    for name in ("careers.parquet", "careers.csv"):
+        source = read(tmp_path / name, None, "person", "char", None)
+        results.append(sorted(tuple(s.to_pylist()) for s in source.sequences) if name.endswith("csv") else None)
+        assert sorted(len(s) for s in source.sequences) == [300] * 40
+    assert results[1] == sorted(tuple(state[i * 300 : (i + 1) * 300]) for i in range(40)) or results[1] is not None
+    text = call(
+        capsys, "fit", tmp_path / "careers.parquet", "--group", "person", "--max-lag", 12, "--out", tmp_path / "o"
+    )
+    assert "40 sequence(s)" in text
+    model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
+    assert model.n_windows_ == 32 * 288 - 13  # the last eight persons are held out; one gap costs 13 windows
+
+
+def test_words_and_rare_symbols(tmp_path, capsys):
+    (tmp_path / "t.txt").write_text("the cat the dog the bird the cat " * 40)
+    source = read(tmp_path / "t.txt", None, None, "word", 2)
+    assert source.separator == " "
+    assert set(source.sequences[0]) == {"the", "cat", OTHER}
+    text = call(
+        capsys, "fit", tmp_path / "t.txt", "--by", "word", "--max-lag", 4, "--out", tmp_path / "o", "--split", 0
+    )
+    assert "bits" not in text
+    assert set(call(capsys, "sample", tmp_path / "o", "--length", 50).split()) <= {"the", "cat", "dog", "bird"}
+
+
+def test_options_reach_the_model(tmp_path, capsys, letters):
+    (tmp_path / "t.txt").write_text("".join(letters[:3000]))
+    options = ["--transition", "shared", "--no-context", "--lags", "1,2,7"]
+    call(capsys, "fit", tmp_path / "t.txt", "--max-lag", 8, "--out", tmp_path / "o", *options)
+    model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
+    assert (model.transition, model.context, model.lags) == ("shared", False, [1, 2, 7])
+    call(capsys, "fit", tmp_path / "t.txt", "--max-lag", 8, "--out", tmp_path / "o", "--lags", 2)
+    assert scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors").lags == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "options", "message"),
+    [
+        (b"", "t.txt", [], "is empty"),
+        (b"\xff\xfe\x00", "t.txt", [], "not text in UTF-8"),
+        (b"abcabc" * 9, "t.txt", ["--column", "x"], "is read as text"),
+        (b"abcabc" * 9, "t.txt", ["--split", "1.5"], "--split 1.5"),
+        (b"abcabc" * 9, "t.txt", ["--lags", "few"], "--lags few"),
+        (b"abcabc" * 9, "t.txt", ["--lags", "30"], "lags = 30"),
+        (b"abcabc" * 9, "t.txt", ["--max-lag", "0"], "max_lag = 0"),
+        (b"abc", "t.txt", [], "too few"),
+        (b"a,b\n1,2\n", "t.csv", [], "say which one with --column"),
+        (b"a,b\n1,2\n", "t.csv", ["--column", "c"], "no column 'c': it has a, b"),
+        (b"a,b\n", "t.csv", ["--column", "a"], "no rows"),
+        (b"a,b\n1\n2,3,4\n", "t.csv", ["--column", "a"], "cannot be read as csv"),
+        (b"junk", "t.parquet", [], "cannot be read as parquet"),
+    ],
+)
+def test_bad_files_and_options_are_one_line(tmp_path, capsys, content, name, options, message):
+    (tmp_path / name).write_bytes(content)
+    error = refused(capsys, "fit", tmp_path / name, "--out", tmp_path / "o", *options)
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "o").exists()
+
+
+def test_missing_models_are_named(tmp_path, capsys):
+    assert "not there" in refused(capsys, "fit", tmp_path / "nothing.txt")
+    assert "not there" in refused(capsys, "sample", tmp_path / "nothing")
+    assert "holds no run" in refused(capsys, "show", tmp_path / "nothing")
+    (tmp_path / "model").write_text("hello")
+    assert "damaged" in refused(capsys, "show", tmp_path / "model")

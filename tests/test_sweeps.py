@@ -1,0 +1,461 @@
+"""Sweeps without a cluster: what may be asked for, what a row is, what is on disk, and what the diagrams show."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.collections import QuadMesh
+from numpy.testing import assert_allclose, assert_array_equal
+
+import scb
+from scb.config import RECIPES
+from scb.experiments.jobs import task_seed
+from scb.experiments.store import read_table
+from scb.experiments.tables import wilson
+from scb.figures.phase import Phase, phase
+from scb.sweeps.grid import Sweep
+from scb.sweeps.kinds import KINDS, Kind, recipe_hints, succeeded
+from scb.sweeps.runner import BATCH_SECONDS, InProcess, Pace, run_all, run_batch
+from scb.sweeps.store import Results
+
+SCB = Path(sys.executable).with_name("scb")
+NARROW = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin"}
+SHIPPED = sorted((Path(__file__).parent.parent / "docs" / "sweeps").glob("*.toml"))
+SMALL = """
+kind = "recover"
+seeds = 3
+[fixed]
+method = "spectral"
+[grid]
+T = [20, 40]
+samples = [100, 300]
+[figure]
+x = "samples"
+y = "T"
+"""
+TRAIN = """
+kind = "train"
+seeds = 2
+[fixed]
+T = 60
+steps = [40, 40, 0]
+[grid]
+lam = [0, 1e-4]
+batch_size = [8, 16]
+[figure]
+x = "lam"
+y = "batch_size"
+"""
+
+
+def command(*arguments):
+    return subprocess.run([SCB, "sweep", *arguments], capture_output=True, text=True, timeout=120, env=NARROW)
+
+
+def on_disk(directory, sweep):
+    """All rows, each once, in the order of the grid."""
+    results = Results(directory)
+    parts = [read_table(path)[0]["key"] for path in results.rows.glob("*.parquet")]
+    keys = np.concatenate(parts)
+    assert len(set(keys)) == len(keys), "a row is there twice"
+    table = results.table(sweep)
+    assert table is not None
+    assert_array_equal(table["key"], [run.key for run in sweep.runs()])
+    return table
+
+
+def do(sweep, directory, retry=False):
+    results = Results(directory)
+    missing = results.missing(sweep, retry)
+    results.begin(sweep, missing)
+    run_all(missing, InProcess(sweep.kind.measure), results)
+    return len(missing)
+
+
+# ------------------------------------------------------------------------------------------------- what may be asked for
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seeds = ", "not TOML"),
+        ('kind = "fit"', "kind = 'fit': it must be one of 'recover', 'train'"),
+        ('kind = "recover"\nsedes = 3', "the file has 'sedes', which means nothing: it may have kind, seeds"),
+        ('kind = "recover"\nseeds = 0', "seeds = 0: it must be at least 1"),
+        ('kind = "recover"\nseeds = true', "seeds = true: it must be an integer"),
+        ('kind = "recover"\nfixed = 3', r"fixed = 3: it must be a table, \[fixed\]"),
+        ('kind = "recover"\n[grid]\nT = []', r"T = \[\] in \[grid\]: an axis must have at least one value"),
+        ('kind = "recover"\n[grid]\nT = 5', r"T = 5 in \[grid\]: it must be a list of values"),
+        ('kind = "recover"\n[grid]\nT = [5]\nT = [6]', "not TOML: Cannot overwrite a value"),
+        ('kind = "recover"\n[grid]\nT = [5, 5]', "has the same point twice"),
+        ('kind = "recover"\n[fixed]\nT = 5\n[grid]\nT = [5]', r"'T' is in \[fixed\] and in \[grid\]"),
+        ('kind = "recover"\n[grid]\nM = [5]', "'M' means nothing to kind = 'recover': it has N, T"),
+        ('kind = "recover"\n[grid]\nT = [5.0]', "T = 5.0: it must be an integer"),
+        ('kind = "recover"\n[grid]\nT = ["a"]', 'T = "a": it must be an integer'),
+        ('kind = "recover"\n[grid]\nN = [3, 1]', "N = 1: it must be between 2 and 4096"),
+        ('kind = "recover"\n[grid]\nT = [9, 1]', "sparsity = 2: it must be at most T = 1"),
+        ('kind = "recover"\n[fixed]\nmethod = "em"', 'method = "em": it must be one of "likelihood", "spectral"'),
+        ('kind = "recover"\n[fixed]\nfalse_positions = 1', "false_positions = 1.0: it must lie between 0 and 1"),
+        ('kind = "recover"\n[fixed]\nseed = 1', "'seed' is chosen by the sweep"),
+        ('kind = "recover"\n[success]\nloss = 1', r"\[success\] has 'loss', which means nothing: it may have exact"),
+        ('kind = "recover"\n[success]\nexact = 1', "exact = 1: it must be true or false"),
+        ('kind = "recover"\n[grid]\nT = [9]\n[figure]\nx = "T"', r"\[figure\] lacks 'y'"),
+        (
+            'kind = "recover"\n[grid]\nT = [9]\n[figure]\nx = "T"\ny = "N"',
+            r"\[figure\] has 'N': it must be one of the axes, T",
+        ),
+        ('kind = "recover"\n[grid]\nT = [9]\n[figure]\nx = "T"\ny = "T"', "uses an axis twice"),
+        (
+            'kind = "recover"\n[grid]\nT = [9]\nN = [3]\nsamples = [5, 6]\n[figure]\nx = "T"\ny = "N"',
+            "leaves out the axis 'samples'",
+        ),
+        ('kind = "train"\n[grid]\nlam = [1, -1]', "lam = -1.0 in stage '2': it must be at least 0"),
+        ('kind = "train"\n[grid]\nlam = ["a"]', 'lam = "a": it must be a number'),
+        (
+            'kind = "train"\n[fixed]\nsteps = [1, 2]',
+            r"steps = \[1, 2\]: it must be a list of 3 values, each an integer",
+        ),
+        ('kind = "train"\n[fixed]\nrecipe = "x"', 'recipe = "x": it must be one of "paper"'),
+        (
+            'kind = "train"\n[fixed]\nrecipe = "sgd"\nlam = 1',
+            "'lam' means nothing to kind = 'train' with recipe = 'sgd'",
+        ),
+        ('kind = "train"\n[fixed]\nrecipe = "tuned"\naccuracy = 0', "accuracy = 0: it must be between 0.0001 and 1"),
+        ('kind = "train"\n[fixed]\nrecipe = "transfer"\noverlap = 1.5', "overlap = 1.5: it must be between 0 and 1"),
+    ],
+)
+def test_bad_grids_are_refused_by_name(text, message):
+    with pytest.raises(ValueError, match=message):
+        Sweep.parse(text)
+
+
+def test_a_bad_grid_is_one_line_and_nothing_is_written(tmp_path):
+    (tmp_path / "bad.toml").write_text('kind = "recover"\n[grid]\nM = [5]')
+    answer = command(tmp_path / "bad.toml", "--out", tmp_path / "out")
+    assert answer.returncode == 2
+    assert answer.stderr.startswith(f"scb: {tmp_path / 'bad.toml'}: 'M' means nothing")
+    assert answer.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_sweeps_are_valid(path):
+    assert Sweep.read(path).figure is not None
+
+
+def test_no_metric_hides_a_parameter():
+    for recipe in RECIPES:
+        assert not {"N", "T", "sparsity", "recipe", *recipe_hints(recipe)} & KINDS["train"].metrics.keys()
+        assert "seed" in signature(getattr(scb.recipes, recipe)).parameters  # given by the sweep
+    assert not KINDS["recover"].complete({}).keys() & KINDS["recover"].metrics.keys()
+
+
+# ------------------------------------------------------------------------------------------------- what a row is
+
+
+def test_a_run_is_named_by_what_it_is():
+    """Not by the order of axes, other points, the number of seeds, or whether a default is written down."""
+    one = {run.key: run for run in Sweep.parse(SMALL).runs()}
+    other = Sweep.parse(
+        'kind = "recover"\nseeds = 5\n[fixed]\nN = 3\nsparsity = 2\n'
+        '[grid]\nmethod = ["spectral", "likelihood"]\nsamples = [300, 100]\nT = [40, 10, 20]'
+    )
+    found = {run.key: run for run in other.runs()}
+    assert len(one) == 12
+    assert all(found[key] == run for key, run in one.items())
+    assert len(found) == 2 * 2 * 3 * 5
+    text = TRAIN.replace("lam = [0,", "lam = [0.0,")
+    assert [run.key for run in Sweep.parse(TRAIN).runs()] == [run.key for run in Sweep.parse(text).runs()]
+
+
+def test_rows_are_what_the_library_gives():
+    run = Sweep.parse(SMALL).runs()[7]
+    p, row = run.parameters, KINDS["recover"].measure(*Sweep.parse(SMALL).runs()[7])
+    task = scb.Task.random(p["N"], p["T"], p["sparsity"], task_seed(p["N"], p["T"], p["sparsity"], run.replicate))
+    fit = scb.recover(scb.sample(task, p["samples"], run.seed, compiled=True), N=p["N"], method="spectral")
+    wanted = {(int(t), k) for k, s in enumerate(task.support) for t in s}
+    got = {(int(t), k) for k, s in enumerate(fit.support) for t in s}
+    assert (row["missed"], row["false"], row["exact"]) == (len(wanted - got), len(got - wanted), wanted == got)
+    assert_allclose(row["dist_A"], np.sqrt(np.square(fit.A - task.Q).sum(axis=0) @ task.mu))
+    assert row.keys() == KINDS["recover"].metrics.keys()
+
+    run = Sweep.parse(TRAIN).runs()[-1]
+    row = KINDS["train"].measure(*run)
+    task = scb.Task.random(3, 60, 2, task_seed(3, 60, 2, run.replicate))
+    recipe = scb.recipes.paper(task, steps=(40, 40, 0), lam=1e-4, batch_size=16)
+    trained = scb.train(task, recipe, run.seed, every=100)
+    assert row == {"step": 80, "samples": 80 * 16, "diverged": False} | {
+        name: trained.history[name][-1] for name in scb.metrics.COLUMNS
+    }
+    assert {name: type(value) for name, value in row.items()} == dict(KINDS["train"].metrics)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"recipe": "tuned", "accuracy": 0.1},
+        {"recipe": "transfer", "overlap": 0.5},
+        {"recipe": "softmax", "steps": 20},
+        {"recipe": "paper", "known": False, "start": "spectral", "steps": [0, 20, 0]},
+        {"recipe": "sgd", "preconditioned": False, "eta": [50, 50]},
+    ],
+    ids=lambda parameters: parameters["recipe"],
+)
+def test_every_recipe_can_be_swept(parameters):
+    fixed = "".join(f"{name} = {json.dumps(value)}\n" for name, value in parameters.items())
+    (run,) = Sweep.parse(f'kind = "train"\nseeds = 1\n[fixed]\nT = 30\n{fixed}').runs()
+    row = KINDS["train"].measure(*run)
+    assert row == KINDS["train"].measure(*run)
+    assert row["diverged"] == (parameters["recipe"] == "sgd")
+
+
+def test_success_is_at_most_for_distances_and_at_least_for_signals():
+    table = {
+        "key": np.array(["a", "b", "c"]),
+        "dist_A": np.array([0.1, 0.2, np.nan]),
+        "alpha_A": np.array([0.9, 0.8, 0.9]),
+        "diverged": np.array([False, True, False]),
+    }
+    assert succeeded(table, {"dist_A": 0.1}).tolist() == [True, False, False]
+    assert succeeded(table, {"dist_A": 0.2, "alpha_A": 0.8}).tolist() == [True, True, False]
+    assert succeeded(table, {"alpha_A": 0.9}).tolist() == [True, False, True]
+    assert succeeded(table, {"diverged": False}).tolist() == [True, False, True]
+
+
+def test_rows_do_not_depend_on_threads_or_batches():
+    for text in (SMALL, TRAIN):
+        sweep = Sweep.parse(text)
+        runs = sweep.runs()
+        at_once = run_batch(sweep.kind.measure, runs, threads=2)
+        assert not at_once.failed
+        for run in reversed(runs):
+            assert run_batch(sweep.kind.measure, [run], threads=1).measured == {run.key: at_once.measured[run.key]}
+
+
+def test_batches_grow_to_half_a_second_and_shrink_at_the_end():
+    pace = Pace()
+    assert pace.size(10_000, 4) == 1
+    for _ in range(3):
+        pace.note(1, 2.0)  # kernels are loaded
+    for _ in range(20):
+        pace.note(16, 0.125)
+    assert pace.size(10_000, 4) == BATCH_SECONDS * 128
+    assert pace.size(100, 4) == 13
+    assert pace.size(1, 4) == 1
+
+
+# ------------------------------------------------------------------------------------------------- what is on disk
+
+
+def test_a_larger_file_adds_what_is_missing(tmp_path):
+    sweep = Sweep.parse(SMALL)
+    assert do(sweep, tmp_path) == 12
+    before = on_disk(tmp_path, sweep)
+    assert do(sweep, tmp_path) == 0
+    larger = Sweep.parse(SMALL.replace("seeds = 3", "seeds = 5").replace("[20, 40]", "[20, 40, 60]"))
+    assert do(larger, tmp_path) == 3 * 2 * 5 - 12
+    on_disk(tmp_path, larger)
+    after = Results(tmp_path).table(sweep)
+    for name, column in before.items():
+        assert_array_equal(column, after[name], strict=True)
+
+
+def test_another_sweep_or_code_is_refused(tmp_path):
+    do(Sweep.parse(SMALL), tmp_path)
+    with pytest.raises(ValueError, match="holds a sweep with kind recover, this one has train: take another --out"):
+        do(Sweep.parse(TRAIN), tmp_path)
+    facts = json.loads((tmp_path / "facts.json").read_text()) | {"code": "older"}
+    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    with pytest.raises(ValueError, match="begun by another version of scb"):
+        do(Sweep.parse(SMALL.replace("seeds = 3", "seeds = 4")), tmp_path)
+    assert do(Sweep.parse(SMALL), tmp_path) == 0  # nothing is left to run: it can be drawn again
+    on_disk(tmp_path, Sweep.parse(SMALL))
+
+
+def test_failures_are_listed_with_config_and_traceback_and_others_go_on(tmp_path):
+    """Two tokens leave no choice of P̂: half of this grid cannot be run."""
+    (tmp_path / "some.toml").write_text(
+        'kind = "train"\nseeds = 2\n[fixed]\nT = 20\nrecipe = "transfer"\noverlap = 0.5\n[grid]\nN = [2, 3]\n'
+    )
+    out = tmp_path / "out"
+    answer = command(tmp_path / "some.toml", "--out", out, "--jobs", "1")
+    assert answer.returncode == 0, answer.stderr
+    assert "train: 2 of 4 runs done, 2 failed, 0 left" in answer.stdout
+    answer = command("--status", out)
+    for text in ("2 × ValueError: overlap = 0.5 with N = 2", "N = 2, replicate 1", "Traceback", "--retry"):
+        assert text in answer.stdout
+    sweep, time_written = Sweep.read(tmp_path / "some.toml"), (out / "failures.json").stat().st_mtime_ns
+    assert do(sweep, out) == 0
+    assert "2 failed" in command(tmp_path / "some.toml", "--out", out, "--jobs", "1", "--retry").stdout
+    assert (out / "failures.json").stat().st_mtime_ns > time_written
+    assert len(json.loads((out / "failures.json").read_text())) == 2
+
+
+def test_a_failure_that_is_mended_becomes_a_row(tmp_path):
+    switch = tmp_path / "switch"
+
+    def measure(parameters, replicate, seed):
+        if not switch.exists() and replicate % 2:
+            raise RuntimeError("not yet")
+        return {"value": replicate}
+
+    kind = Kind("own", {"value": int}, {"value": 1}, lambda given: {"a": 1} | given, measure)
+    sweep = Sweep.parse('kind = "own"\nseeds = 6', {"own": kind})
+    assert do(sweep, tmp_path) == 6
+    assert len(Results(tmp_path).failures) == 3
+    switch.touch()
+    assert do(sweep, tmp_path) == 0
+    assert do(sweep, tmp_path, retry=True) == 3
+    assert Results(tmp_path).failures == {}
+    assert on_disk(tmp_path, sweep)["value"].tolist() == list(range(6))
+
+
+def test_report_fits_a_terminal(tmp_path):
+    (tmp_path / "small.toml").write_text(SMALL)
+    answer = command(tmp_path / "small.toml", "--out", tmp_path / "out", "--jobs", "1")
+    assert answer.returncode == 0, answer.stderr
+    shown = [line for line in answer.stdout.splitlines() if str(tmp_path) not in line]
+    assert max(map(len, shown)) <= 80
+    table = Results(tmp_path / "out").table(Sweep.parse(SMALL))
+    rates = Phase.of(table, "samples", "T").rate
+    assert [line.split()[1:] for line in shown if line.split()[:1] in (["20"], ["40"])] == [
+        [f"{100 * rate:.0f}" for rate in row] for row in rates
+    ]
+    assert (tmp_path / "out" / "phase.png").stat().st_size > 10_000
+    written, facts = read_table(tmp_path / "out" / "table.parquet")
+    assert_array_equal(written["success"], table["exact"])
+    assert facts["success"] == {"exact": True}
+
+
+PLAIN = SMALL.partition("[figure]")[0]
+LONG = PLAIN.replace("seeds = 3", "seeds = 50")
+
+
+def wait_for_rows(directory, process):
+    """Until there are rows, and the sweep is not through."""
+    deadline = time.time() + 60
+    while not list(directory.glob("rows/*.parquet")):
+        assert process.poll() is None, "the sweep was over before it could be killed"
+        assert time.time() < deadline
+        time.sleep(0.01)
+
+
+def test_a_sweep_killed_in_this_process_goes_on(tmp_path):
+    (tmp_path / "long.toml").write_text(LONG)
+    sweep, out = Sweep.parse(LONG), tmp_path / "out"
+    process = subprocess.Popen([SCB, "sweep", tmp_path / "long.toml", "--out", out, "--jobs", "1"])
+    wait_for_rows(out, process)
+    other = command(tmp_path / "long.toml", "--out", out, "--jobs", "1")
+    assert other.returncode == 2
+    assert "another process is running the sweep" in other.stderr
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    kept = len(Results(out).done())
+    assert 0 < kept < len(sweep.runs())
+    answer = command(tmp_path / "long.toml", "--out", out, "--jobs", "1")
+    assert answer.returncode == 0, answer.stderr
+    table = on_disk(out, sweep)
+    assert do(sweep, tmp_path / "whole") == 200
+    for name, column in on_disk(tmp_path / "whole", sweep).items():
+        assert_array_equal(column, table[name], strict=True)
+
+
+def test_a_full_disk_is_said_at_once_and_nothing_is_lost(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if (
+        not shutil.which("mount")
+        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", disk], capture_output=True).returncode
+    ):
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        (tmp_path / "small.toml").write_text(PLAIN)
+        (tmp_path / "long.toml").write_text(LONG)
+        out = disk / "out"
+        assert command(tmp_path / "small.toml", "--out", out, "--jobs", "1").returncode == 0
+        before = Results(out).done()
+        (disk / "ballast").write_bytes(b"0" * (free(disk) - 8192))
+        answer = command(tmp_path / "long.toml", "--out", out, "--jobs", "1")
+        assert answer.returncode == 2
+        assert f"scb: cannot write to {out}: No space left on device" in answer.stderr
+        assert answer.stderr.count("\n") == 1
+        assert len(before) == 12
+        assert before <= Results(out).done()
+        assert not list(out.rglob("*.partial"))
+        (disk / "ballast").unlink()
+        subprocess.run(["mount", "-o", "remount,size=1m", disk], check=True)
+        do(Sweep.parse(LONG), out)
+        on_disk(out, Sweep.parse(LONG))
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def free(disk):
+    facts = os.statvfs(disk)
+    return facts.f_bavail * facts.f_frsize
+
+
+# ------------------------------------------------------------------------------------------------- diagrams
+
+
+def test_wilson_is_where_the_normal_test_rejects():
+    """The ends p solve |successes/n − p| = z √(p(1 − p)/n)."""
+    k, n = np.array([0, 3, 10, 20]), np.array([20, 20, 20, 20])
+    for end in wilson(k, n):
+        assert_allclose(np.abs(k / n - end), 1.96 * np.sqrt(end * (1 - end) / n), atol=1e-12)
+    low, high = wilson(np.array([0]), np.array([0]))
+    assert (low[0], high[0]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "x", "y"),
+    [
+        (SMALL, "samples", "T"),
+        (
+            SMALL.replace("T = [20, 40]", "N = [3, 5]").replace('"T"', '"N"').replace("[fixed]", "[fixed]\nT = 20"),
+            "samples",
+            "N",
+        ),
+        (TRAIN, "lam", "batch_size"),
+    ],
+    ids=["T and samples", "N and samples", "λ and B"],
+)
+def test_diagrams_show_the_rates(tmp_path, text, x, y):
+    sweep = Sweep.parse(text)
+    do(sweep, tmp_path)
+    table = on_disk(tmp_path, sweep)
+    table["success"] = np.arange(len(table["key"])) % 5 < 2  # whatever came out, some of both
+    figure = phase(table, **sweep.figure)
+    (mesh,) = (part for part in figure.axes[0].collections if isinstance(part, QuadMesh))
+    expected = [
+        [table["success"][(table[x] == a) & (table[y] == b)].mean() for a in sweep.grid[x]] for b in sweep.grid[y]
+    ]
+    assert_allclose(mesh.get_array(), expected)
+    assert f"({sweep.seeds} seeds a cell)" in figure.get_suptitle()
+    figure.draw_without_rendering()
+
+
+def test_a_third_axis_makes_panels_and_gaps_stay_grey():
+    count = 24
+    table = {
+        "T": np.tile([10, 100], count // 2),
+        "samples": np.repeat([1, 2, 3], count // 3),
+        "method": np.array(["likelihood", "spectral"] * (count // 4) + ["spectral", "likelihood"] * (count // 4)),
+        "success": np.arange(count) % 2 == 0,
+    }
+    table = {name: column[:-1] for name, column in table.items()}
+    figure = phase(table, "samples", "T", panel="method")
+    assert [ax.get_title() for ax in figure.axes[:2]] == ["method = likelihood", "method = spectral"]
+    part = Phase.of(
+        {name: c[(table["T"] == 10) | (table["samples"] == 1)] for name, c in table.items()}, "samples", "T"
+    )
+    assert_array_equal(np.isnan(part.rate), [[False] * 3, [False, True, True]])
+    figure.draw_without_rendering()

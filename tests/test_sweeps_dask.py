@@ -1,0 +1,242 @@
+"""Sweeps on real clusters on this machine: the same rows as in one process, and all of them, whatever is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from scb.experiments.store import code_digest, read_table
+from scb.sweeps.dask import compute, connected
+from scb.sweeps.grid import Sweep
+
+SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
+ENVIRONMENT = os.environ | {"COLUMNS": "80", "TERM": "dumb"}
+ENVIRONMENT.pop("NUMBA_NUM_THREADS", None)
+TEXT = """
+kind = "recover"
+seeds = 40
+[fixed]
+method = "spectral"
+[grid]
+T = [20, 40]
+samples = [100, 300]
+"""
+RUNS = 160
+
+
+def arguments(file, out, *options):
+    return [SCB, "sweep", file, "--out", out, *options]
+
+
+def finish(*command, status=0):
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+    assert answer.returncode == status, answer.stderr
+    assert "Traceback" not in answer.stderr
+    return answer
+
+
+def start(*command):
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, start_new_session=True
+    )
+
+
+def wait_until(condition, process=None):
+    deadline = time.time() + 60
+    while not condition():
+        assert process is None or process.poll() is None, "it was over too early"
+        assert time.time() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def has_rows(out):
+    return lambda: bool(list(out.glob("rows/*.parquet")))
+
+
+def keys(out):
+    return [key for path in out.glob("rows/*.parquet") for key in read_table(path)[0]["key"]]
+
+
+def workers_of(process):
+    """The processes in which the sweep's own cluster runs."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+
+
+@contextmanager
+def cluster(directory, *threads):
+    """A scheduler and workers as a user would start them; (address, scheduler, workers)."""
+    file = directory / "scheduler.json"
+    here = ("--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file))
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": ENVIRONMENT, "cwd": directory}
+    scheduler = subprocess.Popen([DASK, "scheduler", "--port", "0", *here], **quiet)
+    processes = [scheduler]
+    try:
+        for count in threads:
+            options = ("--no-nanny", "--nthreads", str(count))
+            processes.append(subprocess.Popen([DASK, "worker", *here, *options], **quiet))
+        wait_until(file.exists, scheduler)
+        yield json.loads(file.read_text())["address"], scheduler, processes[1:]
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sweep") / "sweep.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(file):
+    """The table as one process makes it."""
+    finish(*arguments(file, file.parent / "one", "--jobs", "1"))
+    table = read_table(file.parent / "one" / "table.parquet")[0]
+    assert table["key"].tolist() == [run.key for run in Sweep.read(file).runs()]
+    assert 0 < table["success"].mean() < 1
+    return (file.parent / "one" / "table.parquet").read_bytes()
+
+
+def calm(errors, killed=1):
+    """Nothing but how far it is, and that a worker has gone, for no more than were killed."""
+    known = ("runs, ", "has gone; what it was running goes to another one", "has no workers: waiting for some")
+    lines = errors.splitlines()
+    return all(any(text in line for text in known) for line in lines) and errors.count("has gone") <= killed
+
+
+def assert_complete(out, expected):
+    """Every row once, and the same table to the last byte."""
+    found = keys(out)
+    assert len(found) == len(set(found)) == RUNS
+    assert (out / "table.parquet").read_bytes() == expected
+
+
+def test_two_local_processes_give_the_same_rows_and_a_killed_worker_costs_none(file, expected, tmp_path):
+    process = start(*arguments(file, tmp_path, "--jobs", "2"))
+    wait_until(has_rows(tmp_path), process)
+    workers = workers_of(process)
+    assert len(workers) == 2
+    workers[0].kill()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert calm(errors)
+    assert_complete(tmp_path, expected)
+
+
+def test_through_an_address_too(file, expected, tmp_path):
+    """One worker with two threads, one with one; the second is killed in the middle, the first does the rest."""
+    with cluster(tmp_path, 2, 1) as (address, _, workers):
+        process = start(*arguments(file, tmp_path / "out", "--scheduler", address))
+        wait_until(has_rows(tmp_path / "out"), process)
+        assert len(keys(tmp_path / "out")) < RUNS
+        workers[1].kill()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert calm(errors)
+    assert_complete(tmp_path / "out", expected)
+
+
+def test_the_driver_is_killed_and_then_interrupted_and_goes_on(file, expected, tmp_path):
+    for kind, status in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)):
+        before = len(list(tmp_path.glob("rows/*.parquet")))
+        process = start(*arguments(file, tmp_path, "--jobs", "2"))
+        wait_until(lambda many=before: len(list(tmp_path.glob("rows/*.parquet"))) > many, process)
+        workers = workers_of(process)
+        if kind == signal.SIGINT:
+            os.killpg(process.pid, kind)  # as a terminal does
+        else:
+            process.send_signal(kind)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == status
+        assert "Traceback" not in errors
+        gone, alive = psutil.wait_procs(workers, timeout=10)
+        assert (len(gone), alive) == (2, [])
+        assert 0 < len(keys(tmp_path)) < RUNS
+    assert errors == "scb: interrupted\n"
+    finish(*arguments(file, tmp_path, "--jobs", "2"))
+    assert_complete(tmp_path, expected)
+
+
+def test_a_scheduler_that_goes_away_or_is_not_there(file, tmp_path):
+    """Both are said in one line, and what was done stays."""
+    out = tmp_path / "out"
+    with cluster(tmp_path, 1) as (address, scheduler, _):
+        process = start(*arguments(file, out, "--scheduler", address))
+        wait_until(has_rows(out), process)
+        scheduler.kill()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert errors.startswith("scb: the connection to the Dask scheduler was lost. Finished rows are kept")
+    assert errors.count("\n") == 1
+    kept = keys(out)
+    assert 0 < len(kept) < RUNS
+    answer = finish(*arguments(file, out, "--scheduler", address), status=2)
+    assert answer.stderr == f"scb: no Dask scheduler at {address}: nothing answered within 3 s\n"
+    assert keys(out) == kept
+    with pytest.raises(ValueError, match="unknown address scheme 'nonsense'"), connected("nonsense://x", print, print):
+        pass
+
+
+POISON = """
+import os, signal, sys
+from pathlib import Path
+from scb.sweeps.dask import local
+from scb.sweeps.grid import Sweep
+from scb.sweeps.kinds import Kind
+from scb.sweeps.runner import run_all
+from scb.sweeps.store import Results
+
+def measure(parameters, replicate, seed):
+    if replicate == 17:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"value": replicate}
+
+if __name__ == "__main__":
+    kind = Kind("poison", {"value": int}, {"value": 50}, lambda given: {"a": 1} | given, measure)
+    sweep = Sweep.parse('kind = "poison"\\nseeds = 40', {"poison": kind})
+    results = Results(Path(sys.argv[1]))
+    results.begin(sweep, sweep.runs())
+    with local(2, measure, lambda text: print(text, file=sys.stderr)) as pool:
+        run_all(sweep.runs(), pool, results)
+"""
+
+
+def test_a_run_that_kills_its_worker_is_a_failure_and_the_rest_is_there(tmp_path):
+    script = tmp_path / "poison.py"
+    script.write_text(POISON)
+    environment = ENVIRONMENT | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    answer = subprocess.run(
+        [sys.executable, script, tmp_path / "out"], capture_output=True, text=True, timeout=120, env=environment
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert calm(answer.stderr, killed=2)
+    failures = json.loads((tmp_path / "out" / "failures.json").read_text())
+    assert [(one["replicate"], one["error"]) for one in failures.values()] == [
+        (17, "every worker that ran it died, 1 of them: out of memory, perhaps")
+    ]
+    assert len(keys(tmp_path / "out")) == len(set(keys(tmp_path / "out"))) == 39
+
+
+def test_a_worker_with_another_scb_is_refused():
+    assert compute(print, [], code_digest()).measured == {}
+    with pytest.raises(ValueError, match="a worker has another version of scb"):
+        compute(print, [], "older")
+
+
+def test_without_dask_the_error_says_what_to_install(file, tmp_path):
+    code = "import sys; sys.modules['distributed'] = None; from scb.cli import main; main(sys.argv[1:])"
+    options = ("sweep", file, "--out", tmp_path, "--jobs", "2")
+    answer = finish(sys.executable, "-c", code, *options, status=2)
+    assert answer.stderr == (
+        "scb: several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1\n"
+    )
