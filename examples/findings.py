@@ -1,0 +1,197 @@
+"""What the examples share: how much a lag matters, how sure that is, who predicts best, and the panels of the figures."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.ticker import MaxNLocator
+
+import scb
+from scb.baselines import NGram
+from scb.figures.style import COLOURS
+from scb.recovery.sequences import windows
+from scb.symbols import as_sequences, encode
+
+Symbols = Sequence[str | None]
+Pair = tuple[str, int]
+"""A context (\"all\" in a model without) and a lag."""
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+
+
+def influence(model: scb.SparseContextualBigram) -> dict[Pair, float]:
+    """By how much the symbol at a lag moves the law of the next one, on average, in total variation.
+
+    It is a[k, ℓ]·Σ_j μ_j·‖P_ℓ[:, j] − P_ℓμ‖₁/2. With a matrix for each lag, a weight alone says little: what is common to the
+    columns of one matrix may as well stand in another. This product does not depend on where it stands. Lag 1 is left out where
+    it is the context: there is nothing to compare it with.
+    """
+    mu, table = model.prior_, model.lags_
+    found: dict[Pair, float] = {}
+    for context, lag, weight in zip(table["context"], table["lag"].tolist(), table["weight"].tolist(), strict=True):
+        if model.context and lag == 1:
+            continue
+        P = model.transition_[lag] if isinstance(model.transition_, dict) else model.transition_
+        spread = 0.5 * np.abs(P - (P @ mu)[:, None]).sum(axis=0) @ mu
+        found["all" if context is None else str(context), lag] = float(weight * spread)
+    return found
+
+
+def tenths(
+    model: scb.SparseContextualBigram, sequence: Symbols, parts: int = 10
+) -> dict[Pair, tuple[float, float, int]]:
+    """For each pair: influence, its standard error, and in how many of ``parts`` fits it was found.
+
+    Each of these leaves a tenth of the sequence out and looks for the lags anew; the error is the jackknife's over these blocks. A
+    pair that was not found has influence 0 there.
+    """
+    whole = influence(model)
+    again: list[dict[Pair, float]] = []
+    bounds = np.linspace(0, len(sequence), parts + 1).astype(int)
+    for a, b in pairwise(bounds):
+        rest = [part for part in (sequence[:a], sequence[b:]) if len(part)]
+        again.append(influence(scb.SparseContextualBigram(**model.get_params()).fit(rest)))
+    out = {}
+    for pair in sorted(set(whole).union(*again)):
+        values = np.array([one.get(pair, 0.0) for one in again])
+        error = np.sqrt((parts - 1) * np.var(values))
+        out[pair] = whole.get(pair, 0.0), float(error), int(np.sum(values > 0))
+    return out
+
+
+def print_lags(table: dict[Pair, tuple[float, float, int]], parts: int, contexts: str) -> None:
+    """One line for each pair that was found on all data; then those that turned up only without some part."""
+    print(f"  {contexts:<12} lag  influence ± s.e.  found in fits without a part")
+    for (context, lag), (size, error, times) in table.items():
+        if size > 0:
+            print(f"  {context:<12} {lag:3d}      {size:.3f} ± {error:.3f}  {times} of {parts}")
+    rare = [f"{context} {lag} ({times})" for (context, lag), (size, _, times) in table.items() if size == 0]
+    print(f"  only in some of these fits: {', '.join(rare) or 'none'}")
+
+
+def lags_of(model: scb.SparseContextualBigram) -> str:
+    """The lags beyond the context, in a word."""
+    by: dict[str, list[int]] = {}
+    for context, lag in sorted(influence(model)):
+        by.setdefault(context, []).append(lag)
+    return "; ".join(f"{context}: {', '.join(map(str, lags))}" for context, lags in by.items()) or "none"
+
+
+def compare(
+    models: dict[str, scb.SparseContextualBigram], train: Symbols, test: Symbols, max_lag: int, orders: Sequence[int]
+) -> dict[str, float]:
+    """Bits a symbol on the same held-out symbols, best first; the n-gram is the one that predicts the last tenth of train best."""
+    codes, classes = encode(as_sequences(train))
+    known = windows(codes, len(classes), max_lag, context=False)
+    held = windows(encode(as_sequences(test), classes)[0], len(classes), max_lag, context=False)
+    begin, end = known.cut(known.n - known.n // 10)
+    n = max(orders, key=lambda order: NGram.fit(begin, order).score(end))
+    names = {1: "unigram", 2: "bigram", n: f"{n}-gram, interpolated"}
+    score = {name: NGram.fit(known, order).score(held) for order, name in names.items()}
+    score |= {name: model.score(test) for name, model in models.items()}
+    return {name: -nats / np.log(2) for name, nats in sorted(score.items(), key=lambda item: -item[1])}
+
+
+def print_bits(bits: dict[str, float]) -> None:
+    """The table, best first."""
+    print("  held out, bits a symbol:")
+    for name, value in bits.items():
+        print(f"  {name:<38} {value:.4f}")
+
+
+def information(sequence: Symbols, symbol: str | None, max_lag: int) -> np.ndarray:
+    """(max_lag,): mutual information of the next symbol and the one at each lag, in bits, where the current symbol is ``symbol``.
+
+    ``symbol`` None: wherever. The bias of counts, (N − 1)²/(2n ln 2), is taken off.
+    """
+    names = sorted({x for x in sequence if x is not None})
+    codes = np.array([-1 if x is None else names.index(x) for x in sequence])
+    N, out = len(names), np.zeros(max_lag)
+    for lag in range(1, max_lag + 1):
+        label, source, now = codes[max_lag:], codes[max_lag - lag : len(codes) - lag], codes[max_lag - 1 : -1]
+        kept = (label >= 0) & (source >= 0) & (now >= 0 if symbol is None else now == names.index(symbol))
+        joint = np.bincount(label[kept] * N + source[kept], minlength=N * N).reshape(N, N) / kept.sum()
+        apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+        on = joint > 0
+        rows, columns = ((joint.sum(axis=axis) > 0).sum() - 1 for axis in (0, 1))
+        bias = rows * columns / (2 * np.log(2) * kept.sum())
+        out[lag - 1] = (joint[on] * np.log2(joint[on] / apart[on])).sum() - bias
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------ panels
+
+
+def draw_influence(ax: Axes, model: scb.SparseContextualBigram, contexts: Sequence[str], label: str) -> None:
+    """A heat map: contexts down, lags across; grey where the lag is the context itself, white where a lag was not found."""
+    found = influence(model)
+    size = np.array([[found.get((c, lag), np.nan) for lag in range(1, model.max_lag + 1)] for c in contexts])
+    blues = ListedColormap(colormaps["Blues"](np.linspace(0.15, 1, 256)))
+    top = float(np.nanmax(size)) if found else 1.0
+    extent = (0.5, model.max_lag + 0.5, len(contexts) - 0.5, -0.5)
+    ax.imshow(size, cmap=blues, vmin=0, vmax=top, aspect="auto", extent=extent)
+    if model.context:
+        ax.axvspan(0.5, 1.5, color="0.88", linewidth=0)
+    for (k, lag), value in np.ndenumerate(size):
+        if value > 0:
+            text, colour = f"{value:.2f}".lstrip("0"), "white" if value > 0.55 * top else "black"
+            ax.text(lag + 1, k, text, color=colour, fontsize=6.5 if model.max_lag < 20 else 5, ha="center", va="center")
+    ax.set_yticks(range(len(contexts)), contexts)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set(xlabel="lag", ylabel=label, title="influence of the lags that were found")
+    ax.grid(False)
+
+
+def draw_information(ax: Axes, lines: dict[str, np.ndarray], marks: Sequence[int]) -> None:
+    """Mutual information against lag, from 2 on since lag 1 is the context, with thin lines at the marks."""
+    for number, (name, values) in enumerate(lines.items()):
+        lags = range(2, len(values) + 1)
+        ax.plot(lags, values[1:], "os^D"[number] + "-", color=COLOURS[number], ms=3, lw=1.0, label=name)
+    for lag in marks:
+        ax.axvline(lag, color="0.5", linewidth=0.8, linestyle=":")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set(xlabel="lag", ylabel="bits", title="mutual information with the next symbol", ylim=(0, None))
+    ax.legend()
+
+
+def draw_shares(ax: Axes, shares: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Stacked bars: a bar for each row, a part for each column of ``shares`` (rows, columns)."""
+    left = np.zeros(len(rows))
+    for j, name in enumerate(columns):
+        ax.barh(range(len(rows)), shares[:, j], left=left, color=COLOURS[j], alpha=0.8, label=name, height=0.75)
+        for i, share in enumerate(shares[:, j]):
+            if share > 0.08:
+                ax.text(left[i] + share / 2, i, f"{share:.0%}", color="white", fontsize=7, ha="center", va="center")
+        left += shares[:, j]
+    ax.set_yticks(range(len(rows)), rows)
+    ax.invert_yaxis()
+    ax.set(xlim=(0, 1), xlabel="share of next symbols")
+    ax.grid(False)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=len(columns), fontsize=7, handlelength=1.0)
+
+
+def shares(sequence: Symbols, current: str, lag: int, symbols: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """(N, N): how often each symbol comes next after ``current``, by the symbol at ``lag``; and (N,) out of how many."""
+    counts = np.zeros((len(symbols), len(symbols)))
+    for t in range(lag, len(sequence)):
+        source, label = sequence[t - lag], sequence[t]
+        if sequence[t - 1] == current and source in symbols and label in symbols:
+            counts[symbols.index(source), symbols.index(label)] += 1
+    total = counts.sum(axis=1)
+    return counts / np.maximum(total, 1)[:, None], total
+
+
+def options(story: str | None, name: str) -> argparse.Namespace:
+    """--quick and --figure, the same for every example."""
+    parser = argparse.ArgumentParser(description=story, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer fits to check the findings with")
+    parser.add_argument("--figure", type=Path, default=IMAGES / f"{name}.png", help="where the figure goes")
+    return parser.parse_args(sys.argv[1:])
