@@ -23,7 +23,7 @@ from scb.recovery.likelihood import Fit, Rows, lifted, maximise
 from scb.recovery.selection import Pair, Progress, Selection, without
 
 _CLOSE = 0.1  # nats
-_NEAR = 3  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
+_NEAR = 5  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
 
 
 @dataclass
@@ -70,7 +70,7 @@ class LagSelection(Selection):
             rows = self.rows()
             fit = self.fit(rows)
             slots = [(k, 1 + s.tolist().index(t)) for k, s in enumerate(self.support) if t in s and len(s) > 1]
-            choices = [(self.shortfall([p], np.inf, self.limit([p[0]], t, False), rows, fit, True), p) for p in slots]
+            choices = [(self.shortfall([p], None, self.limit([p[0]], t, False), rows, fit), p) for p in slots]
             short, slot = max(choices, default=(0.0, (0, 0)))
             if short <= 0:
                 return
@@ -111,19 +111,21 @@ class LagSelection(Selection):
                 fixed[k, j] = self.ratio(mine, k, j, at_fit[k])
                 alone = self.is_context(t) or len(self.users(t)) == 1
                 limit = self.limit([k], t, known=not alone)
-                unsure = alone and len(s) > 1  # another matrix may take over what this one says
-                choices.append((self.shortfall([(k, j)], fixed[k, j], limit, rows, fit, unsure), [(k, j)]))
+                choices.append((self.shortfall([(k, j)], fixed[k, j], limit, rows, fit), [(k, j)]))
         for t in self.matrices:
             if len(users := self.users(t)) > 1 and not self.is_context(t):
                 slots = [(k, 1 + self.support[k].tolist().index(t)) for k in users]
                 limit = self.limit(users, t, known=False)
-                choices.append((self.shortfall(slots, sum(fixed[p] for p in slots), limit, rows, fit, False), slots))
+                choices.append((self.shortfall(slots, sum(fixed[p] for p in slots), limit, rows, fit), slots))
         short, slots = max(choices, default=(0.0, []), key=lambda choice: choice[0])
         return slots if short > 0 else []
 
-    def shortfall(self, slots: list[Pair], fixed: float, limit: float, rows: Rows, fit: Fit, always: bool) -> float:
-        """By how much twice the log-likelihood ratio of some slots falls short of the limit; ≤ 0 where they stay."""
-        if limit <= fixed and (always or fixed < _NEAR * limit):
+    def shortfall(self, slots: list[Pair], fixed: float | None, limit: float, rows: Rows, fit: Fit) -> float:
+        """By how much twice the log-likelihood ratio of some slots falls short of the limit; ≤ 0 where they stay.
+
+        ``fixed`` is the ratio with P fixed, which overstates it; None where that says nothing.
+        """
+        if fixed is None or limit <= fixed < _NEAR * limit:
             q = self.q
             for k, j in slots:
                 q = without(q, k, j)
