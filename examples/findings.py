@@ -28,21 +28,13 @@ IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
 
 def influence(model: scb.SparseContextualBigram) -> dict[Pair, float]:
-    """By how much the symbol at a lag moves the law of the next one, on average, in total variation.
+    """``influence_`` by context and lag: with a matrix for each lag, a weight alone says little.
 
-    It is a[k, ℓ]·Σ_j μ_j·‖P_ℓ[:, j] − P_ℓμ‖₁/2. With a matrix for each lag, a weight alone says little: what is common to the
-    columns of one matrix may as well stand in another. This product does not depend on where it stands. Lag 1 is left out where
-    it is the context: there is nothing to compare it with.
+    Lag 1 is left out where it is the context: there is nothing to compare it with.
     """
-    mu, table = model.prior_, model.lags_
-    found: dict[Pair, float] = {}
-    for context, lag, weight in zip(table["context"], table["lag"].tolist(), table["weight"].tolist(), strict=True):
-        if model.context and lag == 1:
-            continue
-        P = model.transition_[lag] if isinstance(model.transition_, dict) else model.transition_
-        spread = 0.5 * np.abs(P - (P @ mu)[:, None]).sum(axis=0) @ mu
-        found["all" if context is None else str(context), lag] = float(weight * spread)
-    return found
+    table, moves = model.lags_, model.influence_.data.tolist()
+    pairs = zip(table["context"].tolist(), table["lag"].tolist(), moves, strict=True)
+    return {("all" if k is None else str(k), lag): move for k, lag, move in pairs if not (model.context and lag == 1)}
 
 
 def tenths(
