@@ -1,6 +1,6 @@
-"""The estimator against mtdlearn and hmmlearn: seconds, memory, held-out likelihood; and how its own time grows.
+"""The estimator: which lags it finds; against mtdlearn and hmmlearn (seconds, memory, held-out likelihood); how its time grows.
 
-    python benchmarks/estimator.py [rivals fits] [--with PYTHON]
+    python benchmarks/estimator.py [lags rivals fits] [--with PYTHON]
 
 mtdlearn and hmmlearn are in no lock. Put them in an environment of their own, and say where its interpreter is:
 
@@ -213,6 +213,57 @@ def rivals(python: str) -> str:
     return "\n".join([*lines, "", note])
 
 
+def lags(_: str) -> str:
+    """In how many of 20 seeds the table of lags is exactly right, and the likelihood of the truth is reached."""
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    from scb import SparseContextualBigram
+    from truth.mtd import MTD, SUPPORT
+
+    def found(model: Any) -> set[tuple[int | None, int]]:
+        return set(zip(model.lags_["context"].tolist(), model.lags_["lag"].tolist(), strict=True))
+
+    lines = ["| what | of 20 seeds |", "|---|---|"]
+    twice = ((2, 7), (1, 11), (2, 7), (1, 11))
+    for name, support in (("{2, 7}, {1, 11}, {11}, {2}", SUPPORT), ("{2, 7}, {1, 11}, {2, 7}, {1, 11}", twice)):
+        for transition in ("shared", "per_lag"):
+            exact = 0
+            for seed in range(20):
+                truth = MTD.random(seed, support, per_lag=transition == "per_lag")
+                model = SparseContextualBigram(20, transition=transition).fit(truth.sample(50_000, seed))
+                exact += found(model) == truth.table
+            lines.append(
+                f"| lags {name} of four symbols, {transition}, 50,000 tokens, max_lag 20: exactly right | {exact} |"
+            )
+            print(lines[-1], file=sys.stderr, flush=True)
+    given = auto = 0
+    for seed in range(20):
+        order = (3, 5, 8, 10)[seed % 4]
+        truth = MTD.random(seed, (tuple(range(1, order + 1)),))
+        weights = np.random.default_rng(seed).dirichlet(np.ones(order))
+        truth.weights[0].update(zip(range(1, order + 1), weights, strict=True))
+        x = truth.sample(10_000, seed)
+        model = SparseContextualBigram(order, context=False, lags=range(1, order + 1)).fit(x)
+        given += model.loglik_ >= truth.loglik(x, order)
+        truth = MTD.random(seed, ((2, 5, 9),))
+        x = truth.sample(10_000, seed)
+        auto += SparseContextualBigram(20, context=False).fit(x).loglik_ >= truth.loglik(x, 20)
+    lines.append(
+        f"| plain MTD, all lags up to 3, 5, 8 or 10, 10,000 tokens: log-likelihood at least the truth's | {given} |"
+    )
+    lines.append(f"| plain MTD, lags {{2, 5, 9}} of 20 to be found, 10,000 tokens: the same | {auto} |")
+    spurious = fitted = 0
+    for seed in range(20):
+        x = np.random.default_rng(seed).integers(N, size=5000)
+        for transition in ("shared", "per_lag"):
+            for context in (True, False):
+                model = SparseContextualBigram(20, transition=transition, context=context).fit(x)
+                spurious, fitted = spurious + int(model.lags_["lag"].size > 0), fitted + 1
+    lines.append(
+        f"| independent symbols, 5,000 tokens, max_lag 20, four models: some lag is found | {spurious} of {fitted} fits |"
+    )
+    return "\n".join(lines)
+
+
 def _line(order: str, name: str, row: dict[str, float], first: dict[str, float] | None) -> str:
     times = f"{row['seconds'] / first['seconds']:,.1f}" if first else ""
     return f"| {order} | {name} | {row['seconds']:.3g} | {row['memory']:,.0f} | {row['held']:.4f} | {times} |"
@@ -220,7 +271,7 @@ def _line(order: str, name: str, row: dict[str, float], first: dict[str, float] 
 
 def fits(python: str) -> str:
     """Our own time and memory with context, in tokens and in max_lag; slopes of log seconds in log size."""
-    lengths, lags = (100_000, 200_000, 500_000, 1_000_000), (10, 20, 40, 80)
+    lengths, longest = (250_000, 500_000, 1_000_000, 2_000_000, 4_000_000), (25, 50, 100, 200)
     lines = [
         f"N = {N}, context, lags to be found. Memory as above, kernels included.",
         "",
@@ -230,7 +281,7 @@ def fits(python: str) -> str:
     slopes = []
     for transition in ("shared", "per_lag"):
         of_size: dict[str, list[tuple[int, float]]] = {"tokens": [], "max_lag": []}
-        sizes = [("tokens", n, n, 50) for n in lengths] + [("max_lag", lag, 200_000, lag) for lag in lags]
+        sizes = [("tokens", n, n, 50) for n in lengths] + [("max_lag", lag, 1_000_000, lag) for lag in longest]
         for what, size, length, max_lag in sizes:
             if row := measured(sys.executable, "growth", transition, length, max_lag):
                 of_size[what].append((size, row["seconds"]))
@@ -244,7 +295,11 @@ def _slope(points: list[tuple[int, float]]) -> float:
     return float(np.polyfit(sizes, seconds, 1)[0])
 
 
-SECTIONS = {"rivals": ("Against mtdlearn and hmmlearn", rivals), "fits": ("How time grows", fits)}
+SECTIONS = {
+    "lags": ("Which lags are found", lags),
+    "rivals": ("Against mtdlearn and hmmlearn", rivals),
+    "fits": ("How time grows", fits),
+}
 
 
 def main() -> None:
