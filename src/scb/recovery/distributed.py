@@ -44,7 +44,7 @@ from scb.sampling import Batch
 from scb.symbols import as_sequences, encode
 
 _TOGETHER = 8  # answers that are added in one place
-_LARGE = 1 << 20  # bytes: larger arguments are sent once, not with every task
+_LARGE = 1 << 16  # bytes: larger arguments are sent once, not with every task
 _CELLS = 1 << 20  # cells of the tables of pairs that are asked for at a time
 
 
@@ -98,12 +98,14 @@ class Cluster:
     def map(self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
         """As ``Workers.map``."""
         import dask.config
+        from dask.sizeof import sizeof
 
-        if sum(x.nbytes for x in same if isinstance(x, np.ndarray)) > _LARGE:
+        columns: list[Any] = [list(column) for column in zip(*held, strict=True)]
+        if sizeof(same) > _LARGE:
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-                sent = self.client.submit(tuple, same, pure=False)
-            return [self.client.submit(_spread, function, sent, *mine, pure=False) for mine in held]
-        return [self.client.submit(function, *mine, *same, pure=False) for mine in held]
+                sent = self.client.submit(_Sent, same, pure=False)
+            columns, same = [*columns, [sent] * len(columns[0])], ()
+        return self.client.map(_apply, *columns, function=function, same=same, key=function.__name__, pure=False)
 
     def results(self, held: Sequence[Any]) -> list[Any]:
         """As ``Workers.results``."""
@@ -128,18 +130,25 @@ def workers() -> Workers:
 def total(workers: Workers, held: list[Any]) -> Any:
     """The sum of arrays, or of tuples of them; of many, first on the workers, a few at a time."""
     while len(held) > _TOGETHER:
-        held = workers.map(_added, [tuple(held[i : i + _TOGETHER]) for i in range(0, len(held), _TOGETHER)])
-    return _added(*workers.results(held))
+        held = workers.map(_added, [(held[i : i + _TOGETHER],) for i in range(0, len(held), _TOGETHER)])
+    return _added(workers.results(held))
 
 
-def _added(*parts: Any) -> Any:
+def _added(parts: list[Any]) -> Any:
     if isinstance(parts[0], tuple):
         return tuple(reduce(add, column) for column in zip(*parts, strict=True))
     return reduce(add, parts)
 
 
-def _spread(function: Callable[..., Any], same: tuple[Any, ...], *mine: Any) -> Any:
-    return function(*mine, *same)
+def _apply(*mine: Any, function: Callable[..., Any], same: tuple[Any, ...]) -> Any:
+    """On a worker: ``same`` is empty where it was sent on its own, as the last of ``mine``."""
+    return function(*mine, *same) if same or not isinstance(mine[-1], _Sent) else function(*mine[:-1], *mine[-1])
+
+
+class _Sent(tuple[Any, ...]):
+    """Arguments that were sent once."""
+
+    __slots__ = ()
 
 
 # ----------------------------------------------------------------------------------------------------- rows
