@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
 from typing import Any, NamedTuple, Protocol
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,7 @@ from scb.symbols import as_sequences, encode
 
 _TOGETHER = 8  # answers that are added in one place
 _LARGE = 1 << 16  # bytes: larger arguments are sent once, not with every task
+_KEY = "scb_fit"  # of tasks
 _CELLS = 1 << 20  # cells of the tables of pairs that are asked for at a time
 
 
@@ -54,8 +56,8 @@ _CELLS = 1 << 20  # cells of the tables of pairs that are asked for at a time
 class Workers(Protocol):
     """Where partitions lie and functions of them run."""
 
-    def hold(self, delayed: Sequence[Any]) -> list[Any]:
-        """Compute delayed objects, and keep them there."""
+    def hold(self, function: Callable[..., Any], delayed: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
+        """As ``map``, of delayed objects."""
         ...
 
     def map(self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
@@ -70,11 +72,11 @@ class Workers(Protocol):
 class Here:
     """No cluster: everything lies in this process."""
 
-    def hold(self, delayed: Sequence[Any]) -> list[Any]:
+    def hold(self, function: Callable[..., Any], delayed: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
         """As ``Workers.hold``; threads of Dask read the data."""
         from dask.base import compute
 
-        return list(compute(*delayed, scheduler="threads"))
+        return list(compute(*_delayed(function, delayed, *same), scheduler="threads"))
 
     def map(self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
         """As ``Workers.map``."""
@@ -86,14 +88,19 @@ class Here:
 
 
 class Cluster:
-    """The workers of a client. What is held are futures: if a worker dies, Dask makes what it held again, from the source."""
+    """The workers of a client. What is held are futures: if a worker dies, Dask makes what it held again, from the source.
+
+    All tasks have keys of one kind, and the first does nothing: Dask takes tasks of an unknown kind for slow, and would move data
+    to workers that have less to do.
+    """
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        client.submit(_added, [0], key=_key(), pure=False).result()
 
-    def hold(self, delayed: Sequence[Any]) -> list[Any]:
+    def hold(self, function: Callable[..., Any], delayed: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
         """As ``Workers.hold``."""
-        return self.client.compute(list(delayed))
+        return self.client.compute(_delayed(function, delayed, *same))
 
     def map(self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
         """As ``Workers.map``."""
@@ -103,9 +110,9 @@ class Cluster:
         columns: list[Any] = [list(column) for column in zip(*held, strict=True)]
         if sizeof(same) > _LARGE:
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-                sent = self.client.submit(_Sent, same, pure=False)
+                sent = self.client.submit(_Sent, same, key=_key(), pure=False)
             columns, same = [*columns, [sent] * len(columns[0])], ()
-        return self.client.map(_apply, *columns, function=function, same=same, key=function.__name__, pure=False)
+        return self.client.map(_apply, *columns, function=function, same=same, key=_KEY, pure=False)
 
     def results(self, held: Sequence[Any]) -> list[Any]:
         """As ``Workers.results``."""
@@ -132,6 +139,16 @@ def total(workers: Workers, held: list[Any]) -> Any:
     while len(held) > _TOGETHER:
         held = workers.map(_added, [(held[i : i + _TOGETHER],) for i in range(0, len(held), _TOGETHER)])
     return _added(workers.results(held))
+
+
+def _delayed(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
+    from dask.delayed import delayed
+
+    return [delayed(function)(*mine, *same, dask_key_name=_key()) for mine in arguments]
+
+
+def _key() -> str:
+    return f"{_KEY}-{uuid4()}"
 
 
 def _added(parts: list[Any]) -> Any:
@@ -397,6 +414,10 @@ class Source(NamedTuple):
     kind: str
     before: list[int]
 
+    def pieces(self) -> Iterable[tuple[Any, int]]:
+        """Each delayed object, and how many of its first tokens are another's."""
+        return zip(self.delayed, self.before, strict=True)
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -412,18 +433,13 @@ class Piece:
 
 def as_partitioned(data: Any, N: int | None = None, max_lag: int | None = None) -> Partitioned:
     """``as_data`` for collections of Dask."""
-    from dask.delayed import delayed
-
     check_sizes(N, max_lag)
     source, where = _source("data", data, 0 if max_lag is None else int(max_lag) + 1), workers()
     if source.kind == "rows" or (source.kind == "array" and max_lag is None):
         raise ValueError(
             "data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag"
         )
-    read = delayed(_read, pure=False)
-    held = where.hold(
-        [read(x, source.kind, before, N, max_lag) for x, before in zip(source.delayed, source.before, strict=True)]
-    )
+    held = where.hold(_read, source.pieces(), source.kind, N, max_lag)
     seen, longest = zip(*where.results(where.map(_summary, zip(held, strict=True))), strict=True)
     if max_lag is not None and not any(one.T for one in seen):
         raise too_short(data.shape[0] if source.kind == "array" else max(longest), max_lag)
@@ -475,7 +491,7 @@ def _array_source(name: str, data: Any, overlap: int) -> Source:
     return Source(delayed, "array", before)
 
 
-def _read(data: Any, kind: str, before: int, N: int | None, max_lag: int | None) -> Piece:
+def _read(data: Any, before: int, kind: str, N: int | None, max_lag: int | None) -> Piece:
     """On a worker: a partition for ``recover``."""
     items = list(data) if kind == "bag" else [data]
     if max_lag is None:
@@ -524,11 +540,8 @@ class Coded:
 
 def partitioned_windows(X: Any, max_lag: int, context: bool) -> Windows:
     """``symbols.encode`` and ``sequences.windows`` for collections of Dask."""
-    from dask.delayed import delayed
-
     source, where = _source("X", X, max_lag), workers()
-    code = delayed(_code, pure=False)
-    coded = where.hold([code(x, source.kind, b) for x, b in zip(source.delayed, source.before, strict=True)])
+    coded = where.hold(_code, source.pieces(), source.kind)
     classes, shortest, longest = zip(*where.results(where.map(_symbols, zip(coded, strict=True))), strict=True)
     known = _united(classes)
     pieces = where.map(_windows, zip(coded, strict=True), known, max_lag, context)
@@ -541,7 +554,7 @@ def partitioned_windows(X: Any, max_lag: int, context: bool) -> Windows:
     return Windows(data, known, int(high) if source.kind != "array" and low == high else None)
 
 
-def _code(X: Any, kind: str, before: int) -> Coded:
+def _code(X: Any, before: int, kind: str) -> Coded:
     """On a worker: a partition in codes."""
     items: Any = list(X) if kind == "bag" else X
     if len(items) == 0:

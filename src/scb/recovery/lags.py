@@ -153,10 +153,15 @@ class LagSelection(Selection):
         return self.P[:, b * N : (b + 1) * N]
 
     def new_matrix(self, t: int, scores: Array) -> None:
-        """Give position t a matrix: the law of the labels, by how much more often than expected each came after each symbol."""
+        """Give position t a matrix: the law of the labels, by how much more often than expected each came after each symbol.
+
+        It is rounded, so that the order in which the scores were added up leaves no trace: along directions in which the
+        likelihood is flat, a fit never forgets where it came from.
+        """
         law = self.data.label_law[:, None]
         counts = law * scores.T + 0.5 * law
-        matrix = counts / counts.sum(axis=0)
+        matrix = np.round(counts / counts.sum(axis=0), 6)
+        matrix /= matrix.sum(axis=0)
         kept = self.P[:, :-1] if self.matrices else self.P[:, :0]
         self.P = np.c_[kept, matrix, self.P[:, -1]]
         self.matrices.append(t)
