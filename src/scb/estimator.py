@@ -18,7 +18,7 @@ from scb.recovery.data import Data
 from scb.recovery.likelihood import Rows
 from scb.recovery.selection import Progress
 from scb.recovery.sequences import Known, LagFit, fit_lags, windows
-from scb.symbols import as_sequences, encode
+from scb.symbols import as_sequences, encode, is_dask
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,17 +87,32 @@ class SparseContextualBigram(BaseEstimator):
 
         Parameters
         ----------
-        X : one sequence of symbols, or many: see ``scb.symbols``. A window that a missing symbol cuts is left out
+        X : one sequence of symbols, or many: see ``scb.symbols``. A window that a missing symbol cuts is left out. Or a Dask
+            array, bag or list of delayed sequences, which stay where they are: see ``scb.recovery.distributed``
         y : ignored
         lengths : where X is many sequences one after the other, their lengths
         init : a fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data
         """
+        progress = _say if self.verbose else None
+        if is_dask(X):
+            return self._fit_dask(X, lengths, init, progress)
         sequences = as_sequences(X, lengths)
         if y is not None and len(y) not in (len(X), len(sequences.lengths)):
             raise ValueError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
         if sequences.many and len(set(sequences.lengths)) == 1:
             self.n_features_in_ = sequences.lengths[0]
-        return self.fit_codes(*encode(sequences), init=init, progress=_say if self.verbose else None)
+        return self.fit_codes(*encode(sequences), init=init, progress=progress)
+
+    def _fit_dask(self, X: Any, lengths: Any, init: SparseContextualBigram | None, progress: Progress | None) -> Self:
+        from scb.recovery.distributed import partitioned_windows
+
+        self._check_parameters()
+        if lengths is not None:
+            raise ValueError("lengths are for one long X in memory; give a bag of sequences, or delayed ones")
+        found = partitioned_windows(X, self.max_lag, self.context)
+        if found.width is not None:
+            self.n_features_in_ = found.width
+        return self._fit_data(found.data, found.classes, init, progress)
 
     def fit_codes(
         self,
@@ -109,7 +124,11 @@ class SparseContextualBigram(BaseEstimator):
     ) -> Self:
         """``fit`` on sequences of codes: places in ``classes``, −1 where a symbol is missing. Not all classes need to occur."""
         self._check_parameters()
-        data = windows(codes, len(classes), self.max_lag, self.context)
+        return self._fit_data(windows(codes, len(classes), self.max_lag, self.context), classes, init, progress)
+
+    def _fit_data(
+        self, data: Any, classes: NDArray[Any], init: SparseContextualBigram | None, progress: Progress | None
+    ) -> Self:
         known = None if init is None else self._known(init, classes, data)
         found = fit_lags(data, per_lag=self.transition == "per_lag", lags=self.lags, known=known, progress=progress)
         self.classes_ = classes

@@ -28,8 +28,16 @@ class Sequences:
     many: bool
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, or a list of them. Dask is not imported to find out."""
+    first = X[0] if isinstance(X, list | tuple) and X else X
+    return type(first).__module__.split(".")[0] == "dask"
+
+
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     """Tell one sequence from many, and check lengths."""
+    if is_dask(X):
+        raise TypeError("X is a collection of Dask: only fit takes one; here give X.compute(), or a part of it")
     if hasattr(X, "todense") or hasattr(X, "toarray"):
         raise TypeError("X is a sparse matrix: sequences of symbols are wanted, as a dense array or a list")
     if isinstance(X, str | bytes):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
-from scb.recovery.likelihood import Fit, Rows, lifted, maximise
+from scb.recovery.likelihood import AnyRows, Fit, lifted, maximise
 from scb.recovery.selection import Pair, Progress, Selection, without
 
 _CLOSE = 0.1  # nats
@@ -32,7 +32,7 @@ class LagSelection(Selection):
 
     matrices: list[int] = field(default_factory=list)
 
-    def rows(self) -> Rows:
+    def rows(self) -> AnyRows:
         """The data at the current positions."""
         positions, matrix = np.full(self.q.shape, -1), np.zeros(self.q.shape, np.intp)
         for k, s in enumerate(self.support):
@@ -40,7 +40,7 @@ class LagSelection(Selection):
             matrix[k, 1 : 1 + len(s)] = [self.matrices.index(t) for t in s]
         return self.data.rows(positions, matrix)
 
-    def fit(self, rows: Rows) -> Fit:
+    def fit(self, rows: AnyRows) -> Fit:
         """Maximum likelihood at the current positions, close enough to decide on them; (P, q) move there."""
         fit = maximise(rows, lifted(self.P), self.q, tolerance=_CLOSE, stall=_CLOSE / 10)
         self.P, self.q = fit.P, fit.q
@@ -96,7 +96,7 @@ class LagSelection(Selection):
 
     # ------------------------------------------------------------------------------------------------- pruning
 
-    def weak(self, rows: Rows, fit: Fit) -> list[Pair]:
+    def weak(self, rows: AnyRows, fit: Fit) -> list[Pair]:
         """The slots that go: all without weight; if none, the one slot or the one lag that falls short by most."""
         if empty := self.empty():
             return empty
@@ -120,7 +120,7 @@ class LagSelection(Selection):
         short, slots = max(choices, default=(0.0, []), key=lambda choice: choice[0])
         return slots if short > 0 else []
 
-    def shortfall(self, slots: list[Pair], fixed: float | None, limit: float, rows: Rows, fit: Fit) -> float:
+    def shortfall(self, slots: list[Pair], fixed: float | None, limit: float, rows: AnyRows, fit: Fit) -> float:
         """By how much twice the log-likelihood ratio of some slots falls short of the limit; ≤ 0 where they stay.
 
         ``fixed`` is the ratio with P fixed, which overstates it; None where that says nothing.
@@ -150,7 +150,7 @@ class LagSelection(Selection):
     # ------------------------------------------------------------------------------------------------- growing
 
     def candidates(
-        self, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = 1 << 30
+        self, rows: AnyRows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = 1 << 30
     ) -> list[Pair]:
         """For each context the position that gains most beyond the limit, and for all the one that does so in common.
 
@@ -190,10 +190,15 @@ class LagSelection(Selection):
         return self.P[:, b * N : (b + 1) * N]
 
     def new_matrix(self, t: int, scores: Array) -> None:
-        """Give position t a matrix: the law of the labels, by how much more often than expected each came after each symbol."""
+        """Give position t a matrix: the law of the labels, by how much more often than expected each came after each symbol.
+
+        It is rounded, so that the order in which the scores were added up leaves no trace: along directions in which the
+        likelihood is flat, a fit never forgets where it came from.
+        """
         law = self.data.label_law[:, None]
         counts = law * scores.T + 0.5 * law
-        self.append_matrix(t, counts / counts.sum(axis=0))
+        matrix = np.round(counts / counts.sum(axis=0), 6)
+        self.append_matrix(t, matrix / matrix.sum(axis=0))
 
     def append_matrix(self, t: int, matrix: Array) -> None:
         """Position t gets this matrix."""
@@ -203,7 +208,7 @@ class LagSelection(Selection):
 
     # ------------------------------------------------------------------------------------------------- the gauge
 
-    def settle_gauge(self, rows: Rows) -> NDArray[np.bool_]:
+    def settle_gauge(self, rows: AnyRows) -> NDArray[np.bool_]:
         """Settle what the data leave open; (N, C): the entries of P that are 0 by this convention.
 
         What is common to all columns of a matrix can stand there or in another matrix that the same contexts use: the likelihood is

@@ -7,13 +7,14 @@ stand for positions that are not known yet: for iid contexts, leaving a position
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
+from scb.recovery.tails import Noise
 from scb.theory.information import Information, blocks
 
 _INFORMATION_BYTES = 1 << 30
@@ -31,6 +32,18 @@ class Sums(NamedTuple):
     loglik: float
     gP: Array
     gq: Array
+
+
+class AnyRows(Protocol):
+    """What a fit asks of rows, whether they lie here (``Rows``) or elsewhere (``distributed.PartitionedRows``)."""
+
+    def of(self, k: int) -> AnyRows: ...  # noqa: D102
+    def evaluate(self, P: Array, q: Array) -> Sums: ...  # noqa: D102
+    def curvature(self, P: Array, q: Array) -> tuple[Array, Array, Array]: ...  # noqa: D102
+    def information(self, P: Array, q: Array) -> tuple[Array, Array, Array]: ...  # noqa: D102
+    def pairs(self, j: int, N: int) -> Array: ...  # noqa: D102
+    def loglik_of(self, P: Array, q: Array) -> Array: ...  # noqa: D102
+    def score_levels(self, U: Array, P: Array, q: Array, mu: Array, z: Array) -> Array: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,9 @@ class Rows:
     weight: Array
     index: NDArray[np.int64] | None = None
 
+    def __sizeof__(self) -> int:
+        return sum(x.nbytes for x in (*self.samples, self.index) if x is not None)
+
     @property
     def samples(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], Array]:
         """As the kernels take them."""
@@ -61,6 +77,11 @@ class Rows:
         """Those whose last token is k."""
         mine = self.last == k
         return Rows(self.tokens[mine], self.last[mine], self.label[mine], self.weight[mine])
+
+    def moved(self, matrix: NDArray[np.intp], N: int) -> Rows:
+        """With the columns of matrix number ``matrix[k, j]`` in slot j of last token k; the background comes after the last."""
+        tokens = self.tokens + N * matrix[self.last]
+        return replace(self, tokens=np.where(self.tokens < N, tokens, N * (matrix.max() + 1)))
 
     def evaluate(self, P: Array, q: Array) -> Sums:
         """Log-likelihood and derivatives at (P, q)."""
@@ -113,6 +134,18 @@ class Rows:
         """(K,): the log-likelihood of each last token's samples."""
         return np.bincount(self.last, self.weight * np.log(self.fits(P, q)), minlength=len(q)).astype(float)
 
+    def noise(self, k: int, U: Array, P: Array, q: Array, mu: Array) -> Noise:
+        """The score Σ_i U[o_i, x_i]/f_i of the samples with last token k, where tokens x are iid μ."""
+        mine = self.of(k)
+        return Noise.of(U[mine.label] / mine.fits(P, q)[:, None], mine.weight, mu)
+
+    def score_levels(self, U: Array, P: Array, q: Array, mu: Array, z: Array) -> Array:
+        """(K,): what that score reaches as rarely as a Gaussian z standard deviations; ∞ where k does not occur."""
+        levels = np.full(len(q), np.inf)
+        for k in np.unique(self.last):  # one at a time: (n_k, N) terms
+            levels[k] = self.noise(int(k), U, P, q, mu).level(float(z[k]))
+        return levels
+
 
 class Fit(NamedTuple):
     """Where EM ended.
@@ -145,7 +178,7 @@ class _Point(NamedTuple):
     gq: Array
 
 
-def _evaluate(rows: Rows, P: Array, q: Array) -> _Point:
+def _evaluate(rows: AnyRows, P: Array, q: Array) -> _Point:
     return _Point(P, q, *rows.evaluate(P, q))
 
 
@@ -171,7 +204,7 @@ def _gap(at: _Point, fixed_P: bool) -> float:
 
 
 def maximise(
-    rows: Rows,
+    rows: AnyRows,
     P: Array,
     q: Array,
     *,
@@ -211,7 +244,7 @@ def maximise(
     return Fit(at.P, at.q, gap, path)
 
 
-def _squared(rows: Rows, at: _Point, fixed_P: bool) -> _Point:
+def _squared(rows: AnyRows, at: _Point, fixed_P: bool) -> _Point:
     """Two EM steps and a jump along them, if that is no lower than the first of them; else the two steps."""
     one = _evaluate(rows, *_em(at, fixed_P))
     two = _em(one, fixed_P)
@@ -222,7 +255,7 @@ def _squared(rows: Rows, at: _Point, fixed_P: bool) -> _Point:
     return after if after.loglik >= one.loglik else one
 
 
-def _revived(rows: Rows, at: _Point) -> _Point:
+def _revived(rows: AnyRows, at: _Point) -> _Point:
     """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them back."""
     P, gP = at.P[:, :-1], at.gP[:, :-1]
     dead = (P <= _ZERO) & (gP > (P * gP).sum(axis=0))
@@ -232,7 +265,7 @@ def _revived(rows: Rows, at: _Point) -> _Point:
     return _evaluate(rows, np.c_[P / P.sum(axis=0), at.P[:, -1]], at.q)
 
 
-def _newton(rows: Rows, at: _Point) -> _Point | None:
+def _newton(rows: AnyRows, at: _Point) -> _Point | None:
     """A Newton step on the simplices, cut at 0 and halved until it climbs; None if none does.
 
     Entries at 0 whose derivative does not exceed their column's mean are held there.
@@ -281,7 +314,7 @@ def lifted(P: Array) -> Array:
     return (1 - _LIFT) * P + _LIFT * P[:, -1:]
 
 
-def standard_errors(rows: Rows, P: Array, q: Array, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
+def standard_errors(rows: AnyRows, P: Array, q: Array, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
     """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the contexts and last tokens.
 
     ``P`` (N, C + 1) and ``q`` are a fit whose slot 0 is the background, with weight only where there is no other slot; of it

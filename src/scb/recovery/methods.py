@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from scb.model import LinearTransformer
 from scb.norms import Array
-from scb.recovery.data import Data, as_data
+from scb.recovery.data import Samples, as_data
 from scb.recovery.likelihood import standard_errors
 from scb.recovery.scratch import from_scratch
 from scb.recovery.selection import Selection, Support
 from scb.recovery.spectral import spectral
+from scb.symbols import is_dask
 
 _LARGEST = 4096
 
@@ -93,7 +94,8 @@ def recover(
     Parameters
     ----------
     data : Batch, batches, or sequences of tokens
-        See ``scb.recovery.data`` for what is accepted and what is held in memory. Sequences want ``max_lag``
+        See ``scb.recovery.data`` for what is accepted and what is held in memory. Sequences want ``max_lag``. Collections of
+        Dask stay where they are: see ``scb.recovery.distributed``
     N : number of tokens; the largest that occurs plus one unless given
     max_lag : for sequences, the T of each window. The token before the label chooses the attention; position t lies T + 1 − t
         tokens before the label, so position 0 is the oldest
@@ -116,7 +118,7 @@ def recover(
     ):
         if value not in known:
             raise ValueError(f"{name} = {value!r}: it must be one of {', '.join(repr(x) for x in known)}")
-    checked = as_data(data, N, max_lag)
+    checked = _checked(data, N, max_lag)
     if checked.N > _LARGEST:
         raise ValueError(f"N = {checked.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
     if method == "spectral":
@@ -127,6 +129,14 @@ def recover(
     selection = Selection.start(checked, first.positions, first.weights, first.P)
     selection.settle()
     return _finish(selection)
+
+
+def _checked(data: Any, N: int | None, max_lag: int | None) -> Samples:
+    if not is_dask(data):
+        return as_data(data, N, max_lag)
+    from scb.recovery.distributed import as_partitioned
+
+    return as_partitioned(data, N, max_lag)
 
 
 def _finish(selection: Selection) -> Recovery:
@@ -148,7 +158,7 @@ def _finish(selection: Selection) -> Recovery:
     )
 
 
-def _moments_only(data: Data, P: Array, positions: list[NDArray[np.intp]], weights: list[Array]) -> Recovery:
+def _moments_only(data: Samples, P: Array, positions: list[NDArray[np.intp]], weights: list[Array]) -> Recovery:
     A = np.zeros((data.T, data.N), order="F")
     for k, (s, w) in enumerate(zip(positions, weights, strict=True)):
         A[s, k] = w

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
-from scb.recovery.data import Data
+from scb.recovery.data import Samples
 from scb.recovery.likelihood import Fit, lifted, maximise
 from scb.recovery.selection import Support
 
@@ -24,7 +24,7 @@ class Start(NamedTuple):
     weights: list[Array]
 
 
-def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Start:
+def from_scratch(data: Samples, positions: NDArray[np.intp] | None = None) -> Start:
     """EM over all positions, or some, from uniform attention; P is shared and unknown.
 
     P starts as the pairs of label and token have it, at any position, and then at the position where they depend on each other
@@ -39,7 +39,7 @@ def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Start
     return _grown(data, fit, positions)
 
 
-def with_known(data: Data, P: Array, positions: NDArray[np.intp], matrix: NDArray[np.intp] | None = None) -> Start:
+def with_known(data: Samples, P: Array, positions: NDArray[np.intp], matrix: NDArray[np.intp] | None = None) -> Start:
     """EM over some positions with P (N, C) known, which is a concave problem: nothing has to be found first.
 
     Position ``positions[j]`` takes its columns from matrix number ``matrix[j]``; all from one unless given.
@@ -64,7 +64,7 @@ def _dependence(pairs: Array) -> Array:
     return ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))
 
 
-def _grown(data: Data, fit: Fit, positions: NDArray[np.intp]) -> Start:
+def _grown(data: Samples, fit: Fit, positions: NDArray[np.intp]) -> Start:
     """What grew, in each context that occurs."""
     found, weights = [], []
     for w, n in zip(fit.q, data.counts, strict=True):

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
-from scb.recovery.data import Data
-from scb.recovery.likelihood import Fit, Rows, lifted, maximise
-from scb.recovery.tails import score_level
+from scb.recovery.data import Samples
+from scb.recovery.likelihood import AnyRows, Fit, lifted, maximise
 
 _ROUNDS = 60
 _ALL = 1 << 30
@@ -48,13 +47,13 @@ class Selection:
     P : (N, N + 1), q : (K, 1 + slots)
     """
 
-    data: Data
+    data: Samples
     support: Support
     P: Array
     q: Array
 
     @classmethod
-    def start(cls, data: Data, support: Support, weights: list[Array], P: Array) -> Self:
+    def start(cls, data: Samples, support: Support, weights: list[Array], P: Array) -> Self:
         """From an estimate: the background gets a little of each column, and all of it where there is no position.
 
         At most the ``_MOST`` heaviest positions of a column are taken over; growth may find the others again.
@@ -72,7 +71,7 @@ class Selection:
         """(K,): what twice the log-likelihood ratio of a position must reach."""
         return np.log(np.maximum(self.data.counts, 2)) + 2 * np.log(self.data.K * self.data.T)
 
-    def rows(self) -> Rows:
+    def rows(self) -> AnyRows:
         """The data at the current positions."""
         positions = np.full(self.q.shape, -1)
         for k, s in enumerate(self.support):
@@ -97,13 +96,13 @@ class Selection:
                 return
             self.add(new)
 
-    def fit(self, rows: Rows) -> Fit:
+    def fit(self, rows: AnyRows) -> Fit:
         """Maximum likelihood at the current positions; (P, q) move there."""
         fit = maximise(rows, lifted(self.P), self.q)
         self.P, self.q = fit.P, fit.q
         return fit
 
-    def final_fit(self) -> tuple[Rows, Fit]:
+    def final_fit(self) -> tuple[AnyRows, Fit]:
         """Maximum likelihood to the end, with positions in order, and without background where there are any."""
         order = [np.argsort(s) for s in self.support]
         q = np.zeros_like(self.q)
@@ -121,7 +120,7 @@ class Selection:
         """The slots without weight."""
         return [(k, j) for k, s in enumerate(self.support) for j in range(1, 1 + len(s)) if self.q[k, j] < least]
 
-    def weak(self, rows: Rows, fit: Fit) -> list[Pair]:
+    def weak(self, rows: AnyRows, fit: Fit) -> list[Pair]:
         """The slots that go: (k, slot). For each last token, those without weight; if none, the weakest if it falls short.
 
         The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
@@ -154,7 +153,7 @@ class Selection:
         columns = np.sort(np.log(1 + data.n * data.mu))[:-1]
         return 2 * (fit.loglik - without) < (data.N - 1) * columns.sum() + self.penalty().max()
 
-    def ratio(self, mine: Rows, k: int, j: int, at_fit: float) -> float:
+    def ratio(self, mine: AnyRows, k: int, j: int, at_fit: float) -> float:
         """Twice the log-likelihood ratio of slot j of token k, with P fixed."""
         return 2 * (at_fit - maximise(mine, self.P, without(self.q, k, j), fixed_P=True, tolerance=0.01).loglik)
 
@@ -177,7 +176,9 @@ class Selection:
             self.q[k] *= 0.9
             self.q[k, len(self.support[k])] = 0.1
 
-    def candidates(self, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = _ALL) -> list[Pair]:
+    def candidates(
+        self, rows: AnyRows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = _ALL
+    ) -> list[Pair]:
         """For each last token, the new position with the largest score that is not barred, if it is too large to be noise.
 
         ``least`` says how large, relative to what noise reaches; those with ``most`` positions get no more.
@@ -193,19 +194,14 @@ class Selection:
             (k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf and self.data.counts[k]
         ]
 
-    def independent_scores(self, rows: Rows, fit: Fit) -> Array:
+    def independent_scores(self, rows: AnyRows, fit: Fit) -> Array:
         """(K, T): scores relative to what noise reaches, for iid contexts."""
         data, P = self.data, self.P[:, :-1]
         U = P - (P @ data.mu)[:, None]
         raw = data.label_scores(U, rows, fit.P, fit.q)
-        levels, z = np.full(data.K, np.inf), np.sqrt(self.penalty())
-        fits = rows.fits(fit.P, fit.q)
-        for k in np.flatnonzero(data.counts):  # one at a time: (n_k, N) terms
-            mine = rows.last == k
-            levels[k] = score_level(U[rows.label[mine]] / fits[mine][:, None], rows.weight[mine], data.mu, z[k])
-        return raw / levels[:, None]
+        return raw / rows.score_levels(U, fit.P, fit.q, data.mu, np.sqrt(self.penalty()))[:, None]
 
-    def martingale_scores(self, rows: Rows, fit: Fit) -> Array:
+    def martingale_scores(self, rows: AnyRows, fit: Fit) -> Array:
         """(K, T): the same for any contexts, by the Gaussian quantile; that P and q are fitted makes the variance smaller."""
         data, P = self.data, self.P[:, :-1]
         raw = data.label_scores(P, rows, fit.P, fit.q) - data.counts[:, None]

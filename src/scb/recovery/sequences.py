@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
-from scb.recovery.data import Data, Part
+from scb.recovery.data import Data, Part, Samples
 from scb.recovery.lags import LagSelection
 from scb.recovery.likelihood import standard_errors
 from scb.recovery.scratch import columns, from_scratch, with_known
@@ -26,23 +26,35 @@ _SCRATCH_CELLS = 8_000_000  # windows times lags in the search for a start
 
 def windows(codes: Sequence[NDArray[np.int64]], N: int, max_lag: int, context: bool) -> Data:
     """Every window of max_lag + 1 symbols without a gap; the current symbol is its context, or there is one context for all."""
-    parts, counts = [], np.zeros(N)
+    parts = window_parts(codes, N, max_lag, context)
+    if not parts:
+        raise no_window(max((len(sequence) for sequence in codes), default=0), max_lag)
+    counts = symbol_counts(codes, N)
+    return Data.of(parts, N, N if context else 1, max_lag, counts / counts.sum(), independent=False)
+
+
+def symbol_counts(codes: Sequence[NDArray[np.int64]], N: int) -> Array:
+    """(N,): how often each symbol occurs."""
+    return sum((np.bincount(x[x >= 0], minlength=N).astype(float) for x in codes), np.zeros(N))
+
+
+def window_parts(codes: Sequence[NDArray[np.int64]], N: int, max_lag: int, context: bool) -> list[Part]:
+    """The windows of each sequence that has any."""
+    parts = []
     for sequence in codes:
-        counts += np.bincount(sequence[sequence >= 0], minlength=N)
         missing = np.cumsum(np.r_[0, sequence < 0])
         starts = np.flatnonzero(missing[max_lag + 1 :] == missing[: -max_lag - 1])
         if starts.size:
             tokens = np.maximum(sequence, 0).astype(token_dtype(N))
             last = tokens[starts + max_lag - 1].astype(np.int64) if context else np.zeros(starts.size, np.int64)
             parts.append(Part(tokens, starts, last, tokens[starts + max_lag].astype(np.int64)))
-    if not parts:
-        longest = max((len(sequence) for sequence in codes), default=0)
-        raise ValueError(
-            f"no window of max_lag + 1 = {max_lag + 1} symbols without a gap; the longest sequence has {longest}"
-        )
-    last, label = (np.concatenate([getattr(part, name) for part in parts]) for name in ("last", "label"))
-    return Data(
-        lambda: iter(parts), N, N if context else 1, max_lag, counts / counts.sum(), last, label, independent=False
+    return parts
+
+
+def no_window(longest: int, max_lag: int) -> ValueError:
+    """All sequences are too short, or have too many gaps."""
+    return ValueError(
+        f"no window of max_lag + 1 = {max_lag + 1} symbols without a gap; the longest sequence has {longest}"
     )
 
 
@@ -84,7 +96,7 @@ class Known:
 
 
 def fit_lags(
-    data: Data,
+    data: Samples,
     *,
     per_lag: bool,
     lags: str | int | Sequence[int] = "auto",
@@ -111,18 +123,18 @@ def fit_lags(
     return _finish(selection)
 
 
-def _few(data: Data) -> Data:
+def _few(data: Samples) -> Samples:
     """Enough windows to begin with."""
     return data.thinned(max(1, _SCRATCH_CELLS // data.T))
 
 
-def _shared(data: Data, known: Known | None) -> Selection:
+def _shared(data: Samples, known: Known | None) -> Selection:
     """From EM over all lags; a concave problem where the matrix is known."""
     first = from_scratch(_few(data)) if known is None else with_known(_few(data), known.P, np.arange(data.T))
     return Selection.start(data, first.positions, first.weights, first.P)
 
 
-def _per_lag(data: Data, known: Known | None) -> LagSelection:
+def _per_lag(data: Samples, known: Known | None) -> LagSelection:
     """From nothing; where matrices are known, from EM over their lags."""
     if known is None or not known.matrices:
         nothing = [np.zeros(0, np.intp) for _ in range(data.K)]
@@ -134,7 +146,7 @@ def _per_lag(data: Data, known: Known | None) -> LagSelection:
     return selection
 
 
-def _given(data: Data, positions: NDArray[np.intp], per_lag: bool, known: Known | None) -> Selection:
+def _given(data: Samples, positions: NDArray[np.intp], per_lag: bool, known: Known | None) -> Selection:
     """At these positions in every context that occurs."""
     law, s = data.label_law, len(positions)
     support = [positions.copy() if n else np.zeros(0, np.intp) for n in data.counts]

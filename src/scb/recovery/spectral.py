@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
-from scb.recovery.data import Data
+from scb.recovery.data import Samples
 from scb.recovery.tails import score_level
 from scb.theory.noise import noise_quantile
 
@@ -42,7 +42,7 @@ class Spectral:
     weights: list[Array]
 
 
-def spectral(data: Data, false_positions: float = 0.05) -> Spectral:
+def spectral(data: Samples, false_positions: float = 0.05) -> Spectral:
     """The sparse rank-one estimate; ``false_positions`` is how many wrong positions a fit may have on average."""
     best, best_value = np.zeros((0, 2), np.intp), -np.inf
     found = _Moments(data, false_positions)
@@ -58,7 +58,7 @@ def spectral(data: Data, false_positions: float = 0.05) -> Spectral:
 class _Moments:
     """Label-token covariances of the data, at chosen (k, t) or projected at all of them."""
 
-    def __init__(self, data: Data, false_positions: float) -> None:
+    def __init__(self, data: Samples, false_positions: float) -> None:
         self.data, self.false_positions = data, false_positions
         self.pi, self.counts, self.by_label = data.label_law, data.counts, data.by_label
         noise = np.outer(self.pi, data.mu)
@@ -66,31 +66,14 @@ class _Moments:
 
     def starts(self) -> list[NDArray[np.intp]]:
         """The (k, t) of largest χ², each relative to its degrees of freedom."""
-        from scb.kernels.pairs import pair_chi_squares
-
-        head, N, T = self.data.head(), self.data.N, self.data.T
-        order = np.argsort(head.last, kind="stable")
-        bounds = np.searchsorted(head.last[order], np.arange(N + 1))
-        chi = np.zeros((N, T))
-        pair_chi_squares(head.tokens, head.starts, head.label, order, bounds, self.data.mu, chi)
         freedom = np.maximum((self.by_label > 0).sum(axis=1) * ((self.data.mu > 0).sum() - 1), 1)
-        excess = (chi - freedom[:, None]) / np.sqrt(2 * freedom)[:, None]
+        excess = (self.data.chi_squares() - freedom[:, None]) / np.sqrt(2 * freedom)[:, None]
         top = np.argsort(excess, axis=None)[::-1][: min(_STARTS, excess.size)]
         return [np.array([np.unravel_index(i, excess.shape)]) for i in top]
 
     def covariances(self, pairs: NDArray[np.intp]) -> Array:
         """(r, N, N): C − n_k(o) μ_m at each (k, t)."""
-        data, N = self.data, self.data.N
-        slot, columns = _slots(pairs, N)
-        positions = np.full((N, int(slot.max()) + 1), -1)
-        positions[pairs[:, 0], slot] = pairs[:, 1]
-        code = data.label[:, None] * N + data.gather(positions)
-        order, bounds = data.order
-        D = np.empty((len(pairs), N, N))
-        for table, k, j in zip(D, columns, slot, strict=True):
-            mine = order[bounds[k] : bounds[k + 1]]
-            table[:] = np.bincount(code[mine, j], minlength=N * N).reshape(N, N)
-        return D - self.by_label[columns, :, None] * data.mu
+        return self.data.pair_tables(pairs) - self.by_label[pairs[:, 0], :, None] * self.data.mu
 
     def direction(self, G: Array) -> Array:
         """The table W whose sums over samples are the projections onto G, centred in label and token."""
@@ -155,10 +138,3 @@ class _Moments:
         P = np.maximum(P, 1e-3 * self.pi[:, None])
         mine = [pairs[:, 0] == k for k in range(N)]
         return Spectral(P / P.sum(axis=0), [pairs[m, 1] for m in mine], [q[m] for m in mine])
-
-
-def _slots(pairs: NDArray[np.intp], N: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """For pairs sorted by k: the number of each within its k, and k."""
-    columns = pairs[:, 0]
-    counts = np.bincount(columns, minlength=N)
-    return np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts), columns

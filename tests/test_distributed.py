@@ -1,0 +1,349 @@
+"""Fits on a real cluster of two processes equal the fits on one machine, and no sample comes to the driver."""
+
+import os
+import pickle
+import signal
+
+import dask
+import dask.array as da
+import dask.bag as db
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import scb
+import scb.recovery.distributed as distributed
+from scb import SparseContextualBigram
+from scb.recovery.data import Data, as_data
+from scb.recovery.distributed import Cluster, CountedRows, Here, PartitionedRows, as_partitioned
+from scb.sweeps.dask import SILENT, _silent
+
+CLOSE = 1e-10
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        _silent(),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=SILENT
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def client(cluster):
+    """The cluster as the current client."""
+    with cluster.as_current():
+        assert isinstance(distributed.workers(), Cluster)
+        yield cluster
+
+
+@pytest.fixture
+def received(monkeypatch):
+    """The pickled size of every list of results that comes to the driver."""
+    sizes = []
+    for kind in (Cluster, Here):
+        results = kind.results
+
+        def counted(self, held, results=results):
+            answers = results(self, held)
+            sizes.append(len(pickle.dumps(answers)))
+            return answers
+
+        monkeypatch.setattr(kind, "results", counted)
+    return sizes
+
+
+def drawn(task, n, partitions):
+    """Batches that are drawn on the workers, and the same here."""
+    batches = [scb.sample(task, n // partitions, seed=seed) for seed in range(partitions)]
+    return [dask.delayed(scb.sample)(task, n // partitions, seed=seed) for seed in range(partitions)], batches
+
+
+def assert_same(fit, expected):
+    assert fit.n_samples == expected.n_samples
+    assert [s.tolist() for s in fit.support] == [s.tolist() for s in expected.support]
+    assert sum(len(s) for s in fit.support) > 0
+    for name in ("V", "A", "mu"):
+        np.testing.assert_allclose(getattr(fit, name), getattr(expected, name), rtol=0, atol=CLOSE)
+    for mine, theirs in zip(fit.stderr, expected.stderr, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=CLOSE)
+    np.testing.assert_allclose([fit.loglik, fit.gap], [expected.loglik, expected.gap], rtol=CLOSE, atol=CLOSE)
+
+
+def assert_same_model(model, expected):
+    assert model.classes_.tolist() == expected.classes_.tolist()
+    assert model.n_windows_ == expected.n_windows_
+    assert len(expected.lags_["lag"]) > 0
+    for name in ("context", "lag"):
+        assert model.lags_[name].tolist() == expected.lags_[name].tolist()
+    for name in ("weight", "stderr"):
+        np.testing.assert_allclose(model.lags_[name], expected.lags_[name], rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(matrices(model), matrices(expected), rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(model.attention_.toarray(), expected.attention_.toarray(), rtol=0, atol=CLOSE)
+    for name in ("prior_", "frequencies_", "loglik_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(expected, name), rtol=CLOSE)
+    assert getattr(model, "n_features_in_", None) == getattr(expected, "n_features_in_", None)
+
+
+def matrices(model):
+    return np.array(list(model.transition_.values()) if model.transition == "per_lag" else [model.transition_])
+
+
+# ------------------------------------------------------------------------------------------------ recover
+
+
+@pytest.mark.parametrize("method", ["likelihood", "spectral"])
+def test_four_partitions_equal_one_machine(client, method):
+    task = scb.Task.random(3, 300, 2, seed=1)
+    delayed, batches = drawn(task, 4000, 4)
+    expected = scb.recover(batches, method=method)
+    assert [s.tolist() for s in expected.support] == [s.tolist() for s in task.support]
+    assert_same(scb.recover(delayed, method=method), expected)
+
+
+def test_rows_that_stay_on_the_workers(client):
+    """Too many different rows to count them: every sum of EM, Newton and the tails is taken on the workers."""
+    task = scb.Task.random(20, 12, 1, seed=1)
+    delayed, batches = drawn(task, 2000, 4)
+    positions = np.c_[np.full(20, -1), task.positions.T]
+    assert isinstance(as_partitioned(delayed).rows(positions), PartitionedRows)
+    assert_same(scb.recover(delayed), scb.recover(batches))
+
+
+def test_every_sum_equals_that_of_one_machine(monkeypatch):
+    """Each method of the data and of their rows, for counted rows and others, over twenty partitions."""
+    task = scb.Task.random(4, 30, 2, seed=2)
+    delayed, batches = drawn(task, 2000, 20)
+    data, parts = as_data(batches), as_partitioned(delayed)
+    P, q = np.c_[task.P, data.label_law], np.c_[np.full(4, 0.1), 0.9 * task.weights.T]
+    U, z = P[:, :-1] - (P[:, :-1] @ data.mu)[:, None], np.full(4, 4.0)
+    for kind in (CountedRows, PartitionedRows):
+        mine, theirs = (x.rows(np.c_[np.full(4, -1), task.positions.T]) for x in (parts, data))
+        assert type(mine) is kind
+        pairs = np.argwhere(np.ones((4, 30)))
+        for a, b in (
+            (mine.evaluate(P, q), theirs.evaluate(P, q)),
+            (mine.curvature(P, q), theirs.curvature(P, q)),
+            (mine.information(P[:, :-1], q), theirs.information(P[:, :-1], q)),
+            ([mine.loglik_of(P, q)], [theirs.loglik_of(P, q)]),
+            ([mine.of(1).loglik_of(P, q)], [theirs.of(1).loglik_of(P, q)]),
+            ([mine.score_levels(U, P, q, data.mu, z)], [theirs.score_levels(U, P, q, data.mu, z)]),
+            ([parts.label_scores(U)], [data.label_scores(U)]),
+            ([parts.label_scores(U, mine, P, q)], [data.label_scores(U, theirs, P, q)]),
+            ([parts.law_scores(U, mine, P, q)], [data.law_scores(U, theirs, P, q)]),
+            (parts.source_tables(2, mine, P, q), data.source_tables(2, theirs, P, q)),
+            ([parts.pair_tables(pairs)], [data.pair_tables(pairs)]),
+            ([parts.chi_squares()], [data.chi_squares()]),
+            ([parts.by_label, parts.label_law, parts.counts], [data.by_label, data.label_law, data.counts]),
+        ):
+            for x, y in zip(a, b, strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)
+        monkeypatch.setattr("scb.recovery.data._TABLE", 0)
+
+
+def test_thinned_data_are_the_same_samples():
+    tokens = np.arange(50_000) % 3
+    data, parts = as_data(tokens, max_lag=5), as_partitioned(da.from_array(tokens, chunks=7001), max_lag=5)
+    np.testing.assert_array_equal(parts.thinned(9000).by_label, data.thinned(9000).by_label)
+    assert 8000 < parts.thinned(9000).n == data.thinned(9000).n < 10_000
+
+
+def test_the_largest_chi_squares_are_found_without_all_tables(monkeypatch):
+    task = scb.Task.random(3, 300, 2, seed=1)
+    delayed, batches = drawn(task, 4000, 4)
+    monkeypatch.setattr(distributed, "_CELLS", 9 * 64)
+    some, whole = as_partitioned(delayed).chi_squares(), as_data(batches).chi_squares()
+    known = np.isfinite(some)
+    assert known.sum() == 64
+    np.testing.assert_allclose(some[known], whole[known], rtol=1e-11)
+    top = np.argsort(whole, axis=None)[-6:]  # those of the six positions that matter
+    assert {divmod(i, 300) for i in top.tolist()} == {(k, t) for k, s in enumerate(task.support) for t in s.tolist()}
+    assert known.ravel()[top].all()
+
+
+@pytest.mark.parametrize("chunks", [((4000,),), ((1, 20, 7, 1972, 0, 2000),)])
+def test_windows_across_chunks_are_not_lost(client, chunks):
+    """Chunks that are shorter than max_lag, empty, or all there is."""
+    tokens = scb.generate(scb.Task.random(3, 12, 2, seed=2), 4000, seed=1)
+    expected = scb.recover(tokens, max_lag=12)
+    assert expected.n_samples == 4000 - 13
+    assert_same(scb.recover(da.from_array(tokens, chunks=chunks), max_lag=12), expected)
+
+
+def test_bags_of_batches_and_of_sequences():
+    task = scb.Task.random(3, 12, 2, seed=2)
+    batches = [scb.sample(task, n, seed=n) for n in (900, 0, 400, 700)]
+    assert_same(scb.recover(db.from_sequence(batches, npartitions=4)), scb.recover(batches))
+    sequences = [scb.generate(task, n, seed=n) for n in (1500, 10, 13, 14, 2000)]
+    expected = scb.recover(sequences, max_lag=12)
+    assert expected.n_samples == 1487 + 1 + 1987
+    assert_same(scb.recover(db.from_sequence(sequences, npartitions=3), max_lag=12), expected)
+    assert_same(scb.recover([dask.delayed(s) for s in sequences], max_lag=12), expected)
+
+
+# ------------------------------------------------------------------------------------------------ the estimator
+
+
+@pytest.fixture(scope="module")
+def letters():
+    """One sequence of letters with gaps; the last third has a symbol that the rest does not."""
+    codes = scb.generate(scb.Task.random(3, 4, 2, seed=5), 6000, seed=1)
+    symbols = np.array(["b", "a", "cc"], dtype=object)[codes]
+    symbols[5000::50] = "d"
+    symbols[::701] = None
+    symbols[2000:2100] = np.nan
+    return symbols
+
+
+CHUNKS = ((3, 2000, 97, 3900),)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"transition": "per_lag"}, {"context": False}],
+    ids=["shared", "per_lag", "no context"],
+)
+def test_the_estimator_on_an_array_with_gaps(client, letters, options):
+    expected = SparseContextualBigram(4, **options).fit(letters)
+    model = SparseContextualBigram(4, **options).fit(da.from_array(letters, chunks=CHUNKS))
+    assert_same_model(model, expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"transition": "per_lag"},
+        {"transition": "per_lag", "context": False},
+        {"lags": 1},
+        {"lags": [2, 5]},
+        {"lags": [2, 5], "transition": "per_lag"},
+    ],
+    ids=lambda options: ", ".join(f"{name}={value}" for name, value in options.items()),
+)
+def test_other_options_of_the_estimator(options, seed):
+    codes = scb.generate(scb.Task.random(3, 6, 2, seed=seed), 6000, seed=seed)
+    expected = SparseContextualBigram(6, **options).fit(codes)
+    model = SparseContextualBigram(6, **options).fit(da.from_array(codes, chunks=CHUNKS))
+    assert_same_model(model, expected)
+
+
+def test_the_estimator_on_many_sequences(letters):
+    sequences = [letters[:2500].tolist(), [], letters[2010:2050].tolist(), letters[2500:2504].tolist(), letters[3000:]]
+    expected = SparseContextualBigram(6).fit(sequences)
+    assert not hasattr(expected, "n_features_in_")
+    for X in (db.from_sequence(sequences, npartitions=3), [dask.delayed(s) for s in sequences]):
+        assert_same_model(SparseContextualBigram(6).fit(X), expected)
+    rows = scb.generate(scb.Task.random(3, 6, 2, seed=5), 6000, seed=1).reshape(20, 300)
+    expected = SparseContextualBigram(6).fit(rows)
+    model = SparseContextualBigram(6).fit(da.from_array(rows, chunks=(7, 100)))
+    assert_same_model(model, expected)
+    assert model.n_features_in_ == 300
+    again = SparseContextualBigram(6).fit(da.from_array(rows, chunks=(7, 100)), init=expected)
+    assert_same_model(again, SparseContextualBigram(6).fit(rows, init=expected))
+
+
+# ------------------------------------------------------------------------------------------------ the network
+
+
+def test_what_comes_back_does_not_grow_with_the_data(client, received):
+    """Sixteen times the data, the same bytes; and nothing else leaves a worker: partitions stay where they are."""
+    task, size = scb.Task.random(3, 300, 2, seed=1), {}
+
+    def sent():
+        return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+
+    for n in (4000, 64_000):
+        received.clear()
+        before = sent()
+        fit = scb.recover(drawn(task, n, 4)[0])
+        assert [s.tolist() for s in fit.support] == [s.tolist() for s in task.support]
+        size[n] = sum(received)
+        assert abs(sent() - before - size[n]) < 10_000
+    assert max(size.values()) < 1.01 * min(size.values())
+    assert size[64_000] < 0.025 * 64_000 * 300  # a token has one byte
+
+
+def test_large_arguments_are_sent_once(client, monkeypatch):
+    task = scb.Task.random(3, 20, 2, seed=1)
+    delayed, batches = drawn(task, 1000, 4)
+    data, parts = as_data(batches), as_partitioned(delayed)
+    monkeypatch.setattr(distributed, "_LARGE", 100)
+    for table in (np.eye(3), np.ones((3, 3))):
+        np.testing.assert_allclose(parts.label_scores(table), data.label_scores(table), rtol=1e-12)
+        np.testing.assert_array_equal(parts.rows(task.positions.T).tokens, data.rows(task.positions.T).tokens)
+
+
+def test_a_worker_that_dies_is_made_up_for(client, monkeypatch):
+    """Dask draws its partitions again, on whichever worker there is."""
+    task = scb.Task.random(3, 40, 2, seed=1)
+    delayed, batches = drawn(task, 2000, 4)
+    results, calls, killed = Cluster.results, [], []
+
+    def deadly(self, held):
+        calls.append(len(held))
+        if len(calls) == 8:
+            address, pid = next(iter(client.run(os.getpid).items()))
+            os.kill(pid, signal.SIGKILL)
+            killed.append(address)
+        return results(self, held)
+
+    monkeypatch.setattr(Cluster, "results", deadly)
+    assert_same(scb.recover(delayed), scb.recover(batches))
+    assert len(calls) > 10
+    assert killed[0] not in client.nthreads()
+
+
+# ------------------------------------------------------------------------------------------------ without a cluster
+
+
+def test_without_a_cluster():
+    assert isinstance(distributed.workers(), Here)
+    task = scb.Task.random(3, 300, 2, seed=1)
+    delayed, batches = drawn(task, 4000, 4)
+    assert_same(scb.recover(delayed), scb.recover(batches))
+    assert_same(scb.recover(delayed[0]), scb.recover(batches[0]))
+
+
+def test_errors():
+    task = scb.Task.random(3, 12, 2, seed=2)
+    one, other = scb.sample(task, 50), scb.sample(scb.Task.random(3, 13, 2), 50)
+    with pytest.raises(ValueError, match="T = 12 and with T = 13"):
+        scb.recover([dask.delayed(one), dask.delayed(other)])
+    with pytest.raises(ValueError, match="must lie in"):
+        scb.recover([dask.delayed(one)], N=2)
+    with pytest.raises(ValueError, match="data is empty"):
+        scb.recover([dask.delayed(one[:0])])
+    with pytest.raises(ValueError, match="leave max_lag out"):
+        scb.recover([dask.delayed(one)], max_lag=3)
+    with pytest.raises(ValueError, match="with max_lag, a 1-D one"):
+        scb.recover(da.zeros(10, dtype=int))
+    with pytest.raises(ValueError, match="longest sequence has 10 tokens"):
+        scb.recover(da.zeros(10, dtype=int, chunks=3), max_lag=9)
+    with pytest.raises(TypeError, match="of Dask, an array, a bag or a list"):
+        scb.recover([dask.delayed(one), one])
+    model = SparseContextualBigram(3)
+    with pytest.raises(ValueError, match=r"no window of max_lag \+ 1 = 4 symbols without a gap; the longest .* has 3"):
+        model.fit(da.zeros(3, dtype=int, chunks=2))
+    with pytest.raises(ValueError, match="all are missing"):
+        model.fit(da.full(9, np.nan, chunks=2))
+    with pytest.raises(TypeError, match="symbols of type int, str"):
+        model.fit([dask.delayed([1, 2, 3, 4, 5]), dask.delayed(list("abcde"))])
+    with pytest.raises(ValueError, match="must hold sequences"):
+        model.fit(db.from_sequence(["ab", "c"]))
+    with pytest.raises(ValueError, match="lengths are for one long X"):
+        model.fit(da.zeros(9, dtype=int), lengths=[4, 5])
+    with pytest.raises(TypeError, match="only fit takes one"):
+        model.fit(np.arange(90) % 3).score(da.zeros(9, dtype=int))
+
+
+def test_partitions_say_how_large_they_are():
+    """Else the scheduler would think nothing of moving them."""
+    batch = scb.sample(scb.Task.random(3, 300, 2), 100)
+    (held,) = as_partitioned([dask.delayed(batch)]).held
+    assert isinstance(held, Data)
+    assert held.__sizeof__() > batch.context.nbytes
