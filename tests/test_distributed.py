@@ -26,7 +26,7 @@ def cluster():
     with (
         _silent(),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=SILENT
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0", silence_logs=SILENT
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
