@@ -7,7 +7,6 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -114,23 +113,6 @@ def test_the_seasonal_chain_is_what_it_was_drawn_from() -> None:
 
 
 # --------------------------------------------------------------------------------------------- what they measure
-
-
-def test_influence_does_not_depend_on_where_the_common_part_stands() -> None:
-    rng = np.random.default_rng(0)
-    A, B, c = rng.dirichlet(np.ones(3), 3).T, rng.dirichlet(np.ones(3), 3).T, rng.dirichlet(np.ones(3))
-    table = {"context": np.array([None, None]), "lag": np.array([1, 4])}
-
-    def model(weights: tuple[float, float], one: np.ndarray, four: np.ndarray) -> SimpleNamespace:
-        lags = table | {"weight": np.array(weights)}
-        return SimpleNamespace(context=False, prior_=np.full(3, 1 / 3), lags_=lags, transition_={1: one, 4: four})
-
-    # 0.5·A + 0.3·B + 0.2·c, where c stands with either of the two
-    with_one = model((0.7, 0.3), (0.5 * A + 0.2 * c[:, None]) / 0.7, B)
-    with_four = model((0.5, 0.5), A, (0.3 * B + 0.2 * c[:, None]) / 0.5)
-    assert findings.influence(with_one) == pytest.approx(findings.influence(with_four))  # pyright: ignore
-    alone = model((1.0, 0.0), A, B)
-    assert findings.influence(alone)["all", 4] == 0  # pyright: ignore
 
 
 def test_information_finds_the_lag_that_is_copied() -> None:

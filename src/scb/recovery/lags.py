@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
-from scb.recovery.likelihood import AnyRows, Fit, lifted, maximise
+from scb.recovery.likelihood import AnyRows, Fit, lifted, maximise, rounded
 from scb.recovery.selection import Pair, Progress, Selection, without
 
 _CLOSE = 0.1  # nats
@@ -190,15 +190,10 @@ class LagSelection(Selection):
         return self.P[:, b * N : (b + 1) * N]
 
     def new_matrix(self, t: int, scores: Array) -> None:
-        """Give position t a matrix: the law of the labels, by how much more often than expected each came after each symbol.
-
-        It is rounded, so that the order in which the scores were added up leaves no trace: along directions in which the
-        likelihood is flat, a fit never forgets where it came from.
-        """
+        """Give position t a matrix: the law of the labels, by how much more often than expected each came after each symbol."""
         law = self.data.label_law[:, None]
         counts = law * scores.T + 0.5 * law
-        matrix = np.round(counts / counts.sum(axis=0), 6)
-        self.append_matrix(t, matrix / matrix.sum(axis=0))
+        self.append_matrix(t, rounded(counts / counts.sum(axis=0)))
 
     def append_matrix(self, t: int, matrix: Array) -> None:
         """Position t gets this matrix."""

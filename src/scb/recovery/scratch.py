@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from scb.norms import Array
 from scb.recovery.data import Samples
-from scb.recovery.likelihood import Fit, lifted, maximise
+from scb.recovery.likelihood import Fit, lifted, maximise, rounded
 from scb.recovery.selection import Support
 
 _STEPS = 45  # enough to see which positions grow
@@ -70,6 +70,6 @@ def _grown(data: Samples, fit: Fit, positions: NDArray[np.intp]) -> Start:
     for w, n in zip(fit.q, data.counts, strict=True):
         kept = np.flatnonzero(w >= min(_LEAST, w.max())) if n else np.zeros(0, np.intp)
         found.append(positions[kept])
-        weights.append(w[kept] / w[kept].sum() if n else np.zeros(0))
+        weights.append(rounded(w[kept] / w[kept].sum()) if n else np.zeros(0))
     P = np.maximum(fit.P[:, :-1], 1e-3 * data.label_law[:, None])
-    return Start(P / P.sum(axis=0), found, weights)
+    return Start(rounded(P / P.sum(axis=0)), found, weights)

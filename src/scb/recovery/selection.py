@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from scb.norms import Array
 from scb.recovery.data import Samples
-from scb.recovery.likelihood import AnyRows, Fit, lifted, maximise
+from scb.recovery.likelihood import AnyRows, Fit, lifted, maximise, rounded
 
 _ROUNDS = 60
 _ALL = 1 << 30
@@ -107,12 +107,13 @@ class Selection:
         order = [np.argsort(s) for s in self.support]
         q = np.zeros_like(self.q)
         for k, s in enumerate(order):
-            weights = np.maximum(self.q[k, 1 + s], EMPTY)
+            weights = np.maximum(np.round(self.q[k, 1 + s], 6), EMPTY)
             q[k, 1 : 1 + s.size] = weights / weights.sum() if s.size else weights
             q[k, 0] = float(s.size == 0)
         self.support, self.q = [s[o] for s, o in zip(self.support, order, strict=True)], q
         rows = self.rows()
-        return rows, maximise(rows, lifted(self.P), q, tolerance=1e-3, steps=5000)
+        P = np.c_[rounded(self.P[:, :-1]), self.P[:, -1]]
+        return rows, maximise(rows, lifted(P), q, tolerance=1e-3, steps=5000)
 
     # ------------------------------------------------------------------------------------------------- pruning
 
