@@ -11,6 +11,7 @@ from scb.config import Config
 from scb.training import Run
 
 SCB = Path(sys.executable).with_name("scb")
+ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_THREADS": "1"}  # tests run side by side
 
 
 def scb(*arguments, **kwargs):
@@ -18,7 +19,7 @@ def scb(*arguments, **kwargs):
         [SCB, *arguments],
         capture_output=True,
         text=True,
-        env={"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin"},
+        env=ENVIRONMENT,
         **kwargs,
     )
 
@@ -104,7 +105,7 @@ def kill_after_next_checkpoint(arguments, out, delay):
     """Start, wait until a new checkpoint is there and a little longer, and SIGKILL; whether it was still running."""
     file = out / "run.safetensors"
     before = file.stat().st_mtime_ns if file.exists() else 0
-    process = subprocess.Popen([SCB, *arguments], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([SCB, *arguments], stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     while process.poll() is None and (not file.exists() or file.stat().st_mtime_ns == before):
         time.sleep(0.002)
     time.sleep(delay)
@@ -119,7 +120,7 @@ def test_a_run_killed_again_and_again_ends_bit_identical(tmp_path):
     settings = ["--T", "300", "--set", "steps=[5000, 5000, 500]", "threshold=0.001", "--seed", "4", "--every", "7"]
     assert scb("train", *settings, "--out", tmp_path / "whole").returncode == 0
     out = tmp_path / "broken"
-    process = subprocess.Popen([SCB, "train", *settings, "--out", out], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([SCB, "train", *settings, "--out", out], stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     while not (out / "config.json").exists():
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
