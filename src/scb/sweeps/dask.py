@@ -19,6 +19,8 @@ from scb.sweeps.runner import Answer, Measure, run_batch
 
 CONNECT_SECONDS = 3.0
 SILENT = logging.CRITICAL
+QUIET = {"distributed.worker.profile.enabled": False}
+"""Settings of a local cluster: what serves its dashboard, which there is not, takes time from the runs."""
 AHEAD = 2  # batches for each worker, so that it need not wait for the next one
 Note = Callable[[str], None]
 """Called with a line for the user."""
@@ -124,8 +126,10 @@ def connected(address: str, measure: Measure, note: Note) -> Iterator[Cluster]:
 def local(jobs: int, measure: Measure, note: Note) -> Iterator[Cluster]:
     """The pool of a cluster of its own on this machine: processes of one thread, reachable from here only."""
     distributed = _distributed()
+    import dask.config
+
     with _silent():
-        with _deaf_children():
+        with _deaf_children(), dask.config.set(QUIET):
             cluster = distributed.LocalCluster(
                 n_workers=jobs,
                 threads_per_worker=1,
