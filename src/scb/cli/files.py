@@ -33,7 +33,7 @@ def read(path: Path, column: str | None, group: str | None, by: Literal["char", 
                     f"{name} is for tables, and {path} is read as text: only .csv, .tsv and .parquet are tables"
                 )
         sequences, separator = _text(path, by), "" if by == "char" else " "
-    return Column([_common(s, top, sequences) for s in sequences] if top is not None else sequences, separator)
+    return Column(sequences if top is None else _common(sequences, top), separator)
 
 
 def _text(path: Path, by: str) -> list[Any]:
@@ -80,10 +80,9 @@ def _table(path: Path, ending: str, column: str | None, group: str | None) -> li
     return [values.take(pa.array(rows)) for rows in np.split(order, bounds)]
 
 
-def _common(sequence: Any, top: int, sequences: list[Any]) -> list[Any]:
-    """The sequence with all but the ``top`` most common symbols of the file as ``OTHER``."""
+def _common(sequences: list[Any], top: int) -> list[list[Any]]:
+    """The sequences with all but the ``top`` most common symbols of the file as ``OTHER``."""
     listed = [s.to_pylist() if hasattr(s, "to_pylist") else s for s in sequences]
     counts = Counter(x for s in listed for x in s if x is not None)
     kept = {x for x, _ in counts.most_common(top)}
-    mine = sequence.to_pylist() if hasattr(sequence, "to_pylist") else sequence
-    return [x if x is None else str(x) if x in kept else OTHER for x in mine]
+    return [[x if x is None else str(x) if x in kept else OTHER for x in s] for s in listed]

@@ -217,7 +217,7 @@ class LagSelection(Selection):
             taker, b = self.taker(t), self.matrices.index(t)
             if taker is None:
                 continue
-            mine = self.P[:, b * N : (b + 1) * N]
+            mine = self.matrix(t)
             occurs = seen[b * N : (b + 1) * N]
             common = mine[:, occurs].min(axis=1)
             left = 1 - common.sum()
