@@ -2,7 +2,7 @@
 
     python benchmarks/sweeps.py [overhead network]
 
-About five minutes on two cores. All contenders take turns; medians. Progress goes to stderr.
+About eight minutes on two cores. All contenders take turns; medians. Progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -78,29 +78,34 @@ def swept_warm(file: Path, out: Path) -> float:
         return time.perf_counter() - begin
 
 
-def overhead(rounds: int = 3) -> None:
-    """The comparison."""
+def overhead(rounds: int = 6) -> None:
+    """The comparison: contenders take turns, and every other round the other way round, since the machine's speed drifts."""
     times: dict[str, list[float]] = {"bare": [], "bare, warm": [], "sweep": [], "sweep, warm": []}
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "sweep.toml"
         file.write_text(TEXT)
         count = len(Sweep.read(file).runs())
         for i in range(rounds):
-            for key, seconds in zip(("bare", "bare, warm"), bare(file), strict=True):
-                times[key].append(seconds)
-            times["sweep"].append(swept(file, Path(name) / f"out{i}"))
-            times["sweep, warm"].append(swept_warm(file, Path(name) / f"warm{i}"))
+            for turn in (0, 1, 2)[:: -1 if i % 2 else 1]:
+                if turn == 0:
+                    for key, seconds in zip(("bare", "bare, warm"), bare(file), strict=True):
+                        times[key].append(seconds)
+                elif turn == 1:
+                    times["sweep"].append(swept(file, Path(name) / f"out{i}"))
+                else:
+                    times["sweep, warm"].append(swept_warm(file, Path(name) / f"warm{i}"))
             print(
                 f"round {i + 1} of {rounds}: { ({key: round(s[-1], 1) for key, s in times.items()}) }", file=sys.stderr
             )
         parts = len(list((Path(name) / "out0" / "rows").iterdir()))
-    middle = {key: median(seconds) for key, seconds in times.items()}
     for what, one, other in (("everything", "bare", "sweep"), ("without start-up", "bare, warm", "sweep, warm")):
+        more = [100 * (b / a - 1) for a, b in zip(times[one], times[other], strict=True)]
         print(
-            f"{count:,} runs, {what}: {middle[one]:.1f} s bare, {middle[other]:.1f} s as a sweep:"
-            f" {100 * (middle[other] / middle[one] - 1):+.1f} %"
+            f"{count:,} runs, {what}: {median(times[one]):.1f} s bare, {median(times[other]):.1f} s as a sweep:"
+            f" {100 * (median(times[other]) / median(times[one]) - 1):+.1f} % between the medians;"
+            f" in the rounds {', '.join(f'{one:+.0f}' for one in sorted(more))} %"
         )
-    print(f"one run takes {1e3 * 2 * middle['bare, warm'] / count:.0f} ms; {parts} files of rows; {machine()}")
+    print(f"one run takes {1e3 * 2 * median(times['bare, warm']) / count:.0f} ms; {parts} files of rows; {machine()}")
 
 
 def network() -> None:

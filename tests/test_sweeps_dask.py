@@ -12,7 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scb.experiments.store import code_digest, read_table
+from scb.experiments.store import read_table
+from scb.record import code_digest
 from scb.sweeps.dask import compute, connected
 from scb.sweeps.grid import Sweep
 

@@ -1,4 +1,4 @@
-"""Runs on disk: one file of arrays with its facts as JSON in the header, replaced atomically."""
+"""What a result was made with; and runs on disk: one file of arrays, its facts as JSON in the header, replaced atomically."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import os
 import platform
 from dataclasses import fields
+from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,30 @@ from typing import Any
 import numpy as np
 
 FILE = "run.safetensors"
+SHOWN = ("figures", "claims", "cli", "report")  # parts of the package that no table depends on
 
 
+@cache
 def versions() -> dict[str, str]:
     """What a result was made with."""
     return {"python": platform.python_version()} | {name: version(name) for name in ("scb", "numpy", "numba")}
+
+
+@cache
+def code_digest() -> str:
+    """A hash of the sources that tables are computed by: another code does not find the results of this one."""
+    root, digest = Path(__file__).parent, sha256()
+    for path in sorted(root.rglob("*.py")):
+        inside = path.relative_to(root)
+        if inside.parts[0] not in SHOWN:
+            digest.update(str(inside).encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def require_code(code: str) -> None:
+    """On a worker: ValueError unless it has the driver's code."""
+    if code_digest() != code:
+        raise ValueError("a worker has another version of scb than this process: install the same one there")
 
 
 def machine() -> str:

@@ -56,7 +56,8 @@ def sweep(
     if status is not None:
         if not (status / "sweep.toml").exists():
             raise FileNotFoundError(f"{status} holds no sweep: there is no sweep.toml in it")
-        _report(console, Sweep.read(status / "sweep.toml"), Results(status), details=True)
+        there, results = Sweep.read(status / "sweep.toml"), Results(status)
+        _report(console, there, results, results.table(there), details=True)
         return
     if file is None:
         raise ValueError("a sweep file is needed, or --status DIR")
@@ -70,7 +71,7 @@ def sweep(
     table = results.table(asked)
     if table is not None:
         results.write(table, asked)
-    _report(console, asked, results)
+    _report(console, asked, results, table)
     if table is not None:
         console.print(f"wrote {directory / 'table.parquet'}", soft_wrap=True)
         if asked.figure is not None:
@@ -148,18 +149,17 @@ def _duration(seconds: float) -> str:
     )
 
 
-def _report(console: Console, asked: Sweep, results: Results, details: bool = False) -> None:
+def _report(console: Console, asked: Sweep, results: Results, table: dict | None, details: bool = False) -> None:
     from scb.sweeps.kinds import in_words
 
     runs = asked.runs()
-    done = results.done() & {run.key for run in runs}
+    done = set() if table is None else set(table["key"])
     failed = [results.failures[run.key] for run in runs if run.key in results.failures and run.key not in done]
     left = len(runs) - len(done) - len(failed)
     console.print(
         f"{asked.kind.name}: {len(done):,} of {len(runs):,} runs done, {len(failed):,} failed, {left:,} left",
         soft_wrap=True,
     )
-    table = results.table(asked)
     if table is not None:
         reached = f"{table['success'].sum():,} of {len(done):,}"
         console.print(f"success ({in_words(asked.success)}): {reached}", soft_wrap=True)

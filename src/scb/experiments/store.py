@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -12,20 +11,7 @@ from typing import Any
 
 from scb.experiments.jobs import Config, Job
 from scb.experiments.tables import Table, concatenate
-from scb.record import versions, write_atomically
-
-SHOWN = ("figures", "claims", "cli", "report")  # parts of the package that no table depends on
-
-
-@cache
-def code_digest() -> str:
-    """A hash of the sources that tables are computed by: another code does not find the results of this one."""
-    root, digest = Path(__file__).parent.parent, sha256()
-    for path in sorted(root.rglob("*.py")):
-        inside = path.relative_to(root)
-        if inside.parts[0] not in SHOWN:
-            digest.update(str(inside).encode() + path.read_bytes())
-    return digest.hexdigest()
+from scb.record import code_digest, versions, write_atomically
 
 
 def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:

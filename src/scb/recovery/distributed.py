@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.norms import Array
+from scb.record import code_digest, require_code
 from scb.recovery.data import (
     Cells,
     Data,
@@ -99,8 +100,8 @@ class Cluster:
         client.submit(_added, [0], key=_key(), pure=False).result()
 
     def hold(self, function: Callable[..., Any], delayed: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
-        """As ``Workers.hold``."""
-        return self.client.compute(_delayed(function, delayed, *same))
+        """As ``Workers.hold``; a worker with another code is refused."""
+        return self.client.compute(_delayed(partial(_checked, function, code_digest()), delayed, *same))
 
     def map(self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
         """As ``Workers.map``."""
@@ -155,6 +156,12 @@ def _added(parts: list[Any]) -> Any:
     if isinstance(parts[0], tuple):
         return tuple(reduce(add, column) for column in zip(*parts, strict=True))
     return reduce(add, parts)
+
+
+def _checked(function: Callable[..., Any], code: str, *arguments: Any) -> Any:
+    """On a worker: the function, if the worker has the driver's code."""
+    require_code(code)
+    return function(*arguments)
 
 
 def _apply(*mine: Any, function: Callable[..., Any], same: tuple[Any, ...]) -> Any:

@@ -13,14 +13,19 @@ from queue import Empty, Queue
 from time import monotonic
 from typing import Any
 
-from scb.experiments.store import code_digest
+from scb.record import code_digest, require_code
 from scb.sweeps.grid import Run
 from scb.sweeps.runner import Answer, Measure, run_batch
 
 CONNECT_SECONDS = 3.0
 SILENT = logging.CRITICAL
-QUIET = {"distributed.worker.profile.enabled": False}
-"""Settings of a local cluster: what serves its dashboard, which there is not, takes time from the runs."""
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
+"""Settings of a local cluster: what serves its dashboard, which nobody looks at, takes time from the runs."""
 AHEAD = 2  # batches for each worker, so that it need not wait for the next one
 Note = Callable[[str], None]
 """Called with a line for the user."""
@@ -28,8 +33,7 @@ Note = Callable[[str], None]
 
 def compute(measure: Measure, batch: Sequence[Run], code: str) -> Answer:
     """On a worker: the batch on one thread, if the worker has the driver's code."""
-    if code_digest() != code:
-        raise ValueError("a worker has another version of scb than this process: install the same one there")
+    require_code(code)
     return run_batch(measure, batch, threads=1)
 
 

@@ -1,7 +1,7 @@
 """The driver of a sweep: it hands out runs in batches, and keeps what comes back.
 
 Runs are taken in the order of their keys, which is random: so the first runs say how long the rest will take, and no corner of
-the grid comes last. A batch holds about half a second of runs, and less towards the end.
+the grid comes last. A batch holds about a second of runs, and less towards the end.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from statistics import median
 from threading import Lock
 from time import monotonic, perf_counter
 from typing import Any, NamedTuple, Protocol
@@ -22,7 +23,7 @@ Measure = Callable[[Parameters, int, int], Row]
 Progress = Callable[[int], None]
 """Called with the number of runs that are through."""
 
-BATCH_SECONDS = 0.5
+BATCH_SECONDS = 1.0
 _kernels = Lock()  # Numba's threads serve one caller at a time; a worker may have several threads
 
 
@@ -99,19 +100,19 @@ class InProcess:
 
 
 class Pace:
-    """How long runs take, by the latest batches: the first ones of a process, which load the kernels, are soon forgotten."""
+    """How long a run takes: the median of the latest batches, since the first one of a process loads the kernels."""
 
     def __init__(self) -> None:
-        self._latest: deque[tuple[int, float]] = deque(maxlen=20)
+        self._latest: deque[float] = deque(maxlen=20)
 
     def note(self, runs: int, seconds: float) -> None:
         """Learn from a batch."""
-        self._latest.append((runs, seconds))
+        self._latest.append(max(seconds / runs, 1e-9))
 
     def size(self, left: int, slots: int) -> int:
         """Runs in the next batch, if so many are left."""
-        runs, seconds = (sum(part) for part in zip(*self._latest, strict=True)) if self._latest else (1, BATCH_SECONDS)
-        return max(1, min(int(BATCH_SECONDS * runs / max(seconds, 1e-9)), -(-left // (2 * slots))))
+        seconds = median(self._latest) if self._latest else BATCH_SECONDS
+        return max(1, min(int(BATCH_SECONDS / seconds), -(-left // (2 * slots))))
 
 
 def run_all(runs: Sequence[Run], pool: Pool, results: Results, progress: Progress = lambda done: None) -> None:

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from scb.experiments.store import code_digest, read_table, write_table
+from scb.experiments.store import read_table, write_table
 from scb.experiments.tables import Table, concatenate
-from scb.record import versions, write_atomically
+from scb.record import code_digest, versions, write_atomically
 from scb.sweeps.grid import Run, Sweep
 from scb.sweeps.kinds import Row, succeeded
 
