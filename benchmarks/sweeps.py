@@ -2,13 +2,16 @@
 
     python benchmarks/sweeps.py [overhead network]
 
-About eight minutes on two cores. All contenders take turns; medians. Progress goes to stderr.
+About eight minutes on two cores. Contenders take turns second by second; medians. Progress goes to stderr.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,9 +20,8 @@ from pathlib import Path
 from statistics import median
 
 from scb.record import machine
-from scb.sweeps.dask import local
 from scb.sweeps.grid import Sweep
-from scb.sweeps.runner import run_all, run_batch
+from scb.sweeps.runner import run_batch
 from scb.sweeps.store import Results
 
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
@@ -33,79 +35,97 @@ T = [50, 100]
 samples = [200, 400]
 """
 BARE = """
-import sys, time
+import sys
 from scb.sweeps.grid import Sweep
 from scb.sweeps.runner import run_batch
 sweep = Sweep.read(sys.argv[1])
 runs = sweep.runs()[int(sys.argv[2])::2]
-run_batch(sweep.kind.measure, runs[:2], threads=1)
-begin = time.perf_counter()
-assert len(run_batch(sweep.kind.measure, runs[2:], threads=1).measured) == len(runs) - 2
-print((time.perf_counter() - begin) * len(runs) / (len(runs) - 2))
+assert len(run_batch(sweep.kind.measure, runs, threads=1).measured) == len(runs)
 """
+SLICE = 1.0  # seconds
 
 
-def bare(file: Path) -> tuple[float, float]:
-    """Half of the runs in each of two processes, nothing kept: seconds in all, and without start-up."""
-    begin = time.perf_counter()
-    command = [sys.executable, "-c", BARE, file]
-    halves = [subprocess.Popen([*command, str(i)], stdout=subprocess.PIPE, text=True) for i in range(2)]
-    loops = [float(half.communicate()[0]) for half in halves]
-    return time.perf_counter() - begin, max(loops)
+def bare(file: Path) -> list[list[str]]:
+    """Half of the runs in each of two processes, nothing kept."""
+    return [[sys.executable, "-c", BARE, str(file), str(i)] for i in range(2)]
 
 
-def swept(file: Path, out: Path) -> float:
+def swept(file: Path, out: Path) -> list[list[str]]:
     """The command, from start to end: grid, cluster, rows on disk, table, report."""
-    begin = time.perf_counter()
-    subprocess.run([SCB, "sweep", file, "--out", out, "--jobs", "2"], check=True, capture_output=True)
-    seconds = time.perf_counter() - begin
-    assert len(Results(out).done()) == len(Sweep.read(file).runs())
+    return [[str(SCB), "sweep", str(file), "--out", str(out), "--jobs", "2"]]
+
+
+def side_by_side(*contenders: list[list[str]]) -> list[float]:
+    """The seconds of each contender, a few commands at once, where one is stopped while the other runs: a second each, in turn.
+
+    So both have the same machine, whose speed drifts. A clock does not stop: Dask's own, and that by which batches are made, see
+    twice the time.
+    """
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    started: list[list[subprocess.Popen[bytes]]] = [[] for _ in contenders]
+    seconds = [0.0 for _ in contenders]
+    running = set(range(len(contenders)))
+    try:
+        while running:
+            for i in sorted(running):
+                begin = time.perf_counter()
+                if not started[i]:
+                    started[i] = [subprocess.Popen(command, **quiet) for command in contenders[i]]
+                send(started[i], signal.SIGCONT)
+                while time.perf_counter() - begin < SLICE and any(one.poll() is None for one in started[i]):
+                    time.sleep(0.002)
+                send(started[i], signal.SIGSTOP)
+                seconds[i] += time.perf_counter() - begin
+                if all(one.poll() is not None for one in started[i]):
+                    running.remove(i)
+    finally:
+        for processes in started:
+            send(processes, signal.SIGKILL)
+    assert all(one.returncode == 0 for processes in started for one in processes)
     return seconds
 
 
-def swept_warm(file: Path, out: Path) -> float:
-    """The same on workers that are there and have loaded the kernels: batches, network, rows on disk."""
-    sweep, results = Sweep.read(file), Results(out)
-    results.begin(sweep, sweep.runs())
-    with local(2, sweep.kind.measure, print) as pool:
-        pool.submit(sweep.runs()[:2])
-        pool.submit(sweep.runs()[2:4])
-        answers: list[object] = []
-        while len(answers) < 2:
-            answers += pool.collect()
-        begin = time.perf_counter()
-        run_all(sweep.runs(), pool, results)
-        return time.perf_counter() - begin
+def send(processes: list[subprocess.Popen[bytes]], number: signal.Signals) -> None:
+    """A signal to the processes that are still there, and to their children."""
+    for one in processes:
+        if one.poll() is None:
+            os.killpg(one.pid, number)
 
 
-def overhead(rounds: int = 6) -> None:
-    """The comparison: contenders take turns, and every other round the other way round, since the machine's speed drifts."""
-    times: dict[str, list[float]] = {"bare": [], "bare, warm": [], "sweep": [], "sweep, warm": []}
+def overhead(rounds: int = 5) -> None:
+    """The comparison; and with one run for each point, which is start-up and end."""
+    times: dict[int, list[list[float]]] = {}
     with tempfile.TemporaryDirectory() as name:
-        file = Path(name) / "sweep.toml"
-        file.write_text(TEXT)
-        count = len(Sweep.read(file).runs())
         for i in range(rounds):
-            for turn in (0, 1, 2)[:: -1 if i % 2 else 1]:
-                if turn == 0:
-                    for key, seconds in zip(("bare", "bare, warm"), bare(file), strict=True):
-                        times[key].append(seconds)
-                elif turn == 1:
-                    times["sweep"].append(swept(file, Path(name) / f"out{i}"))
-                else:
-                    times["sweep, warm"].append(swept_warm(file, Path(name) / f"warm{i}"))
-            print(
-                f"round {i + 1} of {rounds}: { ({key: round(s[-1], 1) for key, s in times.items()}) }", file=sys.stderr
-            )
-        parts = len(list((Path(name) / "out0" / "rows").iterdir()))
-    for what, one, other in (("everything", "bare", "sweep"), ("without start-up", "bare, warm", "sweep, warm")):
-        more = [100 * (b / a - 1) for a, b in zip(times[one], times[other], strict=True)]
+            for text in (TEXT, TEXT.replace("seeds = 500", "seeds = 1")):
+                file, out = Path(name) / "sweep.toml", Path(name) / f"out{i}"
+                file.write_text(text)
+                count = len(Sweep.read(file).runs())
+                both = [bare(file), swept(file, out)]
+                order = 1 if i % 2 == 0 else -1
+                seconds = side_by_side(*both[::order])[::order]
+                assert len(Results(out).done()) == count
+                times.setdefault(count, []).append(seconds)
+                shown = f"{seconds[0]:.1f} s bare, {seconds[1]:.1f} s as a sweep, {parts(out)} files of rows"
+                print(f"round {i + 1} of {rounds}, {count:,} runs: {shown}", file=sys.stderr)
+                shutil.rmtree(out)
+    middle = {count: [median(column) for column in zip(*found, strict=True)] for count, found in times.items()}
+    for count, (one, other) in middle.items():
+        more = sorted(100 * (b / a - 1) for a, b in times[count])
         print(
-            f"{count:,} runs, {what}: {median(times[one]):.1f} s bare, {median(times[other]):.1f} s as a sweep:"
-            f" {100 * (median(times[other]) / median(times[one]) - 1):+.1f} % between the medians;"
-            f" in the rounds {', '.join(f'{one:+.0f}' for one in sorted(more))} %"
+            f"{count:,} runs: {one:.1f} s bare, {other:.1f} s as a sweep: {median(more):+.1f} %"
+            f" ({more[0]:+.1f} to {more[-1]:+.1f} in {rounds} rounds)"
         )
-    print(f"one run takes {1e3 * 2 * median(times['bare, warm']) / count:.0f} ms; {parts} files of rows; {machine()}")
+    (one, other), (few, few_swept) = middle.values()
+    print(
+        f"without start-up: {100 * ((other - few_swept) / (one - few) - 1):+.1f} %;"
+        f" one run takes {1e3 * 2 * (one - few) / max(middle):.0f} ms; {machine()}"
+    )
+
+
+def parts(out: Path) -> int:
+    """Files of rows."""
+    return len(list((out / "rows").iterdir()))
 
 
 def network() -> None:

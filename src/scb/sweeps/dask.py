@@ -24,8 +24,10 @@ QUIET = {
     "distributed.worker.memory.monitor-interval": "1s",
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
 }
-"""Settings of a local cluster: what serves its dashboard, which nobody looks at, takes time from the runs."""
+"""Settings of a local cluster. What serves a dashboard, which nobody looks at, and giving memory back, of which little is held,
+take time from the runs."""
 AHEAD = 2  # batches for each worker, so that it need not wait for the next one
 Note = Callable[[str], None]
 """Called with a line for the user."""
