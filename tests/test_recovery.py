@@ -91,7 +91,7 @@ def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
 
     def gradient(theta):
         P_at = np.c_[theta[: N * N].reshape(N, N), P[:, -1]]
-        _, _, gq, gP = reference.likelihood_gradient(*rows.samples, theta[N * N :].reshape(N, s), P_at)
+        _, gq, gP = reference.likelihood_gradient(*rows.samples, theta[N * N :].reshape(N, s), P_at)
         return np.r_[gP[:, :-1].ravel(), gq.ravel()]
 
     theta, h = np.r_[P[:, :-1].ravel(), q.ravel()], 1e-6

@@ -12,8 +12,8 @@ import numpy as np
 
 
 @numba.njit(cache=True, error_model="numpy")
-def likelihood_gradient(tokens, last, label, weight, q, P, fits, gq, gP):
-    """The log-likelihood, f_i into ``fits``, and its derivatives Σ P[o, x_j]/f into gq and Σ q_j/f into gP.
+def likelihood_gradient(tokens, last, label, weight, q, P, gq, gP):
+    """The log-likelihood, and its derivatives Σ P[o, x_j]/f into gq and Σ q_j/f into gP.
 
     A sample that (P, q) make impossible gives −∞. Twin: ``reference.likelihood_gradient``.
     """
@@ -26,7 +26,6 @@ def likelihood_gradient(tokens, last, label, weight, q, P, fits, gq, gP):
         f = 0.0
         for j in range(s):
             f += q[k, j] * P[o, tokens[i, j]]
-        fits[i] = f
         total += weight[i] * np.log(f)
         r = weight[i] / f
         for j in range(s):

@@ -113,15 +113,16 @@ def continue_lags(
 
 def likelihood_gradient(
     tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array
-) -> tuple[float, Array, Array, Array]:
-    """Twin of ``mixture.likelihood_gradient``: the log-likelihood, fits, gq and gP."""
-    gq, gP, fits = np.zeros_like(q), np.zeros_like(P), np.empty(len(tokens))
-    for i, (x, k, o, w) in enumerate(zip(tokens, last, label, weight, strict=True)):
-        fits[i] = q[k] @ P[o, x]
+) -> tuple[float, Array, Array]:
+    """Twin of ``mixture.likelihood_gradient``: the log-likelihood, gq and gP."""
+    gq, gP, total = np.zeros_like(q), np.zeros_like(P), 0.0
+    for x, k, o, w in zip(tokens, last, label, weight, strict=True):
+        f = q[k] @ P[o, x]
         used = q[k] > 0
-        gq[k, used] += w * P[o, x[used]] / fits[i]
-        np.add.at(gP[o], x[used], w * q[k, used] / fits[i])
-    return float(weight @ np.log(fits)), fits, gq, gP
+        gq[k, used] += w * P[o, x[used]] / f
+        np.add.at(gP[o], x[used], w * q[k, used] / f)
+        total += w * np.log(f)
+    return float(total), gq, gP
 
 
 def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> Array:

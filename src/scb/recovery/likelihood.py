@@ -87,8 +87,8 @@ class Rows:
         """Log-likelihood and derivatives at (P, q)."""
         from scb.kernels.mixture import likelihood_gradient
 
-        fits, gq, gP = np.empty(len(self.tokens)), np.empty_like(q), np.empty_like(P)
-        return Sums(likelihood_gradient(*self.samples, q, P, fits, gq, gP), gP, gq)
+        gq, gP = np.empty_like(q), np.empty_like(P)
+        return Sums(likelihood_gradient(*self.samples, q, P, gq, gP), gP, gq)
 
     def curvature(self, P: Array, q: Array) -> tuple[Array, Array, Array]:
         """Minus the second derivatives at (P, q), in the blocks of ``Information``."""

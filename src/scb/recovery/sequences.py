@@ -66,7 +66,7 @@ class LagFit:
     ----------
     P : (N, C), one matrix or those of the positions in ``matrices`` side by side; distributions in columns
     matrices : the positions that have a matrix of their own, ascending; None where all share one
-    support : list of K position arrays; empty where none was found: there the law of the label is ``background`` (N,)
+    support : list of K position arrays; empty where none was found: there the label has its own law
     weights, stderr : lists of K arrays: the attention on the support, and its standard errors
     counts : (C,), how many labels each column of P was estimated from
     loglik, gap : of the final maximum-likelihood fit, in nats
@@ -80,7 +80,6 @@ class LagFit:
     weights: list[Array]
     stderr: list[Array]
     counts: Array
-    background: Array
     loglik: float
     gap: float
     steps: int
@@ -201,7 +200,6 @@ def _finish(selection: Selection) -> LagFit:
         weights=[q[k, 1 : 1 + size] for k, size in enumerate(sizes)],
         stderr=[of_q[k, 1 : 1 + size] for k, size in enumerate(sizes)],
         counts=counts,
-        background=P[:, -1],
         loglik=fit.loglik,
         gap=fit.gap,
         steps=len(fit.path),
