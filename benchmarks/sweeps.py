@@ -2,7 +2,7 @@
 
     python benchmarks/sweeps.py [overhead network]
 
-About eight minutes on two cores. Contenders take turns second by second; medians. Progress goes to stderr.
+About seven minutes on two cores. Contenders take turns second by second; medians. Progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def overhead(rounds: int = 5) -> None:
                 seconds = side_by_side(*both[::order])[::order]
                 assert len(Results(out).done()) == count
                 times.setdefault(count, []).append(seconds)
-                shown = f"{seconds[0]:.1f} s bare, {seconds[1]:.1f} s as a sweep, {parts(out)} files of rows"
+                parts = len(list((out / "rows").iterdir()))
+                shown = f"{seconds[0]:.1f} s bare, {seconds[1]:.1f} s as a sweep, {parts} files of rows"
                 print(f"round {i + 1} of {rounds}, {count:,} runs: {shown}", file=sys.stderr)
                 shutil.rmtree(out)
     middle = {count: [median(column) for column in zip(*found, strict=True)] for count, found in times.items()}
@@ -121,11 +122,6 @@ def overhead(rounds: int = 5) -> None:
         f"without start-up: {100 * ((other - few_swept) / (one - few) - 1):+.1f} %;"
         f" one run takes {1e3 * 2 * (one - few) / max(middle):.0f} ms; {machine()}"
     )
-
-
-def parts(out: Path) -> int:
-    """Files of rows."""
-    return len(list((out / "rows").iterdir()))
 
 
 def network() -> None:

@@ -298,14 +298,14 @@ def test_a_worker_that_dies_is_made_up_for(client, monkeypatch):
     assert killed[0] not in client.nthreads()
 
 
-# ------------------------------------------------------------------------------------------------ without a cluster
-
-
 def test_a_worker_with_another_scb_is_refused(client, monkeypatch):
     data = [dask.delayed(scb.sample)(scb.Task.random(3, 12, 2, seed=2), 100, seed=0)]
     monkeypatch.setattr(distributed, "code_digest", lambda: "older")
     with pytest.raises(ValueError, match="a worker has another version of scb"):
         scb.recover(data)
+
+
+# ------------------------------------------------------------------------------------------------ without a cluster
 
 
 def test_without_a_cluster():
