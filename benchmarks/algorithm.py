@@ -123,7 +123,7 @@ def transfer(task_seed: int, seed: int) -> list[float]:
             def look(run: scb.Run, recipe: scb.Recipe = recipe, task: scb.Task = task, found: list = found) -> None:
                 if run.step == 1:
                     _, A = recipe.stages[1].enter[0](run.V, run.A, recipe.mu)
-                    found.append(float(np.array_equal(A > A.min(axis=0) + 1e-9, task.Q > 0)))
+                    found.append(float(np.array_equal(A.min(axis=0) + 1e-9 < A, task.Q > 0)))
 
             run = scb.train(task, recipe, seed, every=1, callbacks=[look])
             rows += [found[0], *last(run, "dist_A", "dist_V", "samples")]

@@ -12,11 +12,10 @@ from time import perf_counter
 import numpy as np
 
 import scb
-from scb.engine import Fused
+from scb.geometry import line_A, line_V, threshold_normalize
 from scb.model import token_mass
-from scb.recipes.stages import MeasuredNoise, Stage
-from scb.theory.projection import line_A, line_V
-from scb.updates import threshold_normalize
+from scb.training.engine import Fused
+from scb.training.stages import MeasuredNoise, Stage
 
 
 def seconds(engine: Fused, V: np.ndarray, A: np.ndarray, stage: Stage, steps: int) -> float:
@@ -109,7 +108,7 @@ def precision() -> None:
     import numba
 
     @numba.njit(fastmath={"reassoc", "contract", "nsz"})
-    def loop(g, tokens, u, times):  # noqa: ANN001, ANN202
+    def loop(g, tokens, u, times):
         for _ in range(times):
             for t in range(g.size):
                 g[t] += u[tokens[t]]

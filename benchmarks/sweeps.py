@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 from statistics import median
 
-from scb.record import machine
-from scb.sweeps.grid import Sweep
-from scb.sweeps.runner import run_batch
-from scb.sweeps.store import Results
+from scb.jobs.grid import Sweep
+from scb.jobs.pool import run_batch
+from scb.jobs.results import Results
+from scb.provenance import machine
 
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
 TEXT = """
@@ -36,8 +36,8 @@ samples = [200, 400]
 """
 BARE = """
 import sys
-from scb.sweeps.grid import Sweep
-from scb.sweeps.runner import run_batch
+from scb.jobs.grid import Sweep
+from scb.jobs.pool import run_batch
 sweep = Sweep.read(sys.argv[1])
 runs = sweep.runs()[int(sys.argv[2])::2]
 assert len(run_batch(sweep.kind.measure, runs, threads=1).measured) == len(runs)

@@ -15,10 +15,10 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 
 import scb
-from scb.baselines import NGram
-from scb.figures.style import COLOURS
-from scb.recovery.sequences import windows
-from scb.symbols import as_sequences, encode
+from scb.mixture.sequences import windows
+from scb.paper.figures.style import COLOURS
+from scb.sequences.ngrams import NGram
+from scb.sequences.symbols import as_sequences, encode
 
 Symbols = Sequence[str | None]
 Pair = tuple[str, int]

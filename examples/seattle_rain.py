@@ -21,7 +21,7 @@ from findings import compare, draw_shares, influence, information, lags_of, opti
 from matplotlib.figure import Figure
 
 import scb
-from scb.figures.style import COLOURS, caption, panels, quiet, save
+from scb.paper.figures.style import COLOURS, caption, panels, quiet, save
 
 MAX_LAG = 14
 SYMBOLS = ("dry", "wet")

@@ -1,53 +1,54 @@
-"""The design, enforced: imports go one way, and ``import scb`` stays light."""
+"""The design, enforced: imports go one way, nothing imports in a circle, and ``import scb`` stays light."""
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import scb
+from architecture import LEVEL, ROOT, circle, graph, modules, room, rooms, upward
 
-ROOT = Path(scb.__file__).parent
-LAYERS = [
-    {"norms", "symbols"},
-    {"kernels"},
-    {"couplings", "task", "sampling", "model"},
-    {"gradients", "updates", "theory"},
-    {"metrics", "record"},
-    {"recovery"},
-    {"recipes"},
-    {"engine", "simulation"},
-    {"training"},
-    {"config", "benchmarking"},
-    {"experiments", "estimator", "baselines"},
-    {"figures", "claims"},
-    {"reproduction", "report", "sweeps"},
-    {"cli"},
-]
-LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
+EDGES = graph()
 
 
-def imported(path: Path) -> set[str]:
-    """Top-level parts of scb that a file imports, anywhere in it, outside TYPE_CHECKING blocks and ``Task.model``."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "scb":
-            parts = node.module.split(".")[1:]
-            found |= {parts[0]} if parts else {alias.name for alias in node.names}
-    return found
+def test_every_room_has_a_layer():
+    assert {room(name) for name in modules()} == set(LEVEL)
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted(p for p in ROOT.rglob("*.py") if p not in (ROOT / "__init__.py", ROOT / "kernels" / "__main__.py")),
-    ids=lambda p: str(p.relative_to(ROOT)),
-)
-def test_imports_go_one_way(path):
-    part = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    for other in imported(path):
-        assert LEVEL[other] <= LEVEL[part], f"{path} imports scb.{other}, which lies above it"
+def test_imports_go_one_way():
+    assert upward(EDGES) == []
+
+
+def test_nothing_imports_in_a_circle():
+    assert circle(EDGES) is None
+    assert circle(rooms(EDGES)) is None
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The sources, to be spoilt."""
+    for path in ROOT.rglob("*.py"):
+        target = tmp_path / "scb" / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(path.read_text())
+    return tmp_path / "scb"
+
+
+@pytest.mark.parametrize("where", ["top", "in a function"])
+def test_a_planted_circle_is_noticed(copy, where):
+    """Within one package, at the top of a file or inside a function; an import for the type checker alone is none."""
+    spoilt = copy / "task" / "chains.py"
+    before = spoilt.read_text()
+    spoilt.write_text(before + "\nif TYPE_CHECKING:\n    from scb.task.task import Task\n")
+    assert circle(graph(copy)) is None
+    line = "from scb.task.task import Task\n"
+    spoilt.write_text(before + (line if where == "top" else f"\n\ndef f():\n    {line}"))
+    assert set(circle(graph(copy))) >= {"scb.task.chains", "scb.task.task"}
+
+
+def test_a_planted_import_from_above_is_noticed(copy):
+    (copy / "geometry.py").write_text("def f():\n    from scb.theory.noise import noise_quantile\n")
+    assert upward(graph(copy)) == ["scb.geometry imports scb.theory.noise, which lies above it"]
 
 
 def test_import_scb_is_light():

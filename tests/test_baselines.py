@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from scb.baselines import LONGEST, NGram, baselines
-from scb.recovery.sequences import windows
+from scb.mixture.sequences import windows
+from scb.sequences.ngrams import LONGEST, NGram, baselines
 
 
 def witten_bell(train, max_lag, order):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from scb.claims import beyond, theory, training
-from scb.claims.claim import Verdict, log_slope, mostly, share, spread, verdict
+from scb.paper.claims import beyond, theory, training
+from scb.paper.claims.claim import Verdict, log_slope, mostly, share, spread, verdict
 
 HOLDS, CHANGED, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.FAILS
 T = np.array([100, 1000, 10_000, 100_000])

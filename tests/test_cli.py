@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scb.config import Config
-from scb.training import Run
+from scb.training.run import Run
+from scb.training.settings import Config
 
 SCB = Path(sys.executable).with_name("scb")
 ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_THREADS": "1"}  # tests run side by side

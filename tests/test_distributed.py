@@ -12,11 +12,11 @@ import pytest
 from distributed import Client, LocalCluster
 
 import scb
-import scb.recovery.distributed as distributed
+import scb.mixture.distributed as distributed
 from scb import SparseContextualBigram
-from scb.recovery.data import Data, as_data
-from scb.recovery.distributed import Cluster, CountedRows, Here, PartitionedRows, as_partitioned
-from scb.sweeps.dask import SILENT, _silent
+from scb.jobs.dask import SILENT, _silent
+from scb.mixture.data import Data, as_data
+from scb.mixture.distributed import Cluster, CountedRows, Here, PartitionedRows, as_partitioned
 
 CLOSE = 1e-10
 
@@ -142,7 +142,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
         ):
             for x, y in zip(a, b, strict=True):
                 np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)
-        monkeypatch.setattr("scb.recovery.data._TABLE", 0)
+        monkeypatch.setattr("scb.mixture.data._TABLE", 0)
 
 
 def test_thinned_data_are_the_same_samples():

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 import scb
 from scb import metrics
-from scb.engine import Composed, Fused, freeze, step_keys
-from scb.gradients.fresh import Fresh
-from scb.gradients.reference import Reference
-from scb.kernels import moments, reference
+from scb.geometry import line_A, line_V, population_projection, project, threshold_normalize
+from scb.kernels import moments
 from scb.kernels.steps import catch_up, catch_up_survivors
-from scb.recipes.stages import MeasuredNoise, Stage
-from scb.theory.projection import line_A, line_V, population_projection
-from scb.updates import project, threshold_normalize
+from scb.training.engine import Composed, Fused, freeze, step_keys
+from scb.training.sources.fresh import Fresh
+from scb.training.sources.reference import Reference
+from scb.training.stages import MeasuredNoise, Stage
+from truth import twins as reference
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -179,7 +179,7 @@ def test_frozen_columns_rebuild_A():
 
 def test_frozen_kernel_equals_its_twin():
     from scb.kernels.frozen import frozen_gradient
-    from scb.sampling import closed_cumulative
+    from scb.task.sampling import closed_cumulative
 
     task, points = frozen_points()
     frozen, rng, B, N = freeze(task, points["common value"]), np.random.default_rng(0), 50, 4

@@ -16,10 +16,11 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import scb
-from scb.kernels import pairs, reference, sequence
-from scb.recovery.data import Part
-from scb.recovery.sequences import windows
-from scb.sampling import closed_cumulative
+from scb.kernels import pairs, sequence
+from scb.mixture.data import Part
+from scb.mixture.sequences import windows
+from scb.task.sampling import closed_cumulative
+from truth import twins as reference
 from truth.mtd import MTD
 
 Bigram = scb.SparseContextualBigram
@@ -206,7 +207,7 @@ def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     data = windows([x], 4, 12, context=True)
     positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
     few = data.rows(positions, np.array([[0, 0, 1]] * 4))
-    monkeypatch.setattr("scb.recovery.data._TABLE", 0)
+    monkeypatch.setattr("scb.mixture.data._TABLE", 0)
     all_rows = data.rows(positions, np.array([[0, 0, 1]] * 4))
     assert len(few.label) < 500 < len(all_rows.label) == data.n
     rng = np.random.default_rng(0)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from scb.experiments import gaussian, population, rounding, training
-from scb.experiments.jobs import run, seed_of
-from scb.experiments.runner import run_jobs
-from scb.experiments.store import Store, read_table, write_table
-from scb.experiments.tables import at, concatenate, pick, quartiles
-from scb.reproduction import CLAIMS, FIGURES, datasets, needed
+from scb.jobs.job import run, seed_of
+from scb.jobs.runner import run_jobs
+from scb.jobs.store import Store, read_table, write_table
+from scb.jobs.table import at, concatenate, pick, quartiles
+from scb.paper.experiments import gaussian, population, rounding, training
+from scb.paper.registry import CLAIMS, FIGURES, datasets, needed
 
 
 def test_seeds_are_hashes_of_what_they_are_for():
@@ -63,7 +63,7 @@ def test_what_a_job_depends_on_is_part_of_its_key(tmp_path, monkeypatch):
     assert store.path(job) != store.path(rounding.Job(50, 1))
     assert store.path(job) != store.path(rounding.Job(50, 0, alpha=0.2))
     before = store.path(job)
-    monkeypatch.setattr("scb.experiments.store.code_digest", lambda: "other code")
+    monkeypatch.setattr("scb.jobs.store.code_digest", lambda: "other code")
     assert store.path(job) != before
 
 
@@ -94,7 +94,7 @@ def test_tables_are_read_as_meant():
 
 
 def test_the_simulation_starts_where_the_recipe_does():
-    from scb.experiments.prediction import Job
+    from scb.paper.experiments.prediction import Job
 
     for gradients in ("real", "simulated"):
         table = Job(5, 200, 0.0, gradients, 0, 64, 1e-3, 10).run()

@@ -3,14 +3,15 @@ import numpy as np
 import pytest
 
 from scb import Task, sample
-from scb.gradients.dataset import Dataset
-from scb.gradients.fresh import Fresh
-from scb.gradients.population import Population
-from scb.gradients.reference import Reference
-from scb.kernels import fresh, reference
+from scb.kernels import fresh
 from scb.kernels.tokens import draw_tokens, token_law, token_scratch
 from scb.model import batch_gradient
-from scb.sampling import closed_cumulative, token_dtype
+from scb.task.sampling import closed_cumulative, token_dtype
+from scb.training.sources.dataset import Dataset
+from scb.training.sources.fresh import Fresh
+from scb.training.sources.population import Population
+from scb.training.sources.reference import Reference
+from truth import twins as reference
 from truth.enumeration import WORLDS, constrained_point, free_point
 from truth.statistics import assert_law
 

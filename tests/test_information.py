@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from scb import Task
-from scb.kernels import mixture, reference
+from scb.kernels import mixture
 from scb.theory.information import Information, cramer_rao, fisher_information
+from truth import twins as reference
 from truth.enumeration import WORLDS
 
 

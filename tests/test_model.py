@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from scb import LinearTransformer, SoftmaxTransformer, Task, sample
-from scb.sampling import Batch
+from scb.task.sampling import Batch
 from truth.enumeration import WORLDS, free_point
 
 

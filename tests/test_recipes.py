@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 import scb
-from scb.gradients.population import Population
+from scb.geometry import line_A, line_V
 from scb.metrics import similarity_A
-from scb.recipes.knowledge import Knowledge, estimate
-from scb.recipes.stages import (
+from scb.task.sampling import Batch, sample
+from scb.training.loop import train
+from scb.training.recipes.knowledge import Knowledge, estimate
+from scb.training.sources.population import Population
+from scb.training.stages import (
     MeasuredNoise,
     SignalAbove,
     Stage,
@@ -17,9 +20,6 @@ from scb.recipes.stages import (
     noise_threshold,
     proximal_step,
 )
-from scb.sampling import Batch, sample
-from scb.theory.projection import line_A, line_V
-from scb.training import train
 
 TASK = scb.Task.random(3, 300, 2, seed=1)
 PROMISING = {
@@ -152,7 +152,7 @@ def test_roundings_at_measured_noise_find_the_support():
 
 def test_measured_lambda_is_the_noise_of_one_coordinate():
     """Against the spread of real gradients: the standard deviation of η_A ∇_A/μ_k, entry by entry, within 15 %."""
-    from scb.gradients.fresh import Fresh
+    from scb.training.sources.fresh import Fresh
 
     task = scb.Task.random(3, 2000, 2, seed=1)
     V, A = line_V(task, 0.3), line_A(task, 0.3)

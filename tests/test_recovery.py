@@ -8,13 +8,14 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 import scb
-from scb.kernels import mixture, pairs, reference
-from scb.recovery.data import as_data
-from scb.recovery.likelihood import Rows, lifted, maximise, standard_errors
-from scb.recovery.spectral import spectral
-from scb.recovery.tails import score_level
-from scb.sampling import Batch
+from scb.kernels import mixture, pairs
+from scb.mixture.data import as_data
+from scb.mixture.likelihood import Rows, lifted, maximise, standard_errors
+from scb.mixture.spectral import spectral
+from scb.mixture.tails import score_level
+from scb.task.sampling import Batch
 from scb.theory.information import Information, cramer_rao
+from truth import twins as reference
 
 
 def same_support(one, two):
@@ -196,8 +197,8 @@ def test_parts_of_any_size_give_the_same_sums(monkeypatch):
     data = as_data(scb.sample(task, 500, seed=1), 4)
     table, weight = np.random.default_rng(0).normal(size=(4, 4)), np.linspace(0, 1, 500)
     whole = data.scores(table, data.label, weight), data.gather(task.positions.T)
-    monkeypatch.setattr("scb.recovery.data.ROWS", 37)
-    monkeypatch.setattr("scb.recovery.data._INDEX", 20)
+    monkeypatch.setattr("scb.mixture.data.ROWS", 37)
+    monkeypatch.setattr("scb.mixture.data._INDEX", 20)
     np.testing.assert_allclose(data.scores(table, data.label, weight), whole[0], atol=1e-10)
     np.testing.assert_array_equal(data.gather(task.positions.T), whole[1])
 
@@ -205,7 +206,7 @@ def test_parts_of_any_size_give_the_same_sums(monkeypatch):
 def test_the_start_may_come_from_the_first_batches_only(monkeypatch):
     """A stream that does not fit into memory: χ² from its head, everything else from passes over all of it."""
     task = scb.Task.random(3, 50, 2, seed=2)
-    monkeypatch.setattr("scb.recovery.data.HEAD", 50 * 1500)
+    monkeypatch.setattr("scb.mixture.data.HEAD", 50 * 1500)
     passes = []
 
     def stream():

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from numpy.testing import assert_array_equal
 
-from scb.experiments.store import read_table
-from scb.reproduction import CLAIMS, FIGURES
+from scb.jobs.store import read_table
+from scb.paper.registry import CLAIMS, FIGURES
 
 SCB = Path(sys.executable).with_name("scb")
 SMALL = ("--quick", "--seeds", "1")

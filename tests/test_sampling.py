@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from scb import Task, generate, sample
-from scb.kernels import reference, sequence
-from scb.sampling import Batch, closed_cumulative
+from scb.kernels import sequence
+from scb.task.sampling import Batch, closed_cumulative
+from truth import twins as reference
 from truth.enumeration import WORLDS, World, tiny_task
 from truth.statistics import assert_law
 
@@ -49,7 +50,7 @@ def test_tokens_take_the_smallest_dtype(N, dtype):
 def test_samples_are_reproducible_and_do_not_depend_on_the_chunk(monkeypatch):
     task = Task.random(5, 30, 2)
     one = sample(task, 100, seed=3)
-    monkeypatch.setattr("scb.sampling._CHUNK", 17)
+    monkeypatch.setattr("scb.task.sampling._CHUNK", 17)
     two = sample(task, 100, seed=3)
     np.testing.assert_array_equal(one.context, two.context)
     np.testing.assert_array_equal(one.label, two.label)

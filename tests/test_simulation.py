@@ -3,17 +3,16 @@ import pytest
 from scipy.stats import ks_2samp
 
 import scb
-from scb.gradients.gaussian import Gaussian
-from scb.gradients.population import Population
-from scb.norms import mu_inner
-from scb.recipes.paper import uniform_start
-from scb.recipes.stages import MeasuredNoise, Recipe, ResolveSign, Stage, ThresholdProject
-from scb.simulation import COLUMNS, simulate
+from scb.geometry import line_A, line_V, mu_inner, population_projection
 from scb.theory.expectations import population_loss
 from scb.theory.noise import noise_scales, residual_square
-from scb.theory.projection import line_A, line_V, population_projection
-from scb.training import train
-from scb.updates import precondition_A, precondition_V
+from scb.training.loop import train
+from scb.training.recipes.algorithm1 import uniform_start
+from scb.training.simulation import COLUMNS, simulate
+from scb.training.sources.gaussian import Gaussian
+from scb.training.sources.population import Population
+from scb.training.stages import MeasuredNoise, Recipe, ResolveSign, Stage, ThresholdProject
+from scb.training.updates import precondition_A, precondition_V
 
 TASK = scb.Task.random(3, 150, 2, seed=0)
 RECIPES = {

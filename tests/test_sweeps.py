@@ -16,15 +16,15 @@ from matplotlib.collections import QuadMesh
 from numpy.testing import assert_allclose, assert_array_equal
 
 import scb
-from scb.config import RECIPES
-from scb.experiments.jobs import task_seed
-from scb.experiments.store import read_table
-from scb.experiments.tables import wilson
-from scb.figures.phase import Phase, phase
-from scb.sweeps.grid import Sweep
-from scb.sweeps.kinds import KINDS, Kind, recipe_hints, succeeded
-from scb.sweeps.runner import BATCH_SECONDS, InProcess, Pace, run_all, run_batch
-from scb.sweeps.store import Results
+from scb.jobs.grid import Sweep
+from scb.jobs.job import task_seed
+from scb.jobs.kinds import KINDS, Kind, recipe_hints, succeeded
+from scb.jobs.pool import BATCH_SECONDS, InProcess, Pace, run_all, run_batch
+from scb.jobs.results import Results
+from scb.jobs.store import read_table
+from scb.jobs.table import wilson
+from scb.paper.figures.phase import Phase, phase
+from scb.training.settings import RECIPES
 
 SCB = Path(sys.executable).with_name("scb")
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin"}

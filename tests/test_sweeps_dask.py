@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scb.experiments.store import read_table
-from scb.record import code_digest
-from scb.sweeps.dask import compute, connected
-from scb.sweeps.grid import Sweep
+from scb.jobs.dask import compute, connected
+from scb.jobs.grid import Sweep
+from scb.jobs.store import read_table
+from scb.provenance import code_digest
 
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
 ENVIRONMENT = os.environ | {"COLUMNS": "80", "TERM": "dumb"}
@@ -191,11 +191,11 @@ def test_a_scheduler_that_goes_away_or_is_not_there(file, tmp_path):
 POISON = """
 import os, signal, sys
 from pathlib import Path
-from scb.sweeps.dask import local
-from scb.sweeps.grid import Sweep
-from scb.sweeps.kinds import Kind
-from scb.sweeps.runner import run_all
-from scb.sweeps.store import Results
+from scb.jobs.dask import local
+from scb.jobs.grid import Sweep
+from scb.jobs.kinds import Kind
+from scb.jobs.pool import run_all
+from scb.jobs.results import Results
 
 def measure(parameters, replicate, seed):
     if replicate == 17:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scb import Task
-from scb.couplings import sinkhorn, staircase, stationary
-from scb.norms import mu_inner
+from scb.geometry import mu_inner
+from scb.task.chains import sinkhorn, staircase, stationary
 
 P3 = np.array([[0.5, 0.2, 0.3], [0.25, 0.5, 0.3], [0.25, 0.3, 0.4]])
 Q3 = np.array([[0.5, 0, 0], [0.5, 1, 0.25], [0, 0, 0.75], [0, 0, 0]])

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from scb import Task, plan
-from scb.gradients.population import Population
+from scb.geometry import line_A, line_V, population_projection
 from scb.metrics import COLUMNS, measure, star
-from scb.recipes.paper import uniform_start
-from scb.theory.bounds import Constants
 from scb.theory.dynamics import population_flow, population_recursion, population_step
 from scb.theory.expectations import best_value, population_loss
-from scb.theory.projection import line_A, line_V, population_projection
-from scb.updates import precondition_A, precondition_V
+from scb.theory.planner import Constants
+from scb.training.recipes.algorithm1 import uniform_start
+from scb.training.sources.population import Population
+from scb.training.updates import precondition_A, precondition_V
 
 
 @pytest.mark.parametrize("N", [2, 3, 10])

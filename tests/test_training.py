@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import scb
-from scb.gradients import Gradient
-from scb.gradients.dataset import Dataset
-from scb.gradients.gaussian import Gaussian
-from scb.gradients.population import Population
-from scb.gradients.reference import Reference
-from scb.recipes.paper import uniform_start
-from scb.training import COLUMNS, Run, train
+from scb.training.loop import train
+from scb.training.recipes.algorithm1 import uniform_start
+from scb.training.run import COLUMNS, Run
+from scb.training.sources import Gradient
+from scb.training.sources.dataset import Dataset
+from scb.training.sources.gaussian import Gaussian
+from scb.training.sources.population import Population
+from scb.training.sources.reference import Reference
 
 TASK = scb.Task.random(3, 60, 2, seed=1)
 

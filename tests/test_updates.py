@@ -4,18 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scb import Task
-from scb.theory.projection import line_A, line_V, population_projection
-from scb.updates import (
-    mirror,
-    precondition_A,
-    precondition_V,
+from scb.geometry import (
+    line_A,
+    line_V,
+    population_projection,
     project,
-    resolve_sign,
-    skewness,
-    soft_threshold,
     threshold_normalize,
     threshold_project,
 )
+from scb.training.updates import mirror, precondition_A, precondition_V, resolve_sign, skewness, soft_threshold
 from truth.enumeration import TASKS, precondition
 
 seeds = st.integers(0, 2**32 - 1)

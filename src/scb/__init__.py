@@ -1,19 +1,21 @@
 """scb: the library and laboratory for Sparse Contextual Bigrams."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from scb import recipes
-from scb.metrics import measure, star
-from scb.model import LinearTransformer, SoftmaxTransformer
-from scb.recipes import Recipe, Stage
-from scb.recovery import Recovery, recover
-from scb.sampling import Batch, generate, sample
-from scb.task import Task
-from scb.theory.bounds import plan
-from scb.training import Run, train
-
 if TYPE_CHECKING:
-    from scb.estimator import SparseContextualBigram
+    from scb import metrics, theory
+    from scb.metrics import measure, star
+    from scb.mixture.recovery import Recovery, recover
+    from scb.model import LinearTransformer, SoftmaxTransformer
+    from scb.sequences.estimator import SparseContextualBigram
+    from scb.task import Task
+    from scb.task.sampling import Batch, generate, sample
+    from scb.theory.planner import plan
+    from scb.training import recipes
+    from scb.training.loop import train
+    from scb.training.run import Run
+    from scb.training.stages import Recipe, Stage
 
 __version__ = "0.1.0"
 
@@ -29,19 +31,48 @@ __all__ = [
     "Task",
     "generate",
     "measure",
+    "metrics",
     "plan",
     "recipes",
     "recover",
     "sample",
     "star",
+    "theory",
     "train",
 ]
 
+_HOME = {
+    "Batch": "scb.task.sampling",
+    "LinearTransformer": "scb.model",
+    "Recipe": "scb.training.stages",
+    "Recovery": "scb.mixture.recovery",
+    "Run": "scb.training.run",
+    "SoftmaxTransformer": "scb.model",
+    "SparseContextualBigram": "scb.sequences.estimator",
+    "Stage": "scb.training.stages",
+    "Task": "scb.task",
+    "generate": "scb.task.sampling",
+    "measure": "scb.metrics",
+    "plan": "scb.theory.planner",
+    "recover": "scb.mixture.recovery",
+    "sample": "scb.task.sampling",
+    "star": "scb.metrics",
+    "train": "scb.training.loop",
+}
+_MODULES = {"metrics": "scb.metrics", "recipes": "scb.training.recipes", "theory": "scb.theory"}
+
 
 def __getattr__(name: str) -> Any:
-    """The estimator is loaded when it is asked for: scikit-learn takes a second."""
-    if name == "SparseContextualBigram":
-        from scb.estimator import SparseContextualBigram
+    """Load a public name when it is asked for: ``import scb`` alone loads nothing, and nobody waits for what she does not use."""
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = import_module(_MODULES[name])
+    else:
+        raise AttributeError(f"module 'scb' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
-        return SparseContextualBigram
-    raise AttributeError(f"module 'scb' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return __all__

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from scb.engine import Fused
-from scb.norms import Array
-from scb.recipes.stages import Stage, proximal_step
-from scb.record import machine, versions
+from scb.geometry import Array
+from scb.provenance import machine, versions
 from scb.task import Task
+from scb.training.engine import Fused
+from scb.training.stages import Stage, proximal_step
 
 BATCH, LAM = 64, 1e-4
 Step = Callable[[int], Any]
@@ -37,7 +37,7 @@ def stage_of(task: Task) -> Stage:
 
 def numpy_step(task: Task) -> Step:
     """A batch as a (B, T) array; mass by one bincount, scores by one look-up, columns grouped by the last token."""
-    from scb.gradients.reference import Reference
+    from scb.training.sources.reference import Reference
 
     stage, source = stage_of(task), Reference(task)
     state = list(start(task))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from scb.norms import Array, mu_inner, mu_norm
+from scb.geometry import Array, mu_inner, mu_norm, threshold_normalize
 from scb.task import Task
 from scb.theory.expectations import best_value, loss_by_moments
-from scb.updates import threshold_normalize
 
 COLUMNS = (
     "loss",

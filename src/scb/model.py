@@ -7,13 +7,15 @@ token k chooses. They differ in the attention: free weights A, or a softmax σ(W
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scb.norms import Array
-from scb.sampling import Batch
+from scb.geometry import Array
+
+if TYPE_CHECKING:
+    from scb.task.sampling import Batch
 
 _CHUNK = 1 << 22  # (sample, position) pairs held at a time
 

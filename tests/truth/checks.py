@@ -6,8 +6,8 @@ from types import ModuleType
 
 import numpy as np
 
-from scb.norms import mu_inner
-from scb.theory import projection as true_projection
+from scb import geometry as true_projection
+from scb.geometry import mu_inner
 from truth.enumeration import World, constrained_direction, constrained_point, free_point, precondition
 
 EXACT = {"rtol": 0, "atol": 1e-10}
@@ -98,7 +98,26 @@ def best_value(m: ModuleType, w: World) -> None:
         close(w.mean(w.gradients(m.best_value(w.task, A), A)[0]), 0)
 
 
-# --------------------------------------------------------------------------------------------------- projection
+# --------------------------------------------------------------------------------------------------- geometry
+
+
+def inner_product(m: ModuleType, w: World) -> None:
+    """⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ), and its norm."""
+    V, _ = constrained_point(w.task, np.random.default_rng(1))
+    close(m.mu_inner(V, w.task.P, w.task.mu), np.trace(V @ np.diag(w.task.mu) @ w.task.P.T))
+    close(m.mu_norm(V, w.task.mu) ** 2, m.mu_inner(V, V, w.task.mu))
+
+
+def columns_sum_to_one(m: ModuleType, w: World) -> None:
+    """The projection is the nearest point of {1ᵀa = 1}; the roundings keep it."""
+    A = np.random.default_rng(2).uniform(0.1, 1.0, (w.task.T, w.task.N))
+    moved = m.project(A) - A
+    close(m.project(A).sum(axis=0), 1)
+    close(moved, moved.mean(axis=0))
+    kept = np.where(A >= 0.5, A, 0.0)
+    close(m.threshold_project(A, 0.5), m.project(kept))
+    mass = kept.sum(axis=0)
+    close(m.threshold_normalize(A, 0.5), np.where(mass > 0, kept / np.where(mass > 0, mass, 1.0), 1 / w.task.T))
 
 
 def line(m: ModuleType, w: World) -> None:
@@ -215,7 +234,7 @@ def points(w: World, which: int | None = None, constrained: bool = False) -> lis
 
 
 CHECKS = {
-    "expectations": (
+    "theory.expectations": (
         joint_probability,
         conditional_probability,
         token_second_moment,
@@ -227,6 +246,6 @@ CHECKS = {
         population_loss,
         best_value,
     ),
-    "projection": (line, population_projection, deviations),
-    "dynamics": (expanded_gradients, noisy_step, population, flow),
+    "geometry": (inner_product, columns_sum_to_one, line, population_projection, deviations),
+    "theory.dynamics": (expanded_gradients, noisy_step, population, flow),
 }

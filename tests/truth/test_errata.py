@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 from scb import Task
-from scb.norms import mu_inner
+from scb.geometry import deviations, line_A, line_V, mu_inner, population_projection, threshold_project
 from scb.theory.dynamics import noise_terms, population_recursion
 from scb.theory.expectations import (
     constrained_expected_gradients,
     expected_gradients,
     expected_preconditioned_gradients,
 )
-from scb.theory.projection import deviations, line_A, line_V, population_projection
-from scb.updates import threshold_project
 from truth.enumeration import TASKS, WORLDS, constrained_direction, constrained_point, precondition
 
 ETA = 0.3

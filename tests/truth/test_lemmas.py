@@ -18,7 +18,7 @@ ROWS = [(name, check) for name, checks in CHECKS.items() for check in checks]
 @pytest.mark.parametrize(("name", "check"), ROWS, ids=lambda v: getattr(v, "__name__", v))
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: f"N{w.task.N}T{w.task.T}")
 def test_lemma_equals_enumeration(name, check, world):
-    check(importlib.import_module(f"scb.theory.{name}"), world)
+    check(importlib.import_module(f"scb.{name}"), world)
 
 
 def test_enumeration_is_a_law():
@@ -52,16 +52,16 @@ def places(tree: ast.Module) -> list[ast.BinOp]:
 
 
 def mutants(name: str):
-    module = importlib.import_module(f"scb.theory.{name}")
+    module = importlib.import_module(f"scb.{name}")
     tree = ast.parse(Path(module.__file__).read_text())
     for i in range(len(places(tree))):
         mutated = copy.deepcopy(tree)
         node = places(mutated)[i]
         node.op = SWAP[type(node.op)]()
-        broken = types.ModuleType(f"scb.theory.{name}_broken")
+        broken = types.ModuleType(f"scb.{name}_broken")
         sys.modules[broken.__name__] = broken  # dataclasses look their module up
         exec(compile(mutated, module.__file__, "exec"), broken.__dict__)
-        yield f"{name}.py:{node.lineno}:{node.col_offset} {ast.unparse(node)}", broken
+        yield f"{name}:{node.lineno}:{node.col_offset} {ast.unparse(node)}", broken
 
 
 def survives(name: str, broken: types.ModuleType) -> bool:

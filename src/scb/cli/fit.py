@@ -14,8 +14,8 @@ import tyro
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from scb.estimator import SparseContextualBigram
-    from scb.recovery.data import Data
+    from scb.mixture.data import Data
+    from scb.sequences.estimator import SparseContextualBigram
 
 MODEL = "model.safetensors"
 _SHOWN = 30  # contexts in the table
@@ -64,8 +64,8 @@ def fit(
     from rich.console import Console
 
     from scb.cli.files import read
-    from scb.estimator import SparseContextualBigram
-    from scb.symbols import Sequences, as_sequences, encode
+    from scb.sequences.estimator import SparseContextualBigram
+    from scb.sequences.symbols import Sequences, as_sequences, encode
 
     if not 0 <= split < 1:
         raise ValueError(f"--split {split}: it must lie between 0 and 1")
@@ -123,9 +123,9 @@ def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list
 
 def _compare(model: SparseContextualBigram, train: list[Any], test: list[Any]) -> dict[str, float]:
     """Mean held-out log-likelihood by model, in nats; empty if nothing can be predicted."""
-    from scb.baselines import baselines
-    from scb.estimator import SparseContextualBigram
-    from scb.recovery.sequences import windows
+    from scb.mixture.sequences import windows
+    from scb.sequences.estimator import SparseContextualBigram
+    from scb.sequences.ngrams import baselines
 
     N, L = len(model.classes_), model.max_lag
 
@@ -147,7 +147,7 @@ def report(console: Console, model: SparseContextualBigram, out: Path, scores: d
     """Print the lags, and how well held-out symbols are predicted; write the table and the heat map."""
     from rich.table import Table
 
-    from scb.figures.style import quiet, save
+    from scb.paper.figures.style import quiet, save
 
     kind = "a matrix for each lag" if model.transition == "per_lag" else "one matrix for all lags"
     console.print(f"Lags that matter, of 1 … {model.max_lag}; {kind}", style="italic", highlight=False)
@@ -199,7 +199,7 @@ def _error(value: float) -> str:
 
 def load(path: Path) -> tuple[SparseContextualBigram, dict[str, Any]]:
     """The model in a directory of ``scb fit``, or in a file; and what is known of its data."""
-    from scb.estimator import SparseContextualBigram
+    from scb.sequences.estimator import SparseContextualBigram
 
     model = SparseContextualBigram.load(path / MODEL if path.is_dir() else path)
     summary = (path if path.is_dir() else path.parent) / "summary.json"

@@ -9,7 +9,7 @@ import tyro
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from scb.theory.bounds import Plan
+    from scb.theory.planner import Plan
 
 
 def plan(
@@ -43,7 +43,7 @@ def plan(
     """
     from rich.console import Console
 
-    from scb.theory.bounds import plan as make_plan
+    from scb.theory.planner import plan as make_plan
 
     result = make_plan(n, t, sparsity, eps, delta, K_P=k_p, K_Q=k_q, overlap=overlap, eta=eta)
     console = Console()

@@ -33,9 +33,9 @@ def reproduce(
 
     from rich.console import Console
 
-    from scb.experiments.runner import run_jobs
-    from scb.experiments.store import Store
-    from scb.reproduction import datasets, needed
+    from scb.jobs.runner import run_jobs
+    from scb.jobs.store import Store
+    from scb.paper.registry import datasets, needed
 
     figures = _chosen(only)
     if quick and full:
@@ -57,8 +57,8 @@ def reproduce(
     judged = _judge(figures, tables)
     _report(out, judged, figures, images, configs, loaded, fresh, len(set(work)), quick, perf_counter() - begin)
     if judged:
-        from scb.record import write_atomically
-        from scb.report import markdown_table, terminal_table
+        from scb.files import write_atomically
+        from scb.paper.report import markdown_table, terminal_table
 
         write_atomically(out / "claims.md", markdown_table(judged).encode())
         console.print(terminal_table(judged))
@@ -68,7 +68,7 @@ def reproduce(
 
 
 def _chosen(only: str) -> list[str]:
-    from scb.reproduction import FIGURES
+    from scb.paper.registry import FIGURES
 
     names = [name.strip().upper() for name in only.split(",") if name.strip()]
     for name in names:
@@ -86,8 +86,8 @@ def _bar(console):
 def _write_tables(directory: Path, tables: dict, configs: dict) -> None:
     from dataclasses import asdict
 
-    from scb.experiments.store import write_table
-    from scb.record import versions
+    from scb.jobs.store import write_table
+    from scb.provenance import versions
 
     for name, table in tables.items():
         facts = {"table": name, "config": asdict(configs[name]), "versions": versions()}
@@ -95,7 +95,7 @@ def _write_tables(directory: Path, tables: dict, configs: dict) -> None:
 
 
 def _draw(directory: Path, figures: list[str], tables: Path, workers: int, bar) -> dict[str, Path]:
-    from scb.experiments.runner import side_by_side
+    from scb.jobs.runner import side_by_side
 
     task = bar.add_task("drawing", total=len(figures))
     for _ in side_by_side(_draw_one, [(name, tables, directory / name) for name in figures], workers):
@@ -104,9 +104,9 @@ def _draw(directory: Path, figures: list[str], tables: Path, workers: int, bar) 
 
 
 def _draw_one(name: str, tables: Path, path: Path) -> None:
-    from scb.experiments.store import read_table
-    from scb.figures.style import save
-    from scb.reproduction import FIGURES
+    from scb.jobs.store import read_table
+    from scb.paper.figures.style import save
+    from scb.paper.registry import FIGURES
 
     figure = FIGURES[name]
     save(figure.draw({need: read_table(_table(tables, need))[0] for need in figure.needs}), path)
@@ -117,8 +117,8 @@ def _table(directory: Path, name: str) -> Path:
 
 
 def _judge(figures: list[str], tables: dict) -> list:
-    from scb.report import Judged
-    from scb.reproduction import CLAIMS
+    from scb.paper.registry import CLAIMS
+    from scb.paper.report import Judged
 
     numbered = enumerate(CLAIMS, start=1)
     return [
@@ -131,9 +131,9 @@ def _judge(figures: list[str], tables: dict) -> list:
 def _report(out: Path, judged, figures, images, configs, loaded, fresh, jobs, quick, seconds) -> None:
     from datetime import date
 
-    from scb.record import machine, versions
-    from scb.report import write_report
-    from scb.reproduction import FIGURES
+    from scb.paper.registry import FIGURES
+    from scb.paper.report import write_report
+    from scb.provenance import machine, versions
 
     facts = {
         "machine": machine(),

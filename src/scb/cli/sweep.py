@@ -12,8 +12,8 @@ import tyro
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from scb.sweeps.grid import Sweep
-    from scb.sweeps.store import Results
+    from scb.jobs.grid import Sweep
+    from scb.jobs.results import Results
 
 
 def sweep(
@@ -49,8 +49,8 @@ def sweep(
 
     from rich.console import Console
 
-    from scb.sweeps.grid import Sweep
-    from scb.sweeps.store import Results
+    from scb.jobs.grid import Sweep
+    from scb.jobs.results import Results
 
     console = Console(highlight=False)
     if status is not None:
@@ -80,8 +80,8 @@ def sweep(
 
 def _run(asked: Sweep, directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
     """Do what is missing; how many runs that was."""
-    from scb.sweeps.runner import pool_for, run_all
-    from scb.sweeps.store import Results
+    from scb.jobs.pool import pool_for, run_all
+    from scb.jobs.results import Results
 
     with Results(directory).alone():
         results = Results(directory)
@@ -150,7 +150,7 @@ def _duration(seconds: float) -> str:
 
 
 def _report(console: Console, asked: Sweep, results: Results, table: dict | None, details: bool = False) -> None:
-    from scb.sweeps.kinds import in_words
+    from scb.jobs.kinds import in_words
 
     runs = asked.runs()
     done = set() if table is None else set(table["key"])
@@ -173,7 +173,7 @@ def _rates(console: Console, asked: Sweep, table: dict) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from scb.figures.phase import split, text
+    from scb.paper.figures.phase import split, text
 
     figure = asked.figure or {}
     x, y, panel = figure["x"], figure["y"], figure.get("panel")
@@ -208,9 +208,9 @@ def _failures(console: Console, asked: Sweep, failed: list[dict], directory: Pat
 
 
 def _draw(asked: Sweep, table: dict, directory: Path) -> Path:
-    from scb.figures.phase import phase
-    from scb.figures.style import save
-    from scb.sweeps.kinds import in_words
+    from scb.jobs.kinds import in_words
+    from scb.paper.figures.phase import phase
+    from scb.paper.figures.style import save
 
     fixed = ", ".join(f"{name} = {value}" for name, value in asked.fixed.items())
     setting = "; ".join(filter(None, (fixed, f"success: {in_words(asked.success)}")))

@@ -11,7 +11,7 @@ import tyro
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from scb.training import Run
+    from scb.training.run import Run
 
 
 def train(
@@ -54,9 +54,9 @@ def train(
     """
     from rich.console import Console
 
-    from scb.config import Config
-    from scb.record import FILE
-    from scb.training import train as run_training
+    from scb.training.loop import train as run_training
+    from scb.training.run import FILE
+    from scb.training.settings import Config
 
     console = Console()
     if resume:
@@ -89,8 +89,8 @@ def train(
 
 def show_run(console: Console, directory: Path) -> None:
     """The summary of a saved run, and its curves."""
-    from scb.config import Config
-    from scb.training import Run
+    from scb.training.run import Run
+    from scb.training.settings import Config
 
     _report(console, Run.load(directory), directory, Config.load(directory))
 
@@ -143,8 +143,8 @@ class _Bar:
 def _report(console: Console, run: Run, out: Path, settings: Any) -> None:
     from rich.table import Table
 
-    from scb.figures.curves import curves
-    from scb.figures.style import save
+    from scb.paper.figures.curves import curves
+    from scb.paper.figures.style import save
 
     size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
     title = f"{run.recipe}: {size}, task {settings.task_seed}, seed {run.seed}"

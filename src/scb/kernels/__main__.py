@@ -9,7 +9,7 @@ from time import perf_counter
 def warm_up() -> float:
     """Train for a few steps in each way there is and recover, with tokens of one and of two bytes; the seconds that took."""
     import scb
-    from scb.gradients.fresh import Fresh
+    from scb.training.sources.fresh import Fresh
 
     start = perf_counter()
     for N in (3, 300):

@@ -1,1 +1,1 @@
-"""The paper's mathematics: closed forms, the population projection, the dynamics, and the bounds."""
+"""The paper's mathematics: closed forms, the dynamics, the noise, the planner, and the Cramér–Rao bound."""

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scb.norms import Array, mu_inner
+from scb.geometry import Array, Projection, deviations, mu_inner, population_projection
 from scb.task import Task
 from scb.theory.expectations import expected_preconditioned_gradients
-from scb.theory.projection import Projection, deviations, population_projection
 
 
 @dataclass(frozen=True)

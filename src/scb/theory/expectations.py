@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scb.norms import Array, mu_inner
+from scb.geometry import Array, mu_inner
 from scb.task import Task
 
 

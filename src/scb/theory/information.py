@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.norms import Array
+from scb.geometry import Array
 from scb.task import Seed, Task
 
 _DENSE = 1500  # parameters of an information that is decomposed as a whole, at most

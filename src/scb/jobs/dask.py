@@ -1,0 +1,187 @@
+"""Batches on the workers of a Dask scheduler: a local cluster, or any scheduler by its address.
+
+Runs go out and what they measured comes back; nothing else crosses the network, and workers need no common file system with the
+driver. If a worker dies, Dask runs its batches again on another one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from queue import Empty, Queue
+from time import monotonic
+from typing import Any
+
+from scb.jobs.grid import Run
+from scb.jobs.pool import Answer, Measure, run_batch
+from scb.provenance import code_digest, require_code
+
+CONNECT_SECONDS = 3.0
+SILENT = logging.CRITICAL
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
+}
+"""Settings of a local cluster. What serves a dashboard, which nobody looks at, and giving memory back, of which little is held,
+take time from the runs."""
+AHEAD = 2  # batches for each worker, so that it need not wait for the next one
+Note = Callable[[str], None]
+"""Called with a line for the user."""
+
+
+def compute(measure: Measure, batch: Sequence[Run], code: str) -> Answer:
+    """On a worker: the batch on one thread, if the worker has the driver's code."""
+    require_code(code)
+    return run_batch(measure, batch, threads=1)
+
+
+class Cluster:
+    """A pool of Dask workers."""
+
+    def __init__(self, client: Any, measure: Measure, note: Note) -> None:
+        self.client, self.measure, self.note = client, measure, note
+        self._futures: dict[str, tuple[Any, Sequence[Run]]] = {}
+        self._done: Queue[Any] = Queue()
+        self._workers: set[str] = set()
+        self._looked = -1.0
+        self._look()
+
+    @property
+    def slots(self) -> int:
+        """As ``Pool.slots``; a scheduler that has no worker yet gets work too, so that one that adapts asks for some."""
+        return AHEAD * max(1, len(self._workers))
+
+    def submit(self, batch: Sequence[Run]) -> None:
+        """As ``Pool.submit``."""
+        future = self.client.submit(compute, self.measure, batch, code_digest(), pure=False)
+        self._futures[future.key] = future, batch
+        future.add_done_callback(self._done.put)
+
+    def collect(self) -> list[tuple[Sequence[Run], Answer]]:
+        """As ``Pool.collect``."""
+        if monotonic() - self._looked > 1:
+            self._look()
+        try:
+            future = self._done.get(timeout=1)
+        except Empty:
+            return []
+        return [(self._futures[future.key][1], self._answer(future))]
+
+    def _answer(self, future: Any) -> Answer:
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as error:
+            reason = f"every worker that ran it died, {error.allowed_failures + 1} of them: out of memory, perhaps"
+            return Answer({}, {}, 0.0, lost=reason)
+        except (CancelledError, OSError):
+            raise self._gone() from None
+        except ImportError as error:
+            raise ValueError(f"a worker cannot run scb: {error}; install scb there as it is here") from None
+        finally:
+            del self._futures[future.key]
+
+    def _look(self) -> None:
+        """See which workers there are, and say so when one has gone."""
+        first, self._looked = self._looked < 0, monotonic()
+        if self.client.status in ("closing", "closed"):  # it has given up reconnecting
+            raise self._gone()
+        try:
+            workers = set(self.client.nthreads())
+        except OSError:
+            raise self._gone() from None
+        for worker in sorted(self._workers - workers):
+            self.note(f"worker {worker} has gone; what it was running goes to another one")
+        if not workers and (first or self._workers):
+            self.note("the scheduler has no workers: waiting for some")
+        self._workers = workers
+
+    def _gone(self) -> ConnectionError:
+        return ConnectionError(
+            "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on from them"
+        )
+
+
+@contextmanager
+def connected(address: str, measure: Measure, note: Note) -> Iterator[Cluster]:
+    """The pool of the scheduler at an address."""
+    distributed = _distributed()
+    from distributed.comm.addressing import parse_address
+    from distributed.comm.registry import get_backend
+
+    get_backend(parse_address(address)[0])  # ValueError for what is no address
+    with _silent():
+        try:
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except OSError:
+            raise ConnectionError(
+                f"no Dask scheduler at {address}: nothing answered within {CONNECT_SECONDS:g} s"
+            ) from None
+        with client:
+            yield Cluster(client, measure, note)
+
+
+@contextmanager
+def local(jobs: int, measure: Measure, note: Note) -> Iterator[Cluster]:
+    """The pool of a cluster of its own on this machine: processes of one thread, reachable from here only."""
+    distributed = _distributed()
+    import dask.config
+
+    with _silent():
+        with _deaf_children(), dask.config.set(QUIET):
+            cluster = distributed.LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                silence_logs=SILENT,
+            )
+        with cluster, distributed.Client(cluster, set_as_default=False) as client:
+            yield Cluster(client, measure, note)
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ValueError(
+            "several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1"
+        ) from None
+    return distributed
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Dask's log is not shown: what a user needs to know is said by us."""
+    loggers = [
+        logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.startswith("distributed")
+    ]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(SILENT)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Ctrl-C is for this process, which ends its workers: threads that start in here, and all their processes, do not hear it."""
+    import signal
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it would undo the mask if it were started later
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

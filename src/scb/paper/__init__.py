@@ -1,0 +1,1 @@
+"""The executable paper: experiments, figures, claims, and the report."""

@@ -1,0 +1,144 @@
+"""F1, F3, F4, F6, F8: what training with the paper's methods looks like."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from scb.jobs.table import Table, at, concatenate, pick, values
+from scb.paper.figures.style import COLOURS, band, caption, grid, mark, panels, quiet, replicates
+
+NAMES = {
+    "proximal": "proximal, λ = 1e-5",
+    "proximal, larger λ": "proximal, λ = 1e-4",
+    "SGD": "SGD, η₂ = 0.005",
+    "SGD, small η₂'": "SGD, η₂' = 0.001",
+}
+NUMBER = {name: i for i, name in enumerate(NAMES)}  # a method looks the same in every figure
+
+
+@quiet
+def convergence(table: Table) -> Figure:
+    """F1: both distances to the truth; stars are the proximal method after normalisation, after 1,000 steps and at the end."""
+    figure, axes = panels(2, "F1  Distance to the truth: the proximal method against SGD")
+    for ax, layer, label in zip(axes, "VA", ("‖V − P‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
+        _methods(ax, table, f"dist_{layer}")
+        for number, method in enumerate(("proximal", "proximal, larger λ")):
+            for end in (1000, int(table["step"].max())):
+                x = np.median(at(pick(table, method=method), end)[f"dist_{layer}_star"])
+                ax.plot(end, x, "*", color=COLOURS[number], markeredgecolor="black", markeredgewidth=0.5, markersize=10)
+        _stages(ax, table)
+        ax.set(title=label, ylim=(-0.02, None))
+    axes[1].legend(loc="lower left")
+    caption(figure, f"{setting(table)}. Stars: after normalisation")
+    return figure
+
+
+@quiet
+def signals(table: Table) -> Figure:
+    """F3: the signals, and the distances to the population's lines."""
+    figure, axes = grid(2, 2, "F3  Signals, and distance to the population process")
+    titles = {"alpha_V": "signal α$_V$", "alpha_A": "signal α$_A$", "delta_V": "‖Δ$_V$‖$_μ$", "delta_A": "‖Δ$_A$‖$_μ$"}
+    for ax, (column, title) in zip(axes.flat, titles.items(), strict=True):
+        _methods(ax, table, column)
+        _stages(ax, table)
+        ax.set(title=title)
+    axes[0, 0].legend(loc="center left")
+    caption(figure, setting(table))
+    return figure
+
+
+@quiet
+def similarity(table: Table) -> Figure:
+    """F4: μ-cosines with the truth, before and after normalisation."""
+    figure, axes = grid(2, 2, "F4  Similarity with the truth, before and after normalisation")
+    titles = {
+        "sim_V": "V with P",
+        "sim_V_star": "V with P, after normalisation",
+        "sim_A": "A with Q",
+        "sim_A_star": "A with Q, after normalisation",
+    }
+    for ax, (column, title) in zip(axes.flat, titles.items(), strict=True):
+        _methods(ax, table, column)
+        _stages(ax, table)
+        ax.set(title=title, ylim=(-0.02, 1.15))
+    axes[1, 0].legend(loc="lower right")
+    caption(figure, setting(table))
+    return figure
+
+
+@quiet
+def sizes(smallest: Table, others: Table) -> Figure:
+    """F6: distances and loss for each N, over the paper's 1,000 steps."""
+    table = concatenate([_first_steps(smallest), others])
+    Ns = values(table, "N")
+    figure, axes = grid(len(Ns), 3, "F6  Distance and test loss as N grows", height=2.1)
+    for row, N in zip(axes, Ns, strict=True):
+        mine = pick(table, N=N)
+        for ax, column in zip(row, ("dist_V", "dist_A", "loss"), strict=True):
+            _methods(ax, mine, column)
+            _stages(ax, mine)
+        for ax, layer in zip(row, "VA", strict=False):
+            final = np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"])
+            ax.plot(
+                mine["step"].max(),
+                final,
+                "*",
+                color=COLOURS[0],
+                markeredgecolor="black",
+                markeredgewidth=0.5,
+                markersize=10,
+            )
+            ax.set_ylim(-0.02, None)
+        row[0].set_ylabel(f"N = {N}")
+    for ax, title in zip(axes[0], ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
+        ax.set_title(title)
+    axes[0, 1].legend(loc="lower left")
+    caption(figure, f"{setting(table, N=False)}. Stars: proximal, after normalisation")
+    return figure
+
+
+@quiet
+def signs(table: Table) -> Figure:
+    """F8: the signal at the end, seed by seed, by the letter and with the sign settled."""
+    figure, axes = panels(2, "F8  The sign: α$_A$ at the end of training, one dot a task", height=2.6)
+    for ax, method, title in zip(
+        axes, ("literal", "proximal"), ("as printed", "sign settled by skewness"), strict=True
+    ):
+        end = np.sort(at(pick(table, method=method))["alpha_A"])
+        ax.axhline(0, color="0.4", linewidth=0.8)
+        colours = [COLOURS[1] if x < 0 else COLOURS[0] for x in end]
+        ax.scatter(np.arange(1, len(end) + 1), end, c=colours, s=14)
+        ax.set(title=f"{title}: {np.mean(end < 0):.0%} negative", xlabel="task, in order of α$_A$", ylim=(-1.05, 1.05))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes[0].set_ylabel("α$_A$")
+    caption(figure, setting(table).partition(";")[0] + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5")
+    return figure
+
+
+def setting(table: Table, N: bool = True) -> str:
+    """The line under a figure."""
+    size = f"N = {values(table, 'N')[0]}, " if N else ""
+    return (
+        f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64; median and quartiles over {replicates(table)} random tasks"
+    )
+
+
+def _first_steps(table: Table) -> Table:
+    """The two methods that all sizes have, up to step 1,000."""
+    rows = (table["step"] <= 1000) & np.isin(table["method"], ("proximal", "SGD"))
+    return {name: column[rows] for name, column in table.items()}
+
+
+def _methods(ax: Axes, table: Table, column: str) -> None:
+    for method in values(table, "method"):
+        band(ax, pick(table, method=method), "step", column, NUMBER[method], NAMES[method])
+
+
+def _stages(ax: Axes, table: Table) -> None:
+    mark(ax, 400, "Stage 2")
+    if table["step"].max() > 1000:
+        mark(ax, 1000, "the paper ends")
+    ax.set_xlabel("step")

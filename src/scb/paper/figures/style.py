@@ -1,0 +1,88 @@
+"""One quiet style for every figure: readable in grey (line styles differ too) and for the colour-blind (Okabe-Ito)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from scb.jobs.table import Table, quartiles
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+QUIET = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.6,
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+}
+
+quiet = mpl.rc_context(QUIET)  # pyright: ignore[reportArgumentType]
+"""Decorator for functions that draw."""
+
+
+def panels(count: int, title: str, width: float = 3.6, height: float = 3.0) -> tuple[Figure, list[Axes]]:
+    """A figure of ``count`` panels side by side under one title."""
+    figure, axes = grid(1, count, title, width, height)
+    return figure, list(axes[0])
+
+
+def grid(rows: int, columns: int, title: str, width: float = 3.4, height: float = 2.5) -> tuple[Figure, np.ndarray]:
+    """A figure of ``rows`` × ``columns`` panels under one title."""
+    figure = Figure(figsize=(width * columns, height * rows + 0.5), layout="constrained")
+    figure.suptitle(title, fontsize=10)
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def band(ax: Axes, table: Table, x: str, y: str, number: int, label: str | None = None, **options: Any) -> None:
+    """The median of y over replicates against x, and a band from quartile to quartile; ``number`` picks colour and line."""
+    xs, low, middle, high = quartiles(table, x, y)
+    style = {"color": COLOURS[number], "linestyle": LINES[number]} | options
+    ax.plot(xs, middle, label=label, **style)
+    ax.fill_between(xs, low, high, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def mark(ax: Axes, x: float, text: str) -> None:
+    """A thin grey line where something begins or ends."""
+    ax.axvline(x, color="0.5", linewidth=0.8)
+    where = {"xycoords": ("data", "axes fraction"), "xytext": (3, -9), "textcoords": "offset points"}
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
+    ax.annotate(text, (x, 1.0), fontsize=7, color="0.35", bbox=box, **where)
+
+
+def caption(figure: Figure, text: str) -> None:
+    """A line under the panels that says the setting."""
+    figure.supxlabel(text, fontsize=7.5, color="0.35")
+
+
+def replicates(table: Table) -> int:
+    """Over how many random tasks a table goes."""
+    return len(np.unique(table["replicate"]))
+
+
+@quiet
+def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) -> list[Path]:
+    """Write one file a format beside each other; the same figure gives the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = [path.with_suffix(f".{name}") for name in formats]
+    if len(written) > 1:  # the layout is found once, not for every format
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+    for file in written:
+        figure.savefig(file, metadata={"Software": None} if file.suffix == ".png" else {"CreationDate": None})
+    return written

@@ -1,0 +1,115 @@
+"""The report: figures beside claims in one HTML file that needs nothing else; and the claims as a table in the terminal."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scb.files import write_atomically
+from scb.paper.claims.claim import Claim, Outcome, Verdict
+
+MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.FAILS: "✗"}
+COLOURS = {Verdict.HOLDS: "green", Verdict.CHANGED: "yellow", Verdict.FAILS: "red"}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its number and its outcome."""
+
+    number: int
+    claim: Claim
+    outcome: Outcome
+
+    @property
+    def mark(self) -> str:
+        """One character for the verdict."""
+        return MARKS[self.outcome.verdict]
+
+    @property
+    def note(self) -> str:
+        """What it takes, or what happens instead; nothing where the claim holds."""
+        return "" if self.outcome.verdict is Verdict.HOLDS else self.outcome.note
+
+
+def summary(judged: Sequence[Judged]) -> str:
+    """How many claims hold, and how."""
+    counts = Counter(row.outcome.verdict for row in judged)
+    return f"{len(judged)} {'claim' if len(judged) == 1 else 'claims'}: " + ", ".join(
+        f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict
+    )
+
+
+def _plural(verdict: Verdict, count: int) -> str:
+    text = verdict.value
+    return text if count == 1 else text.replace("holds", "hold").replace("does not", "do not")
+
+
+def terminal_table(judged: Sequence[Judged]) -> Any:
+    """The claims for 80 columns."""
+    from rich.table import Table
+
+    table = Table(title=summary(judged), title_justify="left", show_lines=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("the paper says", ratio=4)
+    table.add_column("measured", ratio=5)
+    for row in judged:
+        measured = row.outcome.measured + (f"\n[dim]{row.note}[/dim]" if row.note else "")
+        colour = COLOURS[row.outcome.verdict]
+        says = f"{row.claim.says}\n[dim]{row.claim.where}[/dim]"
+        table.add_row(f"{row.number}\n[{colour}]{row.mark}[/{colour}]", says, measured)
+    return table
+
+
+def markdown_table(judged: Sequence[Judged]) -> str:
+    """The claims for a README."""
+    lines = [f"{summary(judged)}.", "", "| | the paper says | measured | |", "|---:|---|---|---|"]
+    for row in judged:
+        note = f" ({row.note})" if row.note else ""
+        says, measured = f"{row.claim.says} *{row.claim.where}*", f"{row.outcome.measured}{note}"
+        cells = (str(row.number), says, measured, f"{row.mark} {row.outcome.verdict.value}")
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+def write_report(
+    path: Path, judged: Sequence[Judged], figures: dict[str, Any], images: dict[str, Path], facts: dict[str, Any]
+) -> None:
+    """One self-contained page."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("scb.paper", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["maths"] = _maths
+    pictures = {name: base64.b64encode(file.read_bytes()).decode() for name, file in images.items()}
+    page = environment.get_template("report.html.j2").render(
+        judged=judged,
+        figures=figures,
+        pictures=pictures,
+        counts=Counter(row.outcome.verdict for row in judged),
+        verdicts=list(Verdict),
+        plural=_plural,
+        marks=MARKS,
+        **facts,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, page.encode())
+
+
+def _maths(text: str) -> Any:
+    """Subscripts: α_V, ‖·‖_μ, e₁; and exponents after T^."""
+    from markupsafe import Markup
+
+    safe = html.escape(text)
+    safe = re.sub(r"([αΔηhKV∇‖μ])_([A-Za-zμ]+)", r"\1<sub>\2</sub>", safe)
+    return Markup(re.sub(r"T\^([+−-]?[0-9.]+)", r"T<sup>\1</sup>", safe))

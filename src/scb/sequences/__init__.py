@@ -1,0 +1,1 @@
+"""Sequences of symbols: from what people have to codes, the model of lags, n-grams beside it, and the scikit-learn estimator."""

@@ -1,0 +1,98 @@
+"""What a model of sequences has to be compared with: unigram, bigram, interpolated n-gram, on the same windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.mixture.data import Data
+
+_CODES = 1 << 62  # different n-grams at most
+LONGEST = 8
+"""Longest n-gram that is tried."""
+
+
+@dataclass(frozen=True)
+class NGram:
+    """Interpolated n-grams by Witten and Bell (1991): p_n(o|c) = (count(c, o) + d(c)·p_{n−1}(o|c'))/(count(c) + d(c)).
+
+    d(c) is how many different labels came after c, and c' is c without its oldest symbol. Below the unigram, all symbols are
+    equally likely, so that none is impossible.
+
+    Attributes
+    ----------
+    order : n; the label depends on the n − 1 symbols before it
+    """
+
+    order: int
+    N: int
+    levels: list[dict[str, NDArray[np.int64]]]
+
+    @classmethod
+    def fit(cls, data: Data, order: int) -> NGram:
+        """Count all n-grams up to ``order`` in windows."""
+        if not 1 <= order <= data.T + 1:
+            raise ValueError(f"order = {order}: it must lie between 1 and max_lag + 1 = {data.T + 1}")
+        if (data.N + 1) ** order >= _CODES:
+            raise ValueError(f"order = {order} is too long for {data.N} symbols")
+        levels = []
+        for context in _contexts(data, order):
+            joint, counts = np.unique(context * data.N + data.label, return_counts=True)
+            of, first = np.unique(joint // data.N, return_index=True)
+            levels.append(
+                {
+                    "joint": joint,
+                    "count": counts,
+                    "context": of,
+                    "total": np.add.reduceat(counts, first),
+                    "kinds": np.diff(np.r_[first, len(joint)]),
+                }
+            )
+        return cls(order, data.N, levels)
+
+    def likelihoods(self, data: Data) -> Array:
+        """(n,): the probability of each label in windows."""
+        p = np.full(data.n, 1 / self.N)
+        for context, level in zip(_contexts(data, self.order), self.levels, strict=True):
+            count = _look_up(context * self.N + data.label, level["joint"], level["count"])
+            total = _look_up(context, level["context"], level["total"])
+            kinds = _look_up(context, level["context"], level["kinds"])
+            p = np.where(total > 0, (count + kinds * p) / np.maximum(total + kinds, 1), p)
+        return p
+
+    def score(self, data: Data) -> float:
+        """Mean log-likelihood of a label, in nats."""
+        return float(np.log(self.likelihoods(data)).mean())
+
+
+def _contexts(data: Data, order: int) -> list[NDArray[np.int64]]:
+    """For n = 1 … order, the n − 1 symbols before the label as one number."""
+    lags = np.arange(data.T - 1, data.T - order, -1)
+    tokens = data.gather(np.tile(lags, (data.K, 1))).astype(np.int64)
+    contexts = [np.zeros(data.n, np.int64)]
+    for j in range(order - 1):
+        contexts.append(contexts[-1] + (tokens[:, j] + 1) * (data.N + 1) ** j)
+    return contexts
+
+
+def _look_up(keys: NDArray[np.int64], known: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The values of keys; 0 where a key is not known."""
+    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[place] == keys, values[place], 0)
+
+
+def baselines(train: Data, test: Data) -> dict[str, float]:
+    """Mean log-likelihood on the windows of ``test``, in nats, by name.
+
+    The order of the n-gram is the best on the last tenth of ``train``.
+    """
+    begin, end = train.cut(train.n - max(1, train.n // 10))
+    orders = [n for n in range(3, min(LONGEST, train.T + 1) + 1) if (train.N + 1) ** n < _CODES]
+    results = {name: NGram.fit(train, n).score(test) for n, name in ((1, "unigram"), (2, "bigram"))}
+    if orders and begin.n:
+        best = max(orders, key=lambda n: NGram.fit(begin, n).score(end))
+        results[f"interpolated {best}-gram"] = NGram.fit(train, best).score(test)
+    return results

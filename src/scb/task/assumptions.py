@@ -1,0 +1,58 @@
+"""The paper's assumptions (a) to (d) on a task, each with the value that the task has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scb.task.task import Task
+
+CONDITION = 2.0  # Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One assumption of the paper, with the value that a task has and whether it holds."""
+
+    name: str
+    statement: str
+    measured: float
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The report of ``Task.check``; index it by letter: ``task.check()["c"].measured``."""
+
+    rows: tuple[Assumption, ...]
+
+    def __getitem__(self, name: str) -> Assumption:
+        return next(row for row in self.rows if row.name == name)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"({row.name}) {row.statement:<48} measured {row.measured:<10.4g} {'holds' if row.holds else 'does not hold'}"
+            for row in self.rows
+        )
+
+
+def check_assumptions(task: Task, C: float = CONDITION) -> Assumptions:
+    """Measure the assumptions on a task; ``C`` is the constant of (b)."""
+    Q, N, T, mu = task.sparsity, task.N, task.T, task.mu
+    q = task.weights[task.weights > 0]
+    condition = max(Q * q.max(), 1 / (Q * q.min()), N * mu.max(), 1 / (N * mu.min()))
+    contrast = task.K_P / float(mu @ mu)
+    return Assumptions(
+        (
+            Assumption("a", "Q-sparse: Q / T ≤ 1/2", Q / T, Q / T <= 0.5),
+            Assumption("b", f"well-conditioned: C ≤ {C:g}", condition, condition <= C * (1 + 1e-9)),
+            Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", contrast, contrast >= 1 - 1e-9),
+            Assumption(
+                "d",
+                f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {float(N * Q) ** 10:.3g}",
+                T / float(N * Q) ** 10,
+                T >= (N * Q) ** 10,
+            ),
+        )
+    )

@@ -1,0 +1,129 @@
+"""Markov chains with a given stationary law, built from couplings of μ with itself.
+
+A coupling is a nonnegative (N, N) matrix J whose rows and columns both sum to μ. Then P = J diag(1/μ) has
+columns that sum to 1 and Pμ = μ; couplings are convex, so mixtures of such P keep μ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scb.geometry import Array, mu_inner
+
+
+def stationary(P: Array) -> Array:
+    """The stationary law μ of an irreducible P (columns sum to 1): Pμ = μ, 1ᵀμ = 1, μ > 0.
+
+    By the elimination of Grassmann, Taksar and Heyman: it never subtracts, so each entry of μ is right to nearly full
+    relative precision, real and positive. A reducible P is refused: its μ is not unique, or has zeros.
+    """
+    _check_irreducible(P)
+    G = P.T.copy()  # row-stochastic: G[m, n] = Pr(m → n)
+    N = G.shape[0]
+    for last in range(N - 1, 0, -1):
+        leave = G[last, :last].sum()
+        G[:last, last] /= leave
+        G[:last, :last] += np.outer(G[:last, last], G[last, :last])
+    mu = np.ones(N)
+    for n in range(1, N):
+        mu[n] = mu[:n] @ G[:n, n]
+    mu /= mu.sum()
+    error = float(np.abs(P @ mu - mu).max())
+    if not error <= 1e-12:
+        raise ValueError(f"P has no stationary law to 1e-12: |Pμ − μ| is {error:.3g}")
+    return mu
+
+
+def _check_irreducible(P: Array) -> None:
+    for graph, words in ((P > 0, "cannot be reached from token 0"), (P.T > 0, "cannot reach token 0")):
+        reached = np.zeros(P.shape[0], dtype=bool)
+        reached[0], frontier = True, np.array([0])
+        while frontier.size:
+            new = graph[:, frontier].any(axis=1) & ~reached
+            reached |= new
+            frontier = np.flatnonzero(new)
+        if not reached.all():
+            missed = np.flatnonzero(~reached)[:5].tolist()
+            raise ValueError(
+                f"P is reducible: token(s) {missed} {words}, so its stationary law is not unique or has zeros; "
+                "every token must be reachable from every other"
+            )
+
+
+def sinkhorn(M: Array, mu: Array, tolerance: float = 1e-14, max_iterations: int = 10_000) -> Array:
+    """Scale the rows and columns of a positive M until both sum to μ."""
+    column, row = np.ones(len(mu)), mu
+    for _ in range(max_iterations):
+        row = mu / (M @ column)
+        sums = M.T @ row
+        if np.abs(column * sums - mu).max() <= tolerance:
+            break
+        column = mu / sums
+    return row[:, None] * M * column
+
+
+def staircase(mu: Array, rng: np.random.Generator) -> Array:
+    """A random extreme coupling: fill the cells greedily along two random orders of the tokens; 2N − 1 cells at most."""
+    N = len(mu)
+    rows, columns = rng.permutation(N), rng.permutation(N)
+    ends_row, ends_column = np.cumsum(mu[rows]), np.cumsum(mu[columns])
+    cuts = np.sort(np.concatenate([ends_row, ends_column]))
+    starts, lengths = np.concatenate([[0.0], cuts[:-1]]), np.diff(cuts, prepend=0.0)
+    middle = starts + lengths / 2
+    J = np.zeros((N, N))
+    i = np.minimum(np.searchsorted(ends_row, middle), N - 1)
+    j = np.minimum(np.searchsorted(ends_column, middle), N - 1)
+    np.add.at(J, (rows[i], columns[j]), lengths)
+    return J
+
+
+def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> Array:
+    """A random positive P with stationary law μ and K_P ≥ contrast·‖μ‖².
+
+    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. Where that falls short (small N),
+    it is mixed with just enough of an extreme coupling.
+    """
+    target = contrast * float(mu @ mu)
+    dense = sinkhorn(rng.exponential(size=(len(mu), len(mu))) ** 2 + 1e-6, mu) / mu
+    candidates = (staircase(mu, rng) / mu for _ in range(50))
+    identity = np.eye(len(mu))  # K_P = 1 − ‖μ‖², the largest there is
+    sharp = next((P for P in candidates if _contrast(P, mu) >= 1.02 * target), identity)
+    share = _crossing(lambda c: _contrast((1 - c) * dense + c * sharp, mu) - target)
+    return _normalise((1 - share) * dense + share * sharp)
+
+
+def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Generator) -> Array:
+    """A transition matrix with stationary law μ whose centred μ-cosine with P is ``overlap``."""
+    for attempt in range(300):  # less and less sharp, since sharp ones are few where N is small
+        other = random_transition(mu, (1.0, 0.5, 0.0)[attempt // 100], rng)
+        if _cosine(other, P, mu) <= overlap:
+            share = _crossing(lambda c: _cosine((1 - c) * other + c * P, P, mu) - overlap)  # noqa: B023
+            return _normalise((1 - share) * other + share * P)
+    raise ValueError(f"overlap = {overlap}: no transition matrix that far from P was found; a larger overlap would do")
+
+
+def _crossing(f: Callable[[float], float]) -> float:
+    """The smallest c in [0, 1] at which an f that ends above 0 stays at or above 0, by bisection; 0 if f(0) ≥ 0."""
+    low, high = 0.0, 1.0
+    if f(low) >= 0:
+        return low
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if f(middle) >= 0 else (middle, high)
+    return high
+
+
+def _contrast(P: Array, mu: Array) -> float:
+    centred = P - mu[:, None]
+    return mu_inner(centred, centred, mu)
+
+
+def _cosine(X: Array, Y: Array, mu: Array) -> float:
+    X, Y = X - mu[:, None], Y - mu[:, None]
+    return mu_inner(X, Y, mu) / np.sqrt(mu_inner(X, X, mu) * mu_inner(Y, Y, mu))
+
+
+def _normalise(P: Array) -> Array:
+    return P / P.sum(axis=0)

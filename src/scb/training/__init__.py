@@ -1,0 +1,1 @@
+"""Training: sources of gradients, updates, stages, recipes, engines, and the one loop."""

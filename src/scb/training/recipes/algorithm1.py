@@ -1,0 +1,120 @@
+"""Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+from typing import Literal
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.mixture.recovery import recover
+from scb.task import Seed, Task
+from scb.task.sampling import sample
+from scb.theory.noise import residual_variance
+from scb.training.recipes.knowledge import Knowledge
+from scb.training.stages import Recipe, ResolveSign, SignalAbove, Stage, ThresholdNormalize, ThresholdProject
+
+
+def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
+    """V₀ = μ1ᵀ and A₀ = 11ᵀ/T; A₀ is one number seen as a (T, N) array."""
+    N = len(mu)
+    return np.repeat(mu[:, None], N, axis=1), np.broadcast_to(1 / T, (T, N))
+
+
+def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> tuple[Array, Array]:
+    """The spectral estimate from fresh samples, made to meet 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ; nothing else of the task is used."""
+    rng = np.random.default_rng(seed).spawn(1)[0]  # not the samples from which μ, K_P and K_Q were estimated
+    found = recover(sample(task, samples, rng), N=task.N, method="spectral")
+    centred = found.V - mu[:, None]
+    return mu[:, None] + centred - np.outer(centred @ mu, mu) / (mu @ mu), found.A
+
+
+def paper(
+    task: Task,
+    *,
+    eta: tuple[float, float, float] = (0.01, 0.005, 0.005),
+    steps: tuple[int, int, int] = (400, 600, 0),
+    batch_size: int = 64,
+    lam: float = 1e-5,
+    threshold: float | None = None,
+    normalize_at: float | None = None,
+    resolve_sign: bool = True,
+    signal: tuple[float | None, float | None] = (None, None),
+    known: bool = True,
+    seed: Seed = 0,
+    start: Literal["uniform", "spectral"] = "uniform",
+    start_samples: int = 4000,
+) -> Recipe:
+    """Algorithm 1 with the settings of the paper's experiment.
+
+    Parameters
+    ----------
+    eta, steps : of Stages 1, 2 and 3; η_V = η/K_Q and η_A = η/K_P. The experiment has no Stage 3 of its own
+    lam : λ of Stage 2
+    threshold : of the thresholding-projection after Stage 1; None skips it, as the experiment does
+    normalize_at : of the thresholding-normalisation before Stage 3; 1/(6Q) unless given
+    resolve_sign : go over to the mirror image after Stage 1 where A is skewed to the left, and after Stage 2, since the signal
+        of one seed in a hundred has not yet left the noise after Stage 1; False is the literal paper
+    signal : end Stage 1 (2) early, once the *estimated* signal reaches this
+    known : whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples
+    start : "uniform" is the paper's; "spectral" replaces Stage 1 by the spectral estimate from ``start_samples`` samples. Stage 2
+        then has no sign to resolve and nothing to threshold
+    start_samples : enough of them grow with log T only
+    """
+    k = Knowledge.of(task, known, seed)
+    if start == "spectral":
+        V, A = spectral_start(task, k.mu, start_samples, seed)
+        steps, signal = (0, *steps[1:]), (None, signal[1])
+        resolve_sign, threshold = False, None
+        k = replace(k, samples=k.samples + start_samples)
+    elif start == "uniform":
+        V, A = uniform_start(k.mu, task.T)
+    else:
+        raise ValueError(f"start = {start!r}: it must be 'uniform' or 'spectral'")
+    sign = (ResolveSign(),) * resolve_sign
+    rounding = sign + (ThresholdProject(threshold),) * (threshold is not None)
+    normalize = ThresholdNormalize(1 / (6 * task.sparsity) if normalize_at is None else normalize_at)
+    rates = [(e / k.K_Q, e / k.K_P) for e in eta]
+    stops = [None if level is None else SignalAbove(level) for level in signal]
+    stages = (
+        Stage("1", steps[0], *rates[0], 0.0, batch_size, stop=stops[0]),
+        Stage("2", steps[1], *rates[1], lam, batch_size, enter=rounding, leave=sign, stop=stops[1]),
+        Stage("3", steps[2], rates[2][0], 0.0, 0.0, batch_size, enter=(normalize,)),
+    )
+    return Recipe("paper", V, A, k.mu, stages, k.samples)
+
+
+def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool = True, seed: Seed = 0) -> Recipe:
+    """Algorithm 1 with batch sizes, λ and stage ends by the theory's rules and measured noise.
+
+    The noise of one step in one coordinate of a^(k) has standard deviation η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the
+    variance of the residual a dimension (see ``theory.noise``). From it follow:
+
+    - Stage 1: B such that a position of weight 1/(3Q) stands out of the noise tenfold; it ends when the *estimated* signal is 0.2;
+    - Stage 2: B such that the noise that stays in a true position is ``accuracy``; λ = η·accuracy/Q, so that the regulariser
+      pulls a position down by accuracy/Q; it ends when the estimated signal is 0.95, before the regulariser distorts;
+    - Stage 3: B such that ‖Δ_V‖_μ stays at ``accuracy``.
+
+    Parameters
+    ----------
+    accuracy : target for the noise in A and in V
+    eta : the η of all stages; batch sizes are proportional to it, and steps to 1/η
+    """
+    k = Knowledge.of(task, known, seed)
+    Q, N = task.sparsity, len(k.mu)
+    rho = residual_variance(1 - float(k.mu @ k.mu) - k.K_P * k.K_Q, N)
+    spread = eta * rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a, up to factors
+    B1 = ceil(spread * (10 * 3 * Q) ** 2)
+    B2 = ceil(max(spread / 2 * Q / accuracy**2, B1))
+    B3 = ceil((N - 1) ** 2 * eta * rho / (2 * k.K_Q * accuracy**2))
+    V, A = uniform_start(k.mu, task.T)
+    rates = eta / k.K_Q, eta / k.K_P
+    length, rounding = ceil(1 / eta), (ResolveSign(), ThresholdProject())
+    stages = (
+        Stage("1", 30 * length, *rates, 0.0, B1, stop=SignalAbove(0.2)),
+        Stage("2", 10 * length, *rates, eta * accuracy / Q, B2, centred=True, enter=rounding, stop=SignalAbove(0.95)),
+        Stage("3", 5 * length, rates[0], 0.0, 0.0, B3, enter=(ThresholdNormalize(1 / (6 * Q)),)),
+    )
+    return Recipe("tuned", V, A, k.mu, stages, k.samples)

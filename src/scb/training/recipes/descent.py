@@ -1,0 +1,38 @@
+"""The paper's baseline: stochastic gradient descent without a regulariser."""
+
+from __future__ import annotations
+
+from scb.task import Seed, Task
+from scb.training.recipes.algorithm1 import uniform_start
+from scb.training.recipes.knowledge import Knowledge
+from scb.training.stages import Recipe, ResolveSign, Stage
+
+
+def sgd(
+    task: Task,
+    *,
+    eta: tuple[float, float] = (0.01, 0.005),
+    steps: tuple[int, int] = (400, 600),
+    batch_size: int = 64,
+    preconditioned: bool = True,
+    resolve_sign: bool = True,
+    known: bool = True,
+    seed: Seed = 0,
+) -> Recipe:
+    """SGD on V and A from the uniform start, with step sizes η/K_Q and η/K_P.
+
+    Parameters
+    ----------
+    eta, steps : before and after the end of Stage 1; the paper's η₂ is 0.005 and its η₂' is 0.001
+    preconditioned : the paper's preconditioned and projected gradients with λ = 0. False takes plain gradients, with
+        which steps of this size diverge
+    resolve_sign : as in ``paper``, so that the two can be compared
+    """
+    k = Knowledge.of(task, known, seed)
+    V, A = uniform_start(k.mu, task.T)
+    rule, sign = "proximal" if preconditioned else "vanilla", (ResolveSign(),) * resolve_sign
+    stages = (
+        Stage("1", steps[0], eta[0] / k.K_Q, eta[0] / k.K_P, 0.0, batch_size, rule),
+        Stage("2", steps[1], eta[1] / k.K_Q, eta[1] / k.K_P, 0.0, batch_size, rule, enter=sign, leave=sign),
+    )
+    return Recipe("sgd", V, A, k.mu, stages, k.samples)

@@ -1,0 +1,31 @@
+"""The softmax transformer, trained by its exact mini-batch gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scb.task import Seed, Task
+from scb.training.recipes.knowledge import Knowledge
+from scb.training.stages import Recipe, Stage
+
+
+def softmax(
+    task: Task,
+    *,
+    eta_V: float = 0.2,
+    eta_W: float = 0.04,
+    steps: int = 2000,
+    batch_size: int = 256,
+    known: bool = True,
+    seed: Seed = 0,
+) -> Recipe:
+    """SGD on f_σ = V·X·σ(w^(k)) from V = μ1ᵀ and W = 0, uniform attention.
+
+    Near uniform attention, a step on w moves the attention as a step on a would with the step size divided by T²; and a
+    token's column is seen once in N samples. Step sizes are therefore N·η_V and N·T·η_W.
+    """
+    k = Knowledge.of(task, known, seed)
+    N, T = task.N, task.T
+    stage = Stage("softmax", steps, eta_V * N, eta_W * N * T, 0.0, batch_size, "softmax")
+    V, W = np.repeat(k.mu[:, None], N, axis=1), np.zeros((T, N), order="F")
+    return Recipe("softmax", V, W, k.mu, (stage,), k.samples)

@@ -1,0 +1,54 @@
+"""Transfer: a pretrained transition matrix replaces Stage 1."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.task import Seed, Task
+from scb.training.recipes.algorithm1 import uniform_start
+from scb.training.recipes.knowledge import Knowledge
+from scb.training.stages import MeasuredNoise, Recipe, Stage, ThresholdNormalize, ThresholdProject
+
+
+def transfer(
+    task: Task,
+    V_hat: Array,
+    *,
+    theta: float = 0.5,
+    first_batch: int = 8000,
+    eta: float = 0.2,
+    batch_size: int = 2500,
+    multiple: float = 2.0,
+    known: bool = True,
+    seed: Seed = 0,
+) -> Recipe:
+    """One step on A from V = θP̂ + (1 − θ)μ1ᵀ and uniform attention; then Algorithm 1 from Stage 2 on.
+
+    Nothing depends on T: neither batch sizes nor step counts.
+
+    Parameters
+    ----------
+    V_hat : (N, N), the pretrained P̂, which shares the task's μ
+    theta : how much of it is used
+    first_batch : samples of the one step on A, at η = 1
+    eta, batch_size : of Stage 2; large batches and large steps, so that λ can stand above the noise and the bias λ/η stay small
+    multiple : λ in standard deviations of one coordinate's noise, as it is in each step
+    """
+    V_hat = np.asarray(V_hat, dtype=float)
+    if V_hat.shape != task.P.shape:
+        raise ValueError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
+    if not 0 < theta <= 1:
+        raise ValueError(f"theta = {theta}: it must lie in (0, 1]")
+    k = Knowledge.of(task, known, seed)
+    trivial, A = uniform_start(k.mu, task.T)
+    length = ceil(1 / eta)
+    rates = eta / k.K_Q, eta / k.K_P
+    stages = (
+        Stage("first", 1, 0.0, 1 / k.K_P, 0.0, first_batch),
+        Stage("2", 6 * length, *rates, MeasuredNoise(multiple), batch_size, centred=True, enter=(ThresholdProject(),)),
+        Stage("3", 4 * length, rates[0], 0.0, 0.0, batch_size, enter=(ThresholdNormalize(1 / (6 * task.sparsity)),)),
+    )
+    return Recipe("transfer", theta * V_hat + (1 - theta) * trivial, A, k.mu, stages, k.samples)

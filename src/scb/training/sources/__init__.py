@@ -1,0 +1,34 @@
+"""Gradient sources: each answers "at (V, A), what is the mini-batch gradient, and the loss?"."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from scb.geometry import Array
+
+
+class Gradient(NamedTuple):
+    """What a source answers.
+
+    Attributes
+    ----------
+    loss : mean of ½‖e_o − VXa‖² over the mini-batch
+    V : (N, N), ∇_V l
+    A : (T, N), ∇_A l
+    samples : how many fresh samples it took
+    """
+
+    loss: float
+    V: Array
+    A: Array
+    samples: int
+
+
+class GradientSource(Protocol):
+    """One question, one answer; a source does not know who asks and keeps no state between calls."""
+
+    def __call__(self, V: Array, A: Array, batch_size: int, rng: np.random.Generator) -> Gradient:
+        """The gradient of the loss at V (N, N) and attention A (T, N), from ``batch_size`` samples drawn with ``rng``."""
+        ...

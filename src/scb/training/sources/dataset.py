@@ -1,0 +1,29 @@
+"""A fixed data set, in mini-batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.model import batch_gradient
+from scb.task.sampling import Batch
+from scb.training.sources import Gradient
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Draws each mini-batch from ``data`` uniformly, without repetition inside it; the whole of it when it is no larger."""
+
+    data: Batch
+
+    def __post_init__(self) -> None:
+        if len(self.data) == 0:
+            raise ValueError("data is empty: there must be at least 1 sample")
+
+    def __call__(self, V: Array, A: Array, batch_size: int, rng: np.random.Generator) -> Gradient:
+        """Mean gradient over min(``batch_size``, n) samples of the data set."""
+        n = len(self.data)
+        rows = rng.choice(n, batch_size, replace=False, shuffle=False) if batch_size < n else slice(None)
+        return Gradient(*batch_gradient(V, A, self.data[rows]), min(batch_size, n))
