@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from scb.mixture.data import Data
-    from scb.sequences.estimator import SparseContextualBigram
+    from scb.sequences.lag_model import FitFacts, LagModel
 
 MODEL = "model.safetensors"
 _SHOWN = 30  # contexts in the table
@@ -64,32 +65,35 @@ def fit(
     from rich.console import Console
 
     from scb.cli.files import read
-    from scb.sequences.estimator import SparseContextualBigram
+    from scb.sequences.coding import windows_of_codes
+    from scb.sequences.lag_file import save_model
+    from scb.sequences.lag_fit import LagSettings, fit_lags
     from scb.sequences.symbols import Sequences, as_sequences, encode
 
     if not 0 <= split < 1:
         raise ValueError(f"--split {split}: it must lie between 0 and 1")
     console, errors = Console(), Console(stderr=True)
+    settings = LagSettings(max_lag, transition=transition, context=context, lags=_lags(lags))
     source = read(file, column, group, by, top)
     parts = [as_sequences(s) for s in source.sequences]
-    flat = [x for p in parts for x in _listed(p.flat)] if len(parts) > 1 else parts[0].flat
-    codes, classes = encode(Sequences(flat, [n for p in parts for n in p.lengths], many=True))
+    flat = parts[0].flat if len(parts) == 1 else [symbol for part in parts for symbol in _listed(part.flat)]
+    codes, classes = encode(Sequences(flat, [n for part in parts for n in part.lengths], many=True))
     train, test = _split(codes, split, max_lag)
-    model = SparseContextualBigram(max_lag, transition=transition, context=context, lags=_lags(lags))
     title = f"{file.name}: {sum(map(len, codes)):,} symbols of {len(classes)} kinds in {len(codes):,} sequence(s)"
     console.print(title, highlight=False)
     with errors.status("looking for lags …") as status:
         say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
-        model.fit_codes(train, classes, progress=say)
+        data = windows_of_codes(train, len(classes), max_lag, context)
+        model, facts = fit_lags(data, classes, settings, progress=say)
         scores = {}
         if test:
             status.update("comparing with other models …")
             scores = _compare(model, train, test)
     out.mkdir(parents=True, exist_ok=True)
-    model.save(out / MODEL)
-    facts = {"file": file.name, "separator": source.separator, "held_out_nats": scores}
-    (out / "summary.json").write_text(json.dumps(facts, indent=2) + "\n")
-    report(console, model, out, scores)
+    save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False}, None)
+    summary = {"file": file.name, "separator": source.separator, "held_out_nats": scores}
+    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    report(console, model, facts, out, scores)
 
 
 def _listed(flat: Any) -> list[Any]:
@@ -121,41 +125,43 @@ def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list
     return codes[:cut], codes[cut:]
 
 
-def _compare(model: SparseContextualBigram, train: list[Any], test: list[Any]) -> dict[str, float]:
+def _compare(model: LagModel, train: list[Any], test: list[Any]) -> dict[str, float]:
     """Mean held-out log-likelihood by model, in nats; empty if nothing can be predicted."""
-    from scb.mixture.sequences import windows
-    from scb.sequences.estimator import SparseContextualBigram
+    from scb.sequences.coding import windows_of_codes
+    from scb.sequences.lag_fit import LagSettings, fit_lags
     from scb.sequences.ngrams import baselines
 
-    N, L = len(model.classes_), model.max_lag
+    def windows(codes: list[Any], contexts: bool) -> Data:
+        return windows_of_codes(codes, len(model.classes), model.max_lag, contexts)
 
-    def cut(codes: list[Any]) -> Data | None:
-        try:
-            return windows(codes, N, L, context=True)
-        except ValueError:
-            return None
+    def score(of: LagModel) -> float:
+        data = windows(test, of.context)
+        return of.loglik(data) / data.n
 
-    seen, unseen = cut(train), cut(test)
-    if seen is None or unseen is None:
+    try:
+        scores = baselines(windows(train, contexts=True), windows(test, contexts=True))
+    except ValueError:  # no window in one of them
         return {}
-    scores = baselines(seen, unseen)
-    plain = SparseContextualBigram(L, context=False).fit_codes(train, model.classes_)
-    return scores | {"plain MTD": plain.score_codes(test), "this model": model.score_codes(test)}
+    plain, _ = fit_lags(windows(train, contexts=False), model.classes, LagSettings(model.max_lag, context=False))
+    return scores | {"plain MTD": score(plain), "this model": score(model)}
 
 
-def report(console: Console, model: SparseContextualBigram, out: Path, scores: dict[str, float]) -> None:
+def report(console: Console, model: LagModel, facts: FitFacts, out: Path, scores: dict[str, float]) -> None:
     """Print the lags, and how well held-out symbols are predicted; write the table and the heat map."""
     from rich.table import Table
 
     from scb.paper.figures.style import quiet, save
+    from scb.sequences.heatmap import attention_map
 
     kind = "a matrix for each lag" if model.transition == "per_lag" else "one matrix for all lags"
     console.print(f"Lags that matter, of 1 … {model.max_lag}; {kind}", style="italic", highlight=False)
     table = Table()
     table.add_column("current symbol" if model.context else "", max_width=20)
     table.add_column("lag: weight ± standard error (by how much it moves the next symbol's law)")
-    contexts = model.classes_.tolist() if model.context else ["all"]
-    rows, found, moves = model.lags_, np.diff(model.attention_.indptr), model.influence_.data
+    contexts = model.classes.tolist() if model.context else ["all"]
+    rows = model.table()
+    found = np.diff(model.attention.indptr)
+    moves = model.influence().data
     ends = np.cumsum(found)
     shown = np.argsort(-found, kind="stable")[:_SHOWN] if len(contexts) > _SHOWN else np.arange(len(contexts))
     for k in np.sort(shown):
@@ -170,9 +176,9 @@ def report(console: Console, model: SparseContextualBigram, out: Path, scores: d
     console.print(table, highlight=False)
     if len(contexts) > _SHOWN:
         console.print(f"{len(contexts) - _SHOWN} more current symbols are in {out / 'lags.csv'}", highlight=False)
-    if not model.converged_:
+    if not facts.converged:
         console.print(
-            f"the fit did not converge: its log-likelihood could gain up to {model.gap_:.2g}", style="bold red"
+            f"the fit did not converge: its log-likelihood could gain up to {facts.gap:.2g}", style="bold red"
         )
     if scores:
         bits = Table()
@@ -188,7 +194,7 @@ def report(console: Console, model: SparseContextualBigram, out: Path, scores: d
     writer.writerow(rows)
     writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
     (out / "lags.csv").write_text(text.getvalue())
-    figure: Any = quiet(model.plot_attention)().figure
+    figure: Any = quiet(attention_map)(model).figure
     for path in save(figure, out / "attention", ("png",)):
         console.print(f"wrote {path}, and beside it {MODEL}, lags.csv", highlight=False)
 
@@ -197,10 +203,10 @@ def _error(value: float) -> str:
     return f"{value:.2f}" if np.isfinite(value) else "?"
 
 
-def load(path: Path) -> tuple[SparseContextualBigram, dict[str, Any]]:
-    """The model in a directory of ``scb fit``, or in a file; and what is known of its data."""
-    from scb.sequences.estimator import SparseContextualBigram
+def load(path: Path) -> tuple[LagModel, FitFacts, dict[str, Any]]:
+    """The model in a directory of ``scb fit``, or in a file; how its fit went; and what is known of its data."""
+    from scb.sequences.lag_file import load_model
 
-    model = SparseContextualBigram.load(path / MODEL if path.is_dir() else path)
+    model, facts, *_ = load_model(path / MODEL if path.is_dir() else path)
     summary = (path if path.is_dir() else path.parent) / "summary.json"
-    return model, json.loads(summary.read_text()) if summary.exists() else {}
+    return model, facts, json.loads(summary.read_text()) if summary.exists() else {}

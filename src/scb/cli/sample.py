@@ -19,8 +19,13 @@ def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, 
         seed: Of the random numbers.
         separator: Between two symbols; nothing for characters of a text, else a space.
     """
-    from scb.cli.fit import load
+    from scb.cli.fit import MODEL, load
+    from scb.sequences.estimator import SparseContextualBigram
 
-    fitted, facts = load(model)
-    between = facts.get("separator", " ") if separator is None else separator.replace("\\n", "\n").replace("\\t", "\t")
-    sys.stdout.write(between.join(str(x) for x in fitted.sample(length, random_state=seed).tolist()) + "\n")
+    _, _, summary = load(model)
+    between = summary.get("separator", " ")
+    if separator is not None:
+        between = separator.replace("\\n", "\n").replace("\\t", "\t")
+    fitted = SparseContextualBigram.load(model / MODEL if model.is_dir() else model)
+    symbols = fitted.sample(length, random_state=seed).tolist()
+    sys.stdout.write(between.join(str(symbol) for symbol in symbols) + "\n")

@@ -19,8 +19,8 @@ def show(path: tyro.conf.Positional[Path]) -> None:
     from scb.cli.train import show_run
 
     if path.is_file() or (path / MODEL).exists():
-        model, facts = load(path)
+        model, facts, summary = load(path)
         out = path if path.is_dir() else path.parent
-        report(Console(), model, out, facts.get("held_out_nats", {}))
+        report(Console(), model, facts, out, summary.get("held_out_nats", {}))
     else:
         show_run(Console(), path)

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.mixture.data import Samples, as_data
-from scb.mixture.likelihood import standard_errors
-from scb.mixture.scratch import from_scratch
-from scb.mixture.selection import Selection, Support
+from scb.mixture.data import Data
+from scb.mixture.fit import Estimate, fit_mixture
+from scb.mixture.law import Initial
+from scb.mixture.reading import as_data
+from scb.mixture.rows import Support
 from scb.mixture.spectral import spectral
+from scb.mixture.start import from_scratch
 from scb.model import LinearTransformer
-from scb.sequences.symbols import is_dask
 
 _LARGEST = 4096
 
@@ -94,8 +94,8 @@ def recover(
     Parameters
     ----------
     data : Batch, batches, or sequences of tokens
-        See ``scb.mixture.data`` for what is accepted and what is held in memory. Sequences want ``max_lag``. Collections of
-        Dask stay where they are: see ``scb.mixture.distributed``
+        See ``scb.mixture.reading.as_data`` for what is accepted and what is held in memory. Sequences want ``max_lag``.
+        Collections of Dask stay where they are: see ``scb.mixture.dask``
     N : number of tokens; the largest that occurs plus one unless given
     max_lag : for sequences, the T of each window. The token before the label chooses the attention; position t lies T + 1 − t
         tokens before the label, so position 0 is the oldest
@@ -104,7 +104,7 @@ def recover(
     start : "spectral" (batches unless given), or "scratch": EM over all positions (sequences unless given), which takes n·T work a
         step and n·T bytes
     false_positions : how many of all N·T positions may pass the spectral threshold without signal, on average. The criterion of the
-        likelihood (``scb.mixture.selection``) is stricter, and does not depend on it
+        likelihood (``scb.mixture.shared``) is stricter, and does not depend on it
 
     Returns
     -------
@@ -118,51 +118,60 @@ def recover(
     ):
         if value not in known:
             raise ValueError(f"{name} = {value!r}: it must be one of {', '.join(repr(x) for x in known)}")
-    checked = _checked(data, N, max_lag)
-    if checked.N > _LARGEST:
-        raise ValueError(f"N = {checked.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
+    samples = as_data(data, N, max_lag)
+    if samples.N > _LARGEST:
+        raise ValueError(f"N = {samples.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
     if method == "spectral":
-        found = spectral(checked, false_positions)
-        return _moments_only(checked, found.P, found.positions, found.weights)
-    scratch = start == "scratch" or (start is None and not checked.independent)
-    first = from_scratch(checked) if scratch else spectral(checked, false_positions)
-    selection = Selection.start(checked, first.positions, first.weights, first.P)
-    selection.settle()
-    return _finish(selection)
+        return _of_moments(samples, spectral(samples, false_positions))
+    scratch = start == "scratch" or (start is None and not samples.independent)
+    initial = from_scratch(samples) if scratch else spectral(samples, false_positions)
+    return _of_likelihood(samples, fit_mixture(samples, initial=initial))
 
 
-def _checked(data: Any, N: int | None, max_lag: int | None) -> Samples:
-    if not is_dask(data):
-        return as_data(data, N, max_lag)
-    from scb.mixture.distributed import as_partitioned
-
-    return as_partitioned(data, N, max_lag)
-
-
-def _finish(selection: Selection) -> Recovery:
-    """The last fit, without background where there are positions; standard errors; dense arrays."""
-    data = selection.data
-    rows, fit = selection.final_fit()
-    V = fit.P[:, :-1].copy()
-    of_V, of_q = standard_errors(rows, fit.P, fit.q)
-    used = rows.evaluate(fit.P, fit.q).gP[:, :-1].sum(axis=0) > 0
-    V[:, ~used], of_V[:, ~used] = data.label_law[:, None], np.nan
-    A, of_A = np.zeros((data.T, data.N), order="F"), np.zeros((data.T, data.N), order="F")
-    for k, s in enumerate(selection.support):
-        A[s, k], of_A[s, k] = fit.q[k, 1 : 1 + s.size], of_q[k, 1 : 1 + s.size]
-        if s.size == 0:
-            A[:, k], of_A[:, k] = 1 / data.T, np.nan
-    errors = StandardErrors(of_V, of_A)
+def _of_likelihood(data: Data, found: Estimate) -> Recovery:
+    """An estimate as dense arrays; what says nothing of P or of a column of Q is made plain."""
+    V = found.P.copy()
+    V_errors = found.P_errors.copy()
+    unused = found.counts <= 0
+    V[:, unused] = data.label_law[:, None]
+    V_errors[:, unused] = np.nan
     return Recovery(
-        V, A, selection.support, errors, data.n, fit.loglik, fit.gap, fit.path, data.mu, method="likelihood"
+        V=V,
+        A=_dense(found.support, found.weights, data.T, otherwise=1 / data.T),
+        support=found.support,
+        stderr=StandardErrors(V_errors, _dense(found.support, found.weight_errors, data.T, otherwise=np.nan)),
+        n_samples=data.n,
+        loglik=found.loglik,
+        gap=found.gap,
+        path=found.path,
+        mu=data.mu,
+        method="likelihood",
     )
 
 
-def _moments_only(data: Samples, P: Array, positions: list[NDArray[np.intp]], weights: list[Array]) -> Recovery:
-    A = np.zeros((data.T, data.N), order="F")
-    for k, (s, w) in enumerate(zip(positions, weights, strict=True)):
-        A[s, k] = w
-        if s.size == 0:
-            A[:, k] = 1 / data.T
-    errors = StandardErrors(np.full_like(P, np.nan), np.full_like(A, np.nan))
-    return Recovery(P, A, positions, errors, data.n, np.nan, np.nan, [], data.mu, method="spectral")
+def _of_moments(data: Data, found: Initial) -> Recovery:
+    """The spectral estimate as dense arrays, without standard errors."""
+    A = _dense(found.positions, found.weights, data.T, otherwise=1 / data.T)
+    return Recovery(
+        V=found.P,
+        A=A,
+        support=found.positions,
+        stderr=StandardErrors(np.full_like(found.P, np.nan), np.full_like(A, np.nan)),
+        n_samples=data.n,
+        loglik=np.nan,
+        gap=np.nan,
+        path=[],
+        mu=data.mu,
+        method="spectral",
+    )
+
+
+def _dense(support: Support, values: list[Array], T: int, otherwise: float) -> Array:
+    """(T, N): the values at the support of each column, 0 elsewhere; a column without support is ``otherwise`` throughout."""
+    dense = np.zeros((T, len(support)), order="F")
+    for k, s in enumerate(support):
+        if s.size:
+            dense[s, k] = values[k]
+        else:
+            dense[:, k] = otherwise
+    return dense

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.mixture.data import Data
+from scb.mixture.data import Data, Here
+from scb.mixture.partition import Partition
 
 _CODES = 1 << 62  # different n-grams at most
 LONGEST = 8
@@ -39,8 +40,9 @@ class NGram:
         if (data.N + 1) ** order >= _CODES:
             raise ValueError(f"order = {order} is too long for {data.N} symbols")
         levels = []
+        label = _windows(data).label
         for context in _contexts(data, order):
-            joint, counts = np.unique(context * data.N + data.label, return_counts=True)
+            joint, counts = np.unique(context * data.N + label, return_counts=True)
             of, first = np.unique(joint // data.N, return_index=True)
             levels.append(
                 {
@@ -55,9 +57,10 @@ class NGram:
 
     def likelihoods(self, data: Data) -> Array:
         """(n,): the probability of each label in windows."""
+        label = _windows(data).label
         p = np.full(data.n, 1 / self.N)
         for context, level in zip(_contexts(data, self.order), self.levels, strict=True):
-            count = _look_up(context * self.N + data.label, level["joint"], level["count"])
+            count = _look_up(context * self.N + label, level["joint"], level["count"])
             total = _look_up(context, level["context"], level["total"])
             kinds = _look_up(context, level["context"], level["kinds"])
             p = np.where(total > 0, (count + kinds * p) / np.maximum(total + kinds, 1), p)
@@ -68,10 +71,16 @@ class NGram:
         return float(np.log(self.likelihoods(data)).mean())
 
 
+def _windows(data: Data) -> Partition:
+    """The windows themselves: n-grams are counted on data that lie in this process."""
+    (partition,) = data.partitions
+    return partition
+
+
 def _contexts(data: Data, order: int) -> list[NDArray[np.int64]]:
     """For n = 1 … order, the n − 1 symbols before the label as one number."""
     lags = np.arange(data.T - 1, data.T - order, -1)
-    tokens = data.gather(np.tile(lags, (data.K, 1))).astype(np.int64)
+    tokens = _windows(data).gather(np.tile(lags, (data.K, 1)), data.N).astype(np.int64)
     contexts = [np.zeros(data.n, np.int64)]
     for j in range(order - 1):
         contexts.append(contexts[-1] + (tokens[:, j] + 1) * (data.N + 1) ** j)
@@ -89,10 +98,17 @@ def baselines(train: Data, test: Data) -> dict[str, float]:
 
     The order of the n-gram is the best on the last tenth of ``train``.
     """
-    begin, end = train.cut(train.n - max(1, train.n // 10))
+    first = np.arange(train.n) < train.n - max(1, train.n // 10)
+    begin, end = (_some(train, chosen) for chosen in (first, ~first))
     orders = [n for n in range(3, min(LONGEST, train.T + 1) + 1) if (train.N + 1) ** n < _CODES]
     results = {name: NGram.fit(train, n).score(test) for n, name in ((1, "unigram"), (2, "bigram"))}
     if orders and begin.n:
         best = max(orders, key=lambda n: NGram.fit(begin, n).score(end))
         results[f"interpolated {best}-gram"] = NGram.fit(train, best).score(test)
     return results
+
+
+def _some(data: Data, chosen: NDArray[np.bool_]) -> Data:
+    """The windows (n,) that are chosen."""
+    part = _windows(data).only(chosen)
+    return Data.of(Here(), [part], data.shape, data.mu, independent=data.independent)

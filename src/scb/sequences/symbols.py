@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.mixture.source import is_dask
+
 MISSING = -1
 _MOST = 4096
 
@@ -26,12 +28,6 @@ class Sequences:
     flat: Any
     lengths: list[int]
     many: bool
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, or a list of them. Dask is not imported to find out."""
-    first = X[0] if isinstance(X, list | tuple) and X else X
-    return type(first).__module__.split(".")[0] == "dask"
 
 
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:

@@ -1,0 +1,162 @@
+"""Partitions on the workers of a Dask cluster: functions go there, and only their sums come back.
+
+What is accepted, where a partition is a chunk of the array, a partition of the bag, or one delayed object:
+
+- ``recover``: a list of delayed ``Batch``es or a bag of them; with ``max_lag``, a 1-D array of tokens, which is one long
+  sequence, a bag of sequences, or a list of delayed ones;
+- the estimator: a 1-D array of symbols, a 2-D array whose rows are sequences, a bag of sequences, a list of delayed ones.
+
+Each partition becomes a ``Partition`` in compact tokens, which stays on its worker. Without a cluster, partitions lie in this
+process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from scb.mixture.data import Executor, Here, added
+from scb.mixture.source import Source
+from scb.provenance import code_digest, require_code
+
+TOGETHER = 8  # answers that are added in one place
+LARGE = 1 << 16  # bytes: larger arguments are sent once, not with every task
+_KEY = "scb_fit"  # of tasks
+
+
+def current_executor() -> Executor:
+    """The cluster of the current client; this process if there is none."""
+    if "distributed" not in sys.modules:
+        return Here()
+    from distributed import default_client
+
+    try:
+        client = default_client()
+    except ValueError:
+        return Here()
+    if client.asynchronous:
+        raise ValueError("the Dask client is asynchronous: fits need a synchronous one")
+    return Workers(client)
+
+
+class Workers:
+    """The workers of a client. What is held are futures: if a worker dies, Dask makes what it held again, from the source.
+
+    All tasks have keys of one kind, and the first does nothing: Dask takes tasks of an unknown kind for slow, and would move data
+    to workers that have less to do.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        client.submit(added, [0], key=_key(), pure=False).result()
+
+    def compute(self, delayed: list[Any]) -> list[Any]:
+        """Let the workers read the data."""
+        return self.client.compute(delayed)
+
+    def map(self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
+        """Call the function on the workers that hold its arguments."""
+        import dask.config
+        from dask.sizeof import sizeof
+
+        columns: list[Any] = [list(column) for column in zip(*held, strict=True)]
+        if sizeof(same) > LARGE:
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+                sent = self.client.submit(_Sent, same, key=_key(), pure=False)
+            columns.append([sent] * len(columns[0]))
+            same = ()
+        return self.client.map(_apply, *columns, function=function, same=same, key=_KEY, pure=False)
+
+    def results(self, held: Sequence[Any]) -> list[Any]:
+        """Bring what the workers hold here."""
+        return self.client.gather(list(held))
+
+    def total(self, held: list[Any]) -> Any:
+        """Add on the workers, a few answers at a time, until few are left to bring here."""
+        while len(held) > TOGETHER:
+            groups = [(held[i : i + TOGETHER],) for i in range(0, len(held), TOGETHER)]
+            held = self.map(added, groups)
+        return added(self.results(held))
+
+
+class _Sent(tuple[Any, ...]):
+    """Arguments that were sent once, on their own."""
+
+    __slots__ = ()
+
+
+def _apply(*mine: Any, function: Callable[..., Any], same: tuple[Any, ...]) -> Any:
+    """On a worker: ``same`` is empty where it was sent on its own, as the last of ``mine``."""
+    if not same and isinstance(mine[-1], _Sent):
+        return function(*mine[:-1], *mine[-1])
+    return function(*mine, *same)
+
+
+def _key() -> str:
+    return f"{_KEY}-{uuid4()}"
+
+
+def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """On a worker: the function, if the worker has the driver's code."""
+    require_code(code)
+    return function(*arguments)
+
+
+# ------------------------------------------------------------------------------------------------- reading
+
+
+def dask_source(name: str, data: Any, overlap: int) -> Source:
+    """The partitions of a collection; those of an array begin with the ``overlap`` tokens before them."""
+    executor = current_executor()
+    family = type(data).__module__.split(".")[:2]
+    if family == ["dask", "array"]:
+        return _array_source(name, data, overlap, executor)
+    kind = "delayed"
+    if family == ["dask", "bag"] and hasattr(data, "to_delayed"):
+        kind = "bag"
+        delayed = data.to_delayed()
+    else:
+        delayed = list(data) if isinstance(data, list | tuple) else [data]
+    for x in delayed:
+        if type(x).__module__ != "dask.delayed":
+            raise TypeError(
+                f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted"
+            )
+    return _source(executor, delayed, kind, [0] * len(delayed))
+
+
+def _array_source(name: str, data: Any, overlap: int, executor: Executor) -> Source:
+    if data.ndim not in (1, 2):
+        raise ValueError(f"{name} has {data.ndim} dimensions: one sequence has 1, rows of sequences have 2")
+    if np.isnan(sum(data.shape)):
+        data = data.compute_chunk_sizes()
+    if data.ndim == 2:
+        delayed = data.rechunk({1: -1}).to_delayed().ravel().tolist()
+        return _source(executor, delayed, "rows", [0] * len(delayed))
+    stops = np.cumsum(data.chunks[0]).tolist()
+    starts = [0, *stops[:-1]]
+    before = [min(start, overlap) for start in starts]
+    delayed = [
+        data[start - b : stop].rechunk(-1).to_delayed().item()
+        for start, stop, b in zip(starts, stops, before, strict=True)
+    ]
+    return _source(executor, delayed, "array", before, data.shape[0])
+
+
+def _source(executor: Executor, delayed: list[Any], kind: str, before: list[int], length: int | None = None) -> Source:
+    """Delayed pieces as a source whose reading is left to the executor; a worker with another code is refused."""
+    from dask.delayed import delayed as delay
+
+    def read(function: Callable[..., Any], *same: Any) -> list[Any]:
+        code = code_digest()
+        pieces = zip(delayed, before, strict=True)
+        tasks = [
+            delay(_checked)(code, function, piece, skipped, *same, dask_key_name=_key()) for piece, skipped in pieces
+        ]
+        return executor.compute(tasks)
+
+    return Source(executor, kind, read, length)

@@ -1,0 +1,227 @@
+"""Maximum likelihood for a mixture on given slots: EM, accelerated, then Newton; monotone, with a certificate.
+
+The log-likelihood Σ_i log Σ_j q_j^(k) P[o_i, x_j] asks nothing of the contexts, so it holds for sequences too. It is concave in
+P with q fixed, and in q with P fixed. EM steps with squared extrapolation (SQUAREM, Varadhan and Roland 2008) come first. They
+are slow where entries of P go to 0, so Newton steps follow, on the entries that are not held at 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.mixture.data import Rows
+from scb.mixture.law import Mixture, normalised
+from scb.mixture.rows import Sums
+from scb.theory.information import Information
+
+INFORMATION_BYTES = 1 << 30
+"""Memory that second derivatives may take."""
+_EM_STEPS = 24  # before Newton's first, up to N = 19; more for larger N, where only Newton's steps get dearer
+_ZERO = 1e-10  # entries of P up to this are on the boundary
+_REVIVED = 1e-4  # what an entry gets that EM has lost
+_ROUNDING = 1e-13  # relative, of a log-likelihood
+_RIDGES = (0.0, 1e-6, 1e-3, 1e-1)  # relative, where the likelihood is flat or not concave
+_LEAST = 1e-9  # a weight that Newton would make negative becomes this
+_HALVINGS = 10
+_STALL_STEPS = 10
+
+
+class Fit(NamedTuple):
+    """Where the climb ended.
+
+    Attributes
+    ----------
+    mixture : the parameters
+    gap : the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus in q with P fixed, at most
+        (each is a concave problem). It is 0 exactly where the first-order conditions hold
+    path : log-likelihood at every accepted point; it never decreases
+    """
+
+    mixture: Mixture
+    gap: float
+    path: list[float]
+
+    @property
+    def loglik(self) -> float:
+        """Log-likelihood at the end."""
+        return self.path[-1]
+
+
+class _Point(NamedTuple):
+    """Parameters, and the log-likelihood with its derivatives there."""
+
+    at: Mixture
+    sums: Sums
+
+    @classmethod
+    def of(cls, rows: Rows, at: Mixture) -> _Point:
+        return cls(at, rows.evaluate(at))
+
+    @property
+    def loglik(self) -> float:
+        return self.sums.loglik
+
+    @property
+    def gP(self) -> Array:
+        """(N, C): the derivatives in P; the background is fixed, and has none."""
+        return self.sums.columns[:, :-1]
+
+    @property
+    def excess_P(self) -> Array:
+        """(N, C): by how much a derivative exceeds its column's mean; positive where an entry wants to grow."""
+        return self.gP - (self.at.P * self.gP).sum(axis=0)
+
+    def gap(self, fixed_P: bool) -> float:
+        """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of both concave problems."""
+        at, sums = self
+        in_q = (sums.q.max(axis=1) - (at.q * sums.q).sum(axis=1)).sum()
+        if fixed_P:
+            return float(in_q)
+        in_columns = sums.columns.max(axis=0) - (at.columns * sums.columns).sum(axis=0)
+        return float(in_q + in_columns[:-1].sum())
+
+
+def maximise(
+    rows: Rows,
+    start: Mixture,
+    *,
+    tolerance: float = 0.02,
+    steps: int = 2000,
+    fixed_P: bool = False,
+    newton: bool = True,
+    enough: float = np.inf,
+    stall: float = 0.0,
+) -> Fit:
+    """Climb until the gap is below ``tolerance``, or for so many steps; nothing but rounding ever goes down.
+
+    A log-likelihood that is ``enough`` ends it too, and so do ten steps that gain less than ``stall`` together. Weights that
+    start at 0 stay there.
+    """
+    start = replace(start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q))
+    point = _Point.of(rows, start)
+    path = [point.loglik]
+    taken = 0
+    newton = newton and not fixed_P and information_bytes(start.P, start.q) <= INFORMATION_BYTES // 4
+    newton_from = _EM_STEPS * max(1, start.N // 10) ** 2
+    pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
+    while (gap := point.gap(fixed_P)) > tolerance and taken < steps and point.loglik < enough:
+        if len(path) > _STALL_STEPS and path[-1] - path[-1 - _STALL_STEPS] < stall:
+            break
+        after = None
+        if newton and taken >= newton_from:
+            after = _newton(rows, point)
+        if after is None:
+            if taken >= newton_from:
+                newton_from = taken + 3 * pause
+                pause = 2 * pause
+            after = _em_steps(rows, point, fixed_P)
+            taken += 2
+        if after.loglik <= point.loglik and after.gap(fixed_P) >= gap:
+            break  # at the very top, where only rounding is left
+        point = after
+        taken += 1
+        path.append(max(point.loglik, path[-1]))
+    return Fit(point.at, gap, path)
+
+
+def information_bytes(P: Array, q: Array) -> int:
+    """Memory of the blocks of second derivatives, for P (N, C) and q (K, s)."""
+    return 8 * P.size * (P.shape[1] + q.size)
+
+
+# ------------------------------------------------------------------------------------------------- EM
+
+
+def _em_steps(rows: Rows, point: _Point, fixed_P: bool) -> _Point:
+    """Two EM steps and a jump along them, from where lost entries of P have been brought back if that does not cost likelihood."""
+    if fixed_P:
+        return _squared(rows, point, fixed_P)
+    after = _squared(rows, _revived(rows, point), fixed_P)
+    if after.loglik < point.loglik:
+        return _squared(rows, point, fixed_P)
+    return after
+
+
+def _em(point: _Point, fixed_P: bool) -> Mixture:
+    """One EM step: expected counts, normalised; columns that are never used stay as they are."""
+    at = point.at
+    q = normalised(at.q * point.sums.q, 1, at.q)
+    if fixed_P:
+        return replace(at, q=q)
+    P = normalised(at.P * point.gP, 0, at.P)
+    return replace(at, columns=np.c_[P, at.background], q=q)
+
+
+def _squared(rows: Rows, point: _Point, fixed_P: bool) -> _Point:
+    """Two EM steps and a jump along them, if that is no lower than the first of them; else the two steps."""
+    one = _Point.of(rows, _em(point, fixed_P))
+    two = _em(one, fixed_P)
+    jump = _Point.of(rows, _extrapolated(point.at, one.at, two))
+    if jump.loglik >= one.loglik:
+        return jump
+    after = _Point.of(rows, two)
+    return after if after.loglik >= one.loglik else one
+
+
+def _extrapolated(zero: Mixture, one: Mixture, two: Mixture) -> Mixture:
+    """x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀) with α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, made positive and normalised again."""
+    points = [(mixture.columns, mixture.q) for mixture in (zero, one, two)]
+    first = [b - a for a, b, _ in zip(*points, strict=True)]
+    second = [c - 2 * b + a for a, b, c in zip(*points, strict=True)]
+    length = np.sqrt(sum(float((x**2).sum()) for x in second))
+    alpha = 1.0
+    if length > 0:
+        alpha = max(1.0, np.sqrt(sum(float((x**2).sum()) for x in first)) / length)
+    columns, q = (
+        np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c)
+        for a, x, y, c in zip(points[0], first, second, points[2], strict=True)
+    )
+    columns = normalised(columns, 0, two.columns)
+    columns[:, -1] = two.background
+    return replace(two, columns=columns, q=normalised(q, 1, two.q))
+
+
+def _revived(rows: Rows, point: _Point) -> _Point:
+    """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them back."""
+    at = point.at
+    lost = (at.P <= _ZERO) & (point.excess_P > 0)
+    if not lost.any():
+        return point
+    P = np.where(lost, _REVIVED, at.P)
+    return _Point.of(rows, replace(at, columns=np.c_[P / P.sum(axis=0), at.background]))
+
+
+# ------------------------------------------------------------------------------------------------- Newton
+
+
+def _newton(rows: Rows, point: _Point) -> _Point | None:
+    """A Newton step on the simplices, cut at 0 and halved until it climbs; None if none does.
+
+    Entries at 0 whose derivative does not exceed their column's mean are held there.
+    """
+    at, sums = point
+    curvature = rows.curvature(at)
+    free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", curvature.PP) > 0)
+    wants_to_grow = sums.q > (at.q * sums.q).sum(axis=1, keepdims=True)
+    free_q = (at.q > 2 * _LEAST) | ((at.q > 0) & wants_to_grow)
+    information = Information(*curvature, free_P, free_q)
+    tries = (information.ridged(ridge).solve(point.gP, sums.q) for ridge in _RIDGES)
+    step = next((step for step in tries if step is not None), None)
+    if step is None or not np.isfinite(step[0]).all():
+        return None
+    in_P, in_q = step
+    held = np.where(free_P, at.P, 0.0)
+    size = 1.0
+    for _ in range(_HALVINGS):
+        moved = normalised(np.maximum(held + size * in_P, 0.0), 0, at.P)
+        P = np.where(at.P.sum(axis=0) > 0, moved, at.P)
+        q = normalised(np.maximum(at.q + size * in_q, _LEAST * (at.q > 0)), 1, at.q)
+        after = _Point.of(rows, replace(at, columns=np.c_[P, at.background], q=q))
+        if after.loglik > point.loglik - _ROUNDING * abs(point.loglik):
+            return after
+        size /= 2
+    return None

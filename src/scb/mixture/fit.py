@@ -1,0 +1,186 @@
+"""From data to an estimate: where the search starts, the search, the last fit, and how sure it is. ``recover`` and the
+estimator are faces of ``fit_mixture``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.mixture.data import Data, Rows
+from scb.mixture.em import INFORMATION_BYTES, information_bytes
+from scb.mixture.gauge import settle_gauge
+from scb.mixture.law import Initial, Mixture, smoothed_columns
+from scb.mixture.per_lag import MatrixPerLag
+from scb.mixture.rows import Slots, Support
+from scb.mixture.select import Policy, Progress, Selection
+from scb.mixture.shared import SharedMatrix
+from scb.mixture.start import from_scratch, thinned_for_start, with_known
+from scb.theory.information import Information
+
+_LEAST = 1e-4  # a weight below this is none
+Matrices = Literal["shared", "per_lag"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the data say.
+
+    Attributes
+    ----------
+    P, P_errors : (N, C), one matrix, or those of ``owners`` side by side, with standard errors; distributions in columns
+    owners : the positions that have a matrix of their own; None where all share one
+    support : list of K position arrays, ascending; empty where none was found: there the label has its own law
+    weights, weight_errors : lists of K arrays: the attention on the support, and its standard errors
+    counts : (C,), how many labels each column of P was estimated from
+    loglik, gap, path : of the last maximum-likelihood fit, in nats
+    parameters : how many the data can tell apart
+    """
+
+    P: Array
+    P_errors: Array
+    owners: tuple[int, ...] | None
+    support: Support
+    weights: list[Array]
+    weight_errors: list[Array]
+    counts: Array
+    loglik: float
+    gap: float
+    path: list[float]
+    parameters: int
+
+
+def fit_mixture(
+    data: Data,
+    *,
+    matrices: Matrices = "shared",
+    number: int | None = None,
+    positions: NDArray[np.intp] | None = None,
+    initial: Initial | None = None,
+    known: Initial | None = None,
+    progress: Progress | None = None,
+) -> Estimate:
+    """Find the positions that matter, then estimate by maximum likelihood.
+
+    Parameters
+    ----------
+    matrices : one for all positions, or one for each
+    number : so many positions in each context; those that the extended BIC asks for unless given
+    positions : the positions themselves, ascending, the same in every context
+    initial : where the search starts; from EM over all positions unless given
+    known : matrices to start from, and nothing else
+    progress : is called after every round of the search
+    """
+    policy: Policy = MatrixPerLag() if matrices == "per_lag" else SharedMatrix()
+    if positions is not None:
+        return _finish(_given(data, policy, positions, known))
+    search = Selection.start(data, policy, _first(data, policy, known) if initial is None else initial)
+    search.settle(progress)
+    if number is not None:
+        search.settle_exactly(number)
+    return _finish(search)
+
+
+def _first(data: Data, policy: Policy, known: Initial | None) -> Initial:
+    """Where a search starts on its own: EM over all positions; from nothing where each has a matrix and none is known."""
+    few = thinned_for_start(data)
+    if isinstance(policy, SharedMatrix):
+        return from_scratch(few) if known is None else with_known(few, known)
+    if known is not None and known.owners:
+        return with_known(few, known)
+    nothing = [np.zeros(0, np.intp) for _ in range(data.K)]
+    stopgap = np.repeat(data.label_law[:, None], data.N, axis=1)
+    return Initial(stopgap, nothing, [np.zeros(0) for _ in nothing], owners=())
+
+
+def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None) -> Selection:
+    """At these positions in every context that occurs, with equal weights."""
+    s = len(positions)
+    support = []
+    q = np.zeros((data.K, 1 + s))
+    for k, n in enumerate(data.counts):
+        support.append(positions.copy() if n else np.zeros(0, np.intp))
+        if n:
+            q[k, 1:] = 1 / s
+        else:
+            q[k, 0] = 1.0
+    if isinstance(policy, SharedMatrix):
+        P = from_scratch(thinned_for_start(data), positions).P if known is None else known.P
+        return Selection(data, policy, support, Mixture.of(P, data.label_law, q))
+    rows = data.rows(Slots.everywhere(positions, data.K))
+    owners = tuple(positions.tolist())
+    blocks = [smoothed_columns(rows.pairs(j, data.N), data.label_law) for j in range(s)]
+    if known is not None:
+        before = Mixture.of(known.P, data.label_law, q, known.owners)
+        for j, t in enumerate(owners):
+            if t in (known.owners or ()):
+                blocks[j] = before.matrix(t)
+    return Selection(data, policy, support, Mixture.of(np.column_stack(blocks), data.label_law, q, owners))
+
+
+# ------------------------------------------------------------------------------------------------- the estimate
+
+
+def _finish(search: Selection) -> Estimate:
+    """The last fit, what it leaves open settled, standard errors."""
+    data = search.data
+    rows, fit = search.final_fit()
+    empty = search.empty_slots(_LEAST)
+    if empty:
+        search.remove(empty)
+        rows, fit = search.final_fit()
+    held = None
+    if isinstance(search.policy, MatrixPerLag):
+        held = settle_gauge(search, rows)
+    mixture = search.mixture
+    P_errors, q_errors = standard_errors(rows, mixture, held)
+    counts = (mixture.columns * rows.evaluate(mixture).columns)[:, :-1].sum(axis=0)
+    sizes = [s.size for s in search.support]
+    laws = (counts > 0).sum() + (1 if 0 in sizes else 0)
+    free = (data.N - 1) * laws + sum(max(size - 1, 0) for size in sizes)
+    if held is not None:
+        free -= held.sum()
+    return Estimate(
+        P=mixture.P,
+        P_errors=P_errors,
+        owners=mixture.owners,
+        support=search.support,
+        weights=[mixture.q[k, 1 : 1 + size] for k, size in enumerate(sizes)],
+        weight_errors=[q_errors[k, 1 : 1 + size] for k, size in enumerate(sizes)],
+        counts=counts,
+        loglik=fit.loglik,
+        gap=fit.gap,
+        path=fit.path,
+        parameters=int(free),
+    )
+
+
+def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
+    """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the contexts and last tokens.
+
+    Slot 0 of the mixture is the background, with weight only where there is no other slot; of it nothing is asked. The
+    information is taken at P with half a count added to each entry, so that an entry estimated as 0 has a positive standard
+    error, unless it is ``held`` (N, C): then it is known. NaN where there is no information: a token that never occurs at a
+    position that matters, or weights that cannot be told apart; and everywhere if the blocks of the information would need more
+    than 1 GB (N above about 300).
+    """
+    attended = np.c_[np.zeros(len(at.q)), at.q[:, 1:]]
+    if information_bytes(at.P, at.q) > INFORMATION_BYTES or not attended.any():
+        return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
+    counts = (at.columns * rows.evaluate(at).columns)[:, :-1].sum(axis=0)
+    smooth = (at.P * counts + 0.5) / (counts + 0.5 * at.N)
+    if held is not None:
+        smooth = np.where(held, at.P, smooth)
+    blocks = rows.information(smooth, attended)
+    free_P = np.einsum("omm->om", blocks.PP) > 0
+    if held is not None:
+        free_P &= ~held
+    free_q = (attended > 0) & (np.einsum("kjj->kj", blocks.qq) > 0)
+    of_P, of_q = Information(*blocks, free_P, free_q).variances()
+    of_P[:, counts <= 0] = np.nan
+    of_q[(attended > 0) & ~free_q] = np.nan
+    return np.sqrt(of_P), np.sqrt(of_q)

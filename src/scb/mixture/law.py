@@ -1,0 +1,127 @@
+"""The mixture itself: the law of a label given its context, f(o) = Σ_j q_j^(k) · column_j[o].
+
+A column is P[:, x_j], chosen by the token x_j at the position of slot j, or the *background*, a fixed law that stands for
+positions that are not known: for iid contexts, leaving a position out turns its term into q_t·(Pμ)_o exactly. There may be one
+matrix P for all positions, or several side by side, each *owned* by one position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+
+_LIFT = 1e-4
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Parameters of the law of the label.
+
+    Attributes
+    ----------
+    columns : (N, C + 1), distributions: the matrices side by side, and the background as the last column. C is a multiple of N
+    q : (K, s), row k holds the weights of the slots of context k
+    owners : the positions that the matrices belong to, in their order; None where one matrix serves all positions
+    """
+
+    columns: Array
+    q: Array
+    owners: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, P: Array, background: Array, q: Array, owners: tuple[int, ...] | None = None) -> Mixture:
+        """From matrices (N, C) side by side, a background (N,), and weights (K, s)."""
+        return cls(np.c_[P, background], q, owners)
+
+    @property
+    def N(self) -> int:
+        """Number of tokens."""
+        return len(self.columns)
+
+    @property
+    def P(self) -> Array:
+        """(N, C): the matrices side by side, a view."""
+        return self.columns[:, :-1]
+
+    @property
+    def background(self) -> Array:
+        """(N,): the law that stands for unknown positions, a view."""
+        return self.columns[:, -1]
+
+    def place(self, t: int) -> slice:
+        """Which columns the matrix of position t has."""
+        number = 0 if self.owners is None else self.owners.index(t)
+        return slice(number * self.N, (number + 1) * self.N)
+
+    def matrix(self, t: int) -> Array:
+        """(N, N): the matrix of position t, a view."""
+        return self.columns[:, self.place(t)]
+
+    def with_matrix(self, t: int, matrix: Array) -> Mixture:
+        """Position t gets a matrix of its own."""
+        owners = self.owners or ()
+        # Where nobody owns a matrix, the columns that stand there are a stopgap.
+        before = self.P if owners else self.P[:, :0]
+        return replace(self, columns=np.c_[before, matrix, self.background], owners=(*owners, t))
+
+    def without_matrix(self, t: int) -> Mixture:
+        """Position t loses its matrix; the last one stays where it is as a stopgap, so that there are columns to point to."""
+        assert self.owners is not None
+        columns = self.columns
+        if len(self.owners) > 1:
+            columns = np.delete(columns, self.place(t), axis=1)
+        return replace(self, columns=columns, owners=tuple(owner for owner in self.owners if owner != t))
+
+    def lifted(self) -> Mixture:
+        """With a little of the background in every column: no label is impossible, so EM can start anywhere."""
+        return replace(self, columns=(1 - _LIFT) * self.columns + _LIFT * self.columns[:, -1:])
+
+    def without(self, k: int, j: int) -> Mixture:
+        """Slot j of context k at weight 0; its weight goes to the other slots, some of it to slot 0, the background."""
+        q = self.q.copy()
+        q[k, j] = 0.0
+        q[k, 0] = max(q[k, 0], 0.01)
+        q[k] /= q[k].sum()
+        return replace(self, q=q)
+
+
+@dataclass(frozen=True)
+class Initial:
+    """Where a search starts: matrices, and for each context the positions that seem to matter.
+
+    Attributes
+    ----------
+    P : (N, C), matrices side by side
+    positions : list of K arrays
+    weights : list of K arrays, the attention on these positions; each sums to 1 where there are any
+    owners : the positions that the matrices belong to; None where there is one for all
+    """
+
+    P: Array
+    positions: list[NDArray[np.intp]]
+    weights: list[Array]
+    owners: tuple[int, ...] | None = None
+
+
+def rounded(P: Array) -> Array:
+    """Columns of P to six digits: a start in which the order in which sums were taken leaves no trace.
+
+    Where the likelihood is nearly flat, a fit does not forget where it came from.
+    """
+    return normalised(np.round(P, 6), 0, P)
+
+
+def normalised(counts: Array, axis: int, otherwise: Array) -> Array:
+    """Counts divided by their sums along an axis; ``otherwise`` where a sum is 0."""
+    mass = counts.sum(axis=axis, keepdims=True)
+    return np.where(mass > 0, counts / np.where(mass > 0, mass, 1.0), otherwise)
+
+
+def smoothed_columns(pairs: Array, law: Array) -> Array:
+    """(N, N): the law of the label given the token, from a table of pairs (label, token) and half a label with the law of all."""
+    smooth = pairs + 0.5 * law[:, None]
+    return smooth / smooth.sum(axis=0)

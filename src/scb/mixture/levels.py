@@ -1,0 +1,99 @@
+"""Which score is too large to be noise: the tail of a sum of independent, bounded, skewed terms.
+
+Where position t has no part in the label, its tokens are iid μ whatever the labels are, so that a score Σ_i w_i·u_i[x_it] has the
+cumulant generating function K(θ) = Σ_i log Σ_m μ_m exp(θ w_i u_i[m]) exactly. For rare tokens and sharp P such sums are far from
+Gaussian where it matters, five standard deviations out; the saddlepoint approximation holds there (Lugannani and Rice 1980).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+
+_STEPS = 60
+_CLOSE = 1e-6  # relative: a level whose tail is this near to the one asked for is found
+_NEARLY = 0.05  # in standard deviations: good enough when the steps are used up
+_HOPELESS = 1e4  # θ in units of 1/σ: every sample at its largest is not enough
+Cumulants = Callable[[NDArray[np.int64], Array], Array]
+"""(contexts (r,), θ (r,)) → (r, 3): K(θ), K'(θ) and K''(θ) of the score of each context. Sums, which may be taken anywhere."""
+
+
+@dataclass(frozen=True)
+class ScoreNoise:
+    """A score as a sum of terms: rows (r, N) that hold u[m] for every token m, less their mean, with their weights (r,)."""
+
+    centred: Array
+    weight: Array
+    mu: Array
+
+    @classmethod
+    def of(cls, terms: Array, weight: Array, mu: Array) -> ScoreNoise:
+        """From terms (r, N) that need not be centred; ``weight`` (r,) says how many samples have each row."""
+        occurs = mu > 0
+        counts = weight > 0
+        terms = terms[np.ix_(counts, occurs)]
+        mu = mu[occurs]
+        return cls(terms - (terms @ mu)[:, None], weight[counts], mu)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the score."""
+        return float(self.weight @ (self.centred**2 @ self.mu))
+
+    def cumulants(self, theta: float) -> Array:
+        """(3,): K(θ) and its first two derivatives, which are sums over the rows."""
+        exponent = theta * self.centred
+        top = exponent.max(axis=1)
+        p = self.mu * np.exp(exponent - top[:, None])
+        mass = p.sum(axis=1)
+        mean = (p * self.centred).sum(axis=1) / mass
+        variance = (p * self.centred**2).sum(axis=1) / mass - mean**2
+        return np.array([self.weight @ (top + np.log(mass)), self.weight @ mean, self.weight @ variance])
+
+
+def score_level(terms: Array, weight: Array, mu: Array, z: float) -> float:
+    """The score that noise exceeds as rarely as a Gaussian exceeds z standard deviations; ∞ if it never does.
+
+    The score is a sum of terms (r, N), where ``weight`` (r,) samples have each row.
+    """
+    noise = ScoreNoise.of(terms, weight, mu)
+    ask: Cumulants = lambda _, theta: noise.cumulants(theta[0])[None]  # noqa: E731
+    return float(score_levels(np.array([noise.variance]), np.array([z]), ask)[0])
+
+
+def score_levels(variance: Array, z: Array, cumulants: Cumulants) -> Array:
+    """(K,): the level of ``score_level`` for the scores of K contexts, all searched for side by side.
+
+    The level is K'(θ) for the θ at which the saddlepoint approximation has the Gaussian's tail at z. θ starts where it would be
+    for a Gaussian, and is scaled by how far the tail is off.
+    """
+    levels = np.full(len(z), np.inf)
+    spread = np.sqrt(variance)
+    active = np.flatnonzero(spread > 0)
+    theta = np.zeros(len(z))
+    theta[active] = z[active] / spread[active]
+    for _ in range(_STEPS):
+        if active.size == 0:
+            return levels
+        slope, r = _saddlepoint(theta[active], *cumulants(active, theta[active]).T)
+        wanted = z[active]
+        found = np.abs(r - wanted) < _CLOSE * wanted
+        # What is nearly right stands as an answer until a better one comes, or none ever does.
+        levels[active] = np.where(np.abs(r - wanted) < _NEARLY, slope, np.inf)
+        theta[active] *= np.clip(wanted / np.maximum(r, 1e-9), 0.5, 2.0)
+        hopeless = ~found & (theta[active] * spread[active] > _HOPELESS)
+        levels[active[hopeless]] = np.inf
+        active = active[~found & ~hopeless]
+    return levels
+
+
+def _saddlepoint(theta: Array, K: Array, slope: Array, curvature: Array) -> tuple[Array, Array]:
+    """K'(θ), and the signed root r* = r + log(u/r)/r, whose Gaussian tail is that of the sum at K'(θ)."""
+    r = np.sqrt(np.maximum(2 * (theta * slope - K), 1e-12))
+    u = theta * np.sqrt(np.maximum(curvature, 1e-300))
+    return slope, r + np.log(np.maximum(u, 1e-12) / r) / r

@@ -1,0 +1,219 @@
+"""Some samples, and everything that a fit counts on them.
+
+A fit asks for sums over samples and for nothing else. ``Partition`` takes such a sum over the samples that lie in one place;
+``data.Data`` adds the sums of all places. On one machine there is one partition, and its sums are the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.kernels.pairs import add_pair_scores, add_source_tables, pair_chi_squares
+from scb.mixture.law import Mixture
+from scb.mixture.rows import RowTable, Slots
+from scb.mixture.windows import Block, Ints
+from scb.task.sampling import token_dtype
+from scb.task.slots import slots_of
+
+ROWS = 1 << 14  # samples that are worked on at a time
+INDEX = 1 << 22  # indices held at a time while gathering
+HEAD = 1 << 30  # tokens in which the spectral start is looked for, at most
+_SLOTS = 64  # positions of each last token at a time, while counting pairs
+_THINNED = 1 << 10  # neighbouring samples that are kept or left out together
+
+
+class Shape(NamedTuple):
+    """N tokens, K contexts that choose the attention (the last tokens, or one for all), T positions."""
+
+    N: int
+    K: int
+    T: int
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """An iterable that calls a function anew for each pass, so that samples need not fit into memory."""
+
+    function: Callable[[], Iterator[Block]]
+
+    def __iter__(self) -> Iterator[Block]:
+        return self.function()
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Samples that lie in one place.
+
+    Attributes
+    ----------
+    blocks : the samples, to be walked through as often as needed
+    last, label : (n,), of all samples in the order of the blocks
+    """
+
+    blocks: Iterable[Block]
+    last: Ints
+    label: Ints
+
+    @classmethod
+    def of(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> Partition:
+        """The samples in some blocks; there may be none. ``blocks`` makes them anew where those ``walked`` lack their tokens."""
+        nothing = np.zeros(0, np.int64)
+        last = np.concatenate([nothing, *(block.last for block in walked)])
+        label = np.concatenate([nothing, *(block.label for block in walked)])
+        return cls(walked if blocks is None else blocks, last, label)
+
+    def __sizeof__(self) -> int:
+        """Dask asks for it: else it would think nothing of moving partitions about."""
+        return self.last.nbytes + self.label.nbytes + sum(array.nbytes for block in self.blocks for array in block)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.last.size
+
+    def size(self) -> int:
+        """Number of samples, as a function of the partition that can be sent to it."""
+        return self.n
+
+    @cached_property
+    def order(self) -> Ints:
+        """(n,): the samples sorted by last token."""
+        return np.argsort(self.last, kind="stable")
+
+    def by_label(self, shape: Shape) -> Array:
+        """(K, N): samples with each last token and label."""
+        code = np.bincount(self.last * shape.N + self.label, minlength=shape.K * shape.N)
+        return code.reshape(shape.K, shape.N).astype(float)
+
+    # --------------------------------------------------------------------------------------------- walking
+
+    def chunks(self, rows: int | None = None) -> Iterator[tuple[slice, Block]]:
+        """Parts of at most ``rows`` samples, each with its place among all."""
+        most = ROWS if rows is None else rows
+        done = 0
+        for block in self.blocks:
+            for first in range(0, block.n, most):
+                chunk = block.some(slice(first, first + most))
+                yield slice(done, done + chunk.n), chunk
+                done += chunk.n
+
+    def head(self) -> Block:
+        """The first samples, up to ``HEAD`` tokens, on one array; that of the block if there is only one."""
+        blocks: list[Block] = []
+        size = 0
+        for block in self.blocks:
+            blocks.append(block)
+            size += block.tokens.size
+            if size >= HEAD:
+                break
+        if len(blocks) == 1:
+            return blocks[0]
+        offsets = np.cumsum([0] + [block.tokens.size for block in blocks[:-1]])
+        return Block(
+            tokens=np.concatenate([block.tokens for block in blocks]),
+            starts=np.concatenate([block.starts + offset for block, offset in zip(blocks, offsets, strict=True)]),
+            last=np.concatenate([block.last for block in blocks]),
+            label=np.concatenate([block.label for block in blocks]),
+        )
+
+    def gather(self, positions: NDArray[np.intp], N: int) -> NDArray[Any]:
+        """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its last token; N where there is no position."""
+        width = positions.shape[1]
+        out = np.empty((self.n, width), dtype=token_dtype(N + 1))
+        rows = max(1, min(ROWS, INDEX // max(width, 1)))
+        for at, chunk in self.chunks(rows):
+            chosen = positions[chunk.last]
+            x = chunk.tokens[chunk.starts[:, None] + np.maximum(chosen, 0)]
+            out[at] = np.where(chosen >= 0, x, N)
+        return out
+
+    def only(self, chosen: NDArray[np.bool_]) -> Partition:
+        """The samples (n,) that are chosen; no token is copied."""
+        blocks = []
+        done = 0
+        for block in self.blocks:
+            blocks.append(block.some(np.flatnonzero(chosen[done : done + block.n])))
+            done += block.n
+        return Partition.of(blocks)
+
+    def thinned(self, first: int, stride: float) -> Partition:
+        """One group of neighbouring samples in ``stride``, where the first sample has the number ``first`` among all."""
+        group = (first + np.arange(self.n)) // _THINNED
+        return self.only(group / stride % 1 < 1 / stride)
+
+    # --------------------------------------------------------------------------------------------- counting
+
+    def rows(self, shape: Shape, slots: Slots, counted: bool) -> RowTable:
+        """The samples at these slots, as one row each or with equal ones ``counted``."""
+        tokens = self.gather(slots.positions, shape.N)
+        return RowTable.of_samples(tokens, self.last, self.label, slots, shape.N, counted=counted)
+
+    def scores(self, shape: Shape, table: Array, row: Ints, weight: Array) -> Array:
+        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token."""
+        scores = np.zeros((shape.K, shape.T))
+        table = np.ascontiguousarray(table)
+        for at, chunk in self.chunks():
+            order = np.argsort(chunk.last, kind="stable")
+            add_pair_scores(chunk.tokens, chunk.starts, chunk.last, row[at], weight[at], order, table, scores)
+        return scores
+
+    def label_scores(self, shape: Shape, table: Array) -> Array:
+        """(K, T): Σ_i table[o_i, x_it]."""
+        return self.scores(shape, table, self.label, np.ones(self.n))
+
+    def likelihood_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
+        """(K, T): Σ_i table[o_i, x_it]/f_i, with the probability f_i of each label under a mixture."""
+        weight = rows.of_samples_from(1 / rows.likelihoods(at))
+        return self.scores(shape, table, self.label, weight)
+
+    def law_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
+        """(K, T): Σ_i Σ_o table[o, x_it]/f_io, with the law f_i of each label under a mixture."""
+        inverse = rows.inverse_laws(at)
+        row = rows.of_samples_from(np.arange(len(inverse)))
+        return self.scores(shape, inverse @ table, row, np.ones(self.n))
+
+    def source_tables(self, rows: RowTable, shape: Shape, k: int, at: Mixture) -> tuple[Array, Array]:
+        """Score and information (T, N, N), by position, token there and label, for a matrix that each position may get.
+
+        They are of the samples with last token k, whose labels have the laws of the mixture.
+        """
+        scores = np.zeros((shape.T, shape.N, shape.N))
+        information = np.zeros_like(scores)
+        inverse = rows.inverse_laws(at)
+        row = rows.of_samples_from(np.arange(len(inverse)))
+        for where, chunk in self.chunks():
+            chosen = np.flatnonzero(chunk.last == k)
+            add_source_tables(chunk.tokens, chunk.starts, chunk.label, row[where], inverse, chosen, scores, information)
+        return scores, information
+
+    def pair_tables(self, shape: Shape, pairs: NDArray[np.intp]) -> Array:
+        """(r, N, N): how often each label came with each token at each (k, t) of ``pairs`` (r, 2), which are sorted by k."""
+        N = shape.N
+        contexts = pairs[:, 0]
+        slot = slots_of(np.bincount(contexts, minlength=shape.K))
+        positions = np.full((shape.K, int(slot.max()) + 1), -1)
+        positions[contexts, slot] = pairs[:, 1]
+        bounds = np.searchsorted(self.last[self.order], np.arange(shape.K + 1))
+        tables = np.empty((len(pairs), N, N))
+        for first in range(0, positions.shape[1], _SLOTS):
+            code = self.label[:, None] * N + self.gather(positions[:, first : first + _SLOTS], N)
+            for i in np.flatnonzero((first <= slot) & (slot < first + _SLOTS)):
+                mine = self.order[bounds[contexts[i]] : bounds[contexts[i] + 1]]
+                tables[i] = np.bincount(code[mine, slot[i] - first], minlength=N * N).reshape(N, N)
+        return tables
+
+    def chi_squares(self, shape: Shape, mu: Array) -> Array:
+        """(K, T): χ² of label against token at every position, for contexts of iid tokens; from the first ``HEAD`` tokens."""
+        head = self.head()
+        chi = np.zeros((shape.K, shape.T))
+        order = np.argsort(head.last, kind="stable")
+        bounds = np.searchsorted(head.last[order], np.arange(shape.K + 1))
+        pair_chi_squares(head.tokens, head.starts, head.label, order, bounds, mu, chi)
+        return chi

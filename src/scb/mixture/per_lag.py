@@ -1,0 +1,222 @@
+"""The policy of a search in which each position has a matrix of its own: an additive model, f = Σ_ℓ q_ℓ^(k) P_ℓ[o, x_ℓ].
+
+A position that has no matrix yet is judged by a score test on all entries of the matrix that it would get; one whose matrix is
+known from other contexts by a test on its weight alone. What must be reached is the extended BIC, with as many parameters as
+the data can tell apart: (N − 1)² for a matrix, since what is common to its columns may as well stand in another, N − 1 for the
+current symbol where that is the context (its matrix has one column there), 1 for a weight. A parameter costs the logarithm of
+the number of samples that speak of it: for a column, those with its symbol.
+
+Where the current symbol is the context, it stands for what is common: it is in every context from the start, so that another lag
+is judged by what its symbol changes, and by nothing else. At the end it goes where the other lags can say the same without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.mixture.data import Data, Rows
+from scb.mixture.em import Fit, maximise
+from scb.mixture.law import rounded, smoothed_columns
+from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot
+
+_CLOSE = 0.1  # nats
+_NEAR = 5  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
+
+
+class _Choice(NamedTuple):
+    """Slots that may go, and by how much twice their log-likelihood ratio falls short of the limit."""
+
+    shortfall: float
+    slots: list[Slot]
+
+
+class MatrixPerLag:
+    """A matrix for each position that some context attends to. Data are windows whose last position is the current symbol."""
+
+    def __init__(self) -> None:
+        self.fit_options: dict[str, Any] = {"tolerance": _CLOSE, "stall": _CLOSE / 10}
+
+    # --------------------------------------------------------------------------------------------- the current symbol
+
+    def begin(self, search: Selection) -> None:
+        """Put the current symbol into every context that occurs, if it is the context."""
+        data = search.data
+        current = data.T - 1
+        if data.K == 1:
+            return
+        matrices = {}
+        if current not in (search.mixture.owners or ()):
+            matrices[current] = smoothed_columns(data.by_label.T, data.label_law)
+        missing = [k for k, s in enumerate(search.support) if data.counts[k] and current not in s]
+        search.add(Proposal([(k, current) for k in missing], matrices))
+
+    def end(self, search: Selection) -> None:
+        """Take the current symbol out of contexts with other lags, one at a time, where the likelihood does not ask for it."""
+        data = search.data
+        current = data.T - 1
+        while data.K > 1:
+            rows = search.rows()
+            fit = search.fit(rows)
+            choices = []
+            for k in search.users(current):
+                if len(search.support[k]) > 1:
+                    slot = search.slot(k, current)
+                    limit = cost(data, [k], current, known=False)
+                    choices.append(_Choice(_shortfall(search, [slot], None, limit, rows, fit), [slot]))
+            worst = max(choices, default=_Choice(0.0, []))
+            if worst.shortfall <= 0:
+                return
+            search.remove(worst.slots)
+
+    # --------------------------------------------------------------------------------------------- pruning
+
+    def weak(self, search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
+        """All slots without weight; if there are none, the one slot or the one lag in all contexts that falls short by most."""
+        empty = search.empty_slots()
+        if empty:
+            return empty
+        fixed = self._ratios(search, rows, fit)
+        choices = [self._one_slot(search, slot, ratio, rows, fit) for slot, ratio in fixed.items()]
+        for t in search.mixture.owners or ():
+            users = search.users(t)
+            if len(users) > 1 and not is_context(search.data, t):
+                slots = [search.slot(k, t) for k in users]
+                ratio = sum(fixed[slot] for slot in slots)
+                limit = cost(search.data, users, t, known=False)
+                choices.append(_Choice(_shortfall(search, slots, ratio, limit, rows, fit), slots))
+        worst = max(choices, default=_Choice(0.0, []), key=lambda choice: choice.shortfall)
+        return worst.slots if worst.shortfall > 0 else []
+
+    def _ratios(self, search: Selection, rows: Rows, fit: Fit) -> dict[Slot, float]:
+        """Twice the log-likelihood ratio of each slot with P fixed; the current symbol is not judged beside other lags."""
+        at_fit = rows.loglik_by_context(fit.mixture)
+        ratios = {}
+        for k, s in enumerate(search.support):
+            if len(s) == 0:
+                continue
+            mine = rows.of(k)
+            for j, t in enumerate(s, start=1):
+                if not (is_context(search.data, t) and len(s) > 1):
+                    ratios[k, j] = search.ratio(mine, (k, j), at_fit[k])
+        return ratios
+
+    def _one_slot(self, search: Selection, slot: Slot, ratio: float, rows: Rows, fit: Fit) -> _Choice:
+        k, j = slot
+        t = int(search.support[k][j - 1])
+        alone = is_context(search.data, t) or len(search.users(t)) == 1
+        limit = cost(search.data, [k], t, known=not alone)
+        return _Choice(_shortfall(search, [slot], ratio, limit, rows, fit), [slot])
+
+    # --------------------------------------------------------------------------------------------- growing
+
+    def candidates(
+        self, search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT
+    ) -> Proposal:
+        """For each context the position that gains most beyond the limit, and for all the one that does so in common.
+
+        ``least`` is a part of the limit. New matrices are made from the pairs of label and symbol.
+        """
+        data = search.data
+        owners = search.mixture.owners or ()
+        found: set[Pair] = set()
+        tables: dict[int, tuple[Array, Array]] = {}
+        for k in np.flatnonzero(data.counts).tolist():
+            tables[k] = data.source_tables(k, rows, fit.mixture)
+            gain = self._gains(search, k, *tables[k], least)
+            taken = search.support[k].tolist()
+            gain[taken + [t for i, t in barred if i == k]] = -np.inf
+            best = int(gain.argmax())
+            if gain[best] >= 0 and len(taken) < most:
+                found.add((k, best))
+        if len(tables) > 1 and least > 0:
+            common = self._common(search, tables, barred)
+            found |= {(k, common) for k in tables if common is not None}
+        new = sorted({t for _, t in found} - set(owners))
+        matrices = {t: _matrix(data, [tables[k][0][t] for k, s in sorted(found) if s == t]) for t in new}
+        return Proposal(sorted(found), matrices)
+
+    def _gains(self, search: Selection, k: int, scores: Array, information: Array, least: float) -> Array:
+        """(T,): by how much the score statistic of each position in context k exceeds ``least`` times its cost."""
+        data = search.data
+        gain = matrix_statistics(scores, information)
+        for t in range(data.T):
+            known = t in (search.mixture.owners or ()) and not is_context(data, t)
+            if known:
+                matrix = search.mixture.matrix(t).T
+                gain[t] = weight_statistic(scores[t], information[t], matrix, data.counts[k])
+            gain[t] -= least * cost(data, [k], t, known)
+        return gain
+
+    def _common(self, search: Selection, tables: dict[int, tuple[Array, Array]], barred: list[Pair]) -> int | None:
+        """The position without a matrix that gains most over all contexts together, if it gains more than it costs there."""
+        data = search.data
+        scores = np.sum([one for one, _ in tables.values()], axis=0)
+        information = np.sum([other for _, other in tables.values()], axis=0)
+        gain = matrix_statistics(scores, information)
+        owners = search.mixture.owners or ()
+        out = {*owners, *(t for _, t in barred)}
+        for t in range(data.T):
+            if t in out or is_context(data, t):
+                gain[t] = -np.inf
+            else:
+                gain[t] -= cost(data, list(tables), t, known=False)
+        best = int(gain.argmax())
+        return best if gain[best] >= 0 else None
+
+
+def is_context(data: Data, t: int) -> bool:
+    """Whether position t is the symbol that chooses the attention."""
+    return data.K > 1 and t == data.T - 1
+
+
+def cost(data: Data, contexts: list[int], t: int, known: bool) -> float:
+    """What twice the log-likelihood ratio of position t must reach in these contexts, where its matrix is ``known`` or not."""
+    labels = data.N - 1
+    n = np.maximum(data.counts[contexts], 2)
+    choice = 2 * np.log(data.K * data.T)
+    if is_context(data, t):
+        return float((labels * np.log(1 + n) + choice).sum())
+    matrix = 0.0
+    if not known:
+        columns = np.sort(np.log(1 + n.sum() * data.mu))[:-1]
+        matrix = labels * columns.sum() - np.log(n.sum())
+    return float(np.log(n).sum() + matrix + choice)
+
+
+def _shortfall(search: Selection, slots: list[Slot], fixed: float | None, limit: float, rows: Rows, fit: Fit) -> float:
+    """By how much twice the log-likelihood ratio of some slots falls short of the limit; ≤ 0 where they stay.
+
+    ``fixed`` is the ratio with P fixed, which overstates it; None where that says nothing.
+    """
+    if fixed is not None and not limit <= fixed < _NEAR * limit:
+        return limit - fixed
+    without = search.mixture.lifted()
+    for slot in slots:
+        without = without.without(*slot)
+    enough = fit.loglik - limit / 2 + _CLOSE
+    other = maximise(rows, without, tolerance=_CLOSE, stall=_CLOSE, steps=300, enough=enough)
+    return limit - 2 * (fit.loglik - other.loglik)
+
+
+def matrix_statistics(scores: Array, information: Array) -> Array:
+    """(T,): the score statistic of a whole new matrix at each position, from tables (T, N, N); χ² with (N − 1)² degrees."""
+    w = np.divide(1.0, information, out=np.zeros_like(information), where=information > 0)
+    mass = w.sum(axis=-1)
+    mean = np.divide((w * scores).sum(axis=-1), mass, out=np.zeros_like(mass), where=mass > 0)
+    return (w * (scores - mean[..., None]) ** 2).sum(axis=(-2, -1))
+
+
+def weight_statistic(scores: Array, information: Array, matrix: Array, n: float) -> float:
+    """The score statistic of a weight on a known matrix (symbol, label), from tables (N, N); 0 if the weight would be negative."""
+    score = float((matrix * scores).sum()) - n
+    variance = float((matrix**2 * information).sum()) - n
+    return score**2 / variance if score > 0 and variance > 0 else 0.0
+
+
+def _matrix(data: Data, scores: list[Array]) -> Array:
+    """A first matrix: the law of the labels, by how much more often than expected each came after each symbol."""
+    law = data.label_law[:, None]
+    return rounded(smoothed_columns(law * np.sum(scores, axis=0).T, data.label_law))

@@ -1,0 +1,261 @@
+"""Samples reduced to the positions that matter: what the likelihood needs of them, and nothing else.
+
+A *slot* of a context k is a place in its mixture: the position that it looks at, and the matrix from which it takes a column.
+Slots that look at no position take the *background*, a fixed law of the label. A *row* is the last token, the label and the
+columns that the slots point to; samples with equal rows can be counted as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.kernels.mixture import likelihood_curvature, likelihood_gradient, likelihood_information
+from scb.mixture.law import Mixture
+from scb.mixture.levels import ScoreNoise
+from scb.task.sampling import token_dtype
+from scb.theory.information import blocks
+
+Ints = NDArray[np.int64]
+Support = list[NDArray[np.intp]]
+"""For each context, the positions that matter."""
+NO_POSITION = -1
+LARGEST_TABLE = 1 << 22  # different rows that are counted in a table, at most
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Where the slots of every context look.
+
+    Attributes
+    ----------
+    positions : (K, s), ``NO_POSITION`` where a slot takes the background
+    matrix : (K, s), the number of the matrix that a slot takes its column from
+    matrices : how many matrices there are
+    """
+
+    positions: NDArray[np.intp]
+    matrix: NDArray[np.intp]
+    matrices: int = 1
+
+    @classmethod
+    def everywhere(cls, positions: NDArray[np.intp], contexts: int, matrix: NDArray[np.intp] | None = None) -> Slots:
+        """One slot for each of some positions (s,), alike in every context; ``matrix`` (s,) numbers their matrices."""
+        numbers = np.zeros(len(positions), np.intp) if matrix is None else matrix
+        return cls(np.tile(positions, (contexts, 1)), np.tile(numbers, (contexts, 1)), int(numbers.max(initial=0)) + 1)
+
+    @classmethod
+    def of(cls, support: Support, owners: Sequence[int] | None = None, width: int | None = None) -> Slots:
+        """Slot 0 of every context is the background, the others look at its support in turn.
+
+        With ``owners``, position ``owners[i]`` has matrix number i; without, there is one matrix for all.
+        """
+        longest = max(len(s) for s in support)
+        shape = len(support), 1 + (longest if width is None else width - 1)
+        positions = np.full(shape, NO_POSITION)
+        matrix = np.zeros(shape, np.intp)
+        for k, s in enumerate(support):
+            positions[k, 1 : 1 + len(s)] = s
+            if owners is not None:
+                matrix[k, 1 : 1 + len(s)] = [owners.index(t) for t in s]
+        return cls(positions, matrix, 1 if owners is None else max(len(owners), 1))
+
+
+@dataclass(frozen=True)
+class RowCode:
+    """One integer for (last token, label, tokens at the positions); equal samples share a code.
+
+    Tokens are 0 … N − 1, and N where a slot looks at no position.
+    """
+
+    N: int
+    positions: NDArray[np.intp]
+
+    @property
+    def used(self) -> NDArray[np.intp]:
+        """The slots that look at a position in some context."""
+        return np.flatnonzero((self.positions >= 0).any(axis=0))
+
+    @property
+    def size(self) -> int:
+        """How many codes there can be."""
+        return len(self.positions) * int(self.N) * (int(self.N) + 1) ** self.used.size
+
+    def is_worth_counting(self, n: int) -> bool:
+        """Whether counting n samples by their codes takes fewer rows, in a table that fits into memory."""
+        return self.size <= min(LARGEST_TABLE, 4 * n)
+
+    def encode(self, last: Ints, label: Ints, tokens: NDArray[Any]) -> Ints:
+        """(n,): the code of each sample, from its tokens (n, s)."""
+        code = last * self.N + label
+        for j in self.used:
+            code = code * (self.N + 1) + tokens[:, j]
+        return code
+
+    def decode(self, codes: Ints) -> tuple[Ints, Ints, NDArray[Any]]:
+        """Last token, label and tokens of each code."""
+        tokens = np.full((codes.size, self.positions.shape[1]), self.N, dtype=token_dtype(self.N + 1))
+        for j in self.used[::-1]:
+            codes, tokens[:, j] = np.divmod(codes, self.N + 1)
+        last, label = np.divmod(codes, self.N)
+        return last, label, tokens
+
+
+class Sums(NamedTuple):
+    """What one pass over rows adds up: the log-likelihood, its derivatives in the columns (N, C + 1) and in q (K, s)."""
+
+    loglik: float
+    columns: Array
+    q: Array
+
+
+class Blocks(NamedTuple):
+    """Second derivatives by their blocks, as in ``theory.information``: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s)."""
+
+    PP: Array
+    Pq: Array
+    qq: Array
+
+
+@dataclass(frozen=True)
+class RowTable:
+    """Rows that lie in one place, and sums over them.
+
+    Attributes
+    ----------
+    columns : (r, s), the column of the mixture that each slot points to
+    last : (r,), which context
+    label : (r,)
+    weight : (r,), how many samples this is
+    code : (r,), ascending, where equal samples are one row; None where each sample has a row of its own
+    index : (n,), the row of each sample; None where each has its own
+    """
+
+    columns: NDArray[Any]
+    last: Ints
+    label: Ints
+    weight: Array
+    code: Ints | None = None
+    index: Ints | None = None
+
+    @classmethod
+    def of_samples(
+        cls, tokens: NDArray[Any], last: Ints, label: Ints, slots: Slots, N: int, *, counted: bool
+    ) -> RowTable:
+        """The rows of samples with these tokens (n, s) at their slots, each with its own or equal ones ``counted``."""
+        if not counted:
+            return cls(_columns(tokens, last, slots, N), last, label, np.ones(last.size))
+        code = RowCode(N, slots.positions)
+        codes = code.encode(last, label, tokens)
+        counts = np.bincount(codes, minlength=code.size)
+        found = np.flatnonzero(counts)
+        number = np.zeros(code.size, np.int64)
+        number[found] = np.arange(found.size)
+        table = cls.of_codes(found, counts[found].astype(float), slots, N)
+        return replace(table, index=number[codes])
+
+    @classmethod
+    def of_codes(cls, codes: Ints, weight: Array, slots: Slots, N: int) -> RowTable:
+        """One row for each code."""
+        last, label, tokens = RowCode(N, slots.positions).decode(codes)
+        return cls(_columns(tokens, last, slots, N), last, label, weight, codes)
+
+    def __sizeof__(self) -> int:
+        arrays = (*self.samples, self.code, self.index)
+        return sum(x.nbytes for x in arrays if x is not None)
+
+    @property
+    def samples(self) -> tuple[NDArray[Any], Ints, Ints, Array]:
+        """What the kernels take."""
+        return self.columns, self.last, self.label, self.weight
+
+    def code_counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The codes that occur and how often, in few bytes: they are sent to the driver."""
+        assert self.code is not None
+        weight = self.weight.astype(np.int64)
+        return _small(self.code), _small(weight)
+
+    def of(self, k: int) -> RowTable:
+        """The rows whose last token is k."""
+        mine = self.last == k
+        return RowTable(self.columns[mine], self.last[mine], self.label[mine], self.weight[mine])
+
+    def evaluate(self, at: Mixture) -> Sums:
+        """Log-likelihood and its first derivatives."""
+        g_columns = np.empty_like(at.columns)
+        gq = np.empty_like(at.q)
+        loglik = likelihood_gradient(*self.samples, at.q, at.columns, gq, g_columns)
+        return Sums(loglik, g_columns, gq)
+
+    def curvature(self, at: Mixture) -> Blocks:
+        """Minus the second derivatives of the log-likelihood."""
+        out = Blocks(*blocks(at.P, at.q))
+        likelihood_curvature(*self.samples, at.q, at.columns, *out)
+        return out
+
+    def information(self, P: Array, q: Array) -> Blocks:
+        """Fisher information at P (N, C) and q, given contexts and last tokens; the background must have weight 0."""
+        out = Blocks(*blocks(P, q))
+        inside = np.minimum(self.columns, P.shape[1] - 1)  # its columns are not among those of P
+        likelihood_information(inside, self.last, self.weight, q, P, *out)
+        return out
+
+    def pairs(self, j: int, N: int) -> Array:
+        """(N, N): how often each label came with each token in slot j, where there is one matrix."""
+        code = self.label * N + self.columns[:, j]
+        return np.bincount(code, self.weight, minlength=N * N).reshape(N, N).astype(float)
+
+    def of_samples_from(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of rows (r,) as values of samples (n,)."""
+        return values if self.index is None else values[self.index]
+
+    def likelihoods(self, at: Mixture) -> Array:
+        """(r,): the probability f of each row's label."""
+        f = np.zeros(len(self.label))
+        for j in range(self.columns.shape[1]):
+            f += at.q[self.last, j] * at.columns[self.label, self.columns[:, j]]
+        return f
+
+    def inverse_laws(self, at: Mixture) -> Array:
+        """(r, N): one over the probability of every label, for each row."""
+        f = np.zeros((len(self.label), at.N))
+        for j in range(self.columns.shape[1]):
+            f += at.q[self.last, j][:, None] * at.columns.T[self.columns[:, j]]
+        return 1 / np.maximum(f, _TINY)
+
+    def loglik_by_context(self, at: Mixture) -> Array:
+        """(K,): the log-likelihood of each context's samples."""
+        terms = self.weight * np.log(self.likelihoods(at))
+        return np.bincount(self.last, terms, minlength=len(at.q)).astype(float)
+
+    def score_noise(self, k: int, U: Array, at: Mixture, mu: Array) -> ScoreNoise:
+        """The score Σ_i U[o_i, x_i]/f_i of the samples with last token k, where their tokens x are iid μ."""
+        mine = self.of(k)
+        return ScoreNoise.of(U[mine.label] / mine.likelihoods(at)[:, None], mine.weight, mu)
+
+    def score_variances(self, U: Array, at: Mixture, mu: Array) -> Array:
+        """(K,): the variances of these scores."""
+        return np.array([self.score_noise(k, U, at, mu).variance for k in range(len(at.q))])
+
+    def score_cumulants(self, U: Array, at: Mixture, mu: Array, contexts: Ints, theta: Array) -> Array:
+        """(r, 3): the cumulant function of some contexts' scores and its derivatives, each at its θ."""
+        asked = zip(contexts.tolist(), theta.tolist(), strict=True)
+        # One context at a time: its (n_k, N) terms are all that is held.
+        return np.array([self.score_noise(k, U, at, mu).cumulants(x) for k, x in asked])
+
+
+def _columns(tokens: NDArray[Any], last: Ints, slots: Slots, N: int) -> NDArray[Any]:
+    """Tokens (n, s), N where there is none, as columns of the mixture: matrices side by side, and the background after the last."""
+    if slots.matrices == 1:
+        return tokens
+    return np.where(tokens < N, tokens + N * slots.matrix[last], N * slots.matrices)
+
+
+def _small(values: NDArray[Any]) -> NDArray[Any]:
+    return values.astype(np.min_scalar_type(values.max(initial=0)))

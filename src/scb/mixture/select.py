@@ -1,0 +1,227 @@
+"""Which positions matter, by likelihood: grow by score tests, prune by likelihood ratios, until neither changes anything.
+
+``Selection`` is the search: the positions of every context, the mixture fitted to them, and the moves. Which positions look
+promising and which slots are too weak is the business of a policy: ``SharedMatrix`` where all positions take their columns from
+one matrix, ``MatrixPerLag`` where each has its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.mixture.data import Data, Rows
+from scb.mixture.em import Fit, maximise
+from scb.mixture.law import Initial, Mixture, rounded
+from scb.mixture.rows import Slots, Support
+
+EMPTY = 1e-6
+"""A slot with less weight goes, whatever the likelihood ratio."""
+NO_LIMIT = 1 << 30
+_ROUNDS = 60
+_MOST_AT_START = 12  # positions of a context; growth may find the others again
+_BACKGROUND = 0.05  # weight with which the background starts
+_NEW = 0.1  # part of its context's weight with which a new slot starts
+Pair = tuple[int, int]
+"""A context and a position."""
+Slot = tuple[int, int]
+"""A context and the number of a slot in it."""
+Progress = Callable[[int, int, float], None]
+"""Is told the round, the positions in it over all contexts, and the log-likelihood."""
+
+
+class Proposal(NamedTuple):
+    """Positions to be added, and the matrices that new owners get."""
+
+    pairs: list[Pair]
+    matrices: dict[int, Array]
+
+
+class Policy(Protocol):
+    """What a search has to decide about the matrices of its positions."""
+
+    fit_options: dict[str, Any]
+    """How closely the likelihood must be maximised to decide on positions: options of ``maximise``."""
+
+    def begin(self, search: Selection) -> None:
+        """Prepare a search, before its first round."""
+        ...
+
+    def end(self, search: Selection) -> None:
+        """Clean up after the last round."""
+        ...
+
+    def weak(self, search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
+        """The slots that fall short of what the criterion asks for, and go now."""
+        ...
+
+    def candidates(
+        self, search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT
+    ) -> Proposal:
+        """The positions that are too promising to be noise, outside the support and not barred.
+
+        ``least`` says how promising, relative to what noise reaches; contexts with ``most`` positions get no more.
+        """
+        ...
+
+
+@dataclass
+class Selection:
+    """A search: the positions of each context, and the mixture on them. Slot 0 of every context is the background.
+
+    Attributes
+    ----------
+    support : list of K arrays, in the order of the slots 1, 2, …
+    mixture : q is (K, 1 + slots)
+    """
+
+    data: Data
+    policy: Policy
+    support: Support
+    mixture: Mixture
+    pruned: Counter[Pair] = field(default_factory=Counter)
+
+    @classmethod
+    def start(cls, data: Data, policy: Policy, initial: Initial) -> Selection:
+        """From an estimate: the background gets a little of each context's weight, and all of it where there is no position."""
+        heaviest = [np.sort(np.argsort(w, kind="stable")[::-1][:_MOST_AT_START]) for w in initial.weights]
+        support = [np.array(s[i]) for s, i in zip(initial.positions, heaviest, strict=True)]
+        q = np.zeros((data.K, 1 + max(len(s) for s in support)))
+        for k, (w, i) in enumerate(zip(initial.weights, heaviest, strict=True)):
+            q[k, 0] = _BACKGROUND if len(i) else 1.0
+            q[k, 1 : 1 + len(i)] = (1 - _BACKGROUND) * (w[i] / w[i].sum())
+        search = cls(data, policy, support, Mixture.of(initial.P, data.label_law, q, initial.owners))
+        search.drop_unused_matrices()
+        return search
+
+    def rows(self) -> Rows:
+        """The data at the current positions."""
+        return self.data.rows(Slots.of(self.support, self.mixture.owners, width=self.mixture.q.shape[1]))
+
+    def users(self, t: int) -> list[int]:
+        """The contexts that attend to position t."""
+        return [k for k, s in enumerate(self.support) if t in s]
+
+    def slot(self, k: int, t: int) -> Slot:
+        """The slot of context k that looks at position t."""
+        return k, 1 + self.support[k].tolist().index(t)
+
+    # --------------------------------------------------------------------------------------------- the search
+
+    def settle(self, progress: Progress | None = None) -> None:
+        """Fit, prune, grow, until a round changes nothing."""
+        self.policy.begin(self)
+        self._alternate(progress)
+        self.policy.end(self)
+
+    def _alternate(self, progress: Progress | None) -> None:
+        """The rounds of a search. What was pruned twice is not tried again, and late rounds prune only: so it ends."""
+        for turn in range(_ROUNDS):
+            rows = self.rows()
+            fit = self.fit(rows)
+            if progress is not None:
+                progress(turn + 1, sum(len(s) for s in self.support), fit.loglik)
+            weak = self.policy.weak(self, rows, fit)
+            if weak:
+                self.pruned.update((k, int(self.support[k][j - 1])) for k, j in weak)
+                self.remove(weak)
+                continue
+            if turn >= _ROUNDS // 2:
+                return
+            barred = [pair for pair, times in self.pruned.items() if times > 1]
+            proposal = self.policy.candidates(self, rows, fit, barred)
+            if not proposal.pairs:
+                return
+            self.add(proposal)
+
+    def settle_exactly(self, number: int) -> None:
+        """Take the weakest positions out, or the best ones in, until each context has so many."""
+        while True:
+            rows = self.rows()
+            fit = self.fit(rows)
+            over = [k for k, s in enumerate(self.support) if len(s) > number]
+            if over:
+                at_fit = rows.loglik_by_context(fit.mixture)
+                self.remove([self._weakest(rows, k, at_fit[k]) for k in over])
+                continue
+            proposal = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
+            if not proposal.pairs:
+                return
+            self.add(proposal)
+
+    def _weakest(self, rows: Rows, k: int, at_fit: float) -> Slot:
+        mine = rows.of(k)
+        ratios = [self.ratio(mine, (k, j), at_fit) for j in range(1, 1 + len(self.support[k]))]
+        return k, 1 + int(np.argmin(ratios))
+
+    # --------------------------------------------------------------------------------------------- fits
+
+    def fit(self, rows: Rows) -> Fit:
+        """Maximum likelihood at the current positions, close enough to decide on them; the mixture moves there."""
+        fit = maximise(rows, self.mixture.lifted(), **self.policy.fit_options)
+        self.mixture = fit.mixture
+        return fit
+
+    def final_fit(self) -> tuple[Rows, Fit]:
+        """Maximum likelihood to the end, with positions in order, and without background where there are any."""
+        order = [np.argsort(s) for s in self.support]
+        q = np.zeros_like(self.mixture.q)
+        for k, s in enumerate(order):
+            if s.size == 0:
+                q[k, 0] = 1.0
+                continue
+            weights = np.maximum(np.round(self.mixture.q[k, 1 + s], 6), EMPTY)
+            q[k, 1 : 1 + s.size] = weights / weights.sum()
+        self.support = [s[o] for s, o in zip(self.support, order, strict=True)]
+        columns = np.c_[rounded(self.mixture.P), self.mixture.background]
+        self.mixture = replace(self.mixture, columns=columns, q=q)
+        rows = self.rows()
+        fit = maximise(rows, self.mixture.lifted(), tolerance=1e-3, steps=5000)
+        self.mixture = fit.mixture
+        return rows, fit
+
+    def ratio(self, mine: Rows, slot: Slot, at_fit: float) -> float:
+        """Twice the log-likelihood ratio of a slot, with P fixed; ``mine`` are its context's rows, ``at_fit`` their value now."""
+        without = maximise(mine, self.mixture.without(*slot), fixed_P=True, tolerance=0.01)
+        return 2 * (at_fit - without.loglik)
+
+    # --------------------------------------------------------------------------------------------- moves
+
+    def empty_slots(self, least: float = EMPTY) -> list[Slot]:
+        """The slots that have lost their weight."""
+        q = self.mixture.q
+        return [(k, j) for k, s in enumerate(self.support) for j in range(1, 1 + len(s)) if q[k, j] < least]
+
+    def remove(self, slots: list[Slot]) -> None:
+        """Take slots out; their weight goes to the others. Matrices that nobody uses any more go too."""
+        for k, j in sorted(slots, reverse=True):
+            self.support[k] = np.delete(self.support[k], j - 1)
+            q = self.mixture.without(k, j).q
+            q[k] = np.append(np.delete(q[k], j), 0.0)
+            self.mixture = replace(self.mixture, q=q)
+        self.drop_unused_matrices()
+
+    def add(self, proposal: Proposal) -> None:
+        """New slots, each with a tenth of its context's weight."""
+        for t, matrix in proposal.matrices.items():
+            self.mixture = self.mixture.with_matrix(t, matrix)
+        more = Counter(k for k, _ in proposal.pairs)
+        width = 1 + max(len(s) + more[k] for k, s in enumerate(self.support))
+        missing = max(0, width - self.mixture.q.shape[1])
+        q = np.pad(self.mixture.q, ((0, 0), (0, missing)))
+        for k, t in proposal.pairs:
+            self.support[k] = np.append(self.support[k], t)
+            q[k] *= 1 - _NEW
+            q[k, len(self.support[k])] = _NEW
+        self.mixture = replace(self.mixture, q=q)
+
+    def drop_unused_matrices(self) -> None:
+        """Positions that no context attends to lose their matrices."""
+        for t in self.mixture.owners or ():
+            if not self.users(t):
+                self.mixture = self.mixture.without_matrix(t)

@@ -1,0 +1,116 @@
+"""The policy of a search in which all positions take their columns from one matrix P.
+
+Growth. The derivative of the log-likelihood in a weight that is 0 is Σ_i (P[o_i, x_it]/f_i − 1). For iid contexts the tokens of a
+position without signal are iid μ whatever the rest is, which gives the exact null law (``levels``). For sequences the sum is a
+martingale at the truth, with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each context is tried if its score is
+as unlikely as a Gaussian above √c, with c as follows.
+
+Criterion. A position of context k stays if twice the log-likelihood ratio reaches c = log n_k + 2 log(K·T): the extended BIC
+(Chen and Chen 2008), in which a parameter costs log n_k and its choice among K·T positions 2 log(K·T). Under a weight of 0 the
+ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2π n_k c) false positions a fit would pass. (Where P has
+entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the rate.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.mixture.data import Data, Rows
+from scb.mixture.em import Fit, maximise
+from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot
+
+_NEAR = 2  # times the criterion: up to there, a ratio with P fixed is not trusted
+
+
+class SharedMatrix:
+    """One matrix for all positions."""
+
+    def __init__(self) -> None:
+        self.fit_options: dict[str, Any] = {}
+
+    def begin(self, search: Selection) -> None:
+        """Nothing has to be prepared."""
+
+    def end(self, search: Selection) -> None:
+        """Nothing has to be cleaned up."""
+
+    def weak(self, search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
+        """For each context, the slots without weight; if there are none, its weakest one if that falls short of the criterion.
+
+        The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
+        criterion, P is fitted again too. Where all slots together do not pay for P, all of them go.
+        """
+        if not search.data.independent and no_signal(search.data, fit):
+            return [(k, j) for k, s in enumerate(search.support) for j in range(1, 1 + len(s))]
+        found = search.empty_slots()
+        emptied = {k for k, _ in found}
+        at_fit = rows.loglik_by_context(fit.mixture)
+        for k, limit in enumerate(criterion(search.data)):
+            slots = range(1, 1 + len(search.support[k]))
+            if k in emptied or not slots:
+                continue
+            mine = rows.of(k)
+            ratio, j = min((search.ratio(mine, (k, j), at_fit[k]), j) for j in slots)
+            if limit <= ratio < _NEAR * limit:
+                without = maximise(rows, search.mixture.lifted().without(k, j))
+                ratio = 2 * (fit.loglik - without.loglik)
+            if ratio < limit:
+                found.append((k, j))
+        return found
+
+    def candidates(
+        self, search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT
+    ) -> Proposal:
+        """For each context, the position with the largest score, if that is ``least`` times what noise reaches or more."""
+        data = search.data
+        scores = independent_scores if data.independent else martingale_scores
+        z = scores(data, rows, fit)
+        for k, s in enumerate(search.support):
+            z[k, s] = -np.inf
+            if len(s) >= most or not data.counts[k]:
+                z[k] = -np.inf
+        for pair in barred:
+            z[pair] = -np.inf
+        best = z.argmax(axis=1)
+        promising = [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf]
+        return Proposal(promising, {})
+
+
+def criterion(data: Data) -> Array:
+    """(K,): what twice the log-likelihood ratio of a position must reach."""
+    return np.log(np.maximum(data.counts, 2)) + 2 * np.log(data.K * data.T)
+
+
+def no_signal(data: Data, fit: Fit) -> bool:
+    """Whether the gain over independent labels is below what the BIC asks for P, whose entries adapt to whatever position there is.
+
+    P costs (N − 1)² parameters, each the logarithm of the samples that speak of it, beside one position. (For iid contexts the
+    level of the scores is exact, and positions without signal do not come this far.)
+    """
+    law = data.label_law[data.label_law > 0]
+    independent = data.n * float(law @ np.log(law))
+    columns = np.sort(np.log(1 + data.n * data.mu))[:-1]
+    return 2 * (fit.loglik - independent) < (data.N - 1) * columns.sum() + criterion(data).max()
+
+
+def independent_scores(data: Data, rows: Rows, fit: Fit) -> Array:
+    """(K, T): scores of all positions relative to what noise reaches, for iid contexts."""
+    P = fit.mixture.P
+    U = P - (P @ data.mu)[:, None]
+    raw = data.likelihood_scores(U, rows, fit.mixture)
+    levels = rows.score_levels(U, fit.mixture, data.mu, np.sqrt(criterion(data)))
+    return raw / levels[:, None]
+
+
+def martingale_scores(data: Data, rows: Rows, fit: Fit) -> Array:
+    """(K, T): scores of all positions relative to the Gaussian quantile, for any contexts.
+
+    That P and q are fitted makes the variance smaller than it is taken to be.
+    """
+    P = fit.mixture.P
+    raw = data.likelihood_scores(P, rows, fit.mixture) - data.counts[:, None]
+    variance = data.law_scores(P**2, rows, fit.mixture) - data.counts[:, None]
+    return raw / np.sqrt(np.maximum(variance, 1e-12)) / np.sqrt(criterion(data))[:, None]

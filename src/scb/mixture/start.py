@@ -1,0 +1,82 @@
+"""Where a search by likelihood starts if nothing is known of the contexts: EM over all positions at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.mixture.data import Data
+from scb.mixture.em import Fit, maximise
+from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
+from scb.mixture.rows import Slots
+
+_STEPS = 45  # enough to see which positions grow
+_LEAST = 0.01  # positions with at least this weight are kept
+_CELLS = 8_000_000  # samples times positions that are looked at, at most
+
+
+def thinned_for_start(data: Data) -> Data:
+    """Enough samples to begin with."""
+    return data.thinned(max(1, _CELLS // data.T))
+
+
+def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initial:
+    """EM over all positions, or some, from uniform attention; P is shared and unknown.
+
+    P starts as the pairs of label and token have it, at any position, and then at the position where they depend on each other
+    most; the likelihood says which of the two went further.
+    """
+    positions = np.arange(data.T) if positions is None else positions
+    rows = data.rows(Slots.everywhere(positions, data.K))
+    pairs = np.array([rows.pairs(j, data.N) for j in range(len(positions))])
+    fits = []
+    for table in (pairs.sum(axis=0), pairs[_dependence(pairs).argmax()]):
+        P = smoothed_columns(table, data.label_law)
+        start = Mixture.of(P, data.label_law, _uniform(data.K, len(positions)))
+        fits.append(maximise(rows, start, steps=_STEPS, newton=False))
+    return _grown(data, max(fits, key=lambda fit: fit.loglik), positions)
+
+
+def with_known(data: Data, known: Initial) -> Initial:
+    """EM with known matrices, which is a concave problem: nothing has to be found first.
+
+    One matrix for all is tried at every position; matrices that are owned, at their owners.
+    """
+    positions = np.arange(data.T)
+    matrix = None
+    if known.owners is not None:
+        positions = np.array(known.owners)
+        matrix = np.arange(len(positions))
+    rows = data.rows(Slots.everywhere(positions, data.K, matrix))
+    start = Mixture.of(known.P, data.label_law, _uniform(data.K, len(positions)), known.owners)
+    fit = maximise(rows, start.lifted(), steps=_STEPS, fixed_P=True)
+    return _grown(data, fit, positions)
+
+
+def _uniform(contexts: int, slots: int) -> Array:
+    return np.full((contexts, slots), 1 / slots)
+
+
+def _dependence(pairs: Array) -> Array:
+    """(T,): χ² of tables (T, N, N)."""
+    expected = (
+        pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
+    )
+    return ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))
+
+
+def _grown(data: Data, fit: Fit, positions: NDArray[np.intp]) -> Initial:
+    """What grew, in each context that occurs."""
+    found = []
+    weights = []
+    for w, n in zip(fit.mixture.q, data.counts, strict=True):
+        if not n:
+            found.append(np.zeros(0, np.intp))
+            weights.append(np.zeros(0))
+            continue
+        kept = np.flatnonzero(w >= min(_LEAST, w.max()))
+        found.append(positions[kept])
+        weights.append(rounded(w[kept] / w[kept].sum()))
+    P = np.maximum(fit.mixture.P, 1e-3 * data.label_law[:, None])
+    return Initial(rounded(P / P.sum(axis=0)), found, weights, fit.mixture.owners)

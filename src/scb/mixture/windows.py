@@ -1,0 +1,180 @@
+"""From batches and sequences to samples that lie in flat arrays of tokens; no token is copied where that can be avoided.
+
+A sample is a window of T tokens, a last token that chooses the attention, and a label. In a sequence, lag ℓ of a label is the
+token ℓ steps before it: lag 1 is the current token, which is the last token of the sample. The positions of a window count from
+the oldest: position t is lag ``nearest`` + T − 1 − t. There is one convention with two settings:
+
+- nearest = 2 in ``recover``, as in the paper: the current token chooses the attention and is no source itself;
+- nearest = 1 in the estimator: the current symbol may be a source too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.kernels.pairs import count_tokens
+from scb.task.sampling import Batch, token_dtype
+
+Ints = NDArray[np.int64]
+LARGEST_TOKEN = 1 << 16
+
+
+class Block(NamedTuple):
+    """Samples on one flat array: token t of sample i is ``tokens[starts[i] + t]``, its last token and label stand beside it."""
+
+    tokens: NDArray[Any]
+    starts: Ints
+    last: Ints
+    label: Ints
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.starts.size
+
+    def some(self, at: slice | Ints) -> Block:
+        """A part of the samples; no token is copied."""
+        return Block(self.tokens, self.starts[at], self.last[at], self.label[at])
+
+
+def batch_block(batch: Any, N: int | None) -> Block:
+    """A checked batch, with compact tokens; a ValueError says what is wrong with it."""
+    if not isinstance(batch, Batch):
+        raise ValueError(
+            f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens want max_lag as well"
+        )
+    last = compact_tokens("last", batch.last, N)
+    label = compact_tokens("label", batch.label, N)
+    tokens = compact_tokens("context", np.ascontiguousarray(batch.context).reshape(-1), N)
+    n, T = batch.context.shape
+    if n and T < 1:
+        raise ValueError(f"context has shape {batch.context.shape}: there must be at least 1 position")
+    return Block(tokens, np.arange(n, dtype=np.int64) * T, last.astype(np.int64), label.astype(np.int64))
+
+
+def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int, *, nearest: int, contexts: bool = True) -> list[Block]:
+    """Every window of each sequence that has any. A negative code is a gap: windows that it cuts are left out.
+
+    Unsigned arrays are used where they lie; other codes become compact tokens. Without ``contexts`` all windows have last token 0.
+    """
+    reach = nearest + T - 1  # tokens of a window before its label
+    blocks = []
+    for codes in sequences:
+        gaps = np.cumsum(np.r_[0, codes < 0])
+        starts = np.flatnonzero(gaps[reach + 1 :] == gaps[: -reach - 1])
+        if starts.size == 0:
+            continue
+        tokens = codes
+        if codes.dtype.kind != "u":
+            tokens = np.maximum(codes, 0).astype(token_dtype(int(codes.max()) + 1))
+        last = np.zeros(starts.size, np.int64)
+        if contexts:
+            last = tokens[starts + reach - 1].astype(np.int64)
+        blocks.append(Block(tokens, starts, last, tokens[starts + reach].astype(np.int64)))
+    return blocks
+
+
+def symbol_counts(sequences: Iterable[NDArray[Any]], N: int) -> Array:
+    """(N,): how often each symbol occurs; gaps are not counted."""
+    counts = np.zeros(N)
+    for codes in sequences:
+        if codes.dtype.kind == "u":
+            count_tokens(codes, counts)
+        else:
+            counts += np.bincount(codes[codes >= 0], minlength=N)
+    return counts
+
+
+def compact_tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
+    """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a ValueError names what is no token."""
+    values = np.asarray(values)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError(f"{name} holds NaN: tokens must be integers from 0 on")
+    if values.dtype.kind not in "iu":
+        raise ValueError(f"{name} has dtype {values.dtype}: tokens must be integers from 0 on")
+    if values.size and values.dtype.kind == "i" and values.min() < 0:
+        raise ValueError(f"{name} holds {values.min()}: tokens must be integers from 0 on")
+    top = int(values.max()) if values.size else 0
+    if N is not None and top >= N:
+        raise ValueError(f"{name} holds token {top}: with N = {N}, tokens must lie in [0, {N - 1}]")
+    if top >= LARGEST_TOKEN:
+        raise ValueError(f"{name} holds token {top}: tokens must be numbered 0, 1, 2, … (at most 65536 of them)")
+    if values.dtype.kind == "u" and values.dtype.itemsize <= 2:
+        return values
+    return values.astype(token_dtype(top + 1))
+
+
+def token_sequences(sequences: Sequence[Any]) -> list[NDArray[Any]]:
+    """Checked one-dimensional sequences of compact tokens."""
+    checked = []
+    for i, sequence in enumerate(sequences):
+        array = np.asarray(sequence)
+        if array.ndim != 1:
+            raise ValueError(f"sequence {i} has shape {array.shape}: it must be one-dimensional")
+        checked.append(compact_tokens(f"sequence {i}", array, None) if array.size else np.empty(0, np.uint8))
+    return checked
+
+
+# ------------------------------------------------------------------------------------------------- what was seen
+
+
+class Summary(NamedTuple):
+    """What the driver has to know of some samples before they can be laid out for a fit.
+
+    Attributes
+    ----------
+    widths : the different numbers of positions, in the order in which they came
+    counts : how often each token occurs in the contexts, as many entries as the largest has
+    top : one more than the largest token, last tokens and labels included
+    longest : length of the longest sequence
+    """
+
+    widths: list[int]
+    counts: Array
+    top: int
+    longest: int = 0
+
+
+def summarise_batches(blocks: Iterable[Block]) -> Summary:
+    """One pass over batches, each of which has as many positions as its tokens and samples say."""
+    widths: list[int] = []
+    counts = np.zeros(0)
+    top = 0
+    for block in blocks:
+        if block.n == 0:
+            continue
+        width = block.tokens.size // block.n
+        if width not in widths:
+            widths.append(width)
+        counts = np.pad(counts, (0, max(0, int(block.tokens.max()) + 1 - counts.size)))
+        count_tokens(block.tokens, counts)
+        top = max(top, int(block.last.max()) + 1, int(block.label.max()) + 1)
+    return Summary(widths, counts, max(counts.size, top))
+
+
+def summarise_sequences(sequences: Sequence[NDArray[Any]], T: int, windows: int, skipped: int = 0) -> Summary:
+    """Of sequences with so many windows in all; the first ``skipped`` tokens of each were counted elsewhere."""
+    top = max((int(x.max()) + 1 for x in sequences if x.size), default=0)
+    counts = symbol_counts((x[skipped:] for x in sequences), top)
+    longest = max((x.size for x in sequences), default=0)
+    return Summary([T] if windows else [], counts, top, longest)
+
+
+def agree(summaries: Sequence[Summary], N: int | None) -> tuple[int, int, Array]:
+    """N, T and the law μ of the tokens, from what was seen in all places; a ValueError where they contradict each other."""
+    widths = list(dict.fromkeys(T for summary in summaries for T in summary.widths))
+    top = max(summary.top for summary in summaries)
+    if not widths:
+        raise ValueError("data is empty: there must be at least 1 sample")
+    if len(widths) > 1:
+        raise ValueError(f"data holds batches with T = {widths[0]} and with T = {widths[1]} positions: they must agree")
+    if N is not None and top > N:
+        raise ValueError(f"data holds token {top - 1}: with N = {N}, tokens must lie in [0, {N - 1}]")
+    size = max(top, 2) if N is None else N
+    counts = np.sum([np.pad(summary.counts, (0, size - summary.counts.size)) for summary in summaries], axis=0)
+    return size, widths[0], counts / np.sum(counts)

@@ -1,0 +1,187 @@
+"""From windows of symbols to a ``LagModel``: settings, the fit, smoothing, and matrices that are known from another model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from scb.geometry import Array
+from scb.mixture.data import Data
+from scb.mixture.fit import Estimate, fit_mixture
+from scb.mixture.law import Initial, Mixture
+from scb.mixture.select import Progress
+from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+
+_CERTAIN = 1e-3  # nats: what a converged fit may still gain
+
+
+@dataclass(frozen=True)
+class LagSettings:
+    """What is asked for: see the parameters of ``SparseContextualBigram``. A ValueError names what cannot be."""
+
+    max_lag: int
+    transition: str = "shared"
+    context: bool = True
+    lags: str | int | Sequence[int] = "auto"
+    smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        max_lag = self.max_lag
+        if not isinstance(max_lag, int | np.integer) or isinstance(max_lag, bool) or max_lag < 1:
+            raise ValueError(f"max_lag = {max_lag!r}: it must be an integer of at least 1")
+        if self.transition not in ("shared", "per_lag"):
+            raise ValueError(f"transition = {self.transition!r}: it must be 'shared' or 'per_lag'")
+        if not isinstance(self.context, bool | np.bool_):
+            raise ValueError(f"context = {self.context!r}: it must be True or False")
+        if not isinstance(self.smoothing, int | float | np.number) or not 0 <= self.smoothing < np.inf:
+            raise ValueError(f"smoothing = {self.smoothing!r}: it must be a number of at least 0")
+        self._check_lags()
+
+    def _check_lags(self) -> None:
+        allowed = "it must be 'auto', a number of lags, or the lags themselves"
+        if isinstance(self.lags, str):
+            if self.lags != "auto":
+                raise ValueError(f"lags = {self.lags!r}: {allowed}")
+            return
+        if isinstance(self.lags, int | np.integer):
+            if not 1 <= self.lags <= self.max_lag:
+                raise ValueError(f"lags = {self.lags}: there must be between 1 and max_lag = {self.max_lag} of them")
+            return
+        values = np.asarray(self.lags)
+        if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
+            raise ValueError(f"lags = {self.lags!r}: {allowed}")
+        if values.min() < 1 or values.max() > self.max_lag:
+            raise ValueError(f"lags = {self.lags!r}: each must lie between 1 and max_lag = {self.max_lag}")
+
+
+def fit_lags(
+    data: Data,
+    classes: NDArray[Any],
+    settings: LagSettings,
+    *,
+    init: LagModel | None = None,
+    progress: Progress | None = None,
+) -> tuple[LagModel, FitFacts]:
+    """Find the lags in windows of symbols, and estimate the model."""
+    known = None if init is None else _known(init, classes, data, settings)
+    number = None
+    positions = None
+    if isinstance(settings.lags, int | np.integer):
+        number = int(settings.lags)
+    elif not isinstance(settings.lags, str):
+        positions = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
+    found = fit_mixture(
+        data,
+        matrices="per_lag" if settings.transition == "per_lag" else "shared",
+        number=number,
+        positions=positions,
+        known=known,
+        progress=progress,
+    )
+    model = _model(found, data, classes, settings, known)
+    facts = FitFacts(
+        loglik=model.loglik(data),
+        n_windows=data.n,
+        n_parameters=found.parameters,
+        n_iter=len(found.path),
+        gap=found.gap,
+        converged=bool(found.gap <= _CERTAIN),
+    )
+    return model, facts
+
+
+def _model(
+    found: Estimate, data: Data, classes: NDArray[Any], settings: LagSettings, known: Initial | None
+) -> LagModel:
+    """An estimate as a model of lags, its matrices smoothed towards the law of the labels, or towards what was known."""
+    s = float(settings.smoothing)
+    law = data.label_law
+    base = np.repeat(law[:, None], found.P.shape[1], axis=1)
+    if known is not None:
+        base = _known_columns(known, found, base)
+    counts = found.counts + s
+    smooth = (found.P * found.counts + s * base) / np.where(counts > 0, counts, 1.0)
+    P = np.where(counts > 0, smooth, base)
+    lags = [data.T - positions for positions in found.support]
+    return LagModel(
+        classes=classes,
+        context=bool(settings.context),
+        attention=_sparse(lags, found.weights, data.T),
+        errors=_sparse(lags, found.weight_errors, data.T),
+        matrices=_by_lag(P, found.owners, data.T),
+        prior=(law * data.n + s * data.mu) / (data.n + s),
+        frequencies=data.mu,
+    )
+
+
+def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> csr_array:
+    """(contexts, max_lag): the value of lag ℓ in column ℓ − 1."""
+    bounds = np.cumsum([0] + [len(one) for one in lags])
+    columns = np.concatenate(lags).astype(np.int64) - 1
+    table = csr_array((np.concatenate(values), columns, bounds), shape=(len(lags), max_lag))
+    table.sort_indices()
+    return table
+
+
+def _by_lag(P: Array, owners: tuple[int, ...] | None, max_lag: int) -> dict[int, Array]:
+    """Lag → matrix, from matrices (N, C) side by side."""
+    if owners is None:
+        return {SHARED: P}
+    N = len(P)
+    matrices = {
+        max_lag - t: np.ascontiguousarray(P[:, number * N : (number + 1) * N]) for number, t in enumerate(owners)
+    }
+    return dict(sorted(matrices.items()))
+
+
+# ------------------------------------------------------------------------------------------------- what is known
+
+
+def _known(init: LagModel, classes: NDArray[Any], data: Data, settings: LagSettings) -> Initial:
+    """The matrices of another model for our classes; a symbol that it does not know has the law of the labels."""
+    if init.transition != settings.transition:
+        raise ValueError(
+            f"init has transition={init.transition!r}, this model {settings.transition!r}: they must agree"
+        )
+    theirs = init.classes.tolist()
+    ours = [i for i, symbol in enumerate(classes.tolist()) if symbol in set(theirs)]
+    if not ours:
+        raise ValueError("init has no symbol in common with X: its matrices say nothing here")
+    there = [theirs.index(classes[i]) for i in ours]
+    places = np.ix_(there, there)
+    nowhere = [np.zeros(0, np.intp)] * data.K
+    nothing = [np.zeros(0)] * data.K
+    if SHARED in init.matrices:
+        P = _translated(init.matrices[SHARED][places], ours, data.label_law)
+        return Initial(P, nowhere, nothing)
+    lags = [lag for lag in sorted(init.matrices, reverse=True) if lag <= data.T]
+    blocks = [_translated(init.matrices[lag][places], ours, data.label_law) for lag in lags]
+    P = np.column_stack(blocks) if blocks else np.zeros((data.N, 0))
+    return Initial(P, nowhere, nothing, owners=tuple(data.T - lag for lag in lags))
+
+
+def _translated(part: Array, ours: list[int], law: Array) -> Array:
+    """(N, N): a matrix between some of our symbols, filled up with the law of the labels."""
+    whole = np.repeat(law[:, None], len(law), axis=1)
+    inside = np.zeros((len(law), len(ours)))
+    inside[ours] = part
+    whole[:, ours] = inside + (1 - part.sum(axis=0)) * law[:, None]
+    return whole / whole.sum(axis=0)
+
+
+def _known_columns(known: Initial, found: Estimate, otherwise: Array) -> Array:
+    """The known matrices in the places of those that were found."""
+    if known.owners is None or found.owners is None:
+        return known.P
+    columns = otherwise.copy()
+    N = len(columns)
+    before = Mixture.of(known.P, np.zeros(N), np.zeros((1, 1)), known.owners)
+    for number, t in enumerate(found.owners):
+        if t in known.owners:
+            columns[:, number * N : (number + 1) * N] = before.matrix(t)
+    return columns
