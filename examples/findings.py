@@ -15,8 +15,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 
 import scb
-from scb.mixture.sequences import windows
 from scb.paper.figures.style import COLOURS
+from scb.sequences.coding import windows_of_codes
 from scb.sequences.ngrams import NGram
 from scb.sequences.symbols import as_sequences, encode
 
@@ -82,8 +82,8 @@ def compare(
 ) -> dict[str, float]:
     """Bits a symbol on the same held-out symbols, best first; the n-gram is the one that predicts the last tenth of train best."""
     codes, classes = encode(as_sequences(train))
-    known = windows(codes, len(classes), max_lag, context=False)
-    held = windows(encode(as_sequences(test), classes)[0], len(classes), max_lag, context=False)
+    known = windows_of_codes(codes, len(classes), max_lag, contexts=False)
+    held = windows_of_codes(encode(as_sequences(test), classes)[0], len(classes), max_lag, contexts=False)
     begin, end = known.cut(known.n - known.n // 10)
     n = max(orders, key=lambda order: NGram.fit(begin, order).score(end))
     names = {1: "unigram", 2: "bigram", n: f"{n}-gram, interpolated"}

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from scb.mixture.sequences import windows
+from scb.sequences.coding import windows_of_codes as windows
 from scb.sequences.ngrams import LONGEST, NGram, baselines
 
 
@@ -33,17 +33,17 @@ def witten_bell(train, max_lag, order):
 def test_an_ngram_equals_plain_counting(order):
     rng = np.random.default_rng(order)
     train, test = rng.integers(4, size=400).tolist(), rng.integers(5, size=80).tolist()
-    model = NGram.fit(windows([np.array(train)], 5, 6, context=True), order)
+    model = NGram.fit(windows([np.array(train)], 5, 6, contexts=True), order)
     p = witten_bell(train, 6, order)
     expected = [p(test[i], tuple(test[i - order + 1 : i]), 5) for i in range(6, len(test))]
-    np.testing.assert_allclose(model.likelihoods(windows([np.array(test)], 5, 6, context=False)), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.likelihoods(windows([np.array(test)], 5, 6, contexts=False)), expected, rtol=1e-12)
 
 
 def test_an_ngram_is_a_law():
     rng = np.random.default_rng(0)
-    model = NGram.fit(windows([rng.integers(3, size=60)], 3, 4, context=True), 4)
+    model = NGram.fit(windows([rng.integers(3, size=60)], 3, 4, contexts=True), 4)
     history = rng.integers(3, size=4)
-    each = [model.likelihoods(windows([np.r_[history, o]], 3, 4, context=True))[0] for o in range(3)]
+    each = [model.likelihoods(windows([np.r_[history, o]], 3, 4, contexts=True))[0] for o in range(3)]
     assert sum(each) == pytest.approx(1)
 
 
@@ -53,7 +53,7 @@ def test_the_best_order_is_found():
     for i in range(3, x.size):
         if rng.random() < 0.8:
             x[i] = (x[i - 3] + x[i - 1]) % 3
-    train, test = (windows([part], 3, 10, context=True) for part in (x[:24_000], x[24_000:]))
+    train, test = (windows([part], 3, 10, contexts=True) for part in (x[:24_000], x[24_000:]))
     scores = baselines(train, test)
     assert list(scores) == ["unigram", "bigram", "interpolated 4-gram"]
     assert scores["unigram"] == pytest.approx(-np.log(3), abs=0.01)
@@ -64,10 +64,10 @@ def test_the_best_order_is_found():
 
 
 def test_bad_orders_are_named():
-    data = windows([np.arange(20) % 3], 3, 4, context=True)
+    data = windows([np.arange(20) % 3], 3, 4, contexts=True)
     for order in (0, 6):
         with pytest.raises(ValueError, match=f"order = {order}"):
             NGram.fit(data, order)
-    many = windows([np.arange(200)], 200, LONGEST, context=True)
+    many = windows([np.arange(200)], 200, LONGEST, contexts=True)
     with pytest.raises(ValueError, match="too long for 200 symbols"):
         NGram.fit(many, 9)

@@ -12,11 +12,15 @@ import pytest
 from distributed import Client, LocalCluster
 
 import scb
-import scb.mixture.distributed as distributed
+import scb.mixture.dask as on_dask
 from scb import SparseContextualBigram
 from scb.jobs.dask import SILENT, _silent
-from scb.mixture.data import Data, as_data
-from scb.mixture.distributed import Cluster, CountedRows, Here, PartitionedRows, as_partitioned
+from scb.mixture.dask import Workers, current_executor
+from scb.mixture.data import Here
+from scb.mixture.law import Mixture
+from scb.mixture.partition import Partition
+from scb.mixture.reading import as_data
+from scb.mixture.rows import NO_POSITION, Slots
 
 CLOSE = 1e-10
 
@@ -37,7 +41,7 @@ def cluster():
 def client(cluster):
     """The cluster as the current client."""
     with cluster.as_current():
-        assert isinstance(distributed.workers(), Cluster)
+        assert isinstance(current_executor(), Workers)
         yield cluster
 
 
@@ -45,7 +49,7 @@ def client(cluster):
 def received(monkeypatch):
     """The pickled size of every list of results that comes to the driver."""
     sizes = []
-    for kind in (Cluster, Here):
+    for kind in (Workers, Here):
         results = kind.results
 
         def counted(self, held, results=results):
@@ -61,6 +65,12 @@ def drawn(task, n, partitions):
     """Batches that are drawn on the workers, and the same here."""
     batches = [scb.sample(task, n // partitions, seed=seed) for seed in range(partitions)]
     return [dask.delayed(scb.sample)(task, n // partitions, seed=seed) for seed in range(partitions)], batches
+
+
+def with_background(task):
+    """Slots at the true positions, and the background."""
+    positions = np.c_[np.full(task.N, NO_POSITION), task.positions.T]
+    return Slots(positions, np.zeros_like(positions))
 
 
 def assert_same(fit, expected):
@@ -109,8 +119,7 @@ def test_rows_that_stay_on_the_workers(client):
     """Too many different rows to count them: every sum of EM, Newton and the tails is taken on the workers."""
     task = scb.Task.random(20, 12, 1, seed=1)
     delayed, batches = drawn(task, 2000, 4)
-    positions = np.c_[np.full(20, -1), task.positions.T]
-    assert isinstance(as_partitioned(delayed).rows(positions), PartitionedRows)
+    assert as_data(delayed).rows(with_background(task)).counted is None
     assert_same(scb.recover(delayed), scb.recover(batches))
 
 
@@ -118,36 +127,36 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
     """Each method of the data and of their rows, for counted rows and others, over twenty partitions."""
     task = scb.Task.random(4, 30, 2, seed=2)
     delayed, batches = drawn(task, 2000, 20)
-    data, parts = as_data(batches), as_partitioned(delayed)
-    P, q = np.c_[task.P, data.label_law], np.c_[np.full(4, 0.1), 0.9 * task.weights.T]
-    U, z = P[:, :-1] - (P[:, :-1] @ data.mu)[:, None], np.full(4, 4.0)
-    for kind in (CountedRows, PartitionedRows):
-        mine, theirs = (x.rows(np.c_[np.full(4, -1), task.positions.T]) for x in (parts, data))
-        assert type(mine) is kind
+    data, parts = as_data(batches), as_data(delayed)
+    at = Mixture.of(task.P, data.label_law, np.c_[np.full(4, 0.1), 0.9 * task.weights.T])
+    U, z = at.P - (at.P @ data.mu)[:, None], np.full(4, 4.0)
+    for counted in (True, False):
+        mine, theirs = (x.rows(with_background(task)) for x in (parts, data))
+        assert (mine.counted is not None) == counted
         pairs = np.argwhere(np.ones((4, 30)))
         for a, b in (
-            (mine.evaluate(P, q), theirs.evaluate(P, q)),
-            (mine.curvature(P, q), theirs.curvature(P, q)),
-            (mine.information(P[:, :-1], q), theirs.information(P[:, :-1], q)),
-            ([mine.loglik_of(P, q)], [theirs.loglik_of(P, q)]),
-            ([mine.of(1).loglik_of(P, q)], [theirs.of(1).loglik_of(P, q)]),
-            ([mine.score_levels(U, P, q, data.mu, z)], [theirs.score_levels(U, P, q, data.mu, z)]),
+            (mine.evaluate(at), theirs.evaluate(at)),
+            (mine.curvature(at), theirs.curvature(at)),
+            (mine.information(at.P, at.q), theirs.information(at.P, at.q)),
+            ([mine.loglik_by_context(at)], [theirs.loglik_by_context(at)]),
+            ([mine.of(1).loglik_by_context(at)], [theirs.of(1).loglik_by_context(at)]),
+            ([mine.score_levels(U, at, data.mu, z)], [theirs.score_levels(U, at, data.mu, z)]),
             ([parts.label_scores(U)], [data.label_scores(U)]),
-            ([parts.label_scores(U, mine, P, q)], [data.label_scores(U, theirs, P, q)]),
-            ([parts.law_scores(U, mine, P, q)], [data.law_scores(U, theirs, P, q)]),
-            (parts.source_tables(2, mine, P, q), data.source_tables(2, theirs, P, q)),
+            ([parts.likelihood_scores(U, mine, at)], [data.likelihood_scores(U, theirs, at)]),
+            ([parts.law_scores(U, mine, at)], [data.law_scores(U, theirs, at)]),
+            (parts.source_tables(2, mine, at), data.source_tables(2, theirs, at)),
             ([parts.pair_tables(pairs)], [data.pair_tables(pairs)]),
             ([parts.chi_squares()], [data.chi_squares()]),
             ([parts.by_label, parts.label_law, parts.counts], [data.by_label, data.label_law, data.counts]),
         ):
             for x, y in zip(a, b, strict=True):
                 np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)
-        monkeypatch.setattr("scb.mixture.data._TABLE", 0)
+        monkeypatch.setattr("scb.mixture.rows.LARGEST_TABLE", 0)
 
 
 def test_thinned_data_are_the_same_samples():
     tokens = np.arange(50_000) % 3
-    data, parts = as_data(tokens, max_lag=5), as_partitioned(da.from_array(tokens, chunks=7001), max_lag=5)
+    data, parts = as_data(tokens, max_lag=5), as_data(da.from_array(tokens, chunks=7001), max_lag=5)
     np.testing.assert_array_equal(parts.thinned(9000).by_label, data.thinned(9000).by_label)
     assert 8000 < parts.thinned(9000).n == data.thinned(9000).n < 10_000
 
@@ -155,8 +164,8 @@ def test_thinned_data_are_the_same_samples():
 def test_the_largest_chi_squares_are_found_without_all_tables(monkeypatch):
     task = scb.Task.random(3, 300, 2, seed=1)
     delayed, batches = drawn(task, 4000, 4)
-    monkeypatch.setattr(distributed, "_CELLS", 9 * 64)
-    some, whole = as_partitioned(delayed).chi_squares(), as_data(batches).chi_squares()
+    monkeypatch.setattr("scb.mixture.data.LARGEST_TABLES", 9 * 64)
+    some, whole = as_data(delayed).chi_squares(), as_data(batches).chi_squares()
     known = np.isfinite(some)
     assert known.sum() == 64
     np.testing.assert_allclose(some[known], whole[known], rtol=1e-11)
@@ -271,18 +280,19 @@ def test_what_comes_back_does_not_grow_with_the_data(client, received):
 def test_large_arguments_are_sent_once(client, monkeypatch):
     task = scb.Task.random(3, 20, 2, seed=1)
     delayed, batches = drawn(task, 1000, 4)
-    data, parts = as_data(batches), as_partitioned(delayed)
-    monkeypatch.setattr(distributed, "_LARGE", 100)
+    data, parts = as_data(batches), as_data(delayed)
+    monkeypatch.setattr(on_dask, "LARGE", 100)
     for table in (np.eye(3), np.ones((3, 3))):
         np.testing.assert_allclose(parts.label_scores(table), data.label_scores(table), rtol=1e-12)
-        np.testing.assert_array_equal(parts.rows(task.positions.T).tokens, data.rows(task.positions.T).tokens)
+        mine, theirs = (x.rows(with_background(task)).counted for x in (parts, data))
+        np.testing.assert_array_equal(mine.columns, theirs.columns)
 
 
 def test_a_worker_that_dies_is_made_up_for(client, monkeypatch):
     """Dask draws its partitions again, on whichever worker there is."""
     task = scb.Task.random(3, 40, 2, seed=1)
     delayed, batches = drawn(task, 2000, 4)
-    results, calls, killed = Cluster.results, [], []
+    results, calls, killed = Workers.results, [], []
 
     def deadly(self, held):
         calls.append(len(held))
@@ -292,7 +302,7 @@ def test_a_worker_that_dies_is_made_up_for(client, monkeypatch):
             killed.append(address)
         return results(self, held)
 
-    monkeypatch.setattr(Cluster, "results", deadly)
+    monkeypatch.setattr(Workers, "results", deadly)
     assert_same(scb.recover(delayed), scb.recover(batches))
     assert len(calls) > 10
     assert killed[0] not in client.nthreads()
@@ -300,7 +310,7 @@ def test_a_worker_that_dies_is_made_up_for(client, monkeypatch):
 
 def test_a_worker_with_another_scb_is_refused(client, monkeypatch):
     data = [dask.delayed(scb.sample)(scb.Task.random(3, 12, 2, seed=2), 100, seed=0)]
-    monkeypatch.setattr(distributed, "code_digest", lambda: "older")
+    monkeypatch.setattr(on_dask, "code_digest", lambda: "older")
     with pytest.raises(ValueError, match="a worker has another version of scb"):
         scb.recover(data)
 
@@ -309,7 +319,7 @@ def test_a_worker_with_another_scb_is_refused(client, monkeypatch):
 
 
 def test_without_a_cluster():
-    assert isinstance(distributed.workers(), Here)
+    assert isinstance(current_executor(), Here)
     task = scb.Task.random(3, 300, 2, seed=1)
     delayed, batches = drawn(task, 4000, 4)
     assert_same(scb.recover(delayed), scb.recover(batches))
@@ -351,6 +361,6 @@ def test_errors():
 def test_partitions_say_how_large_they_are():
     """Else the scheduler would think nothing of moving them."""
     batch = scb.sample(scb.Task.random(3, 300, 2), 100)
-    (held,) = as_partitioned([dask.delayed(batch)]).held
-    assert isinstance(held, Data)
+    (held,) = as_data([dask.delayed(batch)]).partitions
+    assert isinstance(held, Partition)
     assert held.__sizeof__() > batch.context.nbytes

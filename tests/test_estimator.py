@@ -17,8 +17,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import scb
 from scb.kernels import pairs, sequence
-from scb.mixture.data import Part
-from scb.mixture.sequences import windows
+from scb.mixture.law import Mixture
+from scb.mixture.rows import Slots
+from scb.sequences.coding import windows_of_codes
 from scb.task.sampling import closed_cumulative
 from truth import twins as reference
 from truth.mtd import MTD
@@ -204,32 +205,34 @@ def test_kernels_equal_their_twins():
 
 def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     x = MTD.random(2).sample(3000, 2)
-    data = windows([x], 4, 12, context=True)
+    data = windows_of_codes([x], 4, 12, contexts=True)
     positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
-    few = data.rows(positions, np.array([[0, 0, 1]] * 4))
-    monkeypatch.setattr("scb.mixture.data._TABLE", 0)
-    all_rows = data.rows(positions, np.array([[0, 0, 1]] * 4))
-    assert len(few.label) < 500 < len(all_rows.label) == data.n
+    slots = Slots(positions, np.array([[0, 0, 1]] * 4), matrices=2)
+    few = data.rows(slots)
+    monkeypatch.setattr("scb.mixture.rows.LARGEST_TABLE", 0)
+    all_rows = data.rows(slots)
+    (table,), (whole,) = few.held, all_rows.held
+    assert len(table.label) < 500 < len(whole.label) == data.n
     rng = np.random.default_rng(0)
     P, q = rng.dirichlet(np.ones(4), 9).T, rng.dirichlet(np.ones(3), 4)
     q[2:, 2] = 0
-    for a, b in zip(few.evaluate(P, q), all_rows.evaluate(P, q), strict=True):
+    at = Mixture(P, q)
+    for a, b in zip(few.evaluate(at), all_rows.evaluate(at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
-    np.testing.assert_allclose(few.spread(few.fits(P, q)), all_rows.fits(P, q), rtol=1e-12)
-    for a, b in zip(data.source_tables(1, few, P, q), data.source_tables(1, all_rows, P, q), strict=True):
+    np.testing.assert_allclose(table.of_samples_from(table.likelihoods(at)), whole.likelihoods(at), rtol=1e-12)
+    for a, b in zip(data.source_tables(1, few, at), data.source_tables(1, all_rows, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
-    np.testing.assert_allclose(
-        data.law_scores(P[:, :4], few, P, q), data.law_scores(P[:, :4], all_rows, P, q), rtol=1e-10
-    )
+    np.testing.assert_allclose(data.law_scores(P[:, :4], few, at), data.law_scores(P[:, :4], all_rows, at), rtol=1e-10)
 
 
 def test_thinned_data_are_some_of_the_windows():
-    data = windows([np.arange(50_000) % 3], 3, 5, context=True)
+    data = windows_of_codes([np.arange(50_000) % 3], 3, 5, contexts=True)
     few = data.thinned(10_000)
+    (part,) = few.partitions
     assert 5000 < few.n < 15_000
-    assert few.n == sum(len(part) for part in few.whole()) == few.label.size
-    part: Part = next(few.whole())
-    np.testing.assert_array_equal(part.label, part.tokens[part.starts + 5])
+    assert few.n == sum(block.n for block in part.blocks) == part.label.size
+    block = next(iter(part.blocks))
+    np.testing.assert_array_equal(block.label, block.tokens[block.starts + 5])
 
 
 # ------------------------------------------------------------------------------------------------ methods

@@ -9,10 +9,14 @@ from scipy.special import softmax
 
 import scb
 from scb.kernels import mixture, pairs
-from scb.mixture.data import as_data
-from scb.mixture.likelihood import Rows, lifted, maximise, standard_errors
+from scb.mixture.data import Here, Rows
+from scb.mixture.em import maximise
+from scb.mixture.fit import standard_errors
+from scb.mixture.law import Mixture
+from scb.mixture.levels import score_level
+from scb.mixture.reading import as_data
+from scb.mixture.rows import NO_POSITION, RowTable, Slots
 from scb.mixture.spectral import spectral
-from scb.mixture.tails import score_level
 from scb.task.sampling import Batch
 from scb.theory.information import Information, cramer_rao
 from truth import twins as reference
@@ -72,7 +76,18 @@ def random_rows(N, s, n, seed, background=True):
     P = np.c_[rng.dirichlet(np.ones(N), N).T, rng.dirichlet(np.ones(N))]
     q = rng.dirichlet(np.ones(s), N)
     tokens = rng.integers(N + background, size=(n, s))
-    return Rows(tokens, rng.integers(N, size=n), rng.integers(N, size=n), rng.uniform(0.5, 2, size=n)), P, q
+    table = RowTable(tokens, rng.integers(N, size=n), rng.integers(N, size=n), rng.uniform(0.5, 2, size=n))
+    return table, P, q
+
+
+def together(table):
+    """A table of rows as all rows of a fit."""
+    return Rows(Here(), [table], table)
+
+
+def at_positions(data, positions):
+    """The rows of data at positions (K, s), with one matrix for all."""
+    return data.rows(Slots(positions, np.zeros_like(positions)))
 
 
 def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
@@ -104,10 +119,10 @@ def test_newton_solves_on_the_tangent_space():
     """``Information.solve`` against the bordered system of the constraints, written out densely."""
     N, s = 3, 2
     rows, P, q = random_rows(N, s, 400, seed=2, background=False)
-    information = Information.of(rows.tokens, rows.last, np.ones(400), q, P[:, :-1])
+    information = Information.of(rows.columns, rows.last, np.ones(400), q, P[:, :-1])
     rng = np.random.default_rng(0)
     gP, gq = rng.normal(size=(N, N)), rng.normal(size=(N, s))
-    J = reference.likelihood_information(rows.tokens, rows.last, np.ones(400), q, P[:, :-1])
+    J = reference.likelihood_information(rows.columns, rows.last, np.ones(400), q, P[:, :-1])
     border = np.zeros((2 * N, N * N + N * s))
     for m in range(N):
         border[m, : N * N].reshape(N, N)[:, m] = 1
@@ -195,25 +210,26 @@ def test_every_form_of_the_same_data_gives_the_same_answer():
 def test_parts_of_any_size_give_the_same_sums(monkeypatch):
     task = scb.Task.random(4, 50, 2, seed=2)
     data = as_data(scb.sample(task, 500, seed=1), 4)
+    (part,) = data.partitions
     table, weight = np.random.default_rng(0).normal(size=(4, 4)), np.linspace(0, 1, 500)
-    whole = data.scores(table, data.label, weight), data.gather(task.positions.T)
-    monkeypatch.setattr("scb.mixture.data.ROWS", 37)
-    monkeypatch.setattr("scb.mixture.data._INDEX", 20)
-    np.testing.assert_allclose(data.scores(table, data.label, weight), whole[0], atol=1e-10)
-    np.testing.assert_array_equal(data.gather(task.positions.T), whole[1])
+    whole = part.scores(data.shape, table, part.label, weight), part.gather(task.positions.T, 4)
+    monkeypatch.setattr("scb.mixture.partition.ROWS", 37)
+    monkeypatch.setattr("scb.mixture.partition.INDEX", 20)
+    np.testing.assert_allclose(part.scores(data.shape, table, part.label, weight), whole[0], atol=1e-10)
+    np.testing.assert_array_equal(part.gather(task.positions.T, 4), whole[1])
 
 
 def test_the_start_may_come_from_the_first_batches_only(monkeypatch):
     """A stream that does not fit into memory: χ² from its head, everything else from passes over all of it."""
     task = scb.Task.random(3, 50, 2, seed=2)
-    monkeypatch.setattr("scb.mixture.data.HEAD", 50 * 1500)
+    monkeypatch.setattr("scb.mixture.partition.HEAD", 50 * 1500)
     passes = []
 
     def stream():
         passes.append(1)
         return (scb.sample(task, 500, seed=s) for s in range(8))
 
-    assert len(as_data(stream).head()) == 1500
+    assert as_data(stream).partitions[0].head().n == 1500
     fit = scb.recover(stream)
     assert same_support(fit.support, task.support)
     assert fit.n_samples == 4000
@@ -222,9 +238,9 @@ def test_the_start_may_come_from_the_first_batches_only(monkeypatch):
 
 def test_a_batch_is_not_copied():
     batch = scb.sample(scb.Task.random(3, 50, 2), 100)
-    assert np.shares_memory(next(as_data(batch).whole()).tokens, batch.context)
+    assert np.shares_memory(next(iter(as_data(batch).partitions[0].blocks)).tokens, batch.context)
     sequence = scb.generate(scb.Task.random(3, 50, 2), 300)
-    assert np.shares_memory(next(as_data(sequence, max_lag=20).whole()).tokens, sequence)
+    assert np.shares_memory(next(iter(as_data(sequence, max_lag=20).partitions[0].blocks)).tokens, sequence)
 
 
 # ------------------------------------------------------------------------------------------------ likelihood
@@ -235,15 +251,16 @@ def test_maximum_likelihood_equals_a_general_optimiser(seed):
     """L-BFGS over softmax coordinates, from the same start, knows nothing of EM, Newton or simplices."""
     task = scb.Task.random(3, 10, 2, seed=seed)
     data = as_data(scb.sample(task, 1500, seed=seed), 3)
-    rows = data.rows(task.positions.T)
+    rows = at_positions(data, task.positions.T)
+    table = rows.counted
     P, q = np.c_[np.full((3, 3), 0.2) + 0.4 * np.eye(3), np.full(3, 1 / 3)], np.full((3, 2), 0.5)
     P[:, :-1] = 0.5 * task.P + 0.5 / 3
-    fit = maximise(rows, P, q, tolerance=1e-6)
+    fit = maximise(rows, Mixture(P, q), tolerance=1e-6)
 
     def negative(theta):
         P_at, q_at = softmax(theta[:9].reshape(3, 3), axis=0), softmax(theta[9:].reshape(3, 2), axis=1)
-        f = (q_at[rows.last] * P_at[rows.label[:, None], rows.tokens]).sum(axis=1)
-        return -rows.weight @ np.log(f)
+        f = (q_at[table.last] * P_at[table.label[:, None], table.columns]).sum(axis=1)
+        return -table.weight @ np.log(f)
 
     other = minimize(
         negative,
@@ -260,39 +277,40 @@ def test_maximum_likelihood_equals_a_general_optimiser(seed):
 @settings(max_examples=200, deadline=None)
 @given(st.integers(2, 6), st.integers(1, 4), st.integers(1, 60), st.integers(0, 2**32 - 1))
 def test_the_likelihood_never_decreases_and_the_gap_bounds_what_is_left(N, s, n, seed):
-    rows, P, q = random_rows(N, s, n, seed)
-    fit = maximise(rows, P, q, steps=60)
+    table, P, q = random_rows(N, s, n, seed)
+    rows = together(table)
+    fit = maximise(rows, Mixture(P, q), steps=60)
     assert (np.diff(fit.path) >= 0).all()
     assert fit.gap > -1e-9
-    np.testing.assert_allclose(fit.P.sum(axis=0), 1, atol=1e-9)
-    np.testing.assert_allclose(fit.q.sum(axis=1), 1, atol=1e-9)
-    np.testing.assert_array_equal(fit.P[:, -1], P[:, -1])
-    better = maximise(rows, fit.P, fit.q, fixed_P=True, steps=200)  # a concave problem: its gain is within the gap
+    np.testing.assert_allclose(fit.mixture.columns.sum(axis=0), 1, atol=1e-9)
+    np.testing.assert_allclose(fit.mixture.q.sum(axis=1), 1, atol=1e-9)
+    np.testing.assert_array_equal(fit.mixture.background, P[:, -1])
+    better = maximise(rows, fit.mixture, fixed_P=True, steps=200)  # a concave problem: its gain is within the gap
     assert better.loglik - fit.loglik <= fit.gap + 1e-9
 
 
 def test_the_gap_is_positive_away_from_the_maximum():
-    rows, P, q = random_rows(3, 2, 300, seed=0)
-    assert maximise(rows, P, q, steps=0).gap > 1
-    assert maximise(rows, P, q, tolerance=1e-6).gap < 1e-6
+    table, P, q = random_rows(3, 2, 300, seed=0)
+    assert maximise(together(table), Mixture(P, q), steps=0).gap > 1
+    assert maximise(together(table), Mixture(P, q), tolerance=1e-6).gap < 1e-6
 
 
 def test_newton_gets_there_where_em_is_slow():
     """Entries of P at 0: the certificate is reached within a few dozen steps."""
     task = scb.Task.random(10, 20, 2, seed=3)
     data = as_data(scb.sample(task, 20_000, seed=3), 10)
-    rows = data.rows(task.positions.T)
-    fit = maximise(rows, lifted(np.c_[task.P, data.label_law]), task.weights.T.copy(), tolerance=1e-4)
+    start = Mixture.of(task.P, data.label_law, task.weights.T.copy())
+    fit = maximise(at_positions(data, task.positions.T), start.lifted(), tolerance=1e-4)
     assert fit.gap < 1e-4
     assert len(fit.path) < 60
-    assert (fit.P[:, :-1] == 0).any()
+    assert (fit.mixture.P == 0).any()
 
 
 def test_standard_errors_approach_the_bound():
     task = scb.Task.random(3, 10, 2, seed=1)
     data = as_data(scb.sample(task, 200_000, seed=1), 3)
-    rows = data.rows(np.c_[np.full(3, -1), task.positions.T])  # slot 0 is the background
-    of_P, of_q = standard_errors(rows, np.c_[task.P, task.mu], np.c_[np.zeros(3), task.weights.T])
+    rows = at_positions(data, np.c_[np.full(3, NO_POSITION), task.positions.T])  # slot 0 is the background
+    of_P, of_q = standard_errors(rows, Mixture.of(task.P, task.mu, np.c_[np.zeros(3), task.weights.T]))
     bound = cramer_rao(task, 200_000)
     np.testing.assert_allclose(of_P, np.sqrt(bound.P), rtol=0.05)
     np.testing.assert_allclose(of_q[:, 1:], np.sqrt(bound.Q.T), rtol=0.02)
