@@ -20,7 +20,7 @@ from scb.mixture.data import Here
 from scb.mixture.law import Mixture
 from scb.mixture.partition import Partition
 from scb.mixture.reading import as_data
-from scb.mixture.rows import NO_POSITION, Slots
+from scb.mixture.rows import NO_POSITION, RowTable, Slots
 
 CLOSE = 1e-10
 
@@ -135,17 +135,23 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
         assert (mine.counted is not None) == counted
         pairs = np.argwhere(np.ones((4, 30)))
         for a, b in (
-            (mine.evaluate(at), theirs.evaluate(at)),
-            (mine.curvature(at), theirs.curvature(at)),
-            (mine.information(at.P, at.q), theirs.information(at.P, at.q)),
-            ([mine.loglik_by_context(at)], [theirs.loglik_by_context(at)]),
-            ([mine.of(1).loglik_by_context(at)], [theirs.of(1).loglik_by_context(at)]),
+            *((mine.total(f, at), theirs.total(f, at)) for f in (RowTable.evaluate, RowTable.curvature)),
+            (mine.total(RowTable.information, at.P, at.q), theirs.total(RowTable.information, at.P, at.q)),
+            *(
+                ([one.total(RowTable.loglik_by_context, at)], [other.total(RowTable.loglik_by_context, at)])
+                for one, other in ((mine, theirs), (mine.of(1), theirs.of(1)))
+            ),
             ([mine.score_levels(U, at, data.mu, z)], [theirs.score_levels(U, at, data.mu, z)]),
-            ([parts.label_scores(U)], [data.label_scores(U)]),
-            ([parts.likelihood_scores(U, mine, at)], [data.likelihood_scores(U, theirs, at)]),
-            ([parts.law_scores(U, mine, at)], [data.law_scores(U, theirs, at)]),
-            (parts.source_tables(2, mine, at), data.source_tables(2, theirs, at)),
-            ([parts.pair_tables(pairs)], [data.pair_tables(pairs)]),
+            ([parts.total(Partition.label_scores, U)], [data.total(Partition.label_scores, U)]),
+            *(
+                ([parts.total_with(mine, f, U, at)], [data.total_with(theirs, f, U, at)])
+                for f in (Partition.likelihood_scores, Partition.law_scores)
+            ),
+            (
+                parts.total_with(mine, Partition.source_tables, 2, at),
+                data.total_with(theirs, Partition.source_tables, 2, at),
+            ),
+            ([parts.total(Partition.pair_tables, pairs)], [data.total(Partition.pair_tables, pairs)]),
             ([parts.chi_squares()], [data.chi_squares()]),
             ([parts.by_label, parts.label_law, parts.counts], [data.by_label, data.label_law, data.counts]),
         ):
@@ -283,7 +289,8 @@ def test_large_arguments_are_sent_once(client, monkeypatch):
     data, parts = as_data(batches), as_data(delayed)
     monkeypatch.setattr(on_dask, "LARGE", 100)
     for table in (np.eye(3), np.ones((3, 3))):
-        np.testing.assert_allclose(parts.label_scores(table), data.label_scores(table), rtol=1e-12)
+        mine, theirs = (x.total(Partition.label_scores, table) for x in (parts, data))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
         mine, theirs = (x.rows(with_background(task)).counted for x in (parts, data))
         np.testing.assert_array_equal(mine.columns, theirs.columns)
 

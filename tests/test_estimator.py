@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import scb
 from scb.kernels import pairs, sequence
 from scb.mixture.law import Mixture
-from scb.mixture.rows import Slots
+from scb.mixture.partition import Partition
+from scb.mixture.rows import RowTable, Slots
 from scb.sequences.coding import windows_of_codes
 from scb.task.sampling import closed_cumulative
 from truth import twins as reference
@@ -217,12 +218,14 @@ def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     P, q = rng.dirichlet(np.ones(4), 9).T, rng.dirichlet(np.ones(3), 4)
     q[2:, 2] = 0
     at = Mixture(P, q)
-    for a, b in zip(few.evaluate(at), all_rows.evaluate(at), strict=True):
+    for a, b in zip(few.total(RowTable.evaluate, at), all_rows.total(RowTable.evaluate, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     np.testing.assert_allclose(table.of_samples_from(table.likelihoods(at)), whole.likelihoods(at), rtol=1e-12)
-    for a, b in zip(data.source_tables(1, few, at), data.source_tables(1, all_rows, at), strict=True):
+    tables = (data.total_with(rows, Partition.source_tables, 1, at) for rows in (few, all_rows))
+    for a, b in zip(*tables, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
-    np.testing.assert_allclose(data.law_scores(P[:, :4], few, at), data.law_scores(P[:, :4], all_rows, at), rtol=1e-10)
+    scores = (data.total_with(rows, Partition.law_scores, P[:, :4], at) for rows in (few, all_rows))
+    np.testing.assert_allclose(*scores, rtol=1e-10)
 
 
 def test_thinned_data_are_some_of_the_windows():

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from scb.mixture.data import Executor, Here, added
+from scb.mixture.data import Here, added
 from scb.mixture.source import Source
 from scb.provenance import code_digest, require_code
 
@@ -28,7 +28,7 @@ LARGE = 1 << 16  # bytes: larger arguments are sent once, not with every task
 _KEY = "scb_fit"  # of tasks
 
 
-def current_executor() -> Executor:
+def current_executor() -> Here | Workers:
     """The cluster of the current client; this process if there is none."""
     if "distributed" not in sys.modules:
         return Here()
@@ -129,7 +129,7 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
     return _source(executor, delayed, kind, [0] * len(delayed))
 
 
-def _array_source(name: str, data: Any, overlap: int, executor: Executor) -> Source:
+def _array_source(name: str, data: Any, overlap: int, executor: Here | Workers) -> Source:
     if data.ndim not in (1, 2):
         raise ValueError(f"{name} has {data.ndim} dimensions: one sequence has 1, rows of sequences have 2")
     if np.isnan(sum(data.shape)):
@@ -147,7 +147,9 @@ def _array_source(name: str, data: Any, overlap: int, executor: Executor) -> Sou
     return _source(executor, delayed, "array", before, data.shape[0])
 
 
-def _source(executor: Executor, delayed: list[Any], kind: str, before: list[int], length: int | None = None) -> Source:
+def _source(
+    executor: Here | Workers, delayed: list[Any], kind: str, before: list[int], length: int | None = None
+) -> Source:
     """Delayed pieces as a source whose reading is left to the executor; a worker with another code is refused."""
     from dask.delayed import delayed as delay
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,57 +20,43 @@ from scb.geometry import Array
 from scb.mixture.law import Mixture
 from scb.mixture.levels import score_levels
 from scb.mixture.partition import Partition, Shape
-from scb.mixture.rows import Blocks, RowCode, RowTable, Slots, Sums
+from scb.mixture.rows import RowCode, RowTable, Slots
+
+if TYPE_CHECKING:
+    from scb.mixture.dask import Workers
 
 LARGEST_TABLES = 1 << 20  # entries of the tables of pairs that are asked for at a time
 
 
-class Executor(Protocol):
-    """Where partitions lie, and functions of them run."""
-
-    def compute(self, delayed: list[Any]) -> list[Any]:
-        """Hold what Dask's delayed objects give."""
-        ...
-
-    def map(self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
-        """Apply a function to each tuple of held objects and the ``same`` arguments; the answers are held."""
-        ...
-
-    def results(self, held: Sequence[Any]) -> list[Any]:
-        """Bring what is held here."""
-        ...
-
-    def total(self, held: list[Any]) -> Any:
-        """Bring the sum here of arrays, or of tuples of arrays entry by entry."""
-        ...
-
-
 class Here:
-    """This process holds the partitions and runs everything."""
+    """An executor: this process holds the partitions and runs everything. The other one is ``dask.Workers``."""
 
     def compute(self, delayed: list[Any]) -> list[Any]:
-        """Let threads of Dask read the data."""
+        """Hold what Dask's delayed objects give; its threads read them."""
         from dask.base import compute
 
         return list(compute(*delayed, scheduler="threads"))
 
     def map(self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
-        """Call the function here."""
+        """Apply a function to each tuple of held objects and the ``same`` arguments; the answers are held."""
         return [function(*mine, *same) for mine in held]
 
     def results(self, held: Sequence[Any]) -> list[Any]:
-        """Everything is here already."""
+        """Bring what is held here, where it is already."""
         return list(held)
 
     def total(self, held: list[Any]) -> Any:
-        """Add in the order of the partitions."""
+        """Bring the sum here of arrays, or of tuples of them; they are added in the order of the partitions."""
         return added(held)
 
 
 def added(terms: list[Any]) -> Any:
     """The sum of arrays, or of tuples of arrays entry by entry."""
-    if isinstance(terms[0], tuple):
-        return tuple(reduce(add, column) for column in zip(*terms, strict=True))
+    first = terms[0]
+    if isinstance(first, tuple):
+        sums = (reduce(add, column) for column in zip(*terms, strict=True))
+        make = getattr(first, "_make", tuple)  # a named tuple stays one
+        return make(sums)
     return reduce(add, terms)
 
 
@@ -85,11 +71,12 @@ class Rows:
     counted : the rows of all partitions together, here; None where they are too different to be counted
     """
 
-    executor: Executor
+    executor: Here | Workers
     held: list[Any]
     counted: RowTable | None
 
-    def _total(self, function: Callable[..., Any], *same: Any) -> Any:
+    def total(self, function: Callable[..., Any], *same: Any) -> Any:
+        """The sum of a function of ``RowTable`` over all rows."""
         if self.counted is not None:
             return function(self.counted, *same)
         return self.executor.total(self.executor.map(function, zip(self.held, strict=True), *same))
@@ -100,33 +87,13 @@ class Rows:
             return Rows(self.executor, [], self.counted.of(k))
         return Rows(self.executor, self.executor.map(RowTable.of, zip(self.held, strict=True), k), None)
 
-    def evaluate(self, at: Mixture) -> Sums:
-        """Log-likelihood and its first derivatives."""
-        return Sums(*self._total(RowTable.evaluate, at))
-
-    def curvature(self, at: Mixture) -> Blocks:
-        """Minus the second derivatives of the log-likelihood."""
-        return Blocks(*self._total(RowTable.curvature, at))
-
-    def information(self, P: Array, q: Array) -> Blocks:
-        """Fisher information at P (N, C) and q, given contexts and last tokens; the background must have weight 0."""
-        return Blocks(*self._total(RowTable.information, P, q))
-
-    def pairs(self, j: int, N: int) -> Array:
-        """(N, N): how often each label came with each token in slot j, where there is one matrix."""
-        return self._total(RowTable.pairs, j, N)
-
-    def loglik_by_context(self, at: Mixture) -> Array:
-        """(K,): the log-likelihood of each context's samples."""
-        return self._total(RowTable.loglik_by_context, at)
-
     def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
         """(K,): what the score Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for tokens x iid μ.
 
         It is ∞ for a context that does not occur. One round trip to the partitions serves a step of all contexts' searches.
         """
-        variance = self._total(RowTable.score_variances, U, at, mu)
-        return score_levels(variance, z, lambda *asked: self._total(RowTable.score_cumulants, U, at, mu, *asked))
+        variance = self.total(RowTable.score_variances, U, at, mu)
+        return score_levels(variance, z, lambda *asked: self.total(RowTable.score_cumulants, U, at, mu, *asked))
 
 
 @dataclass(frozen=True)
@@ -143,7 +110,7 @@ class Data:
     independent : whether contexts may be taken as iid tokens; not so for sequences
     """
 
-    executor: Executor
+    executor: Here | Workers
     partitions: list[Any]
     sizes: list[int]
     shape: Shape
@@ -151,7 +118,7 @@ class Data:
     independent: bool
 
     @classmethod
-    def of(cls, executor: Executor, partitions: list[Any], shape: Shape, mu: Array, *, independent: bool) -> Data:
+    def of(cls, executor: Here | Workers, partitions: list[Any], shape: Shape, mu: Array, *, independent: bool) -> Data:
         """Partitions that an executor holds."""
         sizes = executor.results(executor.map(Partition.size, zip(partitions, strict=True)))
         return cls(executor, partitions, sizes, shape, mu, independent)
@@ -176,17 +143,19 @@ class Data:
         """Number of samples."""
         return sum(self.sizes)
 
-    def _total(self, function: Callable[..., Any], *same: Any) -> Any:
+    def total(self, function: Callable[..., Any], *same: Any) -> Any:
+        """The sum of a function of ``Partition`` and the shape over all partitions."""
         return self.executor.total(self.executor.map(function, zip(self.partitions, strict=True), self.shape, *same))
 
-    def _total_with_rows(self, function: Callable[..., Any], rows: Rows, *same: Any) -> Any:
+    def total_with(self, rows: Rows, function: Callable[..., Any], *same: Any) -> Any:
+        """The sum of a function of ``Partition``, its ``RowTable`` and the shape over all partitions."""
         held = zip(self.partitions, rows.held, strict=True)
         return self.executor.total(self.executor.map(function, held, self.shape, *same))
 
     @cached_property
     def by_label(self) -> Array:
         """(K, N): samples with each last token and label."""
-        return self._total(Partition.by_label)
+        return self.total(Partition.by_label)
 
     @property
     def label_law(self) -> Array:
@@ -213,29 +182,6 @@ class Data:
         codes = np.flatnonzero(counts)
         return Rows(self.executor, held, RowTable.of_codes(codes, counts[codes], slots, self.N))
 
-    def label_scores(self, table: Array) -> Array:
-        """(K, T): Σ_i table[o_i, x_it] over the samples with each last token."""
-        return self._total(Partition.label_scores, table)
-
-    def likelihood_scores(self, table: Array, rows: Rows, at: Mixture) -> Array:
-        """(K, T): Σ_i table[o_i, x_it]/f_i, with the probability f_i of each label under a mixture."""
-        return self._total_with_rows(Partition.likelihood_scores, rows, table, at)
-
-    def law_scores(self, table: Array, rows: Rows, at: Mixture) -> Array:
-        """(K, T): Σ_i Σ_o table[o, x_it]/f_io, with the law f_i of each label under a mixture."""
-        return self._total_with_rows(Partition.law_scores, rows, table, at)
-
-    def source_tables(self, k: int, rows: Rows, at: Mixture) -> tuple[Array, Array]:
-        """Score and information (T, N, N), by position, token there and label, for a matrix that each position may get.
-
-        They are of the samples with last token k, whose labels have the laws of the mixture.
-        """
-        return self._total_with_rows(Partition.source_tables, rows, k, at)
-
-    def pair_tables(self, pairs: NDArray[np.intp]) -> Array:
-        """(r, N, N): how often each label came with each token at each (k, t) of ``pairs`` (r, 2), which are sorted by k."""
-        return self._total(Partition.pair_tables, pairs)
-
     def chi_squares(self) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; −∞ where others are larger for sure.
 
@@ -243,18 +189,18 @@ class Data:
         for: the χ² of the partitions, Σ_b C_b²/E_b ≥ (Σ_b C_b)²/Σ_b E_b. One partition has nothing to be added to.
         """
         if len(self.partitions) == 1:
-            return self._total(Partition.chi_squares, self.mu)
+            return self.total(Partition.chi_squares, self.mu)
         chi = np.full((self.K, self.T), -np.inf)
         most = max(64, LARGEST_TABLES // self.N**2)
         chosen = np.ones(chi.shape, bool)
         if chi.size > most:
-            bound = self._total(Partition.chi_squares, self.mu)
+            bound = self.total(Partition.chi_squares, self.mu)
             freedom = self.degrees_of_freedom()[:, None]
             excess = (bound - len(self.partitions) * freedom) / np.sqrt(freedom)
             chosen = excess >= np.partition(excess, -most, axis=None)[-most]
         pairs = np.argwhere(chosen)
         expected = self.by_label[pairs[:, 0], :, None] * self.mu
-        tables = self.pair_tables(pairs)
+        tables = self.total(Partition.pair_tables, pairs)
         terms = np.divide(tables**2, expected, out=np.zeros_like(tables), where=expected > 0)
         chi[chosen] = terms.sum(axis=(1, 2)) - self.counts[pairs[:, 0]]
         return chi

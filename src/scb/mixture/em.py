@@ -15,7 +15,7 @@ import numpy as np
 from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.law import Mixture, normalised
-from scb.mixture.rows import Sums
+from scb.mixture.rows import RowTable, Sums
 from scb.theory.information import Information
 
 INFORMATION_BYTES = 1 << 30
@@ -59,7 +59,7 @@ class _Point(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, at: Mixture) -> _Point:
-        return cls(at, rows.evaluate(at))
+        return cls(at, rows.total(RowTable.evaluate, at))
 
     @property
     def loglik(self) -> float:
@@ -204,11 +204,11 @@ def _newton(rows: Rows, point: _Point) -> _Point | None:
     Entries at 0 whose derivative does not exceed their column's mean are held there.
     """
     at, sums = point
-    curvature = rows.curvature(at)
+    curvature = rows.total(RowTable.curvature, at)
     free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", curvature.PP) > 0)
     wants_to_grow = sums.q > (at.q * sums.q).sum(axis=1, keepdims=True)
     free_q = (at.q > 2 * _LEAST) | ((at.q > 0) & wants_to_grow)
-    information = Information(*curvature, free_P, free_q)
+    information = Information(curvature.PP, curvature.Pq, curvature.qq, free_P, free_q)
     tries = (information.ridged(ridge).solve(point.gP, sums.q) for ridge in _RIDGES)
     step = next((step for step in tries if step is not None), None)
     if step is None or not np.isfinite(step[0]).all():

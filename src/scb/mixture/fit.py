@@ -13,17 +13,14 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import INFORMATION_BYTES, information_bytes
-from scb.mixture.gauge import settle_gauge
-from scb.mixture.law import Initial, Mixture, smoothed_columns
+from scb.mixture.law import Initial, Mixture
 from scb.mixture.per_lag import MatrixPerLag
-from scb.mixture.rows import Slots, Support
-from scb.mixture.select import Policy, Progress, Selection
+from scb.mixture.rows import RowTable, Support
+from scb.mixture.select import Progress, Selection
 from scb.mixture.shared import SharedMatrix
-from scb.mixture.start import from_scratch, thinned_for_start, with_known
 from scb.theory.information import Information
 
 _LEAST = 1e-4  # a weight below this is none
-Matrices = Literal["shared", "per_lag"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class Estimate:
 def fit_mixture(
     data: Data,
     *,
-    matrices: Matrices = "shared",
+    matrices: Literal["shared", "per_lag"] = "shared",
     number: int | None = None,
     positions: NDArray[np.intp] | None = None,
     initial: Initial | None = None,
@@ -75,51 +72,31 @@ def fit_mixture(
     known : matrices to start from, and nothing else
     progress : is called after every round of the search
     """
-    policy: Policy = MatrixPerLag() if matrices == "per_lag" else SharedMatrix()
+    policy = MatrixPerLag() if matrices == "per_lag" else SharedMatrix()
     if positions is not None:
         return _finish(_given(data, policy, positions, known))
-    search = Selection.start(data, policy, _first(data, policy, known) if initial is None else initial)
+    search = Selection.start(data, policy, initial or policy.first(data, known))
     search.settle(progress)
     if number is not None:
         search.settle_exactly(number)
     return _finish(search)
 
 
-def _first(data: Data, policy: Policy, known: Initial | None) -> Initial:
-    """Where a search starts on its own: EM over all positions; from nothing where each has a matrix and none is known."""
-    few = thinned_for_start(data)
-    if isinstance(policy, SharedMatrix):
-        return from_scratch(few) if known is None else with_known(few, known)
-    if known is not None and known.owners:
-        return with_known(few, known)
-    nothing = [np.zeros(0, np.intp) for _ in range(data.K)]
-    stopgap = np.repeat(data.label_law[:, None], data.N, axis=1)
-    return Initial(stopgap, nothing, [np.zeros(0) for _ in nothing], owners=())
-
-
-def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None) -> Selection:
+def _given(
+    data: Data, policy: SharedMatrix | MatrixPerLag, positions: NDArray[np.intp], known: Initial | None
+) -> Selection:
     """At these positions in every context that occurs, with equal weights."""
-    s = len(positions)
+    P, owners = policy.matrices_at(data, positions, known)
     support = []
-    q = np.zeros((data.K, 1 + s))
+    q = np.zeros((data.K, 1 + len(positions)))
     for k, n in enumerate(data.counts):
-        support.append(positions.copy() if n else np.zeros(0, np.intp))
         if n:
-            q[k, 1:] = 1 / s
+            support.append(positions.copy())
+            q[k, 1:] = 1 / len(positions)
         else:
+            support.append(np.zeros(0, np.intp))
             q[k, 0] = 1.0
-    if isinstance(policy, SharedMatrix):
-        P = from_scratch(thinned_for_start(data), positions).P if known is None else known.P
-        return Selection(data, policy, support, Mixture.of(P, data.label_law, q))
-    rows = data.rows(Slots.everywhere(positions, data.K))
-    owners = tuple(positions.tolist())
-    blocks = [smoothed_columns(rows.pairs(j, data.N), data.label_law) for j in range(s)]
-    if known is not None:
-        before = Mixture.of(known.P, data.label_law, q, known.owners)
-        for j, t in enumerate(owners):
-            if t in (known.owners or ()):
-                blocks[j] = before.matrix(t)
-    return Selection(data, policy, support, Mixture.of(np.column_stack(blocks), data.label_law, q, owners))
+    return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
 # ------------------------------------------------------------------------------------------------- the estimate
@@ -133,12 +110,10 @@ def _finish(search: Selection) -> Estimate:
     if empty:
         search.remove(empty)
         rows, fit = search.final_fit()
-    held = None
-    if isinstance(search.policy, MatrixPerLag):
-        held = settle_gauge(search, rows)
+    held = search.policy.settle_gauge(search, rows)
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
-    counts = (mixture.columns * rows.evaluate(mixture).columns)[:, :-1].sum(axis=0)
+    counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
     sizes = [s.size for s in search.support]
     laws = (counts > 0).sum() + (1 if 0 in sizes else 0)
     free = (data.N - 1) * laws + sum(max(size - 1, 0) for size in sizes)
@@ -171,16 +146,16 @@ def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = No
     attended = np.c_[np.zeros(len(at.q)), at.q[:, 1:]]
     if information_bytes(at.P, at.q) > INFORMATION_BYTES or not attended.any():
         return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
-    counts = (at.columns * rows.evaluate(at).columns)[:, :-1].sum(axis=0)
+    counts = (at.columns * rows.total(RowTable.evaluate, at).columns)[:, :-1].sum(axis=0)
     smooth = (at.P * counts + 0.5) / (counts + 0.5 * at.N)
     if held is not None:
         smooth = np.where(held, at.P, smooth)
-    blocks = rows.information(smooth, attended)
+    blocks = rows.total(RowTable.information, smooth, attended)
     free_P = np.einsum("omm->om", blocks.PP) > 0
     if held is not None:
         free_P &= ~held
     free_q = (attended > 0) & (np.einsum("kjj->kj", blocks.qq) > 0)
-    of_P, of_q = Information(*blocks, free_P, free_q).variances()
+    of_P, of_q = Information(blocks.PP, blocks.Pq, blocks.qq, free_P, free_q).variances()
     of_P[:, counts <= 0] = np.nan
     of_q[(attended > 0) & ~free_q] = np.nan
     return np.sqrt(of_P), np.sqrt(of_q)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.mixture.data import Rows
-from scb.mixture.per_lag import is_context
-from scb.mixture.select import Selection
+from scb.mixture.rows import RowTable
+from scb.mixture.select import Selection, is_context
 
 
 def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
@@ -22,7 +22,7 @@ def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
     """
     N = search.mixture.N
     mixture = replace(search.mixture, columns=search.mixture.columns.copy(), q=search.mixture.q.copy())
-    used = rows.evaluate(mixture).columns[:, :-1].sum(axis=0) > 0
+    used = rows.total(RowTable.evaluate, mixture).columns[:, :-1].sum(axis=0) > 0
     held = np.zeros(mixture.P.shape, bool)
     for t in sorted(mixture.owners or ()):
         taker = _taker(search, t)

@@ -15,12 +15,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.law import rounded, smoothed_columns
-from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot
+from scb.mixture.gauge import settle_gauge
+from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
+from scb.mixture.partition import Partition
+from scb.mixture.rows import RowTable, Slots
+from scb.mixture.select import NO_LIMIT, Matrices, Pair, Proposal, Selection, Slot, is_context
+from scb.mixture.start import nothing_found, thinned_for_start, with_known
 
 _CLOSE = 0.1  # nats
 _NEAR = 5  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
@@ -38,6 +43,30 @@ class MatrixPerLag:
 
     def __init__(self) -> None:
         self.fit_options: dict[str, Any] = {"tolerance": _CLOSE, "stall": _CLOSE / 10}
+
+    # --------------------------------------------------------------------------------------------- where it starts
+
+    def first(self, data: Data, known: Initial | None) -> Initial:
+        """EM over the positions whose matrices are known; from nothing where none is."""
+        if known is not None and known.owners:
+            return with_known(thinned_for_start(data), known)
+        return nothing_found(data)
+
+    def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> Matrices:
+        """The law of the label given the token at each position, or the matrix that is known."""
+        rows = data.rows(Slots.everywhere(positions, data.K))
+        owners = tuple(positions.tolist())
+        blocks = [smoothed_columns(rows.total(RowTable.pairs, j, data.N), data.label_law) for j in range(len(owners))]
+        if known is not None:
+            before = Mixture.of(known.P, data.label_law, np.zeros((1, 1)), known.owners)
+            for j, t in enumerate(owners):
+                if t in (known.owners or ()):
+                    blocks[j] = before.matrix(t)
+        return Matrices(np.column_stack(blocks), owners)
+
+    def settle_gauge(self, search: Selection, rows: Rows) -> NDArray[np.bool_]:
+        """What is common to the columns of a matrix goes to the shortest lag that can take it."""
+        return settle_gauge(search, rows)
 
     # --------------------------------------------------------------------------------------------- the current symbol
 
@@ -92,7 +121,7 @@ class MatrixPerLag:
 
     def _ratios(self, search: Selection, rows: Rows, fit: Fit) -> dict[Slot, float]:
         """Twice the log-likelihood ratio of each slot with P fixed; the current symbol is not judged beside other lags."""
-        at_fit = rows.loglik_by_context(fit.mixture)
+        at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
         ratios = {}
         for k, s in enumerate(search.support):
             if len(s) == 0:
@@ -124,7 +153,7 @@ class MatrixPerLag:
         found: set[Pair] = set()
         tables: dict[int, tuple[Array, Array]] = {}
         for k in np.flatnonzero(data.counts).tolist():
-            tables[k] = data.source_tables(k, rows, fit.mixture)
+            tables[k] = data.total_with(rows, Partition.source_tables, k, fit.mixture)
             gain = self._gains(search, k, *tables[k], least)
             taken = search.support[k].tolist()
             gain[taken + [t for i, t in barred if i == k]] = -np.inf
@@ -165,11 +194,6 @@ class MatrixPerLag:
                 gain[t] -= cost(data, list(tables), t, known=False)
         best = int(gain.argmax())
         return best if gain[best] >= 0 else None
-
-
-def is_context(data: Data, t: int) -> bool:
-    """Whether position t is the symbol that chooses the attention."""
-    return data.K > 1 and t == data.T - 1
 
 
 def cost(data: Data, contexts: list[int], t: int, known: bool) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,11 @@ from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded
-from scb.mixture.rows import Slots, Support
+from scb.mixture.rows import RowTable, Slots, Support
+
+if TYPE_CHECKING:
+    from scb.mixture.per_lag import MatrixPerLag
+    from scb.mixture.shared import SharedMatrix
 
 EMPTY = 1e-6
 """A slot with less weight goes, whatever the likelihood ratio."""
@@ -35,39 +39,18 @@ Progress = Callable[[int, int, float], None]
 """Is told the round, the positions in it over all contexts, and the log-likelihood."""
 
 
+class Matrices(NamedTuple):
+    """Matrices P (N, C) side by side, and the positions that own them; None where there is one for all."""
+
+    P: Array
+    owners: tuple[int, ...] | None
+
+
 class Proposal(NamedTuple):
     """Positions to be added, and the matrices that new owners get."""
 
     pairs: list[Pair]
     matrices: dict[int, Array]
-
-
-class Policy(Protocol):
-    """What a search has to decide about the matrices of its positions."""
-
-    fit_options: dict[str, Any]
-    """How closely the likelihood must be maximised to decide on positions: options of ``maximise``."""
-
-    def begin(self, search: Selection) -> None:
-        """Prepare a search, before its first round."""
-        ...
-
-    def end(self, search: Selection) -> None:
-        """Clean up after the last round."""
-        ...
-
-    def weak(self, search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-        """The slots that fall short of what the criterion asks for, and go now."""
-        ...
-
-    def candidates(
-        self, search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT
-    ) -> Proposal:
-        """The positions that are too promising to be noise, outside the support and not barred.
-
-        ``least`` says how promising, relative to what noise reaches; contexts with ``most`` positions get no more.
-        """
-        ...
 
 
 @dataclass
@@ -81,13 +64,13 @@ class Selection:
     """
 
     data: Data
-    policy: Policy
+    policy: SharedMatrix | MatrixPerLag
     support: Support
     mixture: Mixture
     pruned: Counter[Pair] = field(default_factory=Counter)
 
     @classmethod
-    def start(cls, data: Data, policy: Policy, initial: Initial) -> Selection:
+    def start(cls, data: Data, policy: SharedMatrix | MatrixPerLag, initial: Initial) -> Selection:
         """From an estimate: the background gets a little of each context's weight, and all of it where there is no position."""
         heaviest = [np.sort(np.argsort(w, kind="stable")[::-1][:_MOST_AT_START]) for w in initial.weights]
         support = [np.array(s[i]) for s, i in zip(initial.positions, heaviest, strict=True)]
@@ -146,7 +129,7 @@ class Selection:
             fit = self.fit(rows)
             over = [k for k, s in enumerate(self.support) if len(s) > number]
             if over:
-                at_fit = rows.loglik_by_context(fit.mixture)
+                at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
                 self.remove([self._weakest(rows, k, at_fit[k]) for k in over])
                 continue
             proposal = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
@@ -225,3 +208,8 @@ class Selection:
         for t in self.mixture.owners or ():
             if not self.users(t):
                 self.mixture = self.mixture.without_matrix(t)
+
+
+def is_context(data: Data, t: int) -> bool:
+    """Whether position t is the symbol that chooses the attention, where windows end with the current symbol."""
+    return data.K > 1 and t == data.T - 1

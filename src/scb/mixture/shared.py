@@ -16,11 +16,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot
+from scb.mixture.law import Initial
+from scb.mixture.partition import Partition
+from scb.mixture.rows import RowTable
+from scb.mixture.select import NO_LIMIT, Matrices, Pair, Proposal, Selection, Slot
+from scb.mixture.start import from_scratch, thinned_for_start, with_known
 
 _NEAR = 2  # times the criterion: up to there, a ratio with P fixed is not trusted
 
@@ -30,6 +35,20 @@ class SharedMatrix:
 
     def __init__(self) -> None:
         self.fit_options: dict[str, Any] = {}
+
+    def first(self, data: Data, known: Initial | None) -> Initial:
+        """EM over all positions; a concave problem where the matrix is known."""
+        few = thinned_for_start(data)
+        return from_scratch(few) if known is None else with_known(few, known)
+
+    def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> Matrices:
+        """The known matrix, or the one that EM over these positions finds."""
+        if known is not None:
+            return Matrices(known.P, None)
+        return Matrices(from_scratch(thinned_for_start(data), positions).P, None)
+
+    def settle_gauge(self, search: Selection, rows: Rows) -> None:
+        """One matrix for all positions leaves nothing open."""
 
     def begin(self, search: Selection) -> None:
         """Nothing has to be prepared."""
@@ -47,7 +66,7 @@ class SharedMatrix:
             return [(k, j) for k, s in enumerate(search.support) for j in range(1, 1 + len(s))]
         found = search.empty_slots()
         emptied = {k for k, _ in found}
-        at_fit = rows.loglik_by_context(fit.mixture)
+        at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
         for k, limit in enumerate(criterion(search.data)):
             slots = range(1, 1 + len(search.support[k]))
             if k in emptied or not slots:
@@ -100,7 +119,7 @@ def independent_scores(data: Data, rows: Rows, fit: Fit) -> Array:
     """(K, T): scores of all positions relative to what noise reaches, for iid contexts."""
     P = fit.mixture.P
     U = P - (P @ data.mu)[:, None]
-    raw = data.likelihood_scores(U, rows, fit.mixture)
+    raw = data.total_with(rows, Partition.likelihood_scores, U, fit.mixture)
     levels = rows.score_levels(U, fit.mixture, data.mu, np.sqrt(criterion(data)))
     return raw / levels[:, None]
 
@@ -111,6 +130,6 @@ def martingale_scores(data: Data, rows: Rows, fit: Fit) -> Array:
     That P and q are fitted makes the variance smaller than it is taken to be.
     """
     P = fit.mixture.P
-    raw = data.likelihood_scores(P, rows, fit.mixture) - data.counts[:, None]
-    variance = data.law_scores(P**2, rows, fit.mixture) - data.counts[:, None]
+    raw = data.total_with(rows, Partition.likelihood_scores, P, fit.mixture) - data.counts[:, None]
+    variance = data.total_with(rows, Partition.law_scores, P**2, fit.mixture) - data.counts[:, None]
     return raw / np.sqrt(np.maximum(variance, 1e-12)) / np.sqrt(criterion(data))[:, None]

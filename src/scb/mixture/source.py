@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scb.mixture.data import Executor, Here
+from scb.mixture.data import Here
+
+if TYPE_CHECKING:
+    from scb.mixture.dask import Workers
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Source:
     length : of all pieces of an array together
     """
 
-    executor: Executor
+    executor: Here | Workers
     kind: str
     read: Callable[..., list[Any]]
     length: int | None = None

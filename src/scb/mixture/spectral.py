@@ -20,6 +20,7 @@ from scb.geometry import Array
 from scb.mixture.data import Data
 from scb.mixture.law import Initial
 from scb.mixture.levels import score_level
+from scb.mixture.partition import Partition
 from scb.theory.noise import noise_quantile
 
 _ROUNDS = 12
@@ -62,7 +63,7 @@ class _Moments:
 
     def covariances(self, pairs: Pairs) -> Array:
         """(r, N, N): C − n_k(o) μ_m at each (k, t), where C counts pairs of label and token."""
-        return self.data.pair_tables(pairs) - self.data.by_label[pairs[:, 0], :, None] * self.data.mu
+        return self.data.total(Partition.pair_tables, pairs) - self.data.by_label[pairs[:, 0], :, None] * self.data.mu
 
     def direction(self, G: Array) -> Array:
         """The table W whose sums over samples are the projections onto G, centred in label and token."""
@@ -100,7 +101,7 @@ class _Moments:
         W = self.direction(np.tensordot(weights, D, axes=1))
         spread = np.where(data.counts > 0, self.spread(W), 1.0)
         spread = np.where(spread > 0, spread, 1.0)
-        z = data.label_scores(W) / spread[:, None]
+        z = data.total(Partition.label_scores, W) / spread[:, None]
         for j, (k, t) in enumerate(pairs):
             z[k, t] = self.left_out(j, k, D, weights)
         quantile = noise_quantile(data.N * data.T, self.false_positions)

@@ -9,7 +9,7 @@ from scb.geometry import Array
 from scb.mixture.data import Data
 from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
-from scb.mixture.rows import Slots
+from scb.mixture.rows import RowTable, Slots
 
 _STEPS = 45  # enough to see which positions grow
 _LEAST = 0.01  # positions with at least this weight are kept
@@ -21,6 +21,13 @@ def thinned_for_start(data: Data) -> Data:
     return data.thinned(max(1, _CELLS // data.T))
 
 
+def nothing_found(data: Data) -> Initial:
+    """No position in any context, and no matrix; its columns are a stopgap."""
+    nowhere = [np.zeros(0, np.intp) for _ in range(data.K)]
+    stopgap = np.repeat(data.label_law[:, None], data.N, axis=1)
+    return Initial(stopgap, nowhere, [np.zeros(0) for _ in nowhere], owners=())
+
+
 def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initial:
     """EM over all positions, or some, from uniform attention; P is shared and unknown.
 
@@ -29,7 +36,7 @@ def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initi
     """
     positions = np.arange(data.T) if positions is None else positions
     rows = data.rows(Slots.everywhere(positions, data.K))
-    pairs = np.array([rows.pairs(j, data.N) for j in range(len(positions))])
+    pairs = np.array([rows.total(RowTable.pairs, j, data.N) for j in range(len(positions))])
     fits = []
     for table in (pairs.sum(axis=0), pairs[_dependence(pairs).argmax()]):
         P = smoothed_columns(table, data.label_law)

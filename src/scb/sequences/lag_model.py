@@ -18,7 +18,7 @@ from scb.geometry import Array
 from scb.kernels.sequence import continue_lags
 from scb.mixture.data import Data
 from scb.mixture.law import Mixture
-from scb.mixture.rows import Slots
+from scb.mixture.rows import RowTable, Slots
 from scb.sequences.symbols import MISSING
 from scb.task.sampling import closed_cumulative, token_dtype
 
@@ -133,7 +133,7 @@ class LagModel:
     def loglik(self, data: Data) -> float:
         """Log-likelihood of the labels of windows, in nats; −∞ if one of them is impossible."""
         with np.errstate(divide="ignore"):
-            return data.rows(self.slots).evaluate(self.mixture).loglik
+            return data.rows(self.slots).total(RowTable.evaluate, self.mixture).loglik
 
     def laws(self, codes: NDArray[np.int64]) -> Array:
         """(n, N): the law of what comes after each symbol of a sequence; after none, the law of all labels.
