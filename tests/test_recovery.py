@@ -13,13 +13,18 @@ from scb.mixture.data import Here, Rows
 from scb.mixture.em import maximise
 from scb.mixture.fit import standard_errors
 from scb.mixture.law import Mixture
-from scb.mixture.levels import score_level
+from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.reading import as_data
 from scb.mixture.rows import NO_POSITION, RowTable, Slots
 from scb.mixture.spectral import spectral
 from scb.task.sampling import Batch
 from scb.theory.information import Information, cramer_rao
 from truth import twins as reference
+
+
+def score_level(terms, weight, mu, z):
+    """The level of one score."""
+    return noise_levels([ScoreNoise.of(terms, weight, mu)], z)[0]
 
 
 def same_support(one, two):

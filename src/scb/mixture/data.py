@@ -20,7 +20,7 @@ from scb.geometry import Array
 from scb.mixture.law import Mixture
 from scb.mixture.levels import score_levels
 from scb.mixture.partition import Partition, Shape
-from scb.mixture.rows import RowCode, RowTable, Slots
+from scb.mixture.rows import ContextScores, RowCode, RowTable, Slots
 
 if TYPE_CHECKING:
     from scb.mixture.dask import Workers
@@ -92,8 +92,15 @@ class Rows:
 
         It is ∞ for a context that does not occur. One round trip to the partitions serves a step of all contexts' searches.
         """
-        variance = self.total(RowTable.score_variances, U, at, mu)
-        return score_levels(variance, z, lambda *asked: self.total(RowTable.score_cumulants, U, at, mu, *asked))
+        executor = self.executor if self.counted is None else Here()
+        tables = self.held if self.counted is None else [self.counted]
+        scores = executor.map(RowTable.scores, zip(tables, strict=True), U, at, mu)
+
+        def total(function: Callable[..., Any], *same: Any) -> Any:
+            return executor.total(executor.map(function, zip(scores, strict=True), *same))
+
+        variance = total(ContextScores.variances, len(z))
+        return score_levels(variance, z, lambda *asked: total(ContextScores.cumulants, *asked))
 
 
 @dataclass(frozen=True)

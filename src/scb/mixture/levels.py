@@ -7,7 +7,7 @@ Gaussian where it matters, five standard deviations out; the saddlepoint approxi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,21 +56,20 @@ class ScoreNoise:
         return np.array([self.weight @ (top + np.log(mass)), self.weight @ mean, self.weight @ variance])
 
 
-def score_level(terms: Array, weight: Array, mu: Array, z: float) -> float:
-    """The score that noise exceeds as rarely as a Gaussian exceeds z standard deviations; ∞ if it never does.
+def noise_levels(noises: Sequence[ScoreNoise], z: float) -> Array:
+    """(K,): the score that each noise exceeds as rarely as a Gaussian exceeds z standard deviations; ∞ if it never does."""
 
-    The score is a sum of terms (r, N), where ``weight`` (r,) samples have each row.
-    """
-    noise = ScoreNoise.of(terms, weight, mu)
-    ask: Cumulants = lambda _, theta: noise.cumulants(theta[0])[None]  # noqa: E731
-    return float(score_levels(np.array([noise.variance]), np.array([z]), ask)[0])
+    def cumulants(contexts: NDArray[np.int64], theta: Array) -> Array:
+        return np.array([noises[k].cumulants(x) for k, x in zip(contexts.tolist(), theta.tolist(), strict=True)])
+
+    return score_levels(np.array([noise.variance for noise in noises]), np.full(len(noises), z), cumulants)
 
 
 def score_levels(variance: Array, z: Array, cumulants: Cumulants) -> Array:
-    """(K,): the level of ``score_level`` for the scores of K contexts, all searched for side by side.
+    """(K,): what the scores of K contexts reach as rarely as Gaussians z (K,) standard deviations; ∞ if never.
 
-    The level is K'(θ) for the θ at which the saddlepoint approximation has the Gaussian's tail at z. θ starts where it would be
-    for a Gaussian, and is scaled by how far the tail is off.
+    All are searched for side by side. The level is K'(θ) for the θ at which the saddlepoint approximation has the Gaussian's
+    tail at z. θ starts where it would be for a Gaussian, and is scaled by how far the tail is off.
     """
     levels = np.full(len(z), np.inf)
     spread = np.sqrt(variance)

@@ -8,7 +8,7 @@ columns that the slots point to; samples with equal rows can be counted as one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -234,20 +234,42 @@ class RowTable:
         terms = self.weight * np.log(self.likelihoods(at))
         return np.bincount(self.last, terms, minlength=len(at.q)).astype(float)
 
-    def score_noise(self, k: int, U: Array, at: Mixture, mu: Array) -> ScoreNoise:
-        """The score Σ_i U[o_i, x_i]/f_i of the samples with last token k, where their tokens x are iid μ."""
-        mine = self.of(k)
-        return ScoreNoise.of(U[mine.label] / mine.likelihoods(at)[:, None], mine.weight, mu)
+    def scores(self, U: Array, at: Mixture, mu: Array) -> ContextScores:
+        """The scores Σ_i U[o_i, x_i]/f_i of every context, where tokens x are iid μ."""
+        return ContextScores(self, U, self.likelihoods(at), mu)
 
-    def score_variances(self, U: Array, at: Mixture, mu: Array) -> Array:
-        """(K,): the variances of these scores."""
-        return np.array([self.score_noise(k, U, at, mu).variance for k in range(len(at.q))])
 
-    def score_cumulants(self, U: Array, at: Mixture, mu: Array, contexts: Ints, theta: Array) -> Array:
+@dataclass(frozen=True)
+class ContextScores:
+    """The scores Σ_i U[o_i, x_i]/f_i over the rows of each context, with the probabilities f (r,) of their labels.
+
+    ``kept`` holds their laws once they are made, where all (r, N) terms fit into memory together.
+    """
+
+    rows: RowTable
+    U: Array
+    f: Array
+    mu: Array
+    kept: dict[int, ScoreNoise] = field(default_factory=dict)
+
+    def noise(self, k: int) -> ScoreNoise:
+        """The law of the score of context k, if tokens x are iid μ."""
+        if k in self.kept:
+            return self.kept[k]
+        mine = self.rows.last == k
+        made = ScoreNoise.of(self.U[self.rows.label[mine]] / self.f[mine, None], self.rows.weight[mine], self.mu)
+        if self.f.size * len(self.mu) <= LARGEST_TABLE:
+            self.kept[k] = made
+        return made
+
+    def variances(self, contexts: int) -> Array:
+        """(K,): the variances of the scores."""
+        return np.array([self.noise(k).variance for k in range(contexts)])
+
+    def cumulants(self, contexts: Ints, theta: Array) -> Array:
         """(r, 3): the cumulant function of some contexts' scores and its derivatives, each at its θ."""
         asked = zip(contexts.tolist(), theta.tolist(), strict=True)
-        # One context at a time: its (n_k, N) terms are all that is held.
-        return np.array([self.score_noise(k, U, at, mu).cumulants(x) for k, x in asked])
+        return np.array([self.noise(k).cumulants(x) for k, x in asked])
 
 
 def _columns(tokens: NDArray[Any], last: Ints, slots: Slots, N: int) -> NDArray[Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.data import Data
 from scb.mixture.law import Initial
-from scb.mixture.levels import score_level
+from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.partition import Partition
 from scb.theory.noise import noise_quantile
 
@@ -105,8 +105,8 @@ class _Moments:
         for j, (k, t) in enumerate(pairs):
             z[k, t] = self.left_out(j, k, D, weights)
         quantile = noise_quantile(data.N * data.T, self.false_positions)
-        levels = np.array([score_level(W, labels, data.mu, quantile) for labels in data.by_label])
-        return z, levels / spread
+        noises = [ScoreNoise.of(W, labels, data.mu) for labels in data.by_label]
+        return z, noise_levels(noises, quantile) / spread
 
     def left_out(self, j: int, k: int, D: Array, weights: Array) -> float:
         """The score of pair j, whose last token is k, onto a guess made from the others; 0 if there are none."""
