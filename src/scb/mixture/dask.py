@@ -19,8 +19,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from scb.mixture.data import Here, added
-from scb.mixture.source import Source
+from scb.mixture.data import Here, Source, added
 from scb.provenance import code_digest, require_code
 
 TOGETHER = 8  # answers that are added in one place

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from operator import add
+from operator import add, attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from scb.mixture.rows import ContextScores, RowCode, RowTable, Slots
 if TYPE_CHECKING:
     from scb.mixture.dask import Workers
 
+SIZE = attrgetter("n")
 LARGEST_TABLES = 1 << 20  # entries of the tables of pairs that are asked for at a time
 
 
@@ -127,7 +128,7 @@ class Data:
     @classmethod
     def of(cls, executor: Here | Workers, partitions: list[Any], shape: Shape, mu: Array, *, independent: bool) -> Data:
         """Partitions that an executor holds."""
-        sizes = executor.results(executor.map(Partition.size, zip(partitions, strict=True)))
+        sizes = executor.results(executor.map(SIZE, zip(partitions, strict=True)))
         return cls(executor, partitions, sizes, shape, mu, independent)
 
     @property
@@ -224,5 +225,38 @@ class Data:
             return self
         firsts = np.cumsum([0, *self.sizes[:-1]]).tolist()
         held = self.executor.map(Partition.thinned, zip(self.partitions, firsts, strict=True), self.n / samples)
-        sizes = self.executor.results(self.executor.map(Partition.size, zip(held, strict=True)))
+        sizes = self.executor.results(self.executor.map(SIZE, zip(held, strict=True)))
         return replace(self, partitions=held, sizes=sizes)
+
+
+# ------------------------------------------------------------------------------------------------- where data come from
+
+
+@dataclass(frozen=True)
+class Source:
+    """Data in pieces.
+
+    Attributes
+    ----------
+    executor : where the pieces will be held
+    kind : "here", or "array", "rows", "bag", "delayed" for collections of Dask
+    read : (function, *same) → what the function makes of (piece, skipped, *same), held, for every piece; ``skipped`` is how many of
+        the piece's first tokens are repeated from the piece before it
+    length : of all pieces of an array together
+    """
+
+    executor: Here | Workers
+    kind: str
+    read: Callable[..., list[Any]]
+    length: int | None = None
+
+    @classmethod
+    def here(cls, data: Any) -> Source:
+        """One piece in this process."""
+        return cls(Here(), "here", lambda function, *same: [function(data, 0, *same)])
+
+
+def is_dask(data: Any) -> bool:
+    """Whether data is a collection of Dask, or a list of them. Dask is not imported to find out."""
+    first = data[0] if isinstance(data, list | tuple) and data else data
+    return type(first).__module__.split(".")[0] == "dask"

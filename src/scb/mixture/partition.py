@@ -78,10 +78,6 @@ class Partition:
         """Number of samples."""
         return self.last.size
 
-    def size(self) -> int:
-        """Number of samples, as a function of the partition that can be sent to it."""
-        return self.n
-
     @cached_property
     def order(self) -> Ints:
         """(n,): the samples sorted by last token."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from scb.mixture.dask import dask_source
-from scb.mixture.data import Data
+from scb.mixture.data import Data, Source, is_dask
 from scb.mixture.partition import Partition, Restarted, Shape
-from scb.mixture.source import Source, is_dask
 from scb.mixture.windows import (
     Block,
     Summary,
@@ -22,6 +22,11 @@ from scb.mixture.windows import (
     token_sequences,
 )
 from scb.task.sampling import Batch
+
+Piece = tuple[Partition, Summary]
+"""A partition as it was read, and what the driver has to know of it."""
+PARTITION = itemgetter(0)
+SUMMARY = itemgetter(1)
 
 
 def source_of(name: str, data: Any, overlap: int) -> Source:
@@ -53,14 +58,14 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
         _refuse_arrays(source, max_lag)
         held = source.read(_read_sequences, source.kind, int(max_lag))
     executor = source.executor
-    summaries = executor.results(executor.map(_summary, zip(held, strict=True)))
+    summaries = executor.results(executor.map(SUMMARY, zip(held, strict=True)))
     if max_lag is not None and not any(summary.widths for summary in summaries):
         longest = source.length if source.length is not None else max(summary.longest for summary in summaries)
         raise ValueError(
             f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed"
         )
     size, T, mu = agree(summaries, N)
-    partitions = executor.map(_partition, zip(held, strict=True))
+    partitions = executor.map(PARTITION, zip(held, strict=True))
     return Data.of(executor, partitions, Shape(size, size, T), mu, independent=max_lag is None)
 
 
@@ -76,18 +81,6 @@ def _refuse_arrays(source: Source, max_lag: int | None) -> None:
         raise ValueError(
             "data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag"
         )
-
-
-Piece = tuple[Partition, Summary]
-"""A partition as it was read, and what the driver has to know of it."""
-
-
-def _partition(piece: Piece) -> Partition:
-    return piece[0]
-
-
-def _summary(piece: Piece) -> Summary:
-    return piece[1]
 
 
 def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> Piece:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.mixture.data import Data, Here
+from scb.mixture.data import Data, Here, Source, is_dask
 from scb.mixture.partition import Partition, Shape
-from scb.mixture.reading import source_of
-from scb.mixture.source import Source, is_dask
+from scb.mixture.reading import PARTITION, source_of
 from scb.mixture.windows import sequence_blocks, symbol_counts
 from scb.sequences.symbols import MISSING, Sequences, as_sequences, encode
 
@@ -58,8 +58,8 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
     found = executor.results(executor.map(_Coded.summary, zip(coded, strict=True)))
     classes = _united([one.classes for one in found])
     held = executor.map(_windows, zip(coded, strict=True), classes, max_lag, contexts)
-    counts = executor.total(executor.map(_counts, zip(held, strict=True)))
-    partitions = executor.map(_partition, zip(held, strict=True))
+    counts = executor.total(executor.map(itemgetter(1), zip(held, strict=True)))
+    partitions = executor.map(PARTITION, zip(held, strict=True))
     shape = _shape(len(classes), max_lag, contexts)
     data = Data.of(executor, partitions, shape, counts / counts.sum(), independent=False)
     longest = max(one.longest for one in found)
@@ -146,21 +146,9 @@ def _united(classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return encode(as_sequences(together if len(together) else [None]))[1]
 
 
-_Piece = tuple[Partition, Array]
-"""A partition, and how often each symbol occurs in it."""
-
-
-def _windows(coded: _Coded, classes: NDArray[Any], max_lag: int, contexts: bool) -> _Piece:
-    """Where a piece lies: codes of all symbols, and the windows."""
+def _windows(coded: _Coded, classes: NDArray[Any], max_lag: int, contexts: bool) -> tuple[Partition, Array]:
+    """Where a piece lies: its windows in codes of all symbols, and how often each symbol occurs in it."""
     place = np.append(np.searchsorted(classes, coded.classes), MISSING)
     codes = [place[x] for x in coded.codes]
     counts = symbol_counts([x[coded.skipped :] for x in codes], len(classes))
     return Partition.of(sequence_blocks(codes, max_lag, nearest=1, contexts=contexts)), counts
-
-
-def _partition(piece: _Piece) -> Partition:
-    return piece[0]
-
-
-def _counts(piece: _Piece) -> Array:
-    return piece[1]

@@ -14,8 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scb.geometry import Array
-from scb.mixture.data import Data
-from scb.mixture.source import is_dask
+from scb.mixture.data import Data, is_dask
 from scb.sequences.coding import windows_of_codes, windows_of_symbols
 from scb.sequences.lag_file import load_model, save_model
 from scb.sequences.lag_fit import LagSettings, fit_lags

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.mixture.source import is_dask
+from scb.mixture.data import is_dask
 
 MISSING = -1
 _MOST = 4096
