@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 import scb
 from scb.paper.figures.style import COLOURS
 from scb.sequences.coding import windows_of_codes
-from scb.sequences.ngrams import NGram
+from scb.sequences.ngrams import NGram, best_order
 from scb.sequences.symbols import as_sequences, encode
 
 Symbols = Sequence[str | None]
@@ -84,8 +84,7 @@ def compare(
     codes, classes = encode(as_sequences(train))
     known = windows_of_codes(codes, len(classes), max_lag, contexts=False)
     held = windows_of_codes(encode(as_sequences(test), classes)[0], len(classes), max_lag, contexts=False)
-    begin, end = known.cut(known.n - known.n // 10)
-    n = max(orders, key=lambda order: NGram.fit(begin, order).score(end))
+    n = best_order(known, orders)
     names = {1: "unigram", 2: "bigram", n: f"{n}-gram, interpolated"}
     score = {name: NGram.fit(known, order).score(held) for order, name in names.items()}
     score |= {name: model.score(test) for name, model in models.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,22 +94,24 @@ def _look_up(keys: NDArray[np.int64], known: NDArray[np.int64], values: NDArray[
     return np.where(known[place] == keys, values[place], 0)
 
 
+def best_order(data: Data, orders: Sequence[int]) -> int:
+    """The order whose n-gram, fitted to all windows but the last tenth, predicts these best."""
+    first = np.arange(data.n) < data.n - max(1, data.n // 10)
+    begin, end = (
+        Data.of(Here(), [_windows(data).only(chosen)], data.shape, data.mu, independent=False)
+        for chosen in (first, ~first)
+    )
+    return max(orders, key=lambda order: NGram.fit(begin, order).score(end))
+
+
 def baselines(train: Data, test: Data) -> dict[str, float]:
     """Mean log-likelihood on the windows of ``test``, in nats, by name.
 
     The order of the n-gram is the best on the last tenth of ``train``.
     """
-    first = np.arange(train.n) < train.n - max(1, train.n // 10)
-    begin, end = (_some(train, chosen) for chosen in (first, ~first))
     orders = [n for n in range(3, min(LONGEST, train.T + 1) + 1) if (train.N + 1) ** n < _CODES]
     results = {name: NGram.fit(train, n).score(test) for n, name in ((1, "unigram"), (2, "bigram"))}
-    if orders and begin.n:
-        best = max(orders, key=lambda n: NGram.fit(begin, n).score(end))
+    if orders and train.n > 1:
+        best = best_order(train, orders)
         results[f"interpolated {best}-gram"] = NGram.fit(train, best).score(test)
     return results
-
-
-def _some(data: Data, chosen: NDArray[np.bool_]) -> Data:
-    """The windows (n,) that are chosen."""
-    part = _windows(data).only(chosen)
-    return Data.of(Here(), [part], data.shape, data.mu, independent=data.independent)
