@@ -4,22 +4,21 @@ import numpy as np
 import pytest
 
 import scb
-from scb.geometry import line_A, line_V
+from scb.geometry import centred_square, line_A, line_V
 from scb.metrics import similarity_A
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
+from scb.training.penalty import MeasuredNoise
 from scb.training.recipes.knowledge import Knowledge, estimate
-from scb.training.sources.population import Population
-from scb.training.stages import (
-    MeasuredNoise,
+from scb.training.roundings import (
     SignalAbove,
-    Stage,
     ThresholdNormalize,
     ThresholdProject,
     estimated_signal,
     noise_threshold,
-    proximal_step,
 )
+from scb.training.sources.population import Population
+from scb.training.stages import Stage, proximal_step
 
 TASK = scb.Task.random(3, 300, 2, seed=1)
 PROMISING = {
@@ -94,7 +93,7 @@ def test_the_spectral_start_replaces_stage_1():
     assert [stage.name for stage in recipe.stages] == ["2"]
     assert recipe.stages[0].enter == recipe.stages[0].leave == ()
     assert recipe.samples == 4000
-    np.testing.assert_array_equal(recipe.A > 0, task.Q > 0)
+    np.testing.assert_array_equal(recipe.start.A > 0, task.Q > 0)
     run = train(task, recipe, seed=1)
     assert run.history["alpha_A"][0] == pytest.approx(1, abs=0.05)
     assert run.history["dist_A"][0] < 0.1
@@ -157,7 +156,7 @@ def test_measured_lambda_is_the_noise_of_one_coordinate():
     task = scb.Task.random(3, 2000, 2, seed=1)
     V, A = line_V(task, 0.3), line_A(task, 0.3)
     stage = Stage("2", 1, 0.1, 0.1, MeasuredNoise(1.0), 500)
-    lam = MeasuredNoise(1.0)(V, task.mu, stage)
+    lam = MeasuredNoise(1.0).levels(centred_square(V, task.mu), task.mu, stage)
     g = Fresh(task)(V, A, 500, np.random.default_rng(0)).A / task.mu
     spread = 0.1 * 1.4826 * np.median(np.abs(g - np.median(g, axis=0)), axis=0)
     np.testing.assert_allclose(spread / lam, 1, atol=0.35)

@@ -7,11 +7,12 @@ from scb.geometry import line_A, line_V, mu_inner, population_projection
 from scb.theory.expectations import population_loss
 from scb.theory.noise import noise_scales, residual_square
 from scb.training.loop import train
-from scb.training.recipes.algorithm1 import uniform_start
+from scb.training.penalty import MeasuredNoise
+from scb.training.roundings import ResolveSign, ThresholdProject
 from scb.training.simulation import COLUMNS, simulate
 from scb.training.sources.gaussian import Gaussian
 from scb.training.sources.population import Population
-from scb.training.stages import MeasuredNoise, Recipe, ResolveSign, Stage, ThresholdProject
+from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
 from scb.training.updates import precondition_A, precondition_V
 
 TASK = scb.Task.random(3, 150, 2, seed=0)
@@ -27,7 +28,7 @@ def projected_noise(count):
     V, A = line_V(TASK, 0.3), line_A(TASK, 0.4)
     mean = Population(TASK)(V, A, 0, np.random.default_rng(0))
     p = population_projection(TASK, V, A)
-    scales = noise_scales(TASK, p.K_V, p.K_VP, p.K_A, p.K_AQ, 50)
+    scales = noise_scales(TASK, p, 50)
     draws = [Gaussian(TASK)(V, A, 50, np.random.default_rng(i)) for i in range(count)]
     return [(precondition_V(g.V - mean.V, TASK.mu), precondition_A(g.A - mean.A, TASK.mu)) for g in draws], scales
 
@@ -49,9 +50,7 @@ def test_gaussian_noise_is_isotropic_in_the_mu_geometry():
 def test_residual_square_is_twice_the_population_loss():
     V, A = line_V(TASK, 0.7), line_A(TASK, 0.2)
     p = population_projection(TASK, V, A)
-    assert residual_square(TASK, p.K_V, p.K_VP, p.K_A, p.K_AQ) == pytest.approx(
-        2 * population_loss(TASK, V, A), abs=1e-12
-    )
+    assert residual_square(TASK, p) == pytest.approx(2 * population_loss(TASK, V, A), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -79,7 +78,7 @@ def test_huge_sizes_take_little():
     rates = 0.02 / task.K_Q, 0.02 / task.K_P
     one = Stage("1", 500, *rates, 0.0, 200_000)
     two = Stage("2", 100, *rates, MeasuredNoise(4.0), 200_000, enter=(ResolveSign(), ThresholdProject()))
-    history = simulate(task, Recipe("large", *uniform_start(task.mu, task.T), task.mu, (one, two)))
+    history = simulate(task, Recipe("large", UniformAttention.trivial(task.mu, task.T), task.mu, (one, two)))
     assert tuple(history) == COLUMNS
     assert history["alpha_A"][-1] > 0.1
     assert history["explicit"].max() < 20_000  # of 50,000,000
@@ -90,4 +89,4 @@ def test_what_cannot_be_simulated_is_refused():
         simulate(TASK, scb.recipes.softmax(TASK, steps=3))
     stage = Stage("1", 1, 0.1, 0.1, enter=(lambda V, A, mu: (V, A),))
     with pytest.raises(ValueError, match="cannot be simulated"):
-        simulate(TASK, Recipe("x", TASK.P, TASK.Q, TASK.mu, (stage,)))
+        simulate(TASK, Recipe("x", GivenStart(TASK.P, TASK.Q), TASK.mu, (stage,)))

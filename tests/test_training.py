@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import scb
+from scb.geometry import uniform_start
 from scb.training.loop import train
-from scb.training.recipes.algorithm1 import uniform_start
 from scb.training.run import COLUMNS, Run
 from scb.training.sources import Gradient
 from scb.training.sources.dataset import Dataset

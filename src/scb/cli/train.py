@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -12,11 +13,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from scb.training.run import Run
+    from scb.training.settings import TrainingSettings
 
 
 def train(
     config: Path | None = None,
-    recipe: Literal["paper", "tuned", "sgd", "softmax", "transfer"] | None = None,
+    recipe: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     n: Annotated[int | None, tyro.conf.arg(name="N", metavar="INT")] = None,
     t: Annotated[int | None, tyro.conf.arg(name="T", metavar="INT")] = None,
     sparsity: int | None = None,
@@ -41,7 +43,8 @@ def train(
 
     Args:
         config: TOML file with any of: N, T, sparsity, task_seed, recipe, seed, every, and a table [options] for the recipe.
-        recipe: Algorithm 1 as in the paper's experiment, the same with tuned hyperparameters, SGD, softmax attention, transfer.
+        recipe: paper (Algorithm 1 as in the paper's experiment), tuned (with tuned hyperparameters), sgd, softmax, transfer, or any
+            other of scb.recipes.
         n: Number of tokens.
         t: Number of positions.
         sparsity: Positions that each token attends to.
@@ -56,13 +59,13 @@ def train(
 
     from scb.training.loop import train as run_training
     from scb.training.run import FILE
-    from scb.training.settings import Config
+    from scb.training.settings import TrainingSettings
 
     console = Console()
     if resume:
-        settings = Config.load(out)
+        settings = TrainingSettings.load(out)
     else:
-        settings = Config() if config is None else Config.read(config)
+        settings = TrainingSettings() if config is None else TrainingSettings.read(config)
         given = {
             "recipe": recipe,
             "N": n,
@@ -73,7 +76,8 @@ def train(
             "every": every,
         }
         options = settings.options | dict(_option(text) for text in set)
-        settings = replace(settings, options=options, **{name: v for name, v in given.items() if v is not None})
+        changed = {name: value for name, value in given.items() if value is not None}
+        settings = replace(settings, options=options, **changed)
     task, built = settings.build()
     if not resume:
         out.mkdir(parents=True, exist_ok=True)
@@ -90,15 +94,13 @@ def train(
 def show_run(console: Console, directory: Path) -> None:
     """The summary of a saved run, and its curves."""
     from scb.training.run import Run
-    from scb.training.settings import Config
+    from scb.training.settings import TrainingSettings
 
-    _report(console, Run.load(directory), directory, Config.load(directory))
+    _report(console, Run.load(directory), directory, TrainingSettings.load(directory))
 
 
 def _option(text: str) -> tuple[str, Any]:
     """name=value, where the value is TOML or a bare word."""
-    import tomllib
-
     name, separator, value = text.partition("=")
     if not separator:
         raise ValueError(f"--set {text}: it must be name=value")
@@ -118,7 +120,7 @@ class _Bar:
         text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
         samples = TextColumn("{task.fields[samples]:,.0f} samples")
         self.progress = Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console)
-        self.job = self.progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
+        self.bar = self.progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
 
     def __enter__(self) -> _Bar:
         self.progress.start()
@@ -130,7 +132,7 @@ class _Bar:
     def __call__(self, run: Run) -> None:
         h = run.history
         self.progress.update(
-            self.job,
+            self.bar,
             completed=run.step,
             stage=int(h["stage"][-1]),
             a_V=h["alpha_V"][-1],
@@ -140,7 +142,8 @@ class _Bar:
         )
 
 
-def _report(console: Console, run: Run, out: Path, settings: Any) -> None:
+def _report(console: Console, run: Run, out: Path, settings: TrainingSettings) -> None:
+    """A table with the last row of each stage, what is wrong with the run if anything is, and its curves in OUT."""
     from rich.table import Table
 
     from scb.paper.figures.curves import curves

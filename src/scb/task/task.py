@@ -97,10 +97,9 @@ class Task:
         check_sizes(N, T, sparsity)
         rng = np.random.default_rng(seed)
         mu = _near_uniform(rng, (N, 1))[:, 0]
+        P = np.array([[0.0, 1.0], [1.0, 0.0]])
         if N > 2:
             P = chains.random_transition(mu, CONTRAST, rng)
-        else:
-            P = np.array([[0.0, 1.0], [1.0, 0.0]])
         positions = np.stack([rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1)
         return cls.sparse(P, positions, _near_uniform(rng, (sparsity, N)), T)
 

@@ -94,8 +94,10 @@ def plan(
     eta : the step size η of all stages; min(K_P, K_Q, 1/10), the largest of the lemma on Stage 1, unless given
     """
     _check(N, T, sparsity, eps, delta)
-    c, Q = constants or Constants(), sparsity
-    K_P, K_Q = 1 / N if K_P is None else K_P, 1 / Q if K_Q is None else K_Q
+    c = constants or Constants()
+    Q = sparsity
+    K_P = 1 / N if K_P is None else K_P
+    K_Q = 1 / Q if K_Q is None else K_Q
     eta = min(K_P, K_Q, 0.1) if eta is None else eta
     alpha = min(0.5, c.stage1_signal / (Q * N))
     stages = (

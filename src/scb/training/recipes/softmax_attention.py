@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from scb.geometry import uniform_start
+from scb.model import SoftmaxTransformer
 from scb.task import Seed, Task
 from scb.training.recipes.knowledge import Knowledge
-from scb.training.stages import Recipe, Stage
+from scb.training.stages import GivenStart, Recipe, Stage
 
 
 def softmax(
@@ -26,6 +28,14 @@ def softmax(
     """
     k = Knowledge.of(task, known, seed)
     N, T = task.N, task.T
-    stage = Stage("softmax", steps, eta_V * N, eta_W * N * T, 0.0, batch_size, "softmax")
-    V, W = np.repeat(k.mu[:, None], N, axis=1), np.zeros((T, N), order="F")
-    return Recipe("softmax", V, W, k.mu, (stage,), k.samples)
+    stage = Stage(
+        name="softmax",
+        steps=steps,
+        eta_V=eta_V * N,
+        eta_A=eta_W * N * T,
+        batch_size=batch_size,
+        rule="vanilla",
+    )
+    V, _ = uniform_start(k.mu, T)
+    logits = np.zeros((T, N), order="F")
+    return Recipe("softmax", GivenStart(V, logits), k.mu, (stage,), k.samples, SoftmaxTransformer)

@@ -6,11 +6,12 @@ from math import ceil
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.geometry import Array, uniform_start
 from scb.task import Seed, Task
-from scb.training.recipes.algorithm1 import uniform_start
+from scb.training.penalty import MeasuredNoise
 from scb.training.recipes.knowledge import Knowledge
-from scb.training.stages import MeasuredNoise, Recipe, Stage, ThresholdNormalize, ThresholdProject
+from scb.training.roundings import ThresholdNormalize, ThresholdProject
+from scb.training.stages import Recipe, Stage, UniformAttention
 
 
 def transfer(
@@ -43,12 +44,28 @@ def transfer(
     if not 0 < theta <= 1:
         raise ValueError(f"theta = {theta}: it must lie in (0, 1]")
     k = Knowledge.of(task, known, seed)
-    trivial, A = uniform_start(k.mu, task.T)
+    trivial, _ = uniform_start(k.mu, task.T)
     length = ceil(1 / eta)
-    rates = eta / k.K_Q, eta / k.K_P
     stages = (
-        Stage("first", 1, 0.0, 1 / k.K_P, 0.0, first_batch),
-        Stage("2", 6 * length, *rates, MeasuredNoise(multiple), batch_size, centred=True, enter=(ThresholdProject(),)),
-        Stage("3", 4 * length, rates[0], 0.0, 0.0, batch_size, enter=(ThresholdNormalize(1 / (6 * task.sparsity)),)),
+        Stage(name="first", steps=1, eta_V=0.0, eta_A=1 / k.K_P, batch_size=first_batch),
+        Stage(
+            name="2",
+            steps=6 * length,
+            eta_V=eta / k.K_Q,
+            eta_A=eta / k.K_P,
+            lam=MeasuredNoise(multiple),
+            batch_size=batch_size,
+            centred=True,
+            enter=(ThresholdProject(),),
+        ),
+        Stage(
+            name="3",
+            steps=4 * length,
+            eta_V=eta / k.K_Q,
+            eta_A=0.0,
+            batch_size=batch_size,
+            enter=(ThresholdNormalize(task.weight_threshold),),
+        ),
     )
-    return Recipe("transfer", theta * V_hat + (1 - theta) * trivial, A, k.mu, stages, k.samples)
+    start = UniformAttention(theta * V_hat + (1 - theta) * trivial, task.T)
+    return Recipe("transfer", start, k.mu, stages, k.samples)
