@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 import scb
+from scb.cli import main
 from scb.geometry import centred_square, line_A, line_V
+from scb.jobs.kinds import complete_train
 from scb.metrics import similarity_A
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
+from scb.training.options import recipe_options
 from scb.training.penalty import MeasuredNoise
+from scb.training.recipes import RECIPES
 from scb.training.recipes.knowledge import Knowledge, estimate
 from scb.training.roundings import (
     SignalAbove,
@@ -210,9 +214,56 @@ def test_softmax_and_linear_attention_learn_the_same():
     assert soft.history["loss"][-1] == pytest.approx(linear.history["loss"][-1], rel=0.05)
 
 
+def test_a_recipe_that_is_listed_is_known_by_name_with_its_options(monkeypatch, capsys, tmp_path):
+    """One entry in RECIPES, and ``scb train`` and sweeps have it: names, types and errors come from the signature."""
+
+    def brief(task: scb.Task, *, steps: int = 3, seed: int = 0) -> scb.Recipe:
+        return scb.recipes.softmax(task, steps=steps)
+
+    with pytest.raises(SystemExit):
+        main(["train", "--recipe", "brief", "--out", str(tmp_path)])
+    assert "recipe = 'brief': it must be one of paper, tuned" in capsys.readouterr().err
+    monkeypatch.setitem(RECIPES, "brief", brief)
+    main(["train", "--recipe", "brief", "--T", "20", "--set", "steps=2", "--out", str(tmp_path)])
+    assert scb.Run.load(tmp_path).step == 2
+    assert complete_train({"recipe": "brief", "steps": 2})["steps"] == 2
+    with pytest.raises(ValueError, match="'seed' means nothing to kind = 'train' with recipe = 'brief'"):
+        complete_train({"recipe": "brief", "seed": 2})
+
+
+def test_options_of_recipes_are_checked_and_converted():
+    given = recipe_options("paper", {"lam": 0, "steps": (1, 2, 3), "signal": [0.1, None], "start": "spectral"})
+    assert given == {"lam": 0.0, "steps": [1, 2, 3], "signal": [0.1, None], "start": "spectral"}
+    assert isinstance(given["lam"], float)
+    for recipe, options, message in (
+        ("sgd", {"lam": 1}, "recipe 'sgd' has no option 'lam': it has batch_size, eta"),
+        ("transfer", {"V_hat": 1}, "recipe 'transfer' has no option 'V_hat': it has batch_size, eta"),
+        ("paper", {"steps": [1, 2]}, "steps = [1, 2]: it must be a list of 3 values, each an integer"),
+        ("paper", {"known": 1}, "known = 1: it must be true or false"),
+        ("paper", {"start": "warm"}, 'start = "warm": it must be one of "uniform", "spectral"'),
+        ("transfer", {"overlap": "x"}, 'overlap = "x": it must be a number'),
+        ("paper", {"seed": "x"}, 'seed = "x": it must be an integer'),
+    ):
+        with pytest.raises(ValueError, match="^" + re.escape(message)):
+            recipe_options(recipe, options)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.02, MeasuredNoise(1.5)])
+def test_levels_of_lambda_are_affine_in_the_spread_of_V(lam):
+    """What a compiled step is told, (constant + per_spread·√K_V)·per_column, gives the levels at every K_V."""
+    stage = Stage("2", 1, 0.1, 0.2, lam, batch_size=7)
+    affine = stage.penalty.affine(TASK.mu, stage)
+    for K_V in (0.0, 0.3, 1.7):
+        levels = stage.penalty.levels(K_V, TASK.mu, stage)
+        assert levels.shape == TASK.mu.shape
+        np.testing.assert_allclose(levels, (affine.constant + affine.per_spread * np.sqrt(K_V)) * affine.per_column)
+    assert (stage.penalty.size > 0) == bool((stage.penalty.levels(1.0, TASK.mu, stage) > 0).any())
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Stage("1", 1, 0.1, 0.1, MeasuredNoise(-2.0)), "lam = -2.0 in stage '1'"),
         (lambda: Stage("1", -1, 0.1, 0.1), "steps = -1 in stage '1'"),
         (lambda: Stage("1", 1, -0.1, 0.1), "eta_V = -0.1 in stage '1'"),
         (lambda: Stage("1", 1, 0.1, 0.1, float("nan")), "lam = nan in stage '1'"),

@@ -179,10 +179,14 @@ def line_A(task: Task, alpha: float) -> Array:
     return alpha * task.Q + (1 - alpha) / task.T
 
 
+def trivial_V(mu: Array) -> Array:
+    """V₀ = μ1ᵀ, where the line of V begins: every token is followed by the stationary law."""
+    return np.repeat(mu[:, None], len(mu), axis=1)
+
+
 def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
-    """V₀ = μ1ᵀ and A₀ = 11ᵀ/T, where both lines begin; A₀ is read-only and takes no memory."""
-    N = len(mu)
-    return np.repeat(mu[:, None], N, axis=1), np.broadcast_to(1 / T, (T, N))
+    """V₀ = μ1ᵀ and A₀ = 11ᵀ/T, where both lines begin."""
+    return trivial_V(mu), np.full((T, len(mu)), 1 / T, order="F")
 
 
 def deviations(task: Task, V: Array, A: Array) -> tuple[Array, Array]:

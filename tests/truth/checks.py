@@ -117,7 +117,7 @@ def columns_sum_to_one(m: ModuleType, w: World) -> None:
     A = np.random.default_rng(2).uniform(0.1, 1.0, (w.task.T, w.task.N))
     moved = m.project(A) - A
     close(m.project(A).sum(axis=0), 1)
-    close(moved, moved.mean(axis=0))
+    close(moved, np.broadcast_to(moved.mean(axis=0), moved.shape))
     kept = np.where(A >= 0.5, A, 0.0)
     close(m.threshold_project(A, 0.5), m.project(kept))
     mass = kept.sum(axis=0)

@@ -101,8 +101,8 @@ def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
-    """The recipe with these options for a task."""
-    given = recipe_options(recipe, options)
+    """The recipe with these options, which ``recipe_options`` has checked, for a task."""
+    given = dict(options)
     make = RECIPES[recipe]
     if "V_hat" in arguments(make):
         given_to_V_hat = {name: given.pop(name) for name in arguments(pretrained_value) if name in given}

@@ -40,7 +40,7 @@ class TrainingSettings:
     every: int = 10
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "options", recipe_options(self.recipe, self.options))
+        recipe_options(self.recipe, self.options)  # refuses what does not fit; the file keeps what was written
         if self.every < 1:
             raise ValueError(f"every = {self.every}: it must be at least 1")
 

@@ -15,7 +15,7 @@ from scb.geometry import (
     project,
     projection_by_norms,
     signal_V,
-    uniform_start,
+    trivial_V,
 )
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
@@ -69,7 +69,7 @@ class Stage:
             ("check_every", self.check_every, 1),
         ):
             if not value >= low:
-                raise ValueError(f"{name} = {value:g} in stage {self.name!r}: it must be at least {low}")
+                raise ValueError(f"{name} = {value} in stage {self.name!r}: it must be at least {low}")
 
     def ahead(self, step: int) -> int:
         """How many steps can be taken after ``step`` before ``over`` must be asked."""
@@ -150,7 +150,7 @@ class UniformAttention:
     @classmethod
     def trivial(cls, mu: Array, T: int) -> UniformAttention:
         """V = μ1ᵀ: nothing is known yet."""
-        return cls(uniform_start(mu, T)[0], T)
+        return cls(trivial_V(mu), T)
 
     @property
     def A(self) -> Array:

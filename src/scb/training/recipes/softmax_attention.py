@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scb.geometry import uniform_start
+from scb.geometry import trivial_V
 from scb.model import SoftmaxTransformer
 from scb.task import Seed, Task
 from scb.training.recipes.knowledge import Knowledge
@@ -36,6 +36,5 @@ def softmax(
         batch_size=batch_size,
         rule="vanilla",
     )
-    V, _ = uniform_start(k.mu, T)
-    logits = np.zeros((T, N), order="F")
-    return Recipe("softmax", GivenStart(V, logits), k.mu, (stage,), k.samples, SoftmaxTransformer)
+    start = GivenStart(V=trivial_V(k.mu), A=np.zeros((T, N), order="F"))
+    return Recipe("softmax", start, k.mu, (stage,), samples=k.samples, transformer=SoftmaxTransformer)

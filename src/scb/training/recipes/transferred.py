@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 
-from scb.geometry import Array, uniform_start
+from scb.geometry import Array, trivial_V
 from scb.task import Seed, Task
 from scb.training.penalty import MeasuredNoise
 from scb.training.recipes.knowledge import Knowledge
@@ -44,7 +44,6 @@ def transfer(
     if not 0 < theta <= 1:
         raise ValueError(f"theta = {theta}: it must lie in (0, 1]")
     k = Knowledge.of(task, known, seed)
-    trivial, _ = uniform_start(k.mu, task.T)
     length = ceil(1 / eta)
     stages = (
         Stage(name="first", steps=1, eta_V=0.0, eta_A=1 / k.K_P, batch_size=first_batch),
@@ -67,5 +66,5 @@ def transfer(
             enter=(ThresholdNormalize(task.weight_threshold),),
         ),
     )
-    start = UniformAttention(theta * V_hat + (1 - theta) * trivial, task.T)
+    start = UniformAttention(theta * V_hat + (1 - theta) * trivial_V(k.mu), task.T)
     return Recipe("transfer", start, k.mu, stages, k.samples)
