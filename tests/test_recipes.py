@@ -252,11 +252,11 @@ def test_options_of_recipes_are_checked_and_converted():
 def test_levels_of_lambda_are_affine_in_the_spread_of_V(lam):
     """What a compiled step is told, (constant + per_spread·√K_V)·per_column, gives the levels at every K_V."""
     stage = Stage("2", 1, 0.1, 0.2, lam, batch_size=7)
-    affine = stage.penalty.affine(TASK.mu, stage)
+    constant, per_spread, per_column = stage.penalty.affine(TASK.mu, stage)
     for K_V in (0.0, 0.3, 1.7):
         levels = stage.penalty.levels(K_V, TASK.mu, stage)
         assert levels.shape == TASK.mu.shape
-        np.testing.assert_allclose(levels, (affine.constant + affine.per_spread * np.sqrt(K_V)) * affine.per_column)
+        np.testing.assert_allclose(levels, (constant + per_spread * np.sqrt(K_V)) * per_column)
     assert (stage.penalty.size > 0) == bool((stage.penalty.levels(1.0, TASK.mu, stage) > 0).any())
 
 

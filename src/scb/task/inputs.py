@@ -25,7 +25,9 @@ def attention_entries(Q: Any, N: int) -> tuple[NDArray[Any], NDArray[Any], Array
     if hasattr(Q, "tocoo"):  # any scipy sparse array
         entries = Q.tocoo(copy=True)
         entries.sum_duplicates()
-        shape, rows, columns = Q.shape, entries.row, entries.col
+        shape = Q.shape
+        rows = entries.row
+        columns = entries.col
         values = np.asarray(entries.data, dtype=float)
     else:
         dense = _matrix("Q", Q)

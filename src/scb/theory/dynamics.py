@@ -34,7 +34,7 @@ class StepNoise:
 
 
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """E∇̂_V l and E∇̂_A l, expanded around the population projection: the lemma "Expanding the gradients", here to be checked.
+    """E∇̂_V l and E∇̂_A l, expanded around the population projection: the lemma "Expanding the gradients", to be checked.
 
     E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V + ‖Δ_A‖_μ²(V − μ1ᵀ)
     E∇̂_A l = K_P α_V(α_V α_A − 1)(Q − 11ᵀ/T) + K_P α_V² Δ_A + ‖Δ_V‖_μ²(A − 11ᵀ/T)

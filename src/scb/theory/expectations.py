@@ -19,10 +19,7 @@ def _q(task: Task, k: int, t: int) -> float:
 
 
 def joint_probability(task: Task, k: int, t: int) -> Array:
-    """Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m, as an (N, N) array.
-
-    The first lemma of Appendix B, here to be checked.
-    """
+    """Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m: (N, N). Lemma 1 of Appendix B, to be checked."""
     q = _q(task, k, t)
     return q * task.P * task.mu + (1 - q) * np.outer(task.mu, task.mu)
 
@@ -30,7 +27,7 @@ def joint_probability(task: Task, k: int, t: int) -> Array:
 def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
     """Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n, s ≠ t: (N, N, N).
 
-    The second lemma of Appendix B, here to be checked.
+    Lemma 2 of Appendix B, to be checked.
     """
     if s == t:
         raise ValueError(f"s = t = {s}: the two positions must differ")
@@ -40,24 +37,18 @@ def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
 
 
 def token_second_moment(task: Task, s: int, t: int) -> Array:
-    """E[e_{x_s} e_{x_t}ᵀ] = diag(μ) if s = t, else μμᵀ: the lemma on two tokens of Appendix B, here to be checked."""
+    """E[e_{x_s} e_{x_t}ᵀ] = diag(μ) if s = t, else μμᵀ. Lemma 4 of Appendix B, to be checked."""
     return np.diag(task.mu) if s == t else np.outer(task.mu, task.mu)
 
 
 def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
-    """Σ_n E[V[n, x_s] V[n, x_t]] = ‖V‖_μ² if s = t, else ‖Vμ‖² (‖μ‖² when Vμ = μ).
-
-    The lemma on two columns of V of Appendix B, here to be checked.
-    """
+    """Σ_n E[V[n, x_s] V[n, x_t]] = ‖V‖_μ² if s = t, else ‖Vμ‖² (‖μ‖² when Vμ = μ). Lemma 5 of Appendix B, to be checked."""
     mean = V @ task.mu
     return mu_inner(V, V, task.mu) if s == t else float(mean @ mean)
 
 
 def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
-    """E[V[x_o, x_t] | x_{T+1} = k] = q_t⟨V, P⟩_μ + (1 − q_t)·μᵀVμ (μᵀVμ = ‖μ‖² when Vμ = μ).
-
-    The lemma on V at the label of Appendix B, here to be checked.
-    """
+    """E[V[x_o, x_t] | x_{T+1} = k] = q_t⟨V, P⟩_μ + (1 − q_t)·μᵀVμ (‖μ‖² when Vμ = μ). Lemma 6 of Appendix B, to be checked."""
     q = _q(task, k, t)
     return q * mu_inner(V, task.P, task.mu) + (1 - q) * float(task.mu @ V @ task.mu)
 
@@ -86,7 +77,7 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 
 
 def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """The lemma "Expected gradients" as printed, for 1ᵀA = 1ᵀ and Vμ = μ; here to be checked.
+    """The lemma "Expected gradients" as printed, for 1ᵀA = 1ᵀ and Vμ = μ; to be checked.
 
     E∇_V l = ‖A‖_μ² V diag(μ) + (1 − ‖A‖_μ²) μμᵀ − ⟨Q, A⟩_μ P diag(μ) − (1 − ⟨Q, A⟩_μ) μμᵀ
     E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖μ‖²) a^(k) + 1‖μ‖² − q^(k)⟨V, P⟩_μ − (1 − q^(k))‖μ‖² ]

@@ -129,7 +129,8 @@ class Columns:
         random = spread > 0
         scale = np.where(random, spread, 1.0)
         left = self.others
-        columns, values = [], []
+        columns = []
+        values = []
         for sign, level in ((1.0, above), (-1.0, below)):
             chance = np.where(random, ndtr(-sign * (level - mean) / scale), sign * mean > sign * level)
             count = self.rng.binomial(left, np.clip(chance, 0, 1))

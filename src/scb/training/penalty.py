@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,14 +13,6 @@ from scb.theory.noise import residual_variance
 
 if TYPE_CHECKING:
     from scb.training.stages import Stage
-
-
-class AffineLevels(NamedTuple):
-    """λ of column k as (constant + per_spread·√K_V)·per_column[k]: all that a compiled step has to know."""
-
-    constant: float
-    per_spread: float
-    per_column: Array
 
 
 class Penalty(ABC):
@@ -36,13 +28,13 @@ class Penalty(ABC):
         """(N,): λ of each column in a step from a V with ‖V − μ1ᵀ‖_μ² = K_V."""
 
     @abstractmethod
-    def affine(self, mu: Array, stage: Stage) -> AffineLevels:
-        """The levels as a function of √K_V."""
+    def affine(self, mu: Array, stage: Stage) -> tuple[float, float, Array]:
+        """(c, s, w) with levels (c + s·√K_V)·w, all that a compiled step has to know; w is (N,)."""
 
 
 @dataclass(frozen=True)
 class Fixed(Penalty):
-    """The same λ in every step and column."""
+    """One λ for every step and column."""
 
     lam: float
 
@@ -55,14 +47,14 @@ class Fixed(Penalty):
         """(N,): λ, N times."""
         return np.full(len(mu), self.lam)
 
-    def affine(self, mu: Array, stage: Stage) -> AffineLevels:
+    def affine(self, mu: Array, stage: Stage) -> tuple[float, float, Array]:
         """λ as a constant."""
-        return AffineLevels(constant=self.lam, per_spread=0.0, per_column=np.ones(len(mu)))
+        return self.lam, 0.0, np.ones(len(mu))
 
 
 @dataclass(frozen=True)
 class MeasuredNoise(Penalty):
-    """λ as a multiple of the standard deviation of one coordinate's noise in one step, η_A √(K_V ρ / (B μ_k)), for each column k.
+    """λ as ``multiple`` standard deviations of one coordinate's noise in one step, η_A √(K_V ρ / (B μ_k)), for each column k.
 
     K_V is that of the current V, and ρ ≤ (1 − ‖μ‖²)/(N − 1) its largest value, from the start of training.
     """
@@ -79,9 +71,9 @@ class MeasuredNoise(Penalty):
         rho = residual_variance(1 - float(mu @ mu), len(mu))
         return self.multiple * stage.eta_A * np.sqrt(K_V * rho / (stage.batch_size * mu))
 
-    def affine(self, mu: Array, stage: Stage) -> AffineLevels:
+    def affine(self, mu: Array, stage: Stage) -> tuple[float, float, Array]:
         """√K_V times the levels at K_V = 1."""
-        return AffineLevels(constant=0.0, per_spread=1.0, per_column=self.levels(1.0, mu, stage))
+        return 0.0, 1.0, self.levels(1.0, mu, stage)
 
 
 def as_penalty(lam: float | Penalty) -> Penalty:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -110,27 +110,9 @@ STEPS = {"proximal": proximal_step, "vanilla": vanilla_step}
 # ------------------------------------------------------------------------------------------------------ initial points
 
 
-class Start(Protocol):
-    """An initial point of training."""
-
-    @property
-    def V(self) -> Array:
-        """(N, N)."""
-        ...
-
-    @property
-    def A(self) -> Array:
-        """(T, N): the attention, or the parameters that a transformer has in its place."""
-        ...
-
-    def projection(self, task: Task) -> Projection:
-        """Where the point stands relative to the population's lines of a task."""
-        ...
-
-
 @dataclass(frozen=True)
 class GivenStart:
-    """Any V (N, N) and A (T, N)."""
+    """An initial point with any V (N, N) and A (T, N); A are the logits of a softmax transformer."""
 
     V: Array
     A: Array
@@ -142,7 +124,7 @@ class GivenStart:
 
 @dataclass(frozen=True)
 class UniformAttention:
-    """Any V (N, N), and A = 11ᵀ/T, which is never written out."""
+    """An initial point with any V (N, N) and A = 11ᵀ/T, which is never written out."""
 
     V: Array
     T: int
@@ -177,7 +159,7 @@ class Recipe:
     """
 
     name: str
-    start: Start
+    start: GivenStart | UniformAttention
     mu: Array
     stages: tuple[Stage, ...]
     samples: int = 0

@@ -14,7 +14,7 @@ from scb.task.sampling import sample
 from scb.theory.noise import residual_variance
 from scb.training.recipes.knowledge import Knowledge
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
-from scb.training.stages import GivenStart, Recipe, Stage, Start, UniformAttention
+from scb.training.stages import GivenStart, Recipe, UniformAttention
 
 
 def paper(
@@ -52,7 +52,7 @@ def paper(
     if start not in ("uniform", "spectral"):
         raise ValueError(f"start = {start!r}: it must be 'uniform' or 'spectral'")
     k = Knowledge.of(task, known, seed)
-    point: Start = UniformAttention.trivial(k.mu, task.T)
+    point: GivenStart | UniformAttention = UniformAttention.trivial(k.mu, task.T)
     samples = k.samples
     if start == "spectral":
         point = spectral_start(task, k.mu, start_samples, seed)
@@ -65,26 +65,9 @@ def paper(
     normalize = ThresholdNormalize(task.weight_threshold if normalize_at is None else normalize_at)
     stop_1, stop_2 = (None if level is None else SignalAbove(level) for level in signal)
     stages = (
-        Stage(
-            name="1",
-            steps=steps[0],
-            eta_V=eta[0] / k.K_Q,
-            eta_A=eta[0] / k.K_P,
-            batch_size=batch_size,
-            stop=stop_1,
-        ),
-        Stage(
-            name="2",
-            steps=steps[1],
-            eta_V=eta[1] / k.K_Q,
-            eta_A=eta[1] / k.K_P,
-            lam=lam,
-            batch_size=batch_size,
-            enter=rounding,
-            leave=sign,
-            stop=stop_2,
-        ),
-        Stage(name="3", steps=steps[2], eta_V=eta[2] / k.K_Q, eta_A=0.0, batch_size=batch_size, enter=(normalize,)),
+        k.stage("1", steps[0], eta[0], batch_size=batch_size, stop=stop_1),
+        k.stage("2", steps[1], eta[1], batch_size=batch_size, lam=lam, enter=rounding, leave=sign, stop=stop_2),
+        k.stage("3", steps[2], eta[2], batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
     )
     return Recipe("paper", point, k.mu, stages, samples)
 
@@ -121,29 +104,13 @@ def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool 
     B1 = ceil(spread * (10 * 3 * Q) ** 2)
     B2 = ceil(max(spread / 2 * Q / accuracy**2, B1))
     B3 = ceil((N - 1) ** 2 * eta * rho / (2 * k.K_Q * accuracy**2))
-    eta_V = eta / k.K_Q
-    eta_A = eta / k.K_P
+    lam = eta * accuracy / Q
     length = ceil(1 / eta)
+    rounding = (ResolveSign(), ThresholdProject())
+    normalize = ThresholdNormalize(task.weight_threshold)
     stages = (
-        Stage(name="1", steps=30 * length, eta_V=eta_V, eta_A=eta_A, batch_size=B1, stop=SignalAbove(0.2)),
-        Stage(
-            name="2",
-            steps=10 * length,
-            eta_V=eta_V,
-            eta_A=eta_A,
-            lam=eta * accuracy / Q,
-            batch_size=B2,
-            centred=True,
-            enter=(ResolveSign(), ThresholdProject()),
-            stop=SignalAbove(0.95),
-        ),
-        Stage(
-            name="3",
-            steps=5 * length,
-            eta_V=eta_V,
-            eta_A=0.0,
-            batch_size=B3,
-            enter=(ThresholdNormalize(task.weight_threshold),),
-        ),
+        k.stage("1", 30 * length, eta, batch_size=B1, stop=SignalAbove(0.2)),
+        k.stage("2", 10 * length, eta, batch_size=B2, lam=lam, centred=True, enter=rounding, stop=SignalAbove(0.95)),
+        k.stage("3", 5 * length, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
     return Recipe("tuned", UniformAttention.trivial(k.mu, task.T), k.mu, stages, k.samples)

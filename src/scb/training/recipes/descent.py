@@ -5,7 +5,7 @@ from __future__ import annotations
 from scb.task import Seed, Task
 from scb.training.recipes.knowledge import Knowledge
 from scb.training.roundings import ResolveSign
-from scb.training.stages import Recipe, Rule, Stage, UniformAttention
+from scb.training.stages import Recipe, UniformAttention
 
 
 def sgd(
@@ -29,26 +29,10 @@ def sgd(
     resolve_sign : go over to the mirror image where A is skewed to the left, so that SGD can be compared with ``paper``
     """
     k = Knowledge.of(task, known, seed)
-    rule: Rule = "proximal" if preconditioned else "vanilla"
+    rule = "proximal" if preconditioned else "vanilla"
     sign = (ResolveSign(),) if resolve_sign else ()
     stages = (
-        Stage(
-            name="1",
-            steps=steps[0],
-            eta_V=eta[0] / k.K_Q,
-            eta_A=eta[0] / k.K_P,
-            batch_size=batch_size,
-            rule=rule,
-        ),
-        Stage(
-            name="2",
-            steps=steps[1],
-            eta_V=eta[1] / k.K_Q,
-            eta_A=eta[1] / k.K_P,
-            batch_size=batch_size,
-            rule=rule,
-            enter=sign,
-            leave=sign,
-        ),
+        k.stage("1", steps[0], eta[0], batch_size=batch_size, rule=rule),
+        k.stage("2", steps[1], eta[1], batch_size=batch_size, rule=rule, enter=sign, leave=sign),
     )
     return Recipe("sgd", UniformAttention.trivial(k.mu, task.T), k.mu, stages, k.samples)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from scb.mixture.data import as_data
 from scb.mixture.spectral import spectral
 from scb.task import Seed, Task
 from scb.task.sampling import Batch, sample
+from scb.training.stages import Stage
 
 FALSE_POSITIONS = 1e-3  # a false position distorts K_Q more than a weak one that is missed
 
@@ -30,6 +32,11 @@ class Knowledge:
         if known:
             return cls(task.mu, task.K_P, task.K_Q)
         return cls.estimated(task, seed=seed)
+
+    def stage(self, name: str, steps: int, eta: float, **rest: Any) -> Stage:
+        """A stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P, unless ``rest`` has others."""
+        rates: dict[str, Any] = {"eta_V": eta / self.K_Q, "eta_A": eta / self.K_P}
+        return Stage(name, steps, **(rates | rest))
 
     @classmethod
     def estimated(cls, task: Task, samples: int = 4000, seed: Seed = 0) -> Knowledge:
@@ -53,9 +60,8 @@ def estimate(data: Batch, N: int) -> Knowledge:
     squares = np.array([weights @ weights for weights in found.weights])  # (N,): ‖q^(k)‖², 0 without positions
     seen = squares > 0
     if not seen.any():
-        return Knowledge(
-            mu, K_P=float(mu @ mu), K_Q=1.0, samples=n
-        )  # the least that assumption (c) allows, and sparsity 1
+        # The least K_P that assumption (c) allows, and sparsity 1.
+        return Knowledge(mu, K_P=float(mu @ mu), K_Q=1.0, samples=n)
     K_P = max(centred_square(found.P, mu), float(mu @ mu) / 2)
     K_Q = mu[seen] @ squares[seen] / mu[seen].sum() - 1 / T
     return Knowledge(mu, K_P=K_P, K_Q=float(np.clip(K_Q, 1 / T, 1.0)), samples=n)

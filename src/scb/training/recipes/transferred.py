@@ -11,7 +11,7 @@ from scb.task import Seed, Task
 from scb.training.penalty import MeasuredNoise
 from scb.training.recipes.knowledge import Knowledge
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
-from scb.training.stages import Recipe, Stage, UniformAttention
+from scb.training.stages import Recipe, UniformAttention
 
 
 def transfer(
@@ -45,26 +45,12 @@ def transfer(
         raise ValueError(f"theta = {theta}: it must lie in (0, 1]")
     k = Knowledge.of(task, known, seed)
     length = ceil(1 / eta)
+    lam = MeasuredNoise(multiple)
+    normalize = ThresholdNormalize(task.weight_threshold)
     stages = (
-        Stage(name="first", steps=1, eta_V=0.0, eta_A=1 / k.K_P, batch_size=first_batch),
-        Stage(
-            name="2",
-            steps=6 * length,
-            eta_V=eta / k.K_Q,
-            eta_A=eta / k.K_P,
-            lam=MeasuredNoise(multiple),
-            batch_size=batch_size,
-            centred=True,
-            enter=(ThresholdProject(),),
-        ),
-        Stage(
-            name="3",
-            steps=4 * length,
-            eta_V=eta / k.K_Q,
-            eta_A=0.0,
-            batch_size=batch_size,
-            enter=(ThresholdNormalize(task.weight_threshold),),
-        ),
+        k.stage("first", 1, 1.0, batch_size=first_batch, eta_V=0.0),
+        k.stage("2", 6 * length, eta, batch_size=batch_size, lam=lam, centred=True, enter=(ThresholdProject(),)),
+        k.stage("3", 4 * length, eta, batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
     )
     start = UniformAttention(theta * V_hat + (1 - theta) * trivial_V(k.mu), task.T)
     return Recipe("transfer", start, k.mu, stages, k.samples)
