@@ -1,3 +1,5 @@
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
@@ -84,9 +86,34 @@ def test_huge_sizes_take_little():
     assert history["explicit"].max() < 20_000  # of 50,000,000
 
 
+def test_uniform_attention_stands_where_the_same_arrays_stand():
+    V = scb.recipes.transfer(TASK, TASK.related(0.5).P).start.V
+    short, written = UniformAttention(V, TASK.T), GivenStart(V, np.full((TASK.T, TASK.N), 1 / TASK.T))
+    np.testing.assert_array_equal(short.A, written.A)
+    np.testing.assert_allclose(astuple(short.projection(TASK)), astuple(written.projection(TASK)), atol=1e-12)
+
+
+def test_a_rounding_of_ones_own_can_be_simulated():
+    """It needs ``on_collapsed``, and nothing in the simulation has to know it."""
+
+    class Restart:
+        def __call__(self, V, A, mu):
+            return V, np.full_like(A, 1 / len(A))
+
+        def on_collapsed(self, state):
+            state.place(state.p.alpha_V, state.p.delta_V, K_A=0.0, K_AQ=0.0)
+
+    stage = Stage("1", 1, 0.0, 0.0, leave=(Restart(),))
+    history = simulate(TASK, Recipe("x", GivenStart(line_V(TASK, 0.3), TASK.Q), TASK.mu, (stage,)))
+    np.testing.assert_allclose(history["alpha_A"], [1, 0], atol=1e-12)
+    np.testing.assert_allclose(history["alpha_V"], 0.3, atol=1e-12)
+
+
 def test_what_cannot_be_simulated_is_refused():
     with pytest.raises(ValueError, match="only 'proximal' stages"):
         simulate(TASK, scb.recipes.softmax(TASK, steps=3))
+    with pytest.raises(ValueError, match="rule = 'vanilla' in stage '1': only 'proximal' stages"):
+        simulate(TASK, scb.recipes.sgd(TASK, preconditioned=False))
     stage = Stage("1", 1, 0.1, 0.1, enter=(lambda V, A, mu: (V, A),))
     with pytest.raises(ValueError, match="cannot be simulated"):
         simulate(TASK, Recipe("x", GivenStart(TASK.P, TASK.Q), TASK.mu, (stage,)))

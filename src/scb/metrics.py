@@ -61,6 +61,7 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     AA = K_A + float(mu @ (2 * sums + 1)) / T
     QA = K_AQ + 1 / T
     cross = K_AQ - float(mu @ sums) / T
+    QQ = _square_Q(task)
     alpha_A = K_AQ / task.K_Q
     return {
         "loss": loss_by_moments(task, V, 1 + sums, AA, QA),
@@ -68,8 +69,8 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
         "alpha_A": alpha_A,
         "delta_A": distance_from_line_A(task, alpha_A, K_A, cross),
         "dist_A": distance_from_line_A(task, 1.0, K_A, cross),
-        "sim_A": QA / root(AA * _square_Q(task)),
-        **_measure_star(task, on_support, kept, kept_squares),
+        "sim_A": QA / root(AA * QQ),
+        **_measure_star(task, QQ, on_support, kept, kept_squares),
     }
 
 
@@ -83,9 +84,9 @@ def _measure_V(task: Task, V: Array) -> dict[str, float]:
     }
 
 
-def _measure_star(task: Task, on_support: Array, kept: Array, kept_squares: Array) -> dict[str, float]:
+def _measure_star(task: Task, QQ: float, on_support: Array, kept: Array, kept_squares: Array) -> dict[str, float]:
     """What ``star`` would be measured at, from the entries of A on the support and the sums over those that are kept."""
-    mu, QQ = task.mu, _square_Q(task)
+    mu = task.mu
     some = kept > 0  # a column that keeps nothing becomes uniform
     mass = np.where(some, kept, 1.0)
     reached = np.where(on_support >= task.weight_threshold, on_support, 0.0)

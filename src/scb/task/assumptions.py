@@ -47,9 +47,11 @@ def check_assumptions(task: Task, C: float = CONDITION) -> Assumptions:
     contrast = task.K_P / float(mu @ mu)
     return Assumptions(
         (
-            Assumption("a", "Q-sparse: Q / T ≤ 1/2", Q / T, Q / T <= 0.5),
-            Assumption("b", f"well-conditioned: C ≤ {C:g}", condition, condition <= C * (1 + 1e-9)),
-            Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", contrast, contrast >= 1 - 1e-9),
-            Assumption("d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {length:.3g}", T / length, T >= (N * Q) ** 10),
+            Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
+            Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
+            Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
+            Assumption(
+                "d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {length:.3g}", measured=T / length, holds=T >= length
+            ),
         )
     )

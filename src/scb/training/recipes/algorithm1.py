@@ -69,7 +69,7 @@ def paper(
         k.stage("2", steps[1], eta[1], batch_size=batch_size, lam=lam, enter=rounding, leave=sign, stop=stop_2),
         k.stage("3", steps[2], eta[2], batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
     )
-    return Recipe("paper", point, k.mu, stages, samples)
+    return Recipe("paper", point, k.mu, stages=stages, samples=samples)
 
 
 def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> GivenStart:
@@ -113,4 +113,4 @@ def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool 
         k.stage("2", 10 * length, eta, batch_size=B2, lam=lam, centred=True, enter=rounding, stop=SignalAbove(0.95)),
         k.stage("3", 5 * length, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
-    return Recipe("tuned", UniformAttention.trivial(k.mu, task.T), k.mu, stages, k.samples)
+    return Recipe("tuned", UniformAttention.trivial(k.mu, task.T), k.mu, stages=stages, samples=k.samples)

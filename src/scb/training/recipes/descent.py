@@ -35,4 +35,4 @@ def sgd(
         k.stage("1", steps[0], eta[0], batch_size=batch_size, rule=rule),
         k.stage("2", steps[1], eta[1], batch_size=batch_size, rule=rule, enter=sign, leave=sign),
     )
-    return Recipe("sgd", UniformAttention.trivial(k.mu, task.T), k.mu, stages, k.samples)
+    return Recipe("sgd", UniformAttention.trivial(k.mu, task.T), k.mu, stages=stages, samples=k.samples)

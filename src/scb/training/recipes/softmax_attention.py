@@ -30,4 +30,4 @@ def softmax(
     N, T = task.N, task.T
     stage = Stage("softmax", steps, eta_V=eta_V * N, eta_A=eta_W * N * T, batch_size=batch_size, rule="vanilla")
     start = GivenStart(V=trivial_V(k.mu), A=np.zeros((T, N), order="F"))
-    return Recipe("softmax", start, k.mu, (stage,), samples=k.samples, transformer=SoftmaxTransformer)
+    return Recipe("softmax", start, k.mu, stages=(stage,), samples=k.samples, transformer=SoftmaxTransformer)

@@ -53,4 +53,4 @@ def transfer(
         k.stage("3", 4 * length, eta, batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
     )
     start = UniformAttention(theta * V_hat + (1 - theta) * trivial_V(k.mu), task.T)
-    return Recipe("transfer", start, k.mu, stages, k.samples)
+    return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples)
