@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 import scb
-from scb.geometry import line_A, line_V, mu_inner, population_projection
+from scb.geometry import line_A, line_V, mu_inner, population_projection, trivial_V
 from scb.theory.expectations import population_loss
 from scb.theory.noise import noise_scales, residual_square
 from scb.training.loop import train
@@ -80,7 +80,7 @@ def test_huge_sizes_take_little():
     rates = 0.02 / task.K_Q, 0.02 / task.K_P
     one = Stage("1", 500, *rates, 0.0, 200_000)
     two = Stage("2", 100, *rates, MeasuredNoise(4.0), 200_000, enter=(ResolveSign(), ThresholdProject()))
-    history = simulate(task, Recipe("large", UniformAttention.trivial(task.mu, task.T), task.mu, (one, two)))
+    history = simulate(task, Recipe("large", UniformAttention(trivial_V(task.mu), task.T), task.mu, (one, two)))
     assert tuple(history) == COLUMNS
     assert history["alpha_A"][-1] > 0.1
     assert history["explicit"].max() < 20_000  # of 50,000,000

@@ -91,20 +91,12 @@ class Projection:
 
 
 class Signal(NamedTuple):
-    """One matrix X relative to its line through X₀ (μ1ᵀ or 11ᵀ/T) and X₁ (P or Q): X = X₀ + α(X₁ − X₀) + Δ.
+    """One matrix X relative to its line through X₀ (μ1ᵀ or 11ᵀ/T) and X₁ (P or Q): X = X₀ + α(X₁ − X₀) + Δ."""
 
-    Attributes
-    ----------
-    alpha : K_cross / ‖X₁ − X₀‖_μ²
-    K : ‖X − X₀‖_μ²
-    K_cross : ⟨X − X₀, X₁⟩_μ
-    delta : ‖Δ‖_μ
-    """
-
-    alpha: float
-    K: float
-    K_cross: float
-    delta: float
+    alpha: float  # K_cross / ‖X₁ − X₀‖_μ²
+    K: float  # ‖X − X₀‖_μ²
+    K_cross: float  # ⟨X − X₀, X₁⟩_μ
+    delta: float  # ‖Δ‖_μ
 
 
 def signal_V(task: Task, V: Array) -> Signal:

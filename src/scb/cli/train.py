@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
+    from rich.progress import Progress
 
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
@@ -84,9 +87,10 @@ def train(
         (out / FILE).unlink(missing_ok=True)
         task.save(out / "task.npz")
         settings.save(out)
-    with _Bar(console, built.steps) as bar:
+    progress, show = _progress(console, built.steps)
+    with progress:
         run = run_training(
-            task, built, settings.seed, every=settings.every, callbacks=[bar], checkpoint=out, resume=resume
+            task, built, settings.seed, every=settings.every, callbacks=[show], checkpoint=out, resume=resume
         )
     _report(console, run, out, settings)
 
@@ -110,36 +114,22 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
-class _Bar:
-    """A progress bar that shows stage, signals and samples."""
+def _progress(console: Console, steps: int) -> tuple[Progress, Callable[[Run], None]]:
+    """A bar that shows stage, signals and samples, and the callback that moves it."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __init__(self, console: Console, steps: int) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
+    text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
+    samples = TextColumn("{task.fields[samples]:,.0f} samples")
+    progress = Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console)
+    bar = progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
 
-        signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
-        text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
-        samples = TextColumn("{task.fields[samples]:,.0f} samples")
-        self.progress = Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console)
-        self.bar = self.progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
+    def show(run: Run) -> None:
+        last = {name: column[-1] for name, column in run.history.items()}
+        fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
+        progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
 
-    def __enter__(self) -> _Bar:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
-    def __call__(self, run: Run) -> None:
-        h = run.history
-        self.progress.update(
-            self.bar,
-            completed=run.step,
-            stage=int(h["stage"][-1]),
-            a_V=h["alpha_V"][-1],
-            a_A=h["alpha_A"][-1],
-            samples=run.samples,
-            total=run.step if run.finished else None,
-        )
+    return progress, show
 
 
 def _report(console: Console, run: Run, out: Path, settings: TrainingSettings) -> None:

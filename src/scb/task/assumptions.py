@@ -42,7 +42,7 @@ def check_assumptions(task: Task, C: float = CONDITION) -> Assumptions:
     """Measure the assumptions on a task; ``C`` is the constant of (b)."""
     Q, N, T, mu = task.sparsity, task.N, task.T, task.mu
     q = task.weights[task.weights > 0]
-    length = float(N * Q) ** 10
+    length = T / float(N * Q) ** 10
     condition = max(Q * q.max(), 1 / (Q * q.min()), N * mu.max(), 1 / (N * mu.min()))
     contrast = task.K_P / float(mu @ mu)
     return Assumptions(
@@ -51,7 +51,7 @@ def check_assumptions(task: Task, C: float = CONDITION) -> Assumptions:
             Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
             Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
             Assumption(
-                "d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {length:.3g}", measured=T / length, holds=T >= length
+                "d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1
             ),
         )
     )

@@ -20,18 +20,11 @@ from scb.training.roundings import round_collapsed
 from scb.training.stages import Recipe, Stage
 
 COLUMNS = (
-    "step",
-    "stage",
-    "samples",
-    "loss",
-    "alpha_V",
-    "alpha_A",
-    "delta_V",
-    "delta_A",
-    "dist_V",
-    "dist_A",
+    *("step", "stage", "samples", "loss"),
+    *(f"{name}_{layer}" for name in ("alpha", "delta", "dist") for layer in "VA"),
     "explicit",
 )
+"""Columns of a history; ``explicit`` is how many survivors of the noise A has outside the support."""
 
 
 def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict[str, Array]:

@@ -15,7 +15,6 @@ from scb.geometry import (
     project,
     projection_by_norms,
     signal_V,
-    trivial_V,
 )
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
@@ -60,16 +59,10 @@ class Stage:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "penalty", as_penalty(self.lam))
-        for name, value, low in (
-            ("steps", self.steps, 0),
-            ("eta_V", self.eta_V, 0),
-            ("eta_A", self.eta_A, 0),
-            ("lam", self.penalty.size, 0),
-            ("batch_size", self.batch_size, 1),
-            ("check_every", self.check_every, 1),
-        ):
-            if not value >= low:
-                raise ValueError(f"{name} = {value} in stage {self.name!r}: it must be at least {low}")
+        values = vars(self) | {"lam": self.penalty.size}
+        for name, low in (("steps", 0), ("eta_V", 0), ("eta_A", 0), ("lam", 0), ("batch_size", 1), ("check_every", 1)):
+            if not values[name] >= low:
+                raise ValueError(f"{name} = {values[name]} in stage {self.name!r}: it must be at least {low}")
 
     def ahead(self, step: int) -> int:
         """How many steps can be taken after ``step`` before ``over`` must be asked."""
@@ -128,11 +121,6 @@ class UniformAttention:
 
     V: Array
     T: int
-
-    @classmethod
-    def trivial(cls, mu: Array, T: int) -> UniformAttention:
-        """V = μ1ᵀ: nothing is known yet."""
-        return cls(trivial_V(mu), T)
 
     @property
     def A(self) -> Array:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.geometry import Array, trivial_V
 from scb.mixture.recovery import recover
 from scb.task import Seed, Task
 from scb.task.sampling import sample
@@ -52,7 +52,7 @@ def paper(
     if start not in ("uniform", "spectral"):
         raise ValueError(f"start = {start!r}: it must be 'uniform' or 'spectral'")
     k = Knowledge.of(task, known, seed)
-    point: GivenStart | UniformAttention = UniformAttention.trivial(k.mu, task.T)
+    point: GivenStart | UniformAttention = UniformAttention(trivial_V(k.mu), task.T)
     samples = k.samples
     if start == "spectral":
         point = spectral_start(task, k.mu, start_samples, seed)
@@ -113,4 +113,4 @@ def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool 
         k.stage("2", 10 * length, eta, batch_size=B2, lam=lam, centred=True, enter=rounding, stop=SignalAbove(0.95)),
         k.stage("3", 5 * length, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
-    return Recipe("tuned", UniformAttention.trivial(k.mu, task.T), k.mu, stages=stages, samples=k.samples)
+    return Recipe("tuned", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scb.geometry import trivial_V
 from scb.task import Seed, Task
 from scb.training.recipes.knowledge import Knowledge
 from scb.training.roundings import ResolveSign
@@ -35,4 +36,4 @@ def sgd(
         k.stage("1", steps[0], eta[0], batch_size=batch_size, rule=rule),
         k.stage("2", steps[1], eta[1], batch_size=batch_size, rule=rule, enter=sign, leave=sign),
     )
-    return Recipe("sgd", UniformAttention.trivial(k.mu, task.T), k.mu, stages=stages, samples=k.samples)
+    return Recipe("sgd", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)
