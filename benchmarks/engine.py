@@ -12,10 +12,11 @@ from time import perf_counter
 import numpy as np
 
 import scb
-from scb.geometry import line_A, line_V, threshold_normalize
+from scb.geometry import centred_square, line_A, line_V, threshold_normalize
 from scb.model import token_mass
 from scb.training.engine import Fused
-from scb.training.stages import MeasuredNoise, Stage
+from scb.training.penalty import MeasuredNoise
+from scb.training.stages import Stage
 
 
 def seconds(engine: Fused, V: np.ndarray, A: np.ndarray, stage: Stage, steps: int) -> float:
@@ -93,7 +94,7 @@ def screening() -> None:
                 r[np.arange(len(batch)), batch.label] -= 1
                 u = r @ V
                 worst = np.abs(u - (u * task.mu).sum(axis=1, keepdims=True)).max(axis=1)
-                lam = stage.lam(V, task.mu, stage) if isinstance(stage.lam, MeasuredNoise) else np.full(3, stage.lam)
+                lam = stage.penalty.levels(centred_square(V, task.mu), task.mu, stage)
                 bound = [stage.eta_A / (task.mu[k] * len(batch)) * worst[batch.last == k].sum() for k in range(3)]
                 rows += list(zip(lam, bound, strict=True))
             lam, bound = np.array(rows).T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import scb
@@ -65,6 +65,22 @@ def graph(root: Path = ROOT) -> dict[str, set[str]]:
     found = modules(root)
     known = set(found)
     return {name: imported(path, known) - {name} for name, path in found.items()}
+
+
+def unlisted(folder: Path, answer: str, listed: Iterable[str]) -> set[str]:
+    """Public functions and callable classes in the modules of a folder that return ``answer`` and are not listed."""
+    found = set()
+    for path in folder.glob("*.py"):
+        if path.name == "__init__.py":  # has the protocol, not a thing that follows it
+            continue
+        for node in ast.parse(path.read_text()).body:
+            members = [node]
+            if isinstance(node, ast.ClassDef):
+                members = [member for member in node.body if getattr(member, "name", "") == "__call__"]
+            for member in members:
+                if isinstance(member, ast.FunctionDef) and member.returns and ast.unparse(member.returns) == answer:
+                    found.add(node.name)
+    return {name for name in found if not name.startswith("_")} - set(listed)
 
 
 def room(module: str) -> str:

@@ -6,7 +6,9 @@ import sys
 import pytest
 
 import scb
-from architecture import LEVEL, ROOT, circle, graph, modules, room, rooms, upward
+from architecture import LEVEL, ROOT, circle, graph, modules, room, rooms, unlisted, upward
+from scb.training.recipes import RECIPES
+from test_training import SOURCES
 
 EDGES = graph()
 
@@ -49,6 +51,18 @@ def test_a_planted_circle_is_noticed(copy, where):
 def test_a_planted_import_from_above_is_noticed(copy):
     (copy / "geometry.py").write_text("def f():\n    from scb.theory.noise import noise_quantile\n")
     assert upward(graph(copy)) == ["scb.geometry imports scb.theory.noise, which lies above it"]
+
+
+def test_every_recipe_and_every_source_is_listed(copy):
+    """A recipe that ``RECIPES`` lacks is unknown to the commands; a source that ``SOURCES`` lacks is held to no law."""
+    for folder, answer, listed, planted in (
+        ("recipes", "Recipe", RECIPES, "def mine(task) -> Recipe:\n    return Recipe()\n"),
+        ("sources", "Gradient", SOURCES, "class Mine:\n    def __call__(self, V) -> Gradient:\n        return V\n"),
+    ):
+        assert unlisted(ROOT / "training" / folder, answer, listed) == set()
+        assert unlisted(ROOT / "training" / folder, answer, ()) == set(listed)
+        (copy / "training" / folder / "planted.py").write_text(planted)
+        assert {name.lower() for name in unlisted(copy / "training" / folder, answer, listed)} == {"mine"}
 
 
 def test_import_scb_is_light():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scb.training.run import Run
-from scb.training.settings import Config
+from scb.training.settings import TrainingSettings
 
 SCB = Path(sys.executable).with_name("scb")
 ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_THREADS": "1"}  # tests run side by side
@@ -57,7 +57,7 @@ def test_train_and_show(tmp_path):
         assert (tmp_path / "run" / name).stat().st_size > 100
     run = Run.load(tmp_path / "run")
     assert (run.step, run.seed, run.finished) == (35, 3, True)
-    assert Config.load(tmp_path / "run").options == {"steps": [20, 10, 5], "lam": 1e-4}
+    assert TrainingSettings.load(tmp_path / "run").options == {"steps": [20, 10, 5], "lam": 1e-4}
     shown = scb("show", tmp_path / "run")
     assert shown.returncode == 0
     assert shown.stdout.splitlines()[:5] == result.stdout.splitlines()[-len(shown.stdout.splitlines()) :][:5]
@@ -90,7 +90,7 @@ def test_bad_config_files_are_named(tmp_path):
     ):
         (tmp_path / "bad.toml").write_text(text)
         with pytest.raises(ValueError, match=message):
-            Config.read(tmp_path / "bad.toml")
+            TrainingSettings.read(tmp_path / "bad.toml")
 
 
 def test_diverging_run_says_so(tmp_path):

@@ -14,9 +14,10 @@ from scb.geometry import line_A, line_V, population_projection, project, thresho
 from scb.kernels import moments
 from scb.kernels.steps import catch_up, catch_up_survivors
 from scb.training.engine import Composed, Fused, freeze, step_keys
+from scb.training.penalty import MeasuredNoise
 from scb.training.sources.fresh import Fresh
 from scb.training.sources.reference import Reference
-from scb.training.stages import MeasuredNoise, Stage
+from scb.training.stages import Stage
 from truth import twins as reference
 
 seeds = st.integers(0, 2**32 - 1)

@@ -4,22 +4,25 @@ import numpy as np
 import pytest
 
 import scb
-from scb.geometry import line_A, line_V
+from scb.cli import main
+from scb.geometry import centred_square, line_A, line_V
+from scb.jobs.kinds import complete_train
 from scb.metrics import similarity_A
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
+from scb.training.options import recipe_options
+from scb.training.penalty import MeasuredNoise
+from scb.training.recipes import RECIPES
 from scb.training.recipes.knowledge import Knowledge, estimate
-from scb.training.sources.population import Population
-from scb.training.stages import (
-    MeasuredNoise,
+from scb.training.roundings import (
     SignalAbove,
-    Stage,
     ThresholdNormalize,
     ThresholdProject,
     estimated_signal,
     noise_threshold,
-    proximal_step,
 )
+from scb.training.sources.population import Population
+from scb.training.stages import Stage, proximal_step
 
 TASK = scb.Task.random(3, 300, 2, seed=1)
 PROMISING = {
@@ -94,7 +97,7 @@ def test_the_spectral_start_replaces_stage_1():
     assert [stage.name for stage in recipe.stages] == ["2"]
     assert recipe.stages[0].enter == recipe.stages[0].leave == ()
     assert recipe.samples == 4000
-    np.testing.assert_array_equal(recipe.A > 0, task.Q > 0)
+    np.testing.assert_array_equal(recipe.start.A > 0, task.Q > 0)
     run = train(task, recipe, seed=1)
     assert run.history["alpha_A"][0] == pytest.approx(1, abs=0.05)
     assert run.history["dist_A"][0] < 0.1
@@ -157,7 +160,7 @@ def test_measured_lambda_is_the_noise_of_one_coordinate():
     task = scb.Task.random(3, 2000, 2, seed=1)
     V, A = line_V(task, 0.3), line_A(task, 0.3)
     stage = Stage("2", 1, 0.1, 0.1, MeasuredNoise(1.0), 500)
-    lam = MeasuredNoise(1.0)(V, task.mu, stage)
+    lam = MeasuredNoise(1.0).levels(centred_square(V, task.mu), task.mu, stage)
     g = Fresh(task)(V, A, 500, np.random.default_rng(0)).A / task.mu
     spread = 0.1 * 1.4826 * np.median(np.abs(g - np.median(g, axis=0)), axis=0)
     np.testing.assert_allclose(spread / lam, 1, atol=0.35)
@@ -211,9 +214,56 @@ def test_softmax_and_linear_attention_learn_the_same():
     assert soft.history["loss"][-1] == pytest.approx(linear.history["loss"][-1], rel=0.05)
 
 
+def test_a_recipe_that_is_listed_is_known_by_name_with_its_options(monkeypatch, capsys, tmp_path):
+    """One entry in RECIPES, and ``scb train`` and sweeps have it: names, types and errors come from the signature."""
+
+    def brief(task: scb.Task, *, steps: int = 3, seed: int = 0) -> scb.Recipe:
+        return scb.recipes.softmax(task, steps=steps)
+
+    with pytest.raises(SystemExit):
+        main(["train", "--recipe", "brief", "--out", str(tmp_path)])
+    assert "recipe = 'brief': it must be one of paper, tuned" in capsys.readouterr().err
+    monkeypatch.setitem(RECIPES, "brief", brief)
+    main(["train", "--recipe", "brief", "--T", "20", "--set", "steps=2", "--out", str(tmp_path)])
+    assert scb.Run.load(tmp_path).step == 2
+    assert complete_train({"recipe": "brief", "steps": 2})["steps"] == 2
+    with pytest.raises(ValueError, match="'seed' means nothing to kind = 'train' with recipe = 'brief'"):
+        complete_train({"recipe": "brief", "seed": 2})
+
+
+def test_options_of_recipes_are_checked_and_converted():
+    given = recipe_options("paper", {"lam": 0, "steps": (1, 2, 3), "signal": [0.1, None], "start": "spectral"})
+    assert given == {"lam": 0.0, "steps": [1, 2, 3], "signal": [0.1, None], "start": "spectral"}
+    assert isinstance(given["lam"], float)
+    for recipe, options, message in (
+        ("sgd", {"lam": 1}, "recipe 'sgd' has no option 'lam': it has batch_size, eta"),
+        ("transfer", {"V_hat": 1}, "recipe 'transfer' has no option 'V_hat': it has batch_size, eta"),
+        ("paper", {"steps": [1, 2]}, "steps = [1, 2]: it must be a list of 3 values, each an integer"),
+        ("paper", {"known": 1}, "known = 1: it must be true or false"),
+        ("paper", {"start": "warm"}, 'start = "warm": it must be one of "uniform", "spectral"'),
+        ("transfer", {"overlap": "x"}, 'overlap = "x": it must be a number'),
+        ("paper", {"seed": "x"}, 'seed = "x": it must be an integer'),
+    ):
+        with pytest.raises(ValueError, match="^" + re.escape(message)):
+            recipe_options(recipe, options)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.02, MeasuredNoise(1.5)])
+def test_levels_of_lambda_are_affine_in_the_spread_of_V(lam):
+    """What a compiled step is told, (constant + per_spread·√K_V)·per_column, gives the levels at every K_V."""
+    stage = Stage("2", 1, 0.1, 0.2, lam, batch_size=7)
+    constant, per_spread, per_column = stage.penalty.affine(TASK.mu, stage)
+    for K_V in (0.0, 0.3, 1.7):
+        levels = stage.penalty.levels(K_V, TASK.mu, stage)
+        assert levels.shape == TASK.mu.shape
+        np.testing.assert_allclose(levels, (constant + per_spread * np.sqrt(K_V)) * per_column)
+    assert (stage.penalty.size > 0) == bool((stage.penalty.levels(1.0, TASK.mu, stage) > 0).any())
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Stage("1", 1, 0.1, 0.1, MeasuredNoise(-2.0)), "lam = -2.0 in stage '1'"),
         (lambda: Stage("1", -1, 0.1, 0.1), "steps = -1 in stage '1'"),
         (lambda: Stage("1", 1, -0.1, 0.1), "eta_V = -0.1 in stage '1'"),
         (lambda: Stage("1", 1, 0.1, 0.1, float("nan")), "lam = nan in stage '1'"),

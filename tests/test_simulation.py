@@ -1,17 +1,20 @@
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
 import scb
-from scb.geometry import line_A, line_V, mu_inner, population_projection
+from scb.geometry import line_A, line_V, mu_inner, population_projection, trivial_V
 from scb.theory.expectations import population_loss
 from scb.theory.noise import noise_scales, residual_square
 from scb.training.loop import train
-from scb.training.recipes.algorithm1 import uniform_start
+from scb.training.penalty import MeasuredNoise
+from scb.training.roundings import ResolveSign, ThresholdProject
 from scb.training.simulation import COLUMNS, simulate
 from scb.training.sources.gaussian import Gaussian
 from scb.training.sources.population import Population
-from scb.training.stages import MeasuredNoise, Recipe, ResolveSign, Stage, ThresholdProject
+from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
 from scb.training.updates import precondition_A, precondition_V
 
 TASK = scb.Task.random(3, 150, 2, seed=0)
@@ -27,7 +30,7 @@ def projected_noise(count):
     V, A = line_V(TASK, 0.3), line_A(TASK, 0.4)
     mean = Population(TASK)(V, A, 0, np.random.default_rng(0))
     p = population_projection(TASK, V, A)
-    scales = noise_scales(TASK, p.K_V, p.K_VP, p.K_A, p.K_AQ, 50)
+    scales = noise_scales(TASK, p, 50)
     draws = [Gaussian(TASK)(V, A, 50, np.random.default_rng(i)) for i in range(count)]
     return [(precondition_V(g.V - mean.V, TASK.mu), precondition_A(g.A - mean.A, TASK.mu)) for g in draws], scales
 
@@ -49,9 +52,7 @@ def test_gaussian_noise_is_isotropic_in_the_mu_geometry():
 def test_residual_square_is_twice_the_population_loss():
     V, A = line_V(TASK, 0.7), line_A(TASK, 0.2)
     p = population_projection(TASK, V, A)
-    assert residual_square(TASK, p.K_V, p.K_VP, p.K_A, p.K_AQ) == pytest.approx(
-        2 * population_loss(TASK, V, A), abs=1e-12
-    )
+    assert residual_square(TASK, p) == pytest.approx(2 * population_loss(TASK, V, A), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -79,15 +80,40 @@ def test_huge_sizes_take_little():
     rates = 0.02 / task.K_Q, 0.02 / task.K_P
     one = Stage("1", 500, *rates, 0.0, 200_000)
     two = Stage("2", 100, *rates, MeasuredNoise(4.0), 200_000, enter=(ResolveSign(), ThresholdProject()))
-    history = simulate(task, Recipe("large", *uniform_start(task.mu, task.T), task.mu, (one, two)))
+    history = simulate(task, Recipe("large", UniformAttention(trivial_V(task.mu), task.T), task.mu, (one, two)))
     assert tuple(history) == COLUMNS
     assert history["alpha_A"][-1] > 0.1
     assert history["explicit"].max() < 20_000  # of 50,000,000
 
 
+def test_uniform_attention_stands_where_the_same_arrays_stand():
+    V = scb.recipes.transfer(TASK, TASK.related(0.5).P).start.V
+    short, written = UniformAttention(V, TASK.T), GivenStart(V, np.full((TASK.T, TASK.N), 1 / TASK.T))
+    np.testing.assert_array_equal(short.A, written.A)
+    np.testing.assert_allclose(astuple(short.projection(TASK)), astuple(written.projection(TASK)), atol=1e-12)
+
+
+def test_a_rounding_of_ones_own_can_be_simulated():
+    """It needs ``on_collapsed``, and nothing in the simulation has to know it."""
+
+    class Restart:
+        def __call__(self, V, A, mu):
+            return V, np.full_like(A, 1 / len(A))
+
+        def on_collapsed(self, state):
+            state.place(state.p.alpha_V, state.p.delta_V, K_A=0.0, K_AQ=0.0)
+
+    stage = Stage("1", 1, 0.0, 0.0, leave=(Restart(),))
+    history = simulate(TASK, Recipe("x", GivenStart(line_V(TASK, 0.3), TASK.Q), TASK.mu, (stage,)))
+    np.testing.assert_allclose(history["alpha_A"], [1, 0], atol=1e-12)
+    np.testing.assert_allclose(history["alpha_V"], 0.3, atol=1e-12)
+
+
 def test_what_cannot_be_simulated_is_refused():
     with pytest.raises(ValueError, match="only 'proximal' stages"):
         simulate(TASK, scb.recipes.softmax(TASK, steps=3))
+    with pytest.raises(ValueError, match="rule = 'vanilla' in stage '1': only 'proximal' stages"):
+        simulate(TASK, scb.recipes.sgd(TASK, preconditioned=False))
     stage = Stage("1", 1, 0.1, 0.1, enter=(lambda V, A, mu: (V, A),))
     with pytest.raises(ValueError, match="cannot be simulated"):
-        simulate(TASK, Recipe("x", TASK.P, TASK.Q, TASK.mu, (stage,)))
+        simulate(TASK, Recipe("x", GivenStart(TASK.P, TASK.Q), TASK.mu, (stage,)))

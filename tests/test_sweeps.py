@@ -24,7 +24,7 @@ from scb.jobs.results import Results
 from scb.jobs.store import read_table
 from scb.jobs.table import wilson
 from scb.paper.figures.phase import Phase, phase
-from scb.training.settings import RECIPES
+from scb.training.recipes import RECIPES
 
 SCB = Path(sys.executable).with_name("scb")
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin"}

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from scb import Task, plan
-from scb.geometry import line_A, line_V, population_projection
+from scb.geometry import line_A, line_V, population_projection, uniform_start
 from scb.metrics import COLUMNS, measure, star
-from scb.theory.dynamics import population_flow, population_recursion, population_step
+from scb.theory.dynamics import population_recursion, population_step
 from scb.theory.expectations import best_value, population_loss
 from scb.theory.planner import Constants
-from scb.training.recipes.algorithm1 import uniform_start
 from scb.training.sources.population import Population
 from scb.training.updates import precondition_A, precondition_V
+from truth.checks import population_flow
 
 
 @pytest.mark.parametrize("N", [2, 3, 10])
@@ -34,7 +34,7 @@ def test_2000_population_steps_stay_on_the_lines_and_follow_the_recursion(N, T):
 
 def test_euler_approaches_the_flow_at_order_one():
     K_P, K_Q, T, end = 0.4, 0.5, 1000, 12.0
-    limit = population_flow(K_P, K_Q, T, np.array([0.0, end]))[-1]
+    limit = population_flow(K_P, K_Q, T, end)
     sizes = np.array([0.1, 0.05, 0.025, 0.0125])
     errors = [
         np.abs(population_recursion(K_P, K_Q, T, eta / K_Q, eta / K_P, round(end / eta))[-1] - limit).max()

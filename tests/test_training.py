@@ -4,16 +4,25 @@ import numpy as np
 import pytest
 
 import scb
+from scb.geometry import uniform_start
 from scb.training.loop import train
-from scb.training.recipes.algorithm1 import uniform_start
 from scb.training.run import COLUMNS, Run
 from scb.training.sources import Gradient
 from scb.training.sources.dataset import Dataset
+from scb.training.sources.fresh import Fresh
 from scb.training.sources.gaussian import Gaussian
 from scb.training.sources.population import Population
 from scb.training.sources.reference import Reference
 
 TASK = scb.Task.random(3, 60, 2, seed=1)
+SOURCES = {
+    "Dataset": Dataset(scb.sample(TASK, 200)),
+    "Fresh": Fresh(TASK),
+    "Gaussian": Gaussian(TASK),
+    "Population": Population(TASK),
+    "Reference": Reference(TASK),
+}
+"""Every gradient source; test_architecture refuses one that is not here."""
 
 
 def recipe(**kwargs):
@@ -35,9 +44,7 @@ def same(one: Run, two: Run) -> None:
         np.testing.assert_array_equal(one.history[name], two.history[name])
 
 
-@pytest.mark.parametrize(
-    "source", [None, Reference(TASK), Population(TASK), Gaussian(TASK), Dataset(scb.sample(TASK, 200))]
-)
+@pytest.mark.parametrize("source", [None, *SOURCES.values()], ids=lambda source: type(source).__name__)
 def test_history_has_its_columns_and_rows(source):
     run = train(TASK, recipe(), seed=3, source=source, every=10)
     assert tuple(run.history) == COLUMNS

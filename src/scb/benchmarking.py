@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.geometry import Array, line_A, line_V
 from scb.provenance import machine, versions
 from scb.task import Task
 from scb.training.engine import Fused
@@ -24,9 +24,7 @@ Step = Callable[[int], Any]
 
 def start(task: Task) -> tuple[Array, Array]:
     """A point part of the way: α_V = α_A = 0.3."""
-    A = np.full((task.T, task.N), 0.7 / task.T, order="F")
-    A[task.positions, np.arange(task.N)] += 0.3 * task.weights
-    return np.ascontiguousarray(0.3 * task.P + 0.7 * task.mu[:, None]), A
+    return np.ascontiguousarray(line_V(task, 0.3)), line_A(task, 0.3)
 
 
 def stage_of(task: Task) -> Stage:

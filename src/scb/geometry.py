@@ -7,7 +7,7 @@ Every distance is built on ⟨X, Y⟩_μ. The population process stays on two li
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,12 @@ def mu_norm(X: Array, mu: Array) -> float:
     return float(np.sqrt(mu_inner(X, X, mu)))
 
 
+def centred_square(V: Array, mu: Array) -> float:
+    """K_V = ‖V − μ1ᵀ‖_μ², which is ‖V‖_μ² − ‖μ‖² where Vμ = μ; K_P for V = P."""
+    U = V - mu[:, None]
+    return mu_inner(U, U, mu)
+
+
 # ------------------------------------------------------------------------------------------- columns that sum to one
 
 
@@ -39,8 +45,8 @@ def project(A: Array) -> Array:
 def threshold_project(A: Array, threshold: float | Array) -> Array:
     """Thresholding-projection: â = a·1{a ≥ λ₀}, then a ← â + (1 − 1ᵀâ)·1/T.
 
-    As printed in Algorithm 1, the constant is lost and columns would sum to 0; the lemma on the effect of rounding has
-    it as here. ``threshold`` is one number or one a column.
+    Algorithm 1 as printed loses the constant, and columns would sum to 0; the lemma on the effect of rounding has it as
+    here. ``threshold`` is one number, or one for each column.
     """
     return project(np.where(threshold <= A, A, 0.0))
 
@@ -84,18 +90,75 @@ class Projection:
     delta_A: float
 
 
+class Signal(NamedTuple):
+    """One matrix X relative to its line through X₀ (μ1ᵀ or 11ᵀ/T) and X₁ (P or Q): X = X₀ + α(X₁ − X₀) + Δ."""
+
+    alpha: float  # K_cross / ‖X₁ − X₀‖_μ²
+    K: float  # ‖X − X₀‖_μ²
+    K_cross: float  # ⟨X − X₀, X₁⟩_μ
+    delta: float  # ‖Δ‖_μ
+
+
+def signal_V(task: Task, V: Array) -> Signal:
+    """α_V, K_V, K_VP and ‖Δ_V‖_μ of V (N, N)."""
+    mu = task.mu
+    U = V - mu[:, None]
+    centred_P = task.P - mu[:, None]
+    K_VP = mu_inner(U, centred_P, mu)
+    alpha = K_VP / task.K_P
+    return Signal(alpha, K=mu_inner(U, U, mu), K_cross=K_VP, delta=mu_norm(U - alpha * centred_P, mu))
+
+
+def signal_A(task: Task, A: Array) -> Signal:
+    """α_A, K_A, K_AQ and ‖Δ_A‖_μ of A (T, N), without a dense Q."""
+    B = A - 1 / task.T
+    K_A = mu_inner(B, B, task.mu)
+    K_AQ = task.inner_Q(B)
+    alpha = K_AQ / task.K_Q
+    B += alpha / task.T
+    np.subtract.at(B, (task.positions, np.arange(task.N)), alpha * task.weights)  # B is now Δ_A
+    return Signal(alpha, K=K_A, K_cross=K_AQ, delta=mu_norm(B, task.mu))
+
+
 def population_projection(task: Task, V: Array, A: Array) -> Projection:
     """α, K and ‖Δ‖ of a point (V, A), in O(N² + TN) and without a dense Q."""
-    mu = task.mu
-    U, centred_P = V - mu[:, None], task.P - mu[:, None]
-    K_V, K_VP = mu_inner(U, U, mu), mu_inner(U, centred_P, mu)
-    B = A - 1 / task.T
-    K_A, K_AQ = mu_inner(B, B, mu), task.inner_Q(B)
-    alpha_V, alpha_A = K_VP / task.K_P, K_AQ / task.K_Q
-    delta_V = U - alpha_V * centred_P
-    B += alpha_A / task.T
-    np.subtract.at(B, (task.positions, np.arange(task.N)), alpha_A * task.weights)  # B is now Δ_A
-    return Projection(alpha_V, alpha_A, K_V, K_VP, K_A, K_AQ, mu_norm(delta_V, mu), mu_norm(B, mu))
+    v = signal_V(task, V)
+    a = signal_A(task, A)
+    return Projection(
+        alpha_V=v.alpha,
+        alpha_A=a.alpha,
+        K_V=v.K,
+        K_VP=v.K_cross,
+        K_A=a.K,
+        K_AQ=a.K_cross,
+        delta_V=v.delta,
+        delta_A=a.delta,
+    )
+
+
+def projection_by_norms(task: Task, alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> Projection:
+    """The projection of a point of which only four numbers are known: K = α²·K_P + ‖Δ‖_μ² for V, and likewise for A."""
+    alpha_A = K_AQ / task.K_Q
+    return Projection(
+        alpha_V=alpha_V,
+        alpha_A=alpha_A,
+        K_V=alpha_V**2 * task.K_P + delta_V**2,
+        K_VP=alpha_V * task.K_P,
+        K_A=K_A,
+        K_AQ=K_AQ,
+        delta_V=float(delta_V),
+        delta_A=root(K_A - alpha_A**2 * task.K_Q),
+    )
+
+
+def distance_from_line_A(task: Task, theta: float, K_A: float, cross: float) -> float:
+    """‖A − θQ − (1 − θ)11ᵀ/T‖_μ, from K_A and ``cross`` = ⟨A − 11ᵀ/T, Q − 11ᵀ/T⟩_μ; θ = α_A gives ‖Δ_A‖_μ, θ = 1 ‖A − Q‖_μ."""
+    return root(K_A - 2 * theta * cross + theta**2 * task.K_Q)
+
+
+def root(x: float) -> float:
+    """√x, with what rounding leaves below 0 taken as 0."""
+    return float(np.sqrt(max(x, 0.0)))
 
 
 def line_V(task: Task, alpha: float) -> Array:
@@ -106,6 +169,16 @@ def line_V(task: Task, alpha: float) -> Array:
 def line_A(task: Task, alpha: float) -> Array:
     """Ã = αQ + (1 − α)11ᵀ/T."""
     return alpha * task.Q + (1 - alpha) / task.T
+
+
+def trivial_V(mu: Array) -> Array:
+    """V₀ = μ1ᵀ, where the line of V begins: every token is followed by the stationary law."""
+    return np.repeat(mu[:, None], len(mu), axis=1)
+
+
+def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
+    """V₀ = μ1ᵀ and A₀ = 11ᵀ/T, where both lines begin."""
+    return trivial_V(mu), np.full((T, len(mu)), 1 / T, order="F")
 
 
 def deviations(task: Task, V: Array, A: Array) -> tuple[Array, Array]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scb.geometry import Array, mu_inner, mu_norm, threshold_normalize
+from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_V, threshold_normalize
+from scb.kernels.moments import column_moments
 from scb.task import Task
 from scb.theory.expectations import best_value, loss_by_moments
 
@@ -36,66 +37,70 @@ def similarity_V(task: Task, V: Array) -> float:
 def similarity_A(task: Task, A: Array) -> float:
     """The μ-cosine ⟨A, Q⟩_μ / (‖A‖_μ‖Q‖_μ)."""
     mu = task.mu
-    return task.inner_Q(A) / float(np.sqrt(mu_inner(A, A, mu) * mu_inner(task.weights, task.weights, mu)))
-
-
-def default_threshold(task: Task) -> float:
-    """The Ω(1/Q) of Algorithm 1: 1/(6Q), a third of the smallest weight of ``Task.random``."""
-    return 1 / (6 * task.sparsity)
+    return task.inner_Q(A) / float(np.sqrt(mu_inner(A, A, mu) * _square_Q(task)))
 
 
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
-    """The paper's "star": A thresholded (at ``default_threshold`` unless given) and normalised, and the V that the population's
-    regression gives it.
+    """The paper's "star": A thresholded and normalised, and the V that the population's regression gives it.
+
+    ``threshold`` is the task's ``weight_threshold`` unless given.
     """
-    A_star = threshold_normalize(A, default_threshold(task) if threshold is None else threshold)
+    A_star = threshold_normalize(A, task.weight_threshold if threshold is None else threshold)
     return best_value(task, A_star), A_star
 
 
 def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     """The population loss and all of ``COLUMNS`` for one point (V, A), in one pass over A and without copies of it."""
-    from scb.kernels.moments import column_moments
-
-    mu, T, QQ = task.mu, task.T, mu_inner(task.weights, task.weights, task.mu)
-    threshold = default_threshold(task)
-    s, square, kept, kept_square = column_moments(np.asfortranarray(A), threshold)
-    on_support = A[task.positions, np.arange(task.N)]
-    K_A, K_AQ = float(mu @ square), mu_inner(on_support - 1 / T, task.weights, mu)
-    AA, QA = K_A + float(mu @ (2 * s + 1)) / T, K_AQ + 1 / T
-    cross = K_AQ - float(mu @ s) / T  # ⟨A − 11ᵀ/T, Q − 11ᵀ/T⟩_μ
-    alpha = K_AQ / task.K_Q
-    some = kept > 0
-    divisor = np.where(some, kept, 1.0)
-    reached = np.where(on_support >= threshold, on_support, 0.0)
-    star_square = float(mu @ np.where(some, kept_square / divisor**2, 1 / T))
-    star_Q = float(mu @ np.where(some, (task.weights * reached).sum(axis=0) / divisor, 1 / T))
-    ratio = star_Q / star_square
+    mu, T = task.mu, task.T
+    # For b = a − 1/T: Σb and Σb² of each column; and Σa and Σa² over the entries that the threshold keeps.
+    sums, squares, kept, kept_squares = column_moments(np.asfortranarray(A), task.weight_threshold)
+    on_support = A[task.positions, np.arange(task.N)]  # (Q, N)
+    K_A = float(mu @ squares)
+    K_AQ = mu_inner(on_support - 1 / T, task.weights, mu)
+    # Columns need not sum to 1 here, as they do in the theory: hence the terms with their sums.
+    AA = K_A + float(mu @ (2 * sums + 1)) / T
+    QA = K_AQ + 1 / T
+    cross = K_AQ - float(mu @ sums) / T
+    QQ = _square_Q(task)
+    alpha_A = K_AQ / task.K_Q
     return {
-        "loss": loss_by_moments(task, V, 1 + s, AA, QA),
+        "loss": loss_by_moments(task, V, 1 + sums, AA, QA),
         **_measure_V(task, V),
-        "alpha_A": alpha,
-        "delta_A": _root(K_A - 2 * alpha * cross + alpha**2 * task.K_Q),
-        "dist_A": _root(K_A - 2 * cross + task.K_Q),
-        "dist_A_star": _root(star_square - 2 * star_Q + QQ),
-        "sim_A": QA / _root(AA * QQ),
-        "sim_A_star": star_Q / _root(star_square * QQ),
-        "dist_V_star": abs(ratio - 1) * _root(task.K_P),
-        "sim_V_star": similarity_V(task, task.mu[:, None] + ratio * (task.P - task.mu[:, None])),
+        "alpha_A": alpha_A,
+        "delta_A": distance_from_line_A(task, alpha_A, K_A, cross),
+        "dist_A": distance_from_line_A(task, 1.0, K_A, cross),
+        "sim_A": QA / root(AA * QQ),
+        **_measure_star(task, QQ, on_support, kept, kept_squares),
     }
 
 
 def _measure_V(task: Task, V: Array) -> dict[str, float]:
-    mu = task.mu
-    U, centred = V - mu[:, None], task.P - mu[:, None]
-    alpha = mu_inner(U, centred, mu) / task.K_P
+    signal = signal_V(task, V)
     return {
-        "alpha_V": alpha,
-        "delta_V": mu_norm(U - alpha * centred, mu),
+        "alpha_V": signal.alpha,
+        "delta_V": signal.delta,
         "dist_V": distance_V(task, V),
         "sim_V": similarity_V(task, V),
     }
 
 
-def _root(x: float) -> float:
-    """√x, with what rounding leaves below 0 taken as 0."""
-    return float(np.sqrt(max(x, 0.0)))
+def _measure_star(task: Task, QQ: float, on_support: Array, kept: Array, kept_squares: Array) -> dict[str, float]:
+    """What ``star`` would be measured at, from the entries of A on the support and the sums over those that are kept."""
+    mu = task.mu
+    some = kept > 0  # a column that keeps nothing becomes uniform
+    mass = np.where(some, kept, 1.0)
+    reached = np.where(on_support >= task.weight_threshold, on_support, 0.0)
+    square = float(mu @ np.where(some, kept_squares / mass**2, 1 / task.T))
+    star_Q = float(mu @ np.where(some, (task.weights * reached).sum(axis=0) / mass, 1 / task.T))
+    ratio = star_Q / square  # V* = μ1ᵀ + ratio·(P − μ1ᵀ), see ``best_value``
+    return {
+        "dist_A_star": root(square - 2 * star_Q + QQ),
+        "sim_A_star": star_Q / root(square * QQ),
+        "dist_V_star": abs(ratio - 1) * root(task.K_P),
+        "sim_V_star": similarity_V(task, mu[:, None] + ratio * (task.P - mu[:, None])),
+    }
+
+
+def _square_Q(task: Task) -> float:
+    """‖Q‖_μ²."""
+    return mu_inner(task.weights, task.weights, task.mu)

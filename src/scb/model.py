@@ -29,9 +29,15 @@ class ModelGradient(NamedTuple):
 
 
 class Transformer(ABC):
-    """F(x, k) = V·X·a^(k); a subclass says what the attention a^(k) is."""
+    """F(x, k) = V·X·a^(k); a subclass says what the attention a^(k) is.
+
+    It is made from V (N, N) and the parameters (T, N) of the attention.
+    """
 
     V: Array
+
+    @abstractmethod
+    def __init__(self, V: ArrayLike, parameters: ArrayLike, /) -> None: ...
 
     @property
     @abstractmethod
@@ -74,7 +80,7 @@ class LinearTransformer(Transformer):
         return self.A
 
     def pull_back(self, gA: Array) -> Array:
-        """∇_A itself."""
+        """∇_A: the attention has no parameters but itself."""
         return gA
 
 
@@ -132,29 +138,32 @@ def token_mass(A: Array, batch: Batch) -> Array:
 
 
 def scatter_scores(U: Array, batch: Batch, T: int) -> Array:
-    """(T, N): Σ_i e_{last_i}-column of U[i, x_t], the sum over samples of (VX)ᵀr for U = rV."""
+    """(T, N): column k is the sum of U[i, x_t] over the samples i with last token k; (VX)ᵀr for U = rV."""
     G = np.zeros((T, U.shape[1]), order="F")
     for rows in _chunks(len(batch), T):
-        part, u = batch[rows], U[rows]
+        part = batch[rows]
         for k in np.unique(part.last):
             mine = part.last == k
-            G[:, k] += np.take_along_axis(u[mine], part.context[mine].astype(np.intp), axis=1).sum(axis=0)
+            G[:, k] += np.take_along_axis(U[rows][mine], part.context[mine].astype(np.intp), axis=1).sum(axis=0)
     return G
 
 
 def _chunks(n: int, T: int) -> list[slice]:
+    """Slices of n samples, so few at a time that their (sample, position) pairs fit into memory."""
     size = max(1, _CHUNK // max(T, 1))
     return [slice(i, min(n, i + size)) for i in range(0, n, size)]
 
 
 def _residual(F: Array, batch: Batch) -> Array:
+    """F − e_o, row by row."""
     r = F.copy()
     r[np.arange(len(batch)), batch.label] -= 1.0
     return r
 
 
 def _parameters(V: ArrayLike, A: ArrayLike, name: str) -> tuple[Array, Array]:
-    V, A = np.asarray(V, dtype=float), np.asfortranarray(A, dtype=float)
+    V = np.asarray(V, dtype=float)
+    A = np.asfortranarray(A, dtype=float)
     if V.ndim != 2 or V.shape[0] != V.shape[1]:
         raise ValueError(f"V has shape {V.shape}: it must be square, (N, N)")
     if A.ndim != 2 or A.shape[1] != V.shape[0]:

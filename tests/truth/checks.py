@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from types import ModuleType
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
 from scb import geometry as true_projection
 from scb.geometry import mu_inner
+from scb.theory.dynamics import StepNoise, population_drift
 from truth.enumeration import World, constrained_direction, constrained_point, free_point, precondition
 
 EXACT = {"rtol": 0, "atol": 1e-10}
@@ -106,6 +109,7 @@ def inner_product(m: ModuleType, w: World) -> None:
     V, _ = constrained_point(w.task, np.random.default_rng(1))
     close(m.mu_inner(V, w.task.P, w.task.mu), np.trace(V @ np.diag(w.task.mu) @ w.task.P.T))
     close(m.mu_norm(V, w.task.mu) ** 2, m.mu_inner(V, V, w.task.mu))
+    close(m.centred_square(V, w.task.mu), np.sum(V**2 * w.task.mu) - w.task.mu @ w.task.mu)
 
 
 def columns_sum_to_one(m: ModuleType, w: World) -> None:
@@ -113,7 +117,7 @@ def columns_sum_to_one(m: ModuleType, w: World) -> None:
     A = np.random.default_rng(2).uniform(0.1, 1.0, (w.task.T, w.task.N))
     moved = m.project(A) - A
     close(m.project(A).sum(axis=0), 1)
-    close(moved, moved.mean(axis=0))
+    close(moved, np.broadcast_to(moved.mean(axis=0), moved.shape))
     kept = np.where(A >= 0.5, A, 0.0)
     close(m.threshold_project(A, 0.5), m.project(kept))
     mass = kept.sum(axis=0)
@@ -125,6 +129,9 @@ def line(m: ModuleType, w: World) -> None:
     for alpha in (-0.7, 0.0, 0.3, 1.0):
         close(m.line_V(w.task, alpha), mu[:, None] + alpha * (P - mu[:, None]))
         close(m.line_A(w.task, alpha), 1 / T + alpha * (Q - 1 / T))
+    V, A = m.uniform_start(mu, T)
+    close(V, m.line_V(w.task, 0.0))
+    close(A, m.line_A(w.task, 0.0))
 
 
 def population_projection(m: ModuleType, w: World) -> None:
@@ -147,6 +154,12 @@ def population_projection(m: ModuleType, w: World) -> None:
         close(p.K_AQ, np.sum(A * Q * mu) - 1 / T)
         close(p.K_V, p.alpha_V**2 * w.task.K_P + p.delta_V**2)
         close(p.K_A, p.alpha_A**2 * w.task.K_Q + p.delta_A**2)
+        by_norms = m.projection_by_norms(w.task, p.alpha_V, p.delta_V, p.K_A, p.K_AQ)
+        close(astuple(by_norms), astuple(p))
+        cross = mu_inner(A - 1 / T, Q - 1 / T, mu)
+        for theta in (-0.5, 0.3, 1.0):
+            line = true_projection.line_A(w.task, theta)
+            close(m.distance_from_line_A(w.task, theta, p.K_A, cross), true_projection.mu_norm(A - line, mu))
 
 
 def deviations(m: ModuleType, w: World) -> None:
@@ -182,9 +195,22 @@ def noisy_step(m: ModuleType, w: World) -> None:
             after_V, after_A = V - eta_V * (mean[0] + h[0]), A - eta_A * (mean[1] + h[1])
             before = true_projection.population_projection(w.task, V, A)
             after = true_projection.population_projection(w.task, after_V, after_A)
-            noise = m.noise_terms(w.task, V, A, *h)
+            noise = noise_terms(w.task, V, A, *h, m.StepNoise)
             close(m.signal_step(w.task, before, eta_V, eta_A, noise), (after.alpha_V, after.alpha_A))
             close(m.error_step(w.task, before, eta_V, eta_A, noise), (after.delta_V**2, after.delta_A**2))
+
+
+def noise_terms(task, V, A, h_V, h_A, make=StepNoise):
+    """The terms of a step taken at (V, A) with noise matrices h_V and h_A, by their definitions."""
+    delta_V, delta_A = true_projection.deviations(task, V, A)
+    return make(
+        along_P=mu_inner(h_V, task.P, task.mu),
+        along_Q=task.inner_Q(h_A),
+        along_V=mu_inner(delta_V, h_V, task.mu),
+        along_A=mu_inner(delta_A, h_A, task.mu),
+        square_V=mu_inner(h_V, h_V, task.mu),
+        square_A=mu_inner(h_A, h_A, task.mu),
+    )
 
 
 def population(m: ModuleType, w: World) -> None:
@@ -206,13 +232,20 @@ def population(m: ModuleType, w: World) -> None:
 def flow(m: ModuleType, w: World) -> None:
     """Euler steps of size η = h end within O(h) of the flow: halving h halves the error."""
     K = (w.task.K_P, w.task.K_Q, w.task.T)
-    end = m.population_flow(*K, np.array([0.0, 2.0]), (0.1, 0.05))[-1]
+    end = population_flow(*K, 2.0, (0.1, 0.05), m.population_drift)
     errors = []
     for steps in (400, 800):
         eta = 2.0 / steps
         path = euler(K, eta, steps)
         errors.append(np.abs(path - end).max())
     assert 1.8 < errors[0] / errors[1] < 2.2
+
+
+def population_flow(K_P, K_Q, T, end, start=(0.0, 0.0), drift=population_drift):
+    """(α_V, α_A) at time ``end`` = η·steps, in the limit of small steps with η_V = η/K_Q and η_A = η/K_P."""
+    speed = np.array([1 / K_Q, 1 / K_P])
+    right = lambda _, alpha: speed * drift(alpha, K_P, K_Q, T)  # noqa: E731
+    return solve_ivp(right, (0.0, end), start, rtol=1e-10, atol=1e-12).y[:, -1]
 
 
 def euler(K: tuple[float, float, int], eta: float, steps: int) -> np.ndarray:

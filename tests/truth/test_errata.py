@@ -5,12 +5,13 @@ import pytest
 
 from scb import Task
 from scb.geometry import deviations, line_A, line_V, mu_inner, population_projection, threshold_project
-from scb.theory.dynamics import noise_terms, population_recursion
+from scb.theory.dynamics import population_recursion
 from scb.theory.expectations import (
     constrained_expected_gradients,
     expected_gradients,
     expected_preconditioned_gradients,
 )
+from truth.checks import noise_terms
 from truth.enumeration import TASKS, WORLDS, constrained_direction, constrained_point, precondition
 
 ETA = 0.3

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
+    from rich.progress import Progress
 
     from scb.training.run import Run
+    from scb.training.settings import TrainingSettings
 
 
 def train(
     config: Path | None = None,
-    recipe: Literal["paper", "tuned", "sgd", "softmax", "transfer"] | None = None,
+    recipe: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     n: Annotated[int | None, tyro.conf.arg(name="N", metavar="INT")] = None,
     t: Annotated[int | None, tyro.conf.arg(name="T", metavar="INT")] = None,
     sparsity: int | None = None,
@@ -41,7 +46,8 @@ def train(
 
     Args:
         config: TOML file with any of: N, T, sparsity, task_seed, recipe, seed, every, and a table [options] for the recipe.
-        recipe: Algorithm 1 as in the paper's experiment, the same with tuned hyperparameters, SGD, softmax attention, transfer.
+        recipe: paper (Algorithm 1 as in the paper's experiment), tuned (with tuned hyperparameters), sgd, softmax, transfer, or any
+            other of scb.recipes.
         n: Number of tokens.
         t: Number of positions.
         sparsity: Positions that each token attends to.
@@ -56,13 +62,13 @@ def train(
 
     from scb.training.loop import train as run_training
     from scb.training.run import FILE
-    from scb.training.settings import Config
+    from scb.training.settings import TrainingSettings
 
     console = Console()
     if resume:
-        settings = Config.load(out)
+        settings = TrainingSettings.load(out)
     else:
-        settings = Config() if config is None else Config.read(config)
+        settings = TrainingSettings() if config is None else TrainingSettings.read(config)
         given = {
             "recipe": recipe,
             "N": n,
@@ -73,16 +79,18 @@ def train(
             "every": every,
         }
         options = settings.options | dict(_option(text) for text in set)
-        settings = replace(settings, options=options, **{name: v for name, v in given.items() if v is not None})
+        changed = {name: value for name, value in given.items() if value is not None}
+        settings = replace(settings, options=options, **changed)
     task, built = settings.build()
     if not resume:
         out.mkdir(parents=True, exist_ok=True)
         (out / FILE).unlink(missing_ok=True)
         task.save(out / "task.npz")
         settings.save(out)
-    with _Bar(console, built.steps) as bar:
+    progress, show = _progress(console, built.steps)
+    with progress:
         run = run_training(
-            task, built, settings.seed, every=settings.every, callbacks=[bar], checkpoint=out, resume=resume
+            task, built, settings.seed, every=settings.every, callbacks=[show], checkpoint=out, resume=resume
         )
     _report(console, run, out, settings)
 
@@ -90,15 +98,13 @@ def train(
 def show_run(console: Console, directory: Path) -> None:
     """The summary of a saved run, and its curves."""
     from scb.training.run import Run
-    from scb.training.settings import Config
+    from scb.training.settings import TrainingSettings
 
-    _report(console, Run.load(directory), directory, Config.load(directory))
+    _report(console, Run.load(directory), directory, TrainingSettings.load(directory))
 
 
 def _option(text: str) -> tuple[str, Any]:
     """name=value, where the value is TOML or a bare word."""
-    import tomllib
-
     name, separator, value = text.partition("=")
     if not separator:
         raise ValueError(f"--set {text}: it must be name=value")
@@ -108,39 +114,26 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
-class _Bar:
-    """A progress bar that shows stage, signals and samples."""
+def _progress(console: Console, steps: int) -> tuple[Progress, Callable[[Run], None]]:
+    """A bar that shows stage, signals and samples, and the callback that moves it."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __init__(self, console: Console, steps: int) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
+    text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
+    samples = TextColumn("{task.fields[samples]:,.0f} samples")
+    progress = Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console)
+    bar = progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
 
-        signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
-        text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
-        samples = TextColumn("{task.fields[samples]:,.0f} samples")
-        self.progress = Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console)
-        self.job = self.progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
+    def show(run: Run) -> None:
+        last = {name: column[-1] for name, column in run.history.items()}
+        fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
+        progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
 
-    def __enter__(self) -> _Bar:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
-    def __call__(self, run: Run) -> None:
-        h = run.history
-        self.progress.update(
-            self.job,
-            completed=run.step,
-            stage=int(h["stage"][-1]),
-            a_V=h["alpha_V"][-1],
-            a_A=h["alpha_A"][-1],
-            samples=run.samples,
-            total=run.step if run.finished else None,
-        )
+    return progress, show
 
 
-def _report(console: Console, run: Run, out: Path, settings: Any) -> None:
+def _report(console: Console, run: Run, out: Path, settings: TrainingSettings) -> None:
+    """A table with the last row of each stage, what is wrong with the run if anything is, and its curves in OUT."""
     from rich.table import Table
 
     from scb.paper.figures.curves import curves

@@ -9,10 +9,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from inspect import signature
-from math import inf, isfinite
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from math import inf
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,8 +18,9 @@ from scb import metrics
 from scb.jobs.job import seed_of, task_seed
 from scb.jobs.table import Table
 from scb.task import Task
-from scb.training import recipes
-from scb.training.settings import RECIPES, Config
+from scb.training.options import fitted, recipe_hints
+from scb.training.recipes import RECIPES
+from scb.training.settings import TrainingSettings
 
 Parameters = dict[str, Any]
 Row = dict[str, Any]
@@ -66,48 +65,7 @@ def in_words(asked: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {sense} {json.dumps(asked[name])}" for name, sense in senses(asked).items())
 
 
-# ------------------------------------------------------------------------------------------------- values and types
-
-
-def fitted(name: str, value: Any, hint: Any) -> Any:
-    """The value, as the type has it (1 is 1.0 where a number is wanted), or a ValueError that says what is allowed."""
-    try:
-        return _fit(value, hint)
-    except TypeError:
-        raise ValueError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}") from None
-
-
-def _fit(value: Any, hint: Any) -> Any:
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        for part in parts:
-            try:
-                return _fit(value, part)
-            except TypeError:
-                continue
-    elif origin is Literal:
-        if any(type(value) is type(part) and value == part for part in parts):
-            return value
-    elif origin is tuple:
-        if type(value) is list and len(value) == len(parts):
-            return [_fit(v, part) for v, part in zip(value, parts, strict=True)]
-    elif hint is float:
-        if type(value) in (int, float) and isfinite(value):
-            return float(value)
-    elif type(value) is hint:
-        return value
-    raise TypeError
-
-
-def _words(hint: Any) -> str:
-    parts = [part for part in get_args(hint) if part is not type(None)]
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(json.dumps(part) for part in parts)
-    if get_origin(hint) is tuple:
-        return f"a list of {len(parts)} values, each {_words(parts[0])}"
-    if parts:
-        return " or ".join(_words(part) for part in parts)
-    return {int: "an integer", float: "a number", bool: "true or false", str: "text"}.get(hint, str(hint))
+# ------------------------------------------------------------------------------------------------- parameters
 
 
 RANGES: dict[str, tuple[float, float]] = {
@@ -180,24 +138,20 @@ def measure_recover(parameters: Parameters, replicate: int, seed: int) -> Row:
 # ------------------------------------------------------------------------------------------------- train
 
 
-OURS = ("task", "V_hat", "seed")  # arguments of recipes that the sweep gives
+OURS = ("seed", "related_seed", "pretrained")  # options of recipes that the sweep gives, or does not take
 
 
-@cache
-def recipe_hints(recipe: str) -> dict[str, Any]:
-    """The options of a recipe and their types."""
-    function = getattr(recipes, recipe)
-    hints = get_type_hints(function)
-    more = {"overlap": float} if recipe == "transfer" else {}
-    return {name: hints[name] for name in signature(function).parameters if name not in OURS} | more
+def swept_hints(recipe: str) -> dict[str, Any]:
+    """The options of a recipe that a sweep may set, and their types."""
+    return {name: hint for name, hint in recipe_hints(recipe).items() if name not in OURS}
 
 
 def complete_train(given: Parameters) -> Parameters:
     """Sizes, recipe, and options of the recipe; those not given are the recipe's own."""
-    recipe = fitted("recipe", given.get("recipe", "paper"), Literal[RECIPES])  # pyright: ignore[reportInvalidTypeForm]
-    hints = SIZE_HINTS | {"recipe": str} | recipe_hints(recipe)
+    recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
+    hints = SIZE_HINTS | {"recipe": str} | swept_hints(recipe)
     values = _checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
-    _rehearse(recipe, json.dumps({name: v for name, v in values.items() if name in recipe_hints(recipe)}))
+    _rehearse(recipe, json.dumps({name: v for name, v in values.items() if name in swept_hints(recipe)}))
     return values
 
 
@@ -206,7 +160,7 @@ def _rehearse(recipe: str, options: str) -> None:
     """Make the recipe for a tiny task: it refuses what is out of range."""
     cheap = {name: v for name, v in json.loads(options).items() if name not in ("known", "start")}
     try:
-        Config(N=3, T=8, recipe=recipe, options=cheap).build()
+        TrainingSettings(N=3, T=8, recipe=recipe, options=cheap).build()
     except ArithmeticError as error:
         raise ValueError(f"recipe {recipe!r} with {options}: {error}") from None
 
@@ -219,8 +173,10 @@ def measure_train(parameters: Parameters, replicate: int, seed: int) -> Row:
     sizes, recipe = {name: p.pop(name) for name in SIZES}, p.pop("recipe")
     own = {"related_seed": seed_of(use="related", seed=seed)} if recipe == "transfer" else {}
     options = p | {"seed": seed_of(use="recipe", seed=seed)} | own
-    config = Config(**sizes, task_seed=task_seed(**sizes, replicate=replicate), recipe=recipe, options=options)
-    run = train(*config.build(), seed, every=100)
+    settings = TrainingSettings(
+        **sizes, task_seed=task_seed(**sizes, replicate=replicate), recipe=recipe, options=options
+    )
+    run = train(*settings.build(), seed, every=100)
     last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
     return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
 

@@ -20,6 +20,10 @@ class Assumption:
     measured: float
     holds: bool
 
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does not hold"
+        return f"({self.name}) {self.statement:<48} measured {self.measured:<10.4g} {verdict}"
+
 
 @dataclass(frozen=True)
 class Assumptions:
@@ -31,28 +35,23 @@ class Assumptions:
         return next(row for row in self.rows if row.name == name)
 
     def __str__(self) -> str:
-        return "\n".join(
-            f"({row.name}) {row.statement:<48} measured {row.measured:<10.4g} {'holds' if row.holds else 'does not hold'}"
-            for row in self.rows
-        )
+        return "\n".join(str(row) for row in self.rows)
 
 
 def check_assumptions(task: Task, C: float = CONDITION) -> Assumptions:
     """Measure the assumptions on a task; ``C`` is the constant of (b)."""
     Q, N, T, mu = task.sparsity, task.N, task.T, task.mu
     q = task.weights[task.weights > 0]
+    length = T / float(N * Q) ** 10
     condition = max(Q * q.max(), 1 / (Q * q.min()), N * mu.max(), 1 / (N * mu.min()))
     contrast = task.K_P / float(mu @ mu)
     return Assumptions(
         (
-            Assumption("a", "Q-sparse: Q / T ≤ 1/2", Q / T, Q / T <= 0.5),
-            Assumption("b", f"well-conditioned: C ≤ {C:g}", condition, condition <= C * (1 + 1e-9)),
-            Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", contrast, contrast >= 1 - 1e-9),
+            Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
+            Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
+            Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
             Assumption(
-                "d",
-                f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {float(N * Q) ** 10:.3g}",
-                T / float(N * Q) ** 10,
-                T >= (N * Q) ** 10,
+                "d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1
             ),
         )
     )

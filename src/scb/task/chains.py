@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scb.geometry import Array, mu_inner
+from scb.geometry import Array, centred_square, mu_inner
 
 
 def stationary(P: Array) -> Array:
@@ -39,7 +39,8 @@ def stationary(P: Array) -> Array:
 def _check_irreducible(P: Array) -> None:
     for graph, words in ((P > 0, "cannot be reached from token 0"), (P.T > 0, "cannot reach token 0")):
         reached = np.zeros(P.shape[0], dtype=bool)
-        reached[0], frontier = True, np.array([0])
+        reached[0] = True
+        frontier = np.array([0])
         while frontier.size:
             new = graph[:, frontier].any(axis=1) & ~reached
             reached |= new
@@ -54,7 +55,8 @@ def _check_irreducible(P: Array) -> None:
 
 def sinkhorn(M: Array, mu: Array, tolerance: float = 1e-14, max_iterations: int = 10_000) -> Array:
     """Scale the rows and columns of a positive M until both sum to μ."""
-    column, row = np.ones(len(mu)), mu
+    column = np.ones(len(mu))
+    row = mu
     for _ in range(max_iterations):
         row = mu / (M @ column)
         sums = M.T @ row
@@ -67,14 +69,17 @@ def sinkhorn(M: Array, mu: Array, tolerance: float = 1e-14, max_iterations: int 
 def staircase(mu: Array, rng: np.random.Generator) -> Array:
     """A random extreme coupling: fill the cells greedily along two random orders of the tokens; 2N − 1 cells at most."""
     N = len(mu)
-    rows, columns = rng.permutation(N), rng.permutation(N)
-    ends_row, ends_column = np.cumsum(mu[rows]), np.cumsum(mu[columns])
+    rows = rng.permutation(N)
+    columns = rng.permutation(N)
+    ends_row = np.cumsum(mu[rows])
+    ends_column = np.cumsum(mu[columns])
+    # Both orders cut [0, 1] into pieces; each piece of the common refinement is the mass of one cell.
     cuts = np.sort(np.concatenate([ends_row, ends_column]))
-    starts, lengths = np.concatenate([[0.0], cuts[:-1]]), np.diff(cuts, prepend=0.0)
-    middle = starts + lengths / 2
-    J = np.zeros((N, N))
+    lengths = np.diff(cuts, prepend=0.0)
+    middle = np.concatenate([[0.0], cuts[:-1]]) + lengths / 2
     i = np.minimum(np.searchsorted(ends_row, middle), N - 1)
     j = np.minimum(np.searchsorted(ends_column, middle), N - 1)
+    J = np.zeros((N, N))
     np.add.at(J, (rows[i], columns[j]), lengths)
     return J
 
@@ -89,15 +94,16 @@ def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> A
     dense = sinkhorn(rng.exponential(size=(len(mu), len(mu))) ** 2 + 1e-6, mu) / mu
     candidates = (staircase(mu, rng) / mu for _ in range(50))
     identity = np.eye(len(mu))  # K_P = 1 − ‖μ‖², the largest there is
-    sharp = next((P for P in candidates if _contrast(P, mu) >= 1.02 * target), identity)
-    share = _crossing(lambda c: _contrast((1 - c) * dense + c * sharp, mu) - target)
+    sharp = next((P for P in candidates if centred_square(P, mu) >= 1.02 * target), identity)
+    share = _crossing(lambda c: centred_square((1 - c) * dense + c * sharp, mu) - target)
     return _normalise((1 - share) * dense + share * sharp)
 
 
 def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Generator) -> Array:
     """A transition matrix with stationary law μ whose centred μ-cosine with P is ``overlap``."""
-    for attempt in range(300):  # less and less sharp, since sharp ones are few where N is small
-        other = random_transition(mu, (1.0, 0.5, 0.0)[attempt // 100], rng)
+    for attempt in range(300):
+        contrast = (1.0, 0.5, 0.0)[attempt // 100]  # less and less sharp, since sharp ones are few where N is small
+        other = random_transition(mu, contrast, rng)
         if _cosine(other, P, mu) <= overlap:
             share = _crossing(lambda c: _cosine((1 - c) * other + c * P, P, mu) - overlap)  # noqa: B023
             return _normalise((1 - share) * other + share * P)
@@ -111,18 +117,17 @@ def _crossing(f: Callable[[float], float]) -> float:
         return low
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if f(middle) >= 0 else (middle, high)
+        if f(middle) >= 0:
+            high = middle
+        else:
+            low = middle
     return high
 
 
-def _contrast(P: Array, mu: Array) -> float:
-    centred = P - mu[:, None]
-    return mu_inner(centred, centred, mu)
-
-
 def _cosine(X: Array, Y: Array, mu: Array) -> float:
-    X, Y = X - mu[:, None], Y - mu[:, None]
-    return mu_inner(X, Y, mu) / np.sqrt(mu_inner(X, X, mu) * mu_inner(Y, Y, mu))
+    """⟨X − μ1ᵀ, Y − μ1ᵀ⟩_μ / √(K_X K_Y)."""
+    cross = mu_inner(X - mu[:, None], Y - mu[:, None], mu)
+    return cross / np.sqrt(centred_square(X, mu) * centred_square(Y, mu))
 
 
 def _normalise(P: Array) -> Array:

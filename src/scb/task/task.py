@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scb.geometry import Array, mu_inner
+from scb.geometry import Array, centred_square, mu_inner
 from scb.model import LinearTransformer
 from scb.task import chains
 from scb.task.assumptions import CONDITION, Assumptions, check_assumptions
+from scb.task.columns import pack
+from scb.task.inputs import attention_entries, check_sizes, distributions, sparse_entries, transition_matrix
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
@@ -49,19 +51,9 @@ class Task:
     weights: Array
 
     def __init__(self, P: ArrayLike, Q: Any) -> None:
-        P = _distributions("P", P)
-        if hasattr(Q, "tocoo"):  # any scipy sparse array
-            shape, (rows, columns), values = Q.shape, *_coordinates(Q)
-        else:
-            Q = _matrix("Q", Q)
-            shape, (rows, columns) = Q.shape, np.nonzero(Q)
-            values = Q[rows, columns]
-        if shape[1] != P.shape[0]:
-            raise ValueError(
-                f"Q has shape {shape}, but P has N = {P.shape[0]} tokens: Q must have {P.shape[0]} columns"
-            )
-        positions, weights = _pack(rows, columns, values, shape[1])
-        self._set(P, positions, weights, T=shape[0])
+        matrix = transition_matrix(P)
+        rows, columns, values, T = attention_entries(Q, len(matrix))
+        self._set(matrix, rows, columns, values, T)
 
     @classmethod
     def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> Task:
@@ -74,30 +66,17 @@ class Task:
             Distinct positions in each column where the weight is not 0.
         T : number of positions
         """
-        P = _distributions("P", P)
-        positions, weights = np.asarray(positions), np.asarray(weights, dtype=float)
-        if positions.shape != weights.shape or positions.ndim != 2 or positions.shape[1] != P.shape[0]:
-            raise ValueError(
-                f"positions has shape {positions.shape} and weights {weights.shape}: both must be (Q, N) with N = {P.shape[0]}"
-            )
-        if not np.issubdtype(positions.dtype, np.integer):
-            raise ValueError(f"positions has dtype {positions.dtype}: it must hold integers")
-        rows, columns = np.nonzero(weights)
-        used = positions[rows, columns]
-        if used.size and (used.min() < 0 or used.max() >= T):
-            raise ValueError(
-                f"positions holds {used[(used < 0) | (used >= T)][0]}: it must lie in [0, T - 1] = [0, {T - 1}]"
-            )
-        if len(set(zip(used.tolist(), columns.tolist(), strict=True))) < used.size:
-            raise ValueError("positions repeats a position within a column: each may occur once")
+        matrix = transition_matrix(P)
+        rows, columns, values = sparse_entries(positions, weights, len(matrix), T)
         task = cls.__new__(cls)
-        task._set(P, *_pack(used, columns, weights[rows, columns], P.shape[0]), T=T)
+        task._set(matrix, rows, columns, values, T)
         return task
 
-    def _set(self, P: Array, positions: NDArray[np.intp], weights: Array, T: int) -> None:
-        _check_distributions("Q", weights)
-        self.P, self.mu = P, chains.stationary(P)
-        self.positions, self.weights = positions, _normalise(weights)
+    def _set(self, P: Array, rows: NDArray[Any], columns: NDArray[Any], values: Array, T: int) -> None:
+        self.positions, weights = pack(rows, columns, values, len(P))
+        self.weights = distributions("Q", weights)
+        self.P = P
+        self.mu = chains.stationary(P)
         self._T = int(T)
         for array in (self.P, self.mu, self.positions, self.weights):
             array.setflags(write=False)
@@ -115,10 +94,12 @@ class Task:
         For N = 2, assumption (c) leaves no choice: K_P ≤ 1 − ‖μ‖² ≤ 1/2 ≤ ‖μ‖², with equality for the uniform μ and
         a permutation only, and the identity is reducible. So P is then the swap of the two tokens; only Q is random.
         """
-        _check_sizes(N, T, sparsity)
+        check_sizes(N, T, sparsity)
         rng = np.random.default_rng(seed)
         mu = _near_uniform(rng, (N, 1))[:, 0]
-        P = chains.random_transition(mu, CONTRAST, rng) if N > 2 else np.array([[0.0, 1.0], [1.0, 0.0]])
+        P = np.array([[0.0, 1.0], [1.0, 0.0]])
+        if N > 2:
+            P = chains.random_transition(mu, CONTRAST, rng)
         positions = np.stack([rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1)
         return cls.sparse(P, positions, _near_uniform(rng, (sparsity, N)), T)
 
@@ -154,11 +135,15 @@ class Task:
         """The paper's Q: the largest number of positions that one column uses."""
         return self.weights.shape[0]
 
+    @property
+    def weight_threshold(self) -> float:
+        """1/(6Q), a third of the smallest weight of ``Task.random``: the Ω(1/Q) at which Algorithm 1 thresholds and normalises."""
+        return 1 / (6 * self.sparsity)
+
     @cached_property
     def K_P(self) -> float:
         """K_P = ‖P‖_μ² − ‖μ‖² = ‖P − μ1ᵀ‖_μ²."""
-        centred = self.P - self.mu[:, None]
-        return mu_inner(centred, centred, self.mu)
+        return centred_square(self.P, self.mu)
 
     @cached_property
     def K_Q(self) -> float:
@@ -209,83 +194,15 @@ class Task:
         return (
             isinstance(other, Task)
             and self.T == other.T
-            and all(
-                np.array_equal(a, b)
-                for a, b in ((self.P, other.P), (self.positions, other.positions), (self.weights, other.weights))
-            )
+            and np.array_equal(self.P, other.P)
+            and np.array_equal(self.positions, other.positions)
+            and np.array_equal(self.weights, other.weights)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Task(N={self.N}, T={self.T}, sparsity={self.sparsity}, K_P={self.K_P:.3g}, K_Q={self.K_Q:.3g})"
-
-
-# -------------------------------------------------------------------------------------------------- input checks
-
-
-def _matrix(name: str, value: ArrayLike) -> Array:
-    array = np.array(value, dtype=float)
-    if array.ndim != 2:
-        raise ValueError(f"{name} has shape {array.shape}: it must be a matrix")
-    return array
-
-
-def _distributions(name: str, value: ArrayLike) -> Array:
-    """A square matrix of at least two columns, each a distribution; columns are normalised to the last bit."""
-    array = _matrix(name, value)
-    if array.shape[0] != array.shape[1]:
-        raise ValueError(f"{name} has shape {array.shape}: it must be square, (N, N)")
-    if array.shape[0] < 2:
-        raise ValueError(f"{name} has N = {array.shape[0]} tokens: there must be at least 2")
-    _check_distributions(name, array)
-    return np.asfortranarray(_normalise(array))
-
-
-def _normalise(array: Array) -> Array:
-    """Divide columns by their sums where these are off by more than rounding, so that a saved task loads unchanged."""
-    sums = array.sum(axis=0)
-    return array / np.where(np.abs(sums - 1) > 1e-14, sums, 1.0)
-
-
-def _check_distributions(name: str, array: Array) -> None:
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds {array[~np.isfinite(array)][0]}: every entry must be finite")
-    if (array < 0).any():
-        raise ValueError(f"{name} holds the negative entry {array.min():g}: probabilities must be at least 0")
-    sums = array.sum(axis=0)
-    worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > 1e-9:
-        raise ValueError(f"column {worst} of {name} sums to {sums[worst]:.12g}: every column must sum to 1")
-
-
-def _check_sizes(N: int, T: int, sparsity: int) -> None:
-    if N < 2:
-        raise ValueError(f"N = {N}: there must be at least 2 tokens")
-    if T < 1:
-        raise ValueError(f"T = {T}: there must be at least 1 position")
-    if not 1 <= sparsity <= T:
-        raise ValueError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
-
-
-def _coordinates(Q: Any) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], Array]:
-    Q = Q.tocoo(copy=True)
-    Q.sum_duplicates()
-    return (Q.row, Q.col), np.asarray(Q.data, dtype=float)
-
-
-def _pack(rows: NDArray[Any], columns: NDArray[Any], values: Array, N: int) -> tuple[NDArray[np.intp], Array]:
-    """Coordinates to padded (Q, N) arrays of ascending positions and their weights."""
-    kept = values != 0
-    rows, columns, values = rows[kept], columns[kept], values[kept]
-    order = np.lexsort((rows, columns))
-    rows, columns, values = rows[order], columns[order], values[order]
-    counts = np.bincount(columns, minlength=N)
-    slot = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    positions = np.zeros((int(counts.max(initial=1)), N), dtype=np.intp, order="F")
-    weights = np.zeros(positions.shape, order="F")
-    positions[slot, columns], weights[slot, columns] = rows, values
-    return positions, weights
 
 
 def _near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:

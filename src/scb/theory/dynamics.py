@@ -1,4 +1,4 @@
-"""Appendix C, second half: how the signals α and the errors ‖Δ‖² move; and the population process.
+"""Appendix C, second half: how the signals α and the errors ‖Δ‖² move in one step; and the population process.
 
 Steps are V ← V − η_V(E∇̂_V l + h_V) and A ← A − η_A(E∇̂_A l + h_A), where h is the gradient noise of a mini-batch.
 """
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scb.geometry import Array, Projection, deviations, mu_inner, population_projection
+from scb.geometry import Array, Projection, deviations, population_projection
 from scb.task import Task
 from scb.theory.expectations import expected_preconditioned_gradients
 
 
 @dataclass(frozen=True)
-class Noise:
-    """The four numbers through which the noise (h_V, h_A) enters the signals and errors of one step.
+class StepNoise:
+    """The numbers through which the gradient noise (h_V, h_A) enters the signals and errors of one step.
 
     Attributes
     ----------
@@ -33,22 +33,8 @@ class Noise:
     square_A: float = 0.0
 
 
-def noise_terms(task: Task, V: Array, A: Array, h_V: Array, h_A: Array) -> Noise:
-    """The noise terms of a step taken at (V, A) with noise matrices h_V and h_A."""
-    mu = task.mu
-    delta_V, delta_A = deviations(task, V, A)
-    return Noise(
-        mu_inner(h_V, task.P, mu),
-        task.inner_Q(h_A),
-        mu_inner(delta_V, h_V, mu),
-        mu_inner(delta_A, h_A, mu),
-        mu_inner(h_V, h_V, mu),
-        mu_inner(h_A, h_A, mu),
-    )
-
-
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """E∇̂_V l and E∇̂_A l, expanded around the population projection.
+    """E∇̂_V l and E∇̂_A l, expanded around the population projection: the lemma "Expanding the gradients", to be checked.
 
     E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V + ‖Δ_A‖_μ²(V − μ1ᵀ)
     E∇̂_A l = K_P α_V(α_V α_A − 1)(Q − 11ᵀ/T) + K_P α_V² Δ_A + ‖Δ_V‖_μ²(A − 11ᵀ/T)
@@ -65,8 +51,8 @@ def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     return gV, gA
 
 
-def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Noise) -> tuple[float, float]:
-    """The next (α_V, α_A).
+def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise) -> tuple[float, float]:
+    """The next (α_V, α_A): the lemma "Dynamics of the population projection".
 
     α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T − η_V α_V‖Δ_A‖_μ² − (η_V/K_P)⟨h_V, P⟩_μ
     α_A ← α_A + η_A K_P(1 − α_V α_A)α_V − η_A α_A‖Δ_V‖_μ² − (η_A/K_Q)⟨h_A, Q⟩_μ
@@ -77,8 +63,8 @@ def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: No
     return a_V + eta_V * grow_V, a_A + eta_A * grow_A
 
 
-def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Noise) -> tuple[float, float]:
-    """The next (‖Δ_V‖_μ², ‖Δ_A‖_μ²).
+def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise) -> tuple[float, float]:
+    """The next (‖Δ_V‖_μ², ‖Δ_A‖_μ²): the lemma "Dynamics of the errors".
 
     With c_V = 1 − η_V(α_A² K_Q + 1/T + ‖Δ_A‖_μ²) and c_A = 1 − η_A(K_P α_V² + ‖Δ_V‖_μ²):
 
@@ -122,19 +108,3 @@ def population_drift(alpha: Array, K_P: float, K_Q: float, T: int) -> Array:
     a_V, a_A = alpha
     gap = 1 - a_V * a_A
     return np.array([K_Q * gap * a_A + (1 - a_V) / T, K_P * gap * a_V])
-
-
-def population_flow(K_P: float, K_Q: float, T: int, times: Array, start: tuple[float, float] = (0.0, 0.0)) -> Array:
-    """The limit of small steps with η_V = η/K_Q and η_A = η/K_P, at ``times`` = η·steps: (len(times), 2)."""
-    from scipy.integrate import solve_ivp
-
-    speed = np.array([1 / K_Q, 1 / K_P])
-    solution = solve_ivp(
-        lambda _, alpha: speed * population_drift(alpha, K_P, K_Q, T),
-        (0.0, float(times[-1])),
-        start,
-        t_eval=times,
-        rtol=1e-10,
-        atol=1e-12,
-    )
-    return solution.y.T

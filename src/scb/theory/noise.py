@@ -13,12 +13,13 @@ from __future__ import annotations
 from math import sqrt
 from statistics import NormalDist
 
+from scb.geometry import Projection
 from scb.task import Task
 
 
-def residual_square(task: Task, K_V: float, K_VP: float, K_A: float, K_AQ: float) -> float:
+def residual_square(task: Task, p: Projection) -> float:
     """E‖r‖² = 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V for 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ: twice the population loss."""
-    return 1 - float(task.mu @ task.mu) - 2 * (K_AQ + 1 / task.T) * K_VP + (K_A + 1 / task.T) * K_V
+    return 1 - float(task.mu @ task.mu) - 2 * (p.K_AQ + 1 / task.T) * p.K_VP + (p.K_A + 1 / task.T) * p.K_V
 
 
 def residual_variance(square: float, N: int) -> float:
@@ -26,10 +27,10 @@ def residual_variance(square: float, N: int) -> float:
     return square / (N - 1)
 
 
-def noise_scales(task: Task, K_V: float, K_VP: float, K_A: float, K_AQ: float, batch_size: int) -> tuple[float, float]:
+def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, float]:
     """Standard deviations of h_V and h_A along any unit direction of ⟨·, ·⟩_μ that the constraints allow."""
-    rho = residual_variance(residual_square(task, K_V, K_VP, K_A, K_AQ), task.N)
-    return sqrt((K_A + 1 / task.T) * rho / batch_size), sqrt(K_V * rho / batch_size)
+    rho = residual_variance(residual_square(task, p), task.N)
+    return sqrt((p.K_A + 1 / task.T) * rho / batch_size), sqrt(p.K_V * rho / batch_size)
 
 
 def noise_quantile(entries: int, false_positions: float = 0.01) -> float:

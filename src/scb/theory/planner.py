@@ -13,32 +13,20 @@ from math import ceil, exp, inf, log, sqrt
 
 @dataclass(frozen=True)
 class Constants:
-    """The Θ(1) factors of the lemmas."""
+    """The Θ(1) factors c of the lemmas."""
 
-    stage1_steps: float = 1.0
-    """of 𝒯₁ = c·log(T·K_Q)/η"""
-    stage1_signal: float = 1.0
-    """of α at the end of Stage 1, min(1/2, c/(Q·N))"""
-    stage1_batch: float = 1.0
-    """of both batch sizes in part V of the proof for Stage 1"""
-    rounding: float = 1.0
-    """of the first threshold, λ₀ = c·α/Q"""
-    stage2_batch: float = 1.0
-    """of both batch sizes of the lemma on the bias of the proximal gradient"""
-    stage2_lambda: float = 1.0
-    """of λ = c·ε·K_P/(Q²N³)"""
-    stage2_steps: float = 1.0
-    """of c·(1/(η·α) + log(1/δ_*)/η)"""
-    normalisation: float = 0.1
-    """of the second threshold, c/Q"""
-    stage3_batch: float = 1.0
-    """of N³/(δ·(c'·ε)²·K_P·K_Q²), which makes ‖h_V‖_μ ≤ c'·ε·√K_P·K_Q"""
-    stage3_steps: float = 1.0
-    """of c·log(1/ε)/η"""
-    transfer_theta: float = 1.0
-    """of θ = min(1/2, √(c/log(1/ε)))"""
-    transfer_batch: float = 1.0
-    """of the batch of transfer's one step on A"""
+    stage1_steps: float = 1.0  # of 𝒯₁ = c·log(T·K_Q)/η
+    stage1_signal: float = 1.0  # of α at the end of Stage 1, min(1/2, c/(Q·N))
+    stage1_batch: float = 1.0  # of both batch sizes in part V of the proof for Stage 1
+    rounding: float = 1.0  # of the first threshold, λ₀ = c·α/Q
+    stage2_batch: float = 1.0  # of both batch sizes of the lemma on the bias of the proximal gradient
+    stage2_lambda: float = 1.0  # of λ = c·ε·K_P/(Q²N³)
+    stage2_steps: float = 1.0  # of c·(1/(η·α) + log(1/δ_*)/η)
+    normalisation: float = 0.1  # of the second threshold, c/Q
+    stage3_batch: float = 1.0  # of N³/(δ·(c'·ε)²·K_P·K_Q²), which makes ‖h_V‖_μ ≤ c'·ε·√K_P·K_Q
+    stage3_steps: float = 1.0  # of c·log(1/ε)/η
+    transfer_theta: float = 1.0  # of θ = min(1/2, √(c/log(1/ε)))
+    transfer_batch: float = 1.0  # of the batch of transfer's one step on A
 
 
 @dataclass(frozen=True)
@@ -94,8 +82,10 @@ def plan(
     eta : the step size η of all stages; min(K_P, K_Q, 1/10), the largest of the lemma on Stage 1, unless given
     """
     _check(N, T, sparsity, eps, delta)
-    c, Q = constants or Constants(), sparsity
-    K_P, K_Q = 1 / N if K_P is None else K_P, 1 / Q if K_Q is None else K_Q
+    c = constants or Constants()
+    Q = sparsity
+    K_P = 1 / N if K_P is None else K_P
+    K_Q = 1 / Q if K_Q is None else K_Q
     eta = min(K_P, K_Q, 0.1) if eta is None else eta
     alpha = min(0.5, c.stage1_signal / (Q * N))
     stages = (
@@ -105,7 +95,8 @@ def plan(
     )
     theta = min(0.5, sqrt(c.transfer_theta / log(1 / eps)))
     alpha_V = theta * (min(1.0, 1 / (N * K_P)) if overlap is None else overlap)
-    return Plan(K_P, K_Q, stages, _transfer(c, N, T, Q, eps, delta / 3, K_P, alpha_V), theta)
+    transfer = _transfer(c, N, T, Q, eps, delta / 3, K_P, alpha_V)
+    return Plan(K_P=K_P, K_Q=K_Q, stages=stages, transfer=transfer, theta=theta)
 
 
 def _stage1(
@@ -118,7 +109,8 @@ def _stage1(
     second_order = steps * T**2 * Q**4 * N**5 * length**2 / (delta * K**3)
     first_order = T**2 * max(N**2, Q**2) * N**4 * log(16 * steps / delta) / K_P**2
     batch = c.stage1_batch * max(second_order, first_order)
-    return StagePlan("Stage 1", eta, steps, batch, 0.0, None, f"max(α_V, α_A) ≥ {alpha:.2g}")
+    leaves = f"max(α_V, α_A) ≥ {alpha:.2g}"
+    return StagePlan("Stage 1", eta=eta, steps=steps, batch_size=batch, lam=0.0, threshold=None, leaves=leaves)
 
 
 def _stage2(
@@ -132,14 +124,18 @@ def _stage2(
         N**8 * Q**4 / (eps**2 * alpha**2 * K_P**2) * log(2 * N * T / each), N**6 * Q**3 / (each * eps**2)
     )
     lam = c.stage2_lambda * eps * K_P / (Q**2 * N**3)
-    return StagePlan("Stage 2", eta, steps, batch, lam, c.rounding * alpha / Q, f"‖Δ_A‖_μ² ≤ {target:.2g}")
+    threshold = c.rounding * alpha / Q
+    leaves = f"‖Δ_A‖_μ² ≤ {target:.2g}"
+    return StagePlan("Stage 2", eta=eta, steps=steps, batch_size=batch, lam=lam, threshold=threshold, leaves=leaves)
 
 
 def _stage3(c: Constants, N: int, Q: int, eps: float, delta: float, K_P: float, K_Q: float, eta: float) -> StagePlan:
     """The last lemma of Stage 3: ‖h_V‖_μ ≤ c'·ε·√K_P·K_Q, from E‖∇̂_V l‖_μ² = O(N³) and Chebyshev, c' = 1/10."""
     steps = ceil(c.stage3_steps * log(1 / eps) / eta)
     batch = c.stage3_batch * N**3 * steps / (delta * (0.1 * eps) ** 2 * K_P * K_Q**2)
-    return StagePlan("Stage 3", eta, steps, batch, 0.0, c.normalisation / Q, f"‖V − P‖_μ² ≤ {eps:.2g}")
+    threshold = c.normalisation / Q
+    leaves = f"‖V − P‖_μ² ≤ {eps:.2g}"
+    return StagePlan("Stage 3", eta=eta, steps=steps, batch_size=batch, lam=0.0, threshold=threshold, leaves=leaves)
 
 
 def _transfer(c: Constants, N: int, T: int, Q: int, eps: float, delta: float, K_P: float, alpha_V: float) -> StagePlan:
@@ -149,7 +145,9 @@ def _transfer(c: Constants, N: int, T: int, Q: int, eps: float, delta: float, K_
     """
     accuracy = min(1 / (N * K_P), 1 / log(1 / eps))
     batch = c.transfer_batch * N**4 * Q**2 / (accuracy**2 * alpha_V**2 * K_P**2) * log(2 * N * T / delta)
-    return StagePlan("Transfer", 1.0, 1, batch, 0.0, alpha_V / (2 * Q), f"α_A ≈ α_V = {alpha_V:.2g}")
+    threshold = alpha_V / (2 * Q)
+    leaves = f"α_A ≈ α_V = {alpha_V:.2g}"
+    return StagePlan("Transfer", eta=1.0, steps=1, batch_size=batch, lam=0.0, threshold=threshold, leaves=leaves)
 
 
 def _check(N: int, T: int, sparsity: int, eps: float, delta: float) -> None:

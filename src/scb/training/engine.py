@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.kernels import threads
-from scb.model import LinearTransformer, SoftmaxTransformer
+from scb.model import LinearTransformer, Transformer
 from scb.task import Task
+from scb.task.columns import slots
 from scb.training.sources import GradientSource
 from scb.training.sources.fresh import Fresh
-from scb.training.stages import STEPS, MeasuredNoise, Stage
+from scb.training.stages import STEPS, Stage
 from scb.training.updates import precondition_V
 
 LIMIT = 1e6  # a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
@@ -38,7 +39,7 @@ class Engine(Protocol):
     """Takes steps of one stage; what is random in step i depends on (seed, i) alone."""
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
-        """``steps`` of a stage from (V, A); A are logits where the rule is "softmax"."""
+        """``steps`` of a stage from (V, A); A are the parameters that the transformer has in its place."""
         ...
 
 
@@ -60,15 +61,16 @@ def bounded(V: Array, A: Array) -> bool:
 
 @dataclass(frozen=True)
 class Composed:
-    """Any gradient source, followed by the stage's update rule, step by step."""
+    """Any gradient source, followed by the stage's update rule, step by step, for any transformer."""
 
     source: GradientSource
+    transformer: type[Transformer] = LinearTransformer
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
         """As ``Engine.take``."""
-        model, loss, samples = SoftmaxTransformer if stage.rule == "softmax" else LinearTransformer, np.nan, 0
+        loss, samples = np.nan, 0
         for done, step in enumerate(steps):
-            at = model(V, A)
+            at = self.transformer(V, A)
             gradient = self.source(V, at.attention, stage.batch_size, np.random.default_rng([seed, step]))
             loss, samples = gradient.loss, samples + gradient.samples
             after = STEPS[stage.rule](V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
@@ -104,10 +106,9 @@ class Fused:
     def _steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
         from scb.kernels.steps import Rule, fused_steps
 
-        per_spread, per_column, lam = 0.0, np.ones(len(mu)), stage.lam
-        if isinstance(lam, MeasuredNoise):  # λ_k = √K_V · λ_k at K_V = 1
-            per_spread, per_column, lam = 1.0, lam.at(1.0, mu, stage), 0.0
-        rule = Rule(stage.batch_size, stage.eta_V, stage.eta_A, lam, per_spread, per_column, stage.centred, LIMIT, mu)
+        rule = Rule(
+            stage.batch_size, stage.eta_V, stage.eta_A, *stage.penalty.affine(mu, stage), stage.centred, LIMIT, mu
+        )
         new_V, new_A = np.array(V, order="C"), self._copy(A)
         done, loss = fused_steps(threads(), keys, self.fresh.law, rule, new_V, new_A, self.fresh.token)
         if done < len(keys):  # what stands there now is beyond the limit: go again, up to the step before
@@ -159,7 +160,7 @@ def freeze(task: Task, A: Array) -> Any:
     counts = np.bincount(columns, minlength=task.N)
     order = np.lexsort((rows, columns))
     rows, columns = rows[order], columns[order]
-    slot = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    slot = slots(counts)
     value = np.zeros((max(int(counts.max()), 1), task.N))
     value[slot, columns] = A[rows, columns]
     index = dict(zip(zip(rows.tolist(), columns.tolist(), strict=True), slot.tolist(), strict=True))

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from scb import metrics
+from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.engine import Composed, Engine, Fused
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
+from scb.training.sources.fresh import Fresh
 from scb.training.stages import Recipe
 
 
@@ -40,21 +42,19 @@ def train(
     resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
         because what is random in step i depends on (seed, i) alone
     """
-    engine = Fused(task) if source is None else Composed(source)
+    engine = engine_for(task, recipe, source)
     if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
         run = Run.load(checkpoint)
     elif start is not None:
-        run = replace(
-            start, recipe=recipe.name, finished=start.diverged is not None or start.stage >= len(recipe.stages)
-        )
+        over = start.diverged is not None or start.stage >= len(recipe.stages)
+        run = replace(start, recipe=recipe.name, finished=over)
     else:
-        run = Run(recipe.V, recipe.A, recipe.name, recipe.softmax, seed, samples=recipe.samples)
-        run = evaluate(task, run, np.nan)
+        run = evaluate(task, begin(recipe, seed), batch_loss=np.nan)
     saved = run.step
     while not run.finished:
-        run, loss = advance(run, recipe, engine, every)
+        run, batch_loss = advance(run, recipe, engine, every)
         if run.step % every == 0 or run.finished or run.stage_step == 0:
-            run = evaluate(task, run, loss)
+            run = evaluate(task, run, batch_loss)
             for callback in callbacks:
                 callback(run)
             if checkpoint is not None and (run.step >= saved + checkpoint_every or run.finished):
@@ -63,39 +63,56 @@ def train(
     return run
 
 
+def engine_for(task: Task, recipe: Recipe, source: GradientSource | None) -> Engine:
+    """The compiled engine for fresh samples and the linear transformer; step by step for any other source or transformer."""
+    if source is None and recipe.transformer is LinearTransformer:
+        return Fused(task)
+    return Composed(Fresh(task) if source is None else source, recipe.transformer)
+
+
+def begin(recipe: Recipe, seed: int) -> Run:
+    """A run before its first step."""
+    return Run(
+        V=recipe.start.V,  # (N, N)
+        parameters=recipe.start.A,  # (T, N)
+        recipe=recipe.name,
+        transformer=recipe.transformer,
+        seed=seed,
+        samples=recipe.samples,
+    )
+
+
 def advance(run: Run, recipe: Recipe, engine: Engine, every: int) -> tuple[Run, float]:
-    """Steps up to the next evaluation, stage end or question whether to stop; and what follows from them."""
-    stage, V, parameters = recipe.stages[run.stage], run.V, run.parameters
-    for rounding in stage.enter if run.stage_step == 0 else ():
-        V, parameters = rounding(V, parameters, recipe.mu)
+    """Steps up to the next evaluation, stage end or question whether to stop; the run after them, and the last batch's loss."""
+    stage = recipe.stages[run.stage]
+    V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)
+    if run.stage_step == 0:
+        for rounding in stage.enter:
+            V, A = rounding(V, A, mu)
     ahead = min(every - run.step % every, stage.ahead(run.stage_step))
-    V, parameters, done, loss, samples = engine.take(
-        V, parameters, recipe.mu, stage, run.seed, range(run.step, run.step + ahead)
-    )
-    diverged = done < ahead
-    step, stage_step = run.step + done + diverged, run.stage_step + done + diverged
-    over = not diverged and stage.over(stage_step, V, parameters, recipe.mu)
-    for rounding in stage.leave if over else ():
-        V, parameters = rounding(V, parameters, recipe.mu)
-    after = replace(
-        run,
-        V=V,
-        parameters=parameters,
-        step=step,
-        stage=run.stage + over,
-        stage_step=0 if over else stage_step,
-        samples=run.samples + samples,
-        diverged=step if diverged else None,
-        finished=diverged or (over and run.stage + 1 == len(recipe.stages)),
-    )
-    return after, loss
+    taken = engine.take(V, A, mu, stage, run.seed, range(run.step, run.step + ahead))
+    V, A = taken.V, taken.A
+    diverged = taken.steps < ahead
+    tried = taken.steps + 1 if diverged else taken.steps  # a step that diverges counts, though (V, A) stay before it
+    step = run.step + tried
+    stage_step = run.stage_step + tried
+    after = replace(run, step=step, stage_step=stage_step, samples=run.samples + taken.samples)
+    if diverged:
+        after = replace(after, diverged=step, finished=True)
+    elif stage.over(stage_step, V, A, mu):
+        for rounding in stage.leave:
+            V, A = rounding(V, A, mu)
+        after = replace(after, stage=run.stage + 1, stage_step=0, finished=run.stage + 1 == len(recipe.stages))
+    return replace(after, V=V, parameters=A), taken.loss
 
 
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:
     """Append one row to the history."""
+    between_stages = run.stage_step == 0 and run.step > 0
     row = {
         "step": run.step,
-        "stage": run.stage + (run.stage_step > 0 or run.step == 0),
+        # Stages count from 1 in the history; a row between two of them is the last of the one that has ended.
+        "stage": run.stage if between_stages else run.stage + 1,
         "samples": run.samples,
         "batch_loss": batch_loss,
         **metrics.measure(task, run.V, run.A),

@@ -10,8 +10,9 @@ from scb.jobs import job as jobs
 from scb.jobs.job import random_task
 from scb.jobs.table import Table
 from scb.task import Task
+from scb.training.penalty import MeasuredNoise
 from scb.training.recipes import Recipe, paper, sgd
-from scb.training.stages import MeasuredNoise, ResolveSign, ThresholdProject
+from scb.training.roundings import ResolveSign, ThresholdProject
 
 RATES, STEPS = (0.02, 0.01, 0.01), (600, 300, 100)
 

@@ -7,7 +7,7 @@ from math import ceil, log
 
 import numpy as np
 
-from scb.geometry import Array, deviations, mu_norm, population_projection
+from scb.geometry import Array, deviations, mu_norm, population_projection, uniform_start
 from scb.jobs import job as jobs
 from scb.jobs.job import random_task
 from scb.jobs.table import Table
@@ -27,7 +27,7 @@ class LineJob(jobs.Job):
     def run(self) -> Table:
         """Every 50 steps: signals, distance to the lines, and the two recursions."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        V, A = np.repeat(task.mu[:, None], task.N, axis=1), np.full((task.T, task.N), 1 / task.T, order="F")
+        V, A = uniform_start(task.mu, task.T)
         rates = self.eta / task.K_Q, self.eta / task.K_P
         path = population_recursion(task.K_P, task.K_Q, task.T, *rates, self.steps)
         rows = []

@@ -9,7 +9,7 @@ from scb.jobs import job as jobs
 from scb.jobs.job import random_task
 from scb.jobs.table import Table
 from scb.training.recipes import Recipe
-from scb.training.stages import Stage
+from scb.training.stages import GivenStart, Stage
 
 KEPT = ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")
 
@@ -43,7 +43,7 @@ class Job(jobs.Job):
 
         task = random_task(self.N, self.T, 2, self.replicate)
         stage = Stage("2", self.steps, self.eta / task.K_Q, self.eta / task.K_P, self.lam, self.batch_size)
-        recipe = Recipe("prediction", line_V(task, 0.3), line_A(task, 0.3), task.mu, (stage,))
+        recipe = Recipe("prediction", GivenStart(line_V(task, 0.3), line_A(task, 0.3)), task.mu, (stage,))
         if self.gradients == "real":
             history = train(task, recipe, self.seed, every=5).history
         else:

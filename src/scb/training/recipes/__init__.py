@@ -1,10 +1,22 @@
 """Recipes: an initial point and a list of stages. Each file reads as the algorithm that it is."""
 
+from collections.abc import Callable
+
+from scb.training.penalty import MeasuredNoise
 from scb.training.recipes.algorithm1 import paper, tuned
 from scb.training.recipes.descent import sgd
 from scb.training.recipes.knowledge import Knowledge
 from scb.training.recipes.softmax_attention import softmax
 from scb.training.recipes.transferred import transfer
-from scb.training.stages import MeasuredNoise, Recipe, Stage
+from scb.training.stages import Recipe, Stage
 
-__all__ = ["Knowledge", "MeasuredNoise", "Recipe", "Stage", "paper", "sgd", "softmax", "transfer", "tuned"]
+RECIPES: dict[str, Callable[..., Recipe]] = {
+    "paper": paper,
+    "tuned": tuned,
+    "sgd": sgd,
+    "softmax": softmax,
+    "transfer": transfer,
+}
+"""All recipes by name: what ``scb train --recipe`` and sweeps know."""
+
+__all__ = ["RECIPES", "Knowledge", "MeasuredNoise", "Recipe", "Stage", "paper", "sgd", "softmax", "transfer", "tuned"]

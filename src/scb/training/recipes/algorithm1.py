@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil
 from typing import Literal
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.geometry import Array, trivial_V
 from scb.mixture.recovery import recover
 from scb.task import Seed, Task
 from scb.task.sampling import sample
 from scb.theory.noise import residual_variance
 from scb.training.recipes.knowledge import Knowledge
-from scb.training.stages import Recipe, ResolveSign, SignalAbove, Stage, ThresholdNormalize, ThresholdProject
-
-
-def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
-    """V₀ = μ1ᵀ and A₀ = 11ᵀ/T; A₀ is one number seen as a (T, N) array."""
-    N = len(mu)
-    return np.repeat(mu[:, None], N, axis=1), np.broadcast_to(1 / T, (T, N))
-
-
-def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> tuple[Array, Array]:
-    """The spectral estimate from fresh samples, made to meet 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ; nothing else of the task is used."""
-    rng = np.random.default_rng(seed).spawn(1)[0]  # not the samples from which μ, K_P and K_Q were estimated
-    found = recover(sample(task, samples, rng), N=task.N, method="spectral")
-    centred = found.V - mu[:, None]
-    return mu[:, None] + centred - np.outer(centred @ mu, mu) / (mu @ mu), found.A
+from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
+from scb.training.stages import GivenStart, Recipe, UniformAttention
 
 
 def paper(
@@ -63,27 +49,35 @@ def paper(
         then has no sign to resolve and nothing to threshold
     start_samples : enough of them grow with log T only
     """
-    k = Knowledge.of(task, known, seed)
-    if start == "spectral":
-        V, A = spectral_start(task, k.mu, start_samples, seed)
-        steps, signal = (0, *steps[1:]), (None, signal[1])
-        resolve_sign, threshold = False, None
-        k = replace(k, samples=k.samples + start_samples)
-    elif start == "uniform":
-        V, A = uniform_start(k.mu, task.T)
-    else:
+    if start not in ("uniform", "spectral"):
         raise ValueError(f"start = {start!r}: it must be 'uniform' or 'spectral'")
-    sign = (ResolveSign(),) * resolve_sign
-    rounding = sign + (ThresholdProject(threshold),) * (threshold is not None)
-    normalize = ThresholdNormalize(1 / (6 * task.sparsity) if normalize_at is None else normalize_at)
-    rates = [(e / k.K_Q, e / k.K_P) for e in eta]
-    stops = [None if level is None else SignalAbove(level) for level in signal]
+    k = Knowledge.of(task, known, seed)
+    point: GivenStart | UniformAttention = UniformAttention(trivial_V(k.mu), task.T)
+    samples = k.samples
+    if start == "spectral":
+        point = spectral_start(task, k.mu, start_samples, seed)
+        samples += start_samples
+        steps = (0, steps[1], steps[2])
+        resolve_sign = False
+        threshold = None
+    sign = (ResolveSign(),) if resolve_sign else ()
+    rounding = sign if threshold is None else (*sign, ThresholdProject(threshold))
+    normalize = ThresholdNormalize(task.weight_threshold if normalize_at is None else normalize_at)
+    stop_1, stop_2 = (None if level is None else SignalAbove(level) for level in signal)
     stages = (
-        Stage("1", steps[0], *rates[0], 0.0, batch_size, stop=stops[0]),
-        Stage("2", steps[1], *rates[1], lam, batch_size, enter=rounding, leave=sign, stop=stops[1]),
-        Stage("3", steps[2], rates[2][0], 0.0, 0.0, batch_size, enter=(normalize,)),
+        k.stage("1", steps[0], eta[0], batch_size=batch_size, stop=stop_1),
+        k.stage("2", steps[1], eta[1], batch_size=batch_size, lam=lam, enter=rounding, leave=sign, stop=stop_2),
+        k.stage("3", steps[2], eta[2], batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
     )
-    return Recipe("paper", V, A, k.mu, stages, k.samples)
+    return Recipe("paper", point, k.mu, stages=stages, samples=samples)
+
+
+def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> GivenStart:
+    """The spectral estimate from fresh samples, made to meet 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ; nothing else of the task is used."""
+    rng = np.random.default_rng(seed).spawn(1)[0]  # not the samples from which μ, K_P and K_Q were estimated
+    found = recover(sample(task, samples, rng), N=task.N, method="spectral")
+    centred = found.V - mu[:, None]
+    return GivenStart(mu[:, None] + centred - np.outer(centred @ mu, mu) / (mu @ mu), found.A)
 
 
 def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool = True, seed: Seed = 0) -> Recipe:
@@ -103,18 +97,20 @@ def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool 
     eta : the η of all stages; batch sizes are proportional to it, and steps to 1/η
     """
     k = Knowledge.of(task, known, seed)
-    Q, N = task.sparsity, len(k.mu)
+    Q = task.sparsity
+    N = len(k.mu)
     rho = residual_variance(1 - float(k.mu @ k.mu) - k.K_P * k.K_Q, N)
     spread = eta * rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a, up to factors
     B1 = ceil(spread * (10 * 3 * Q) ** 2)
     B2 = ceil(max(spread / 2 * Q / accuracy**2, B1))
     B3 = ceil((N - 1) ** 2 * eta * rho / (2 * k.K_Q * accuracy**2))
-    V, A = uniform_start(k.mu, task.T)
-    rates = eta / k.K_Q, eta / k.K_P
-    length, rounding = ceil(1 / eta), (ResolveSign(), ThresholdProject())
+    lam = eta * accuracy / Q
+    length = ceil(1 / eta)
+    rounding = (ResolveSign(), ThresholdProject())
+    normalize = ThresholdNormalize(task.weight_threshold)
     stages = (
-        Stage("1", 30 * length, *rates, 0.0, B1, stop=SignalAbove(0.2)),
-        Stage("2", 10 * length, *rates, eta * accuracy / Q, B2, centred=True, enter=rounding, stop=SignalAbove(0.95)),
-        Stage("3", 5 * length, rates[0], 0.0, 0.0, B3, enter=(ThresholdNormalize(1 / (6 * Q)),)),
+        k.stage("1", 30 * length, eta, batch_size=B1, stop=SignalAbove(0.2)),
+        k.stage("2", 10 * length, eta, batch_size=B2, lam=lam, centred=True, enter=rounding, stop=SignalAbove(0.95)),
+        k.stage("3", 5 * length, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
-    return Recipe("tuned", V, A, k.mu, stages, k.samples)
+    return Recipe("tuned", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from scb.geometry import trivial_V
 from scb.task import Seed, Task
-from scb.training.recipes.algorithm1 import uniform_start
 from scb.training.recipes.knowledge import Knowledge
-from scb.training.stages import Recipe, ResolveSign, Stage
+from scb.training.roundings import ResolveSign
+from scb.training.stages import Recipe, UniformAttention
 
 
 def sgd(
@@ -26,13 +27,13 @@ def sgd(
     eta, steps : before and after the end of Stage 1; the paper's η₂ is 0.005 and its η₂' is 0.001
     preconditioned : the paper's preconditioned and projected gradients with λ = 0. False takes plain gradients, with
         which steps of this size diverge
-    resolve_sign : as in ``paper``, so that the two can be compared
+    resolve_sign : go over to the mirror image where A is skewed to the left, so that SGD can be compared with ``paper``
     """
     k = Knowledge.of(task, known, seed)
-    V, A = uniform_start(k.mu, task.T)
-    rule, sign = "proximal" if preconditioned else "vanilla", (ResolveSign(),) * resolve_sign
+    rule = "proximal" if preconditioned else "vanilla"
+    sign = (ResolveSign(),) if resolve_sign else ()
     stages = (
-        Stage("1", steps[0], eta[0] / k.K_Q, eta[0] / k.K_P, 0.0, batch_size, rule),
-        Stage("2", steps[1], eta[1] / k.K_Q, eta[1] / k.K_P, 0.0, batch_size, rule, enter=sign, leave=sign),
+        k.stage("1", steps[0], eta[0], batch_size=batch_size, rule=rule),
+        k.stage("2", steps[1], eta[1], batch_size=batch_size, rule=rule, enter=sign, leave=sign),
     )
-    return Recipe("sgd", V, A, k.mu, stages, k.samples)
+    return Recipe("sgd", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from scb.geometry import Array, mu_inner
+from scb.geometry import Array, centred_square
+from scb.mixture.data import as_data
+from scb.mixture.spectral import spectral
 from scb.task import Seed, Task
 from scb.task.sampling import Batch, sample
+from scb.training.stages import Stage
+
+FALSE_POSITIONS = 1e-3  # a false position distorts K_Q more than a weak one that is missed
 
 
 @dataclass(frozen=True)
@@ -23,7 +29,14 @@ class Knowledge:
     @classmethod
     def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> Knowledge:
         """The truth, or estimates from 4,000 samples if it is not ``known``."""
-        return cls(task.mu, task.K_P, task.K_Q) if known else cls.estimated(task, seed=seed)
+        if known:
+            return cls(task.mu, task.K_P, task.K_Q)
+        return cls.estimated(task, seed=seed)
+
+    def stage(self, name: str, steps: int, eta: float, **rest: Any) -> Stage:
+        """A stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P, unless ``rest`` has others."""
+        rates: dict[str, Any] = {"eta_V": eta / self.K_Q, "eta_A": eta / self.K_P}
+        return Stage(name, steps, **(rates | rest))
 
     @classmethod
     def estimated(cls, task: Task, samples: int = 4000, seed: Seed = 0) -> Knowledge:
@@ -32,11 +45,9 @@ class Knowledge:
 
 
 def estimate(data: Batch, N: int) -> Knowledge:
-    """μ, K_P and K_Q from samples alone.
+    """μ, K_P and K_Q from samples alone: the norms of the spectral estimates of P and Q.
 
-    For iid contexts, Cov(e_o, e_{x_t} | k) = q_t^(k) (P − μ1ᵀ) diag(μ) =: q_t^(k) G. Positions where this covariance is
-    far above its noise are taken as the support of column k; over them it sums to G, since Σ_t q_t = 1. K_P is the norm
-    of G less what noise adds to it, and K_Q that of the projections of each covariance onto G.
+    Tokens for which no position was found say nothing about K_Q, and are left out of its mean.
     """
     n, T = data.context.shape
     if n == 0:
@@ -45,36 +56,12 @@ def estimate(data: Batch, N: int) -> Knowledge:
     if (mu == 0).any():
         raise ValueError(f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed")
     mu /= mu.sum()
-    found: list[tuple[int, Array, int]] = []
-    for k in range(N):
-        rows = data.last == k
-        if rows.sum() > 1:
-            found += [(k, C, int(rows.sum())) for C in _strong_covariances(data[rows], mu)]
-    if not found:
-        return Knowledge(mu, float(mu @ mu), 1.0, n)  # the least that assumption (c) allows, and sparsity 1
-    columns = sorted({k for k, _, _ in found})
-    per_column = {k: sum(C for j, C, _ in found if j == k) for k in columns}
-    G = sum(mu[k] * per_column[k] for k in columns) / mu[columns].sum()
-    noise = (1 - mu @ mu) * (N - 1) / n * len(found) / len(columns)
-    K_P = max(_size(G, mu) - noise, float(mu @ mu) / 2)
-    q = np.array([mu_inner(C / mu, G / mu, mu) / _size(G, mu) for _, C, _ in found])
-    K_Q = sum(mu[k] * w**2 for (k, _, _), w in zip(found, q, strict=True)) / mu[columns].sum() - 1 / T
-    return Knowledge(mu, float(K_P), float(np.clip(K_Q, 1 / T, 1.0)), n)
-
-
-def _size(G: Array, mu: Array) -> float:
-    """‖G diag(1/μ)‖_μ²."""
-    return mu_inner(G / mu, G / mu, mu)
-
-
-def _strong_covariances(data: Batch, mu: Array) -> list[Array]:
-    """Cov(e_o, e_{x_t}) for the positions t where it exceeds its noise; data share one last token."""
-    (n, T), N = data.context.shape, len(mu)
-    label = np.eye(N)[data.label] - mu  # (n, N)
-    covariances = np.stack([label.T @ (data.context == m) / n for m in range(N)], axis=1)  # (N, N, T)
-    covariances -= covariances.mean(axis=2, keepdims=True)
-    chi2 = n * (covariances**2 / (mu[:, None, None] * mu[None, :, None])).sum(axis=(0, 1))
-    degrees = (N - 1) ** 2
-    z = np.sqrt(2 * np.log(T * N / 0.05))
-    strong = np.flatnonzero(chi2 > degrees + z * np.sqrt(2 * degrees) + z**2)
-    return [covariances[:, :, t] for t in strong]
+    found = spectral(as_data(data, N), FALSE_POSITIONS)
+    squares = np.array([weights @ weights for weights in found.weights])  # (N,): ‖q^(k)‖², 0 without positions
+    seen = squares > 0
+    if not seen.any():
+        # The least K_P that assumption (c) allows, and sparsity 1.
+        return Knowledge(mu, K_P=float(mu @ mu), K_Q=1.0, samples=n)
+    K_P = max(centred_square(found.P, mu), float(mu @ mu) / 2)
+    K_Q = mu[seen] @ squares[seen] / mu[seen].sum() - 1 / T
+    return Knowledge(mu, K_P=K_P, K_Q=float(np.clip(K_Q, 1 / T, 1.0)), samples=n)

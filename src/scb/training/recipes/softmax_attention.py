@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from scb.geometry import trivial_V
+from scb.model import SoftmaxTransformer
 from scb.task import Seed, Task
 from scb.training.recipes.knowledge import Knowledge
-from scb.training.stages import Recipe, Stage
+from scb.training.stages import GivenStart, Recipe, Stage
 
 
 def softmax(
@@ -26,6 +28,6 @@ def softmax(
     """
     k = Knowledge.of(task, known, seed)
     N, T = task.N, task.T
-    stage = Stage("softmax", steps, eta_V * N, eta_W * N * T, 0.0, batch_size, "softmax")
-    V, W = np.repeat(k.mu[:, None], N, axis=1), np.zeros((T, N), order="F")
-    return Recipe("softmax", V, W, k.mu, (stage,), k.samples)
+    stage = Stage("softmax", steps, eta_V=eta_V * N, eta_A=eta_W * N * T, batch_size=batch_size, rule="vanilla")
+    start = GivenStart(V=trivial_V(k.mu), A=np.zeros((T, N), order="F"))
+    return Recipe("softmax", start, k.mu, stages=(stage,), samples=k.samples, transformer=SoftmaxTransformer)

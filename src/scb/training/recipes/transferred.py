@@ -6,11 +6,12 @@ from math import ceil
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.geometry import Array, trivial_V
 from scb.task import Seed, Task
-from scb.training.recipes.algorithm1 import uniform_start
+from scb.training.penalty import MeasuredNoise
 from scb.training.recipes.knowledge import Knowledge
-from scb.training.stages import MeasuredNoise, Recipe, Stage, ThresholdNormalize, ThresholdProject
+from scb.training.roundings import ThresholdNormalize, ThresholdProject
+from scb.training.stages import Recipe, UniformAttention
 
 
 def transfer(
@@ -43,12 +44,13 @@ def transfer(
     if not 0 < theta <= 1:
         raise ValueError(f"theta = {theta}: it must lie in (0, 1]")
     k = Knowledge.of(task, known, seed)
-    trivial, A = uniform_start(k.mu, task.T)
     length = ceil(1 / eta)
-    rates = eta / k.K_Q, eta / k.K_P
+    lam = MeasuredNoise(multiple)
+    normalize = ThresholdNormalize(task.weight_threshold)
     stages = (
-        Stage("first", 1, 0.0, 1 / k.K_P, 0.0, first_batch),
-        Stage("2", 6 * length, *rates, MeasuredNoise(multiple), batch_size, centred=True, enter=(ThresholdProject(),)),
-        Stage("3", 4 * length, rates[0], 0.0, 0.0, batch_size, enter=(ThresholdNormalize(1 / (6 * task.sparsity)),)),
+        k.stage("first", 1, 1.0, batch_size=first_batch, eta_V=0.0),
+        k.stage("2", 6 * length, eta, batch_size=batch_size, lam=lam, centred=True, enter=(ThresholdProject(),)),
+        k.stage("3", 4 * length, eta, batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
     )
-    return Recipe("transfer", theta * V_hat + (1 - theta) * trivial, A, k.mu, stages, k.samples)
+    start = UniformAttention(theta * V_hat + (1 - theta) * trivial_V(k.mu), task.T)
+    return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples)

@@ -27,7 +27,7 @@ class Gaussian:
         """A gradient with the noise of ``batch_size`` samples."""
         task, root = self.task, np.sqrt(self.task.mu)
         p = population_projection(task, V, A)
-        scale_V, scale_A = noise_scales(task, p.K_V, p.K_VP, p.K_A, p.K_AQ, batch_size)
+        scale_V, scale_A = noise_scales(task, p, batch_size)
         gV, gA = expected_gradients(task, V, A)
         h_V = rng.normal(size=gV.shape)
         h_V -= h_V.mean(axis=0)

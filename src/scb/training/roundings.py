@@ -1,0 +1,121 @@
+"""What is done to (V, A) between stages, and when a stage may end early.
+
+A rounding and a stop see what the learner sees, never the task: V, A and μ. A rounding with a method ``on_collapsed`` can do its
+work on the collapsed state of the simulation as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from scb.geometry import Array, threshold_normalize, threshold_project
+from scb.theory.noise import noise_quantile
+from scb.training.updates import resolve_sign
+
+if TYPE_CHECKING:
+    from scb.training.collapsed import Collapsed
+
+Stop = Callable[[Array, Array, Array], bool]
+"""(V, A, μ) → whether a stage may end early."""
+
+
+class Rounding(Protocol):
+    """What is done on entering or leaving a stage."""
+
+    def __call__(self, V: Array, A: Array, mu: Array, /) -> tuple[Array, Array]:
+        """(V, A, μ) → (V, A)."""
+        ...
+
+
+def round_collapsed(rounding: Rounding, state: Collapsed) -> None:
+    """Do what a rounding does to (V, A) to the state of the simulation; ValueError if it cannot."""
+    on_collapsed = getattr(rounding, "on_collapsed", None)
+    if on_collapsed is None:
+        raise ValueError(f"{rounding} cannot be simulated: only roundings that have on_collapsed can")
+    on_collapsed(state)
+
+
+@dataclass(frozen=True)
+class ResolveSign:
+    """Take the mirror image if A is skewed to the left."""
+
+    def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
+        """(V, A) or its mirror."""
+        V, A, _ = resolve_sign(V, A, mu)
+        return V, A
+
+    def on_collapsed(self, state: Collapsed) -> None:
+        """Take the mirror image if α_A < 0; skewness, which needs all entries, would say the same but for noise."""
+        if state.p.alpha_A < 0:
+            state.mirror()
+
+
+@dataclass(frozen=True)
+class ThresholdProject:
+    """Thresholding-projection at ``threshold``, or at what is measured as noise if that is None."""
+
+    threshold: float | None = None
+
+    def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
+        """Only entries that stand out keep their value."""
+        level = noise_threshold(A) + 1 / len(A) if self.threshold is None else self.threshold
+        return V, threshold_project(A, level)
+
+    def on_collapsed(self, state: Collapsed) -> None:
+        """Only entries that stand out are kept; the noise is known here."""
+        N, T = state.task.N, state.task.T
+        entries = state.entries()
+        noise = entries.spread * noise_quantile(N * T) + 1 / T
+        entries.keep_above(noise if self.threshold is None else np.full(N, self.threshold))
+        entries.project()
+        state.follow_entries()
+
+
+@dataclass(frozen=True)
+class ThresholdNormalize:
+    """Thresholding-normalisation at ``threshold``, the Ω(1/Q) of the paper."""
+
+    threshold: float
+
+    def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
+        """Columns become distributions over the entries that stand out."""
+        return V, threshold_normalize(A, self.threshold)
+
+    def on_collapsed(self, state: Collapsed) -> None:
+        """Columns become distributions over the entries that are kept."""
+        entries = state.entries()
+        entries.keep_above(np.full(state.task.N, self.threshold))
+        entries.normalize()
+        state.follow_entries()
+
+
+@dataclass(frozen=True)
+class SignalAbove:
+    """Stop once the estimated signal reaches ``level``."""
+
+    level: float
+
+    def __call__(self, V: Array, A: Array, mu: Array) -> bool:
+        """Whether it has."""
+        return estimated_signal(A, mu) >= self.level
+
+
+def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
+    """(N,): above this, an entry of a column of A − 11ᵀ/T is hardly noise.
+
+    Most entries of a column are nothing but noise; 1.4826·MAD is its standard deviation, and ``false_positions`` of N·T Gaussians
+    exceed the threshold on average.
+    """
+    spread = 1.4826 * np.median(np.abs(A - np.median(A, axis=0)), axis=0)
+    return spread * noise_quantile(A.size, false_positions) + 1e-12
+
+
+def estimated_signal(A: Array, mu: Array) -> float:
+    """An estimate of |α_A| without the truth: the μ-weighted mean, over columns, of the mass above the noise."""
+    centred = A - np.median(A, axis=0)
+    mass = np.where(np.abs(centred) > noise_threshold(A), centred, 0.0).sum(axis=0)
+    return abs(float(mu @ mass))
