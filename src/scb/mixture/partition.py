@@ -19,8 +19,8 @@ from scb.kernels.pairs import add_pair_scores, add_source_tables, pair_chi_squar
 from scb.mixture.law import Mixture
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.windows import Block, Ints
+from scb.task.columns import slots
 from scb.task.sampling import token_dtype
-from scb.task.slots import slots_of
 
 ROWS = 1 << 14  # samples that are worked on at a time
 INDEX = 1 << 22  # indices held at a time while gathering
@@ -146,10 +146,10 @@ class Partition:
 
     # --------------------------------------------------------------------------------------------- counting
 
-    def rows(self, shape: Shape, slots: Slots, counted: bool) -> RowTable:
+    def rows(self, shape: Shape, at: Slots, counted: bool) -> RowTable:
         """The samples at these slots, as one row each or with equal ones ``counted``."""
-        tokens = self.gather(slots.positions, shape.N)
-        return RowTable.of_samples(tokens, self.last, self.label, slots, shape.N, counted=counted)
+        tokens = self.gather(at.positions, shape.N)
+        return RowTable.of_samples(tokens, self.last, self.label, at, shape.N, counted=counted)
 
     def scores(self, shape: Shape, table: Array, row: Ints, weight: Array) -> Array:
         """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token."""
@@ -193,7 +193,7 @@ class Partition:
         """(r, N, N): how often each label came with each token at each (k, t) of ``pairs`` (r, 2), which are sorted by k."""
         N = shape.N
         contexts = pairs[:, 0]
-        slot = slots_of(np.bincount(contexts, minlength=shape.K))
+        slot = slots(np.bincount(contexts, minlength=shape.K))
         positions = np.full((shape.K, int(slot.max()) + 1), -1)
         positions[contexts, slot] = pairs[:, 1]
         bounds = np.searchsorted(self.last[self.order], np.arange(shape.K + 1))

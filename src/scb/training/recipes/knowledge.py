@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scb.geometry import Array, centred_square
-from scb.mixture.data import as_data
+from scb.mixture.reading import as_data
 from scb.mixture.spectral import spectral
 from scb.task import Seed, Task
 from scb.task.sampling import Batch, sample
