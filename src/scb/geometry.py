@@ -4,8 +4,6 @@ Every distance is built on ⟨X, Y⟩_μ. The population process stays on two li
 (V, A) lies relative to them is told by the signals α and the deviations Δ, and this file is the one place that computes them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,7 +97,7 @@ class Signal(NamedTuple):
     delta: float  # ‖Δ‖_μ
 
 
-def signal_V(task: Task, V: Array) -> Signal:
+def signal_V(task: "Task", V: Array) -> Signal:
     """α_V, K_V, K_VP and ‖Δ_V‖_μ of V (N, N)."""
     mu = task.mu
     U = V - mu[:, None]
@@ -109,7 +107,7 @@ def signal_V(task: Task, V: Array) -> Signal:
     return Signal(alpha, K=mu_inner(U, U, mu), K_cross=K_VP, delta=mu_norm(U - alpha * centred_P, mu))
 
 
-def signal_A(task: Task, A: Array) -> Signal:
+def signal_A(task: "Task", A: Array) -> Signal:
     """α_A, K_A, K_AQ and ‖Δ_A‖_μ of A (T, N), without a dense Q."""
     B = A - 1 / task.T
     K_A = mu_inner(B, B, task.mu)
@@ -120,7 +118,7 @@ def signal_A(task: Task, A: Array) -> Signal:
     return Signal(alpha, K=K_A, K_cross=K_AQ, delta=mu_norm(B, task.mu))
 
 
-def population_projection(task: Task, V: Array, A: Array) -> Projection:
+def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     """α, K and ‖Δ‖ of a point (V, A), in O(N² + TN) and without a dense Q."""
     v = signal_V(task, V)
     a = signal_A(task, A)
@@ -136,7 +134,7 @@ def population_projection(task: Task, V: Array, A: Array) -> Projection:
     )
 
 
-def projection_by_norms(task: Task, alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> Projection:
+def projection_by_norms(task: "Task", alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> Projection:
     """The projection of a point of which only four numbers are known: K = α²·K_P + ‖Δ‖_μ² for V, and likewise for A."""
     alpha_A = K_AQ / task.K_Q
     return Projection(
@@ -151,7 +149,7 @@ def projection_by_norms(task: Task, alpha_V: float, delta_V: float, K_A: float, 
     )
 
 
-def distance_from_line_A(task: Task, theta: float, K_A: float, cross: float) -> float:
+def distance_from_line_A(task: "Task", theta: float, K_A: float, cross: float) -> float:
     """‖A − θQ − (1 − θ)11ᵀ/T‖_μ, from K_A and ``cross`` = ⟨A − 11ᵀ/T, Q − 11ᵀ/T⟩_μ; θ = α_A gives ‖Δ_A‖_μ, θ = 1 ‖A − Q‖_μ."""
     return root(K_A - 2 * theta * cross + theta**2 * task.K_Q)
 
@@ -161,12 +159,12 @@ def root(x: float) -> float:
     return float(np.sqrt(max(x, 0.0)))
 
 
-def line_V(task: Task, alpha: float) -> Array:
+def line_V(task: "Task", alpha: float) -> Array:
     """Ṽ = αP + (1 − α)μ1ᵀ."""
     return alpha * task.P + (1 - alpha) * task.mu[:, None]
 
 
-def line_A(task: Task, alpha: float) -> Array:
+def line_A(task: "Task", alpha: float) -> Array:
     """Ã = αQ + (1 − α)11ᵀ/T."""
     return alpha * task.Q + (1 - alpha) / task.T
 
@@ -181,7 +179,7 @@ def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
     return trivial_V(mu), np.full((T, len(mu)), 1 / T, order="F")
 
 
-def deviations(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
+def deviations(task: "Task", V: Array, A: Array) -> tuple[Array, Array]:
     """Δ_V = V − Ṽ and Δ_A = A − Ã as matrices."""
     p = population_projection(task, V, A)
     return V - line_V(task, p.alpha_V), A - line_A(task, p.alpha_A)

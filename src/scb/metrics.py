@@ -1,7 +1,5 @@
 """What a run is judged by: distances, similarities, signals, and the normalised "star"."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_V, threshold_normalize

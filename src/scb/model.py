@@ -4,8 +4,6 @@ Both predict F = V·X·a^(k), where column t of X is the one-hot of token x_t an
 token k chooses. They differ in the attention: free weights A, or a softmax σ(W) over positions.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,11 +42,11 @@ class Transformer(ABC):
     def attention(self) -> Array:
         """(T, N): column k is the attention over positions when the last token is k."""
 
-    def predict(self, batch: Batch) -> Array:
+    def predict(self, batch: "Batch") -> Array:
         """(n, N): the predicted law of the label of each sample."""
         return token_mass(self.attention, batch) @ self.V.T
 
-    def loss(self, batch: Batch) -> float:
+    def loss(self, batch: "Batch") -> float:
         """Mean of ½‖e_o − F‖² over the batch, the paper's loss."""
         return float(0.5 * np.square(_residual(self.predict(batch), batch)).sum() / len(batch))
 
@@ -56,7 +54,7 @@ class Transformer(ABC):
     def pull_back(self, gA: Array) -> Array:
         """The gradient in the attention's parameters, given the gradient in the attention itself."""
 
-    def gradient(self, batch: Batch) -> ModelGradient:
+    def gradient(self, batch: "Batch") -> ModelGradient:
         """Mean loss over the batch, and its exact gradients in V and in the attention's parameters."""
         loss, gV, gA = batch_gradient(self.V, self.attention, batch)
         return ModelGradient(loss, gV, self.pull_back(gA))
@@ -107,7 +105,7 @@ class SoftmaxTransformer(Transformer):
         return a * (gA - (a * gA).sum(axis=0))
 
 
-def batch_gradient(V: Array, A: Array, batch: Batch) -> ModelGradient:
+def batch_gradient(V: Array, A: Array, batch: "Batch") -> ModelGradient:
     """∇_V l = (VXa − e_o)(Xa)ᵀ and ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o), and l, averaged over a batch."""
     mass = token_mass(A, batch)  # (n, N)
     r = _residual(mass @ V.T, batch)  # (n, N)
@@ -122,7 +120,7 @@ def softmax(W: Array) -> Array:
     return e / e.sum(axis=0)
 
 
-def token_mass(A: Array, batch: Batch) -> Array:
+def token_mass(A: Array, batch: "Batch") -> Array:
     """(n, N): the attention that falls on each token, X·a^(k), row by row."""
     n, T = batch.context.shape
     if A.shape[0] != T:
@@ -137,7 +135,7 @@ def token_mass(A: Array, batch: Batch) -> Array:
     return mass
 
 
-def scatter_scores(U: Array, batch: Batch, T: int) -> Array:
+def scatter_scores(U: Array, batch: "Batch", T: int) -> Array:
     """(T, N): column k is the sum of U[i, x_t] over the samples i with last token k; (VX)ᵀr for U = rV."""
     G = np.zeros((T, U.shape[1]), order="F")
     for rows in _chunks(len(batch), T):
@@ -154,7 +152,7 @@ def _chunks(n: int, T: int) -> list[slice]:
     return [slice(i, min(n, i + size)) for i in range(0, n, size)]
 
 
-def _residual(F: Array, batch: Batch) -> Array:
+def _residual(F: Array, batch: "Batch") -> Array:
     """F − e_o, row by row."""
     r = F.copy()
     r[np.arange(len(batch)), batch.label] -= 1.0

@@ -10,8 +10,6 @@ Each partition becomes a ``Partition`` in compact tokens, which stays on its wor
 process.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -27,7 +25,7 @@ LARGE = 1 << 16  # bytes: larger arguments are sent once, not with every task
 _KEY = "scb_fit"  # of tasks
 
 
-def current_executor() -> Here | Workers:
+def current_executor() -> "Here | Workers":
     """The cluster of the current client; this process if there is none."""
     if "distributed" not in sys.modules:
         return Here()
@@ -122,9 +120,7 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
         delayed = list(data) if isinstance(data, list | tuple) else [data]
     for x in delayed:
         if type(x).__module__ != "dask.delayed":
-            raise TypeError(
-                f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted"
-            )
+            raise TypeError(f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted")
     return _source(executor, delayed, kind, [0] * len(delayed))
 
 
@@ -139,25 +135,18 @@ def _array_source(name: str, data: Any, overlap: int, executor: Here | Workers) 
     stops = np.cumsum(data.chunks[0]).tolist()
     starts = [0, *stops[:-1]]
     before = [min(start, overlap) for start in starts]
-    delayed = [
-        data[start - b : stop].rechunk(-1).to_delayed().item()
-        for start, stop, b in zip(starts, stops, before, strict=True)
-    ]
+    delayed = [data[start - b : stop].rechunk(-1).to_delayed().item() for start, stop, b in zip(starts, stops, before, strict=True)]
     return _source(executor, delayed, "array", before, data.shape[0])
 
 
-def _source(
-    executor: Here | Workers, delayed: list[Any], kind: str, before: list[int], length: int | None = None
-) -> Source:
+def _source(executor: Here | Workers, delayed: list[Any], kind: str, before: list[int], length: int | None = None) -> Source:
     """Delayed pieces as a source whose reading is left to the executor; a worker with another code is refused."""
     from dask.delayed import delayed as delay
 
     def read(function: Callable[..., Any], *same: Any) -> list[Any]:
         code = code_digest()
         pieces = zip(delayed, before, strict=True)
-        tasks = [
-            delay(_checked)(code, function, piece, skipped, *same, dask_key_name=_key()) for piece, skipped in pieces
-        ]
+        tasks = [delay(_checked)(code, function, piece, skipped, *same, dask_key_name=_key()) for piece, skipped in pieces]
         return executor.compute(tasks)
 
     return Source(executor, kind, read, length)

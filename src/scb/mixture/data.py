@@ -5,8 +5,6 @@ the partitions lie on workers, and only sums come back. A fit is the same code f
 rounding of sums.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -63,18 +61,11 @@ def added(terms: list[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Rows:
-    """The samples of all partitions at some slots.
+    """The samples of all partitions at some slots."""
 
-    Attributes
-    ----------
-    executor : runs functions of what is ``held``
-    held : a ``RowTable`` for each partition, beside it; empty in a part made by ``of`` whose rows are ``counted``
-    counted : the rows of all partitions together, here; None where they are too different to be counted
-    """
-
-    executor: Here | Workers
-    held: list[Any]
-    counted: RowTable | None
+    executor: "Here | Workers"  # runs functions of what is ``held``
+    held: list[Any]  # a ``RowTable`` for each partition, beside it; empty in a part made by ``of`` whose rows are ``counted``
+    counted: RowTable | None  # the rows of all partitions together, here; None where they are too different to be counted
 
     def total(self, function: Callable[..., Any], *same: Any) -> Any:
         """The sum of a function of ``RowTable`` over all rows."""
@@ -82,7 +73,7 @@ class Rows:
             return function(self.counted, *same)
         return self.executor.total(self.executor.map(function, zip(self.held, strict=True), *same))
 
-    def of(self, k: int) -> Rows:
+    def of(self, k: int) -> "Rows":
         """The rows of context k."""
         if self.counted is not None:
             return Rows(self.executor, [], self.counted.of(k))
@@ -106,27 +97,17 @@ class Rows:
 
 @dataclass(frozen=True)
 class Data:
-    """All samples of a fit.
+    """All samples of a fit."""
 
-    Attributes
-    ----------
-    executor : holds the partitions
-    partitions : a ``Partition`` each, or what stands for it where the executor keeps it
-    sizes : samples in each
-    shape : numbers of tokens, contexts and positions
-    mu : (N,), how often each token occurs in the contexts
-    independent : whether contexts may be taken as iid tokens; not so for sequences
-    """
-
-    executor: Here | Workers
-    partitions: list[Any]
-    sizes: list[int]
-    shape: Shape
-    mu: Array
-    independent: bool
+    executor: "Here | Workers"  # holds the partitions
+    partitions: list[Any]  # a ``Partition`` each, or what stands for it where the executor keeps it
+    sizes: list[int]  # samples in each
+    shape: Shape  # numbers of tokens, contexts and positions
+    mu: Array  # (N,), how often each token occurs in the contexts
+    independent: bool  # whether contexts may be taken as iid tokens; not so for sequences
 
     @classmethod
-    def of(cls, executor: Here | Workers, partitions: list[Any], shape: Shape, mu: Array, *, independent: bool) -> Data:
+    def of(cls, executor: "Here | Workers", partitions: list[Any], shape: Shape, mu: Array, *, independent: bool) -> "Data":
         """Partitions that an executor holds."""
         sizes = executor.results(executor.map(SIZE, zip(partitions, strict=True)))
         return cls(executor, partitions, sizes, shape, mu, independent)
@@ -219,7 +200,7 @@ class Data:
         tokens = (self.mu > 0).sum()
         return np.maximum(labels * (tokens - 1), 1)
 
-    def thinned(self, samples: int) -> Data:
+    def thinned(self, samples: int) -> "Data":
         """At most so many of the samples, in groups that lie evenly among all."""
         if self.n <= samples:
             return self
@@ -234,24 +215,17 @@ class Data:
 
 @dataclass(frozen=True)
 class Source:
-    """Data in pieces.
+    """Data in pieces."""
 
-    Attributes
-    ----------
-    executor : where the pieces will be held
-    kind : "here", or "array", "rows", "bag", "delayed" for collections of Dask
-    read : (function, *same) → what the function makes of (piece, skipped, *same), held, for every piece; ``skipped`` is how many of
-        the piece's first tokens are repeated from the piece before it
-    length : of all pieces of an array together
-    """
-
-    executor: Here | Workers
-    kind: str
+    executor: "Here | Workers"  # where the pieces will be held
+    kind: str  # "here", or "array", "rows", "bag", "delayed" for collections of Dask
+    # (function, *same) → what the function makes of (piece, skipped, *same), held, for every piece; ``skipped`` is how many
+    # of the piece's first tokens are repeated from the piece before it
     read: Callable[..., list[Any]]
-    length: int | None = None
+    length: int | None = None  # of all pieces of an array together
 
     @classmethod
-    def here(cls, data: Any) -> Source:
+    def here(cls, data: Any) -> "Source":
         """One piece in this process."""
         return cls(Here(), "here", lambda function, *same: [function(data, 0, *same)])
 

@@ -5,8 +5,6 @@ P with q fixed, and in q with P fixed. EM steps with squared extrapolation (SQUA
 are slow where entries of P go to 0, so Newton steps follow, on the entries that are not held at 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -31,19 +29,13 @@ _STALL_STEPS = 10
 
 
 class Fit(NamedTuple):
-    """Where the climb ended.
+    """Where the climb ended."""
 
-    Attributes
-    ----------
-    mixture : the parameters
-    gap : the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus in q with P fixed, at most
-        (each is a concave problem). It is 0 exactly where the first-order conditions hold
-    path : log-likelihood at every accepted point; it never decreases
-    """
-
-    mixture: Mixture
+    mixture: Mixture  # the parameters
+    # the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus in q with P fixed, at most
+    # (each is a concave problem). It is 0 exactly where the first-order conditions hold
     gap: float
-    path: list[float]
+    path: list[float]  # log-likelihood at every accepted point; it never decreases
 
     @property
     def loglik(self) -> float:
@@ -58,7 +50,7 @@ class _Point(NamedTuple):
     sums: Sums
 
     @classmethod
-    def of(cls, rows: Rows, at: Mixture) -> _Point:
+    def of(cls, rows: Rows, at: Mixture) -> "_Point":
         return cls(at, rows.total(RowTable.evaluate, at))
 
     @property

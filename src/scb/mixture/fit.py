@@ -2,8 +2,6 @@
 estimator are faces of ``fit_mixture``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,30 +23,22 @@ _LEAST = 1e-4  # a weight below this is none
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the data say.
+    """What the data say."""
 
-    Attributes
-    ----------
-    P, P_errors : (N, C), one matrix, or those of ``owners`` side by side, with standard errors; distributions in columns
-    owners : the positions that have a matrix of their own; None where all share one
-    support : list of K position arrays, ascending; empty where none was found: there the label has its own law
-    weights, weight_errors : lists of K arrays: the attention on the support, and its standard errors
-    counts : (C,), how many labels each column of P was estimated from
-    loglik, gap, path : of the last maximum-likelihood fit, in nats
-    parameters : how many the data can tell apart
-    """
-
+    # P, P_errors: (N, C), one matrix, or those of ``owners`` side by side, with standard errors; distributions in columns
     P: Array
     P_errors: Array
-    owners: tuple[int, ...] | None
-    support: Support
+    owners: tuple[int, ...] | None  # the positions that have a matrix of their own; None where all share one
+    support: Support  # list of K position arrays, ascending; empty where none was found: there the label has its own law
+    # weights, weight_errors: lists of K arrays: the attention on the support, and its standard errors
     weights: list[Array]
     weight_errors: list[Array]
-    counts: Array
+    counts: Array  # (C,), how many labels each column of P was estimated from
+    # loglik, gap, path: of the last maximum-likelihood fit, in nats
     loglik: float
     gap: float
     path: list[float]
-    parameters: int
+    parameters: int  # how many the data can tell apart
 
 
 def fit_mixture(
@@ -82,9 +72,7 @@ def fit_mixture(
     return _finish(search)
 
 
-def _given(
-    data: Data, policy: SharedMatrix | MatrixPerLag, positions: NDArray[np.intp], known: Initial | None
-) -> Selection:
+def _given(data: Data, policy: SharedMatrix | MatrixPerLag, positions: NDArray[np.intp], known: Initial | None) -> Selection:
     """At these positions in every context that occurs, with equal weights."""
     P, owners = policy.matrices_at(data, positions, known)
     support = []

@@ -5,8 +5,6 @@ positions that are not known: for iid contexts, leaving a position out turns its
 matrix P for all positions, or several side by side, each *owned* by one position.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,21 +17,16 @@ _LIFT = 1e-4
 
 @dataclass(frozen=True)
 class Mixture:
-    """Parameters of the law of the label.
+    """Parameters of the law of the label."""
 
-    Attributes
-    ----------
-    columns : (N, C + 1), distributions: the matrices side by side, and the background as the last column. C is a multiple of N
-    q : (K, s), row k holds the weights of the slots of context k
-    owners : the positions that the matrices belong to, in their order; None where one matrix serves all positions
-    """
-
+    # (N, C + 1), distributions: the matrices side by side, and the background as the last column. C is a multiple of N
     columns: Array
-    q: Array
+    q: Array  # (K, s), row k holds the weights of the slots of context k
+    # the positions that the matrices belong to, in their order; None where one matrix serves all positions
     owners: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, P: Array, background: Array, q: Array, owners: tuple[int, ...] | None = None) -> Mixture:
+    def of(cls, P: Array, background: Array, q: Array, owners: tuple[int, ...] | None = None) -> "Mixture":
         """From matrices (N, C) side by side, a background (N,), and weights (K, s)."""
         return cls(np.c_[P, background], q, owners)
 
@@ -61,14 +54,14 @@ class Mixture:
         """(N, N): the matrix of position t, a view."""
         return self.columns[:, self.place(t)]
 
-    def with_matrix(self, t: int, matrix: Array) -> Mixture:
+    def with_matrix(self, t: int, matrix: Array) -> "Mixture":
         """Position t gets a matrix of its own."""
         owners = self.owners or ()
         # Where nobody owns a matrix, the columns that stand there are a stopgap.
         before = self.P if owners else self.P[:, :0]
         return replace(self, columns=np.c_[before, matrix, self.background], owners=(*owners, t))
 
-    def without_matrix(self, t: int) -> Mixture:
+    def without_matrix(self, t: int) -> "Mixture":
         """Position t loses its matrix; the last one stays where it is as a stopgap, so that there are columns to point to."""
         assert self.owners is not None
         columns = self.columns
@@ -76,11 +69,11 @@ class Mixture:
             columns = np.delete(columns, self.place(t), axis=1)
         return replace(self, columns=columns, owners=tuple(owner for owner in self.owners if owner != t))
 
-    def lifted(self) -> Mixture:
+    def lifted(self) -> "Mixture":
         """With a little of the background in every column: no label is impossible, so EM can start anywhere."""
         return replace(self, columns=(1 - _LIFT) * self.columns + _LIFT * self.columns[:, -1:])
 
-    def without(self, k: int, j: int) -> Mixture:
+    def without(self, k: int, j: int) -> "Mixture":
         """Slot j of context k at weight 0; its weight goes to the other slots, some of it to slot 0, the background."""
         q = self.q.copy()
         q[k, j] = 0.0
@@ -91,20 +84,12 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Initial:
-    """Where a search starts: matrices, and for each context the positions that seem to matter.
+    """Where a search starts: matrices, and for each context the positions that seem to matter."""
 
-    Attributes
-    ----------
-    P : (N, C), matrices side by side
-    positions : list of K arrays
-    weights : list of K arrays, the attention on these positions; each sums to 1 where there are any
-    owners : the positions that the matrices belong to; None where there is one for all
-    """
-
-    P: Array
-    positions: list[NDArray[np.intp]]
-    weights: list[Array]
-    owners: tuple[int, ...] | None = None
+    P: Array  # (N, C), matrices side by side
+    positions: list[NDArray[np.intp]]  # list of K arrays
+    weights: list[Array]  # list of K arrays, the attention on these positions; each sums to 1 where there are any
+    owners: tuple[int, ...] | None = None  # the positions that the matrices belong to; None where there is one for all
 
 
 def rounded(P: Array) -> Array:

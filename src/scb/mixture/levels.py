@@ -5,8 +5,6 @@ cumulant generating function K(θ) = Σ_i log Σ_m μ_m exp(θ w_i u_i[m]) exact
 Gaussian where it matters, five standard deviations out; the saddlepoint approximation holds there (Lugannani and Rice 1980).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -32,7 +30,7 @@ class ScoreNoise:
     mu: Array
 
     @classmethod
-    def of(cls, terms: Array, weight: Array, mu: Array) -> ScoreNoise:
+    def of(cls, terms: Array, weight: Array, mu: Array) -> "ScoreNoise":
         """From terms (r, N) that need not be centred; ``weight`` (r,) says how many samples have each row."""
         occurs = mu > 0
         counts = weight > 0

@@ -4,8 +4,6 @@ A fit asks for sums over samples and for nothing else. ``Partition`` takes such 
 ``data.Data`` adds the sums of all places. On one machine there is one partition, and its sums are the answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,20 +47,15 @@ class Restarted:
 
 @dataclass(frozen=True)
 class Partition:
-    """Samples that lie in one place.
+    """Samples that lie in one place."""
 
-    Attributes
-    ----------
-    blocks : the samples, to be walked through as often as needed
-    last, label : (n,), of all samples in the order of the blocks
-    """
-
-    blocks: Iterable[Block]
+    blocks: Iterable[Block]  # the samples, to be walked through as often as needed
+    # last, label: (n,), of all samples in the order of the blocks
     last: Ints
     label: Ints
 
     @classmethod
-    def of(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> Partition:
+    def of(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
         """The samples in some blocks; there may be none. ``blocks`` makes them anew where those ``walked`` lack their tokens."""
         nothing = np.zeros(0, np.int64)
         last = np.concatenate([nothing, *(block.last for block in walked)])
@@ -130,7 +123,7 @@ class Partition:
             out[at] = np.where(chosen >= 0, x, N)
         return out
 
-    def only(self, chosen: NDArray[np.bool_]) -> Partition:
+    def only(self, chosen: NDArray[np.bool_]) -> "Partition":
         """The samples (n,) that are chosen; no token is copied."""
         blocks = []
         done = 0
@@ -139,7 +132,7 @@ class Partition:
             done += block.n
         return Partition.of(blocks)
 
-    def thinned(self, first: int, stride: float) -> Partition:
+    def thinned(self, first: int, stride: float) -> "Partition":
         """One group of neighbouring samples in ``stride``, where the first sample has the number ``first`` among all."""
         group = (first + np.arange(self.n)) // _THINNED
         return self.only(group / stride % 1 < 1 / stride)

@@ -10,8 +10,6 @@ Where the current symbol is the context, it stands for what is common: it is in 
 is judged by what its symbol changes, and by nothing else. At the end it goes where the other lags can say the same without it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

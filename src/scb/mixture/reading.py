@@ -1,7 +1,5 @@
 """Batches and sequences of tokens, laid out for a fit; here or on a cluster, by the same functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
@@ -61,9 +59,7 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     summaries = executor.results(executor.map(SUMMARY, zip(held, strict=True)))
     if max_lag is not None and not any(summary.widths for summary in summaries):
         longest = source.length if source.length is not None else max(summary.longest for summary in summaries)
-        raise ValueError(
-            f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed"
-        )
+        raise ValueError(f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed")
     size, T, mu = agree(summaries, N)
     partitions = executor.map(PARTITION, zip(held, strict=True))
     return Data.of(executor, partitions, Shape(size, size, T), mu, independent=max_lag is None)
@@ -78,9 +74,7 @@ def _check_sizes(N: int | None, max_lag: int | None) -> None:
 
 def _refuse_arrays(source: Source, max_lag: int | None) -> None:
     if source.kind == "rows" or (source.kind == "array" and max_lag is None):
-        raise ValueError(
-            "data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag"
-        )
+        raise ValueError("data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag")
 
 
 def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> Piece:

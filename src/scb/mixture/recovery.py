@@ -1,7 +1,5 @@
 """``recover``: from data to (P, Q) with its support, standard errors and a certificate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 

@@ -5,8 +5,6 @@ Slots that look at no position take the *background*, a fixed law of the label. 
 columns that the slots point to; samples with equal rows can be counted as one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -31,27 +29,20 @@ _TINY = 1e-300
 
 @dataclass(frozen=True)
 class Slots:
-    """Where the slots of every context look.
+    """Where the slots of every context look."""
 
-    Attributes
-    ----------
-    positions : (K, s), ``NO_POSITION`` where a slot takes the background
-    matrix : (K, s), the number of the matrix that a slot takes its column from
-    matrices : how many matrices there are
-    """
-
-    positions: NDArray[np.intp]
-    matrix: NDArray[np.intp]
-    matrices: int = 1
+    positions: NDArray[np.intp]  # (K, s), ``NO_POSITION`` where a slot takes the background
+    matrix: NDArray[np.intp]  # (K, s), the number of the matrix that a slot takes its column from
+    matrices: int = 1  # how many matrices there are
 
     @classmethod
-    def everywhere(cls, positions: NDArray[np.intp], contexts: int, matrix: NDArray[np.intp] | None = None) -> Slots:
+    def everywhere(cls, positions: NDArray[np.intp], contexts: int, matrix: NDArray[np.intp] | None = None) -> "Slots":
         """One slot for each of some positions (s,), alike in every context; ``matrix`` (s,) numbers their matrices."""
         numbers = np.zeros(len(positions), np.intp) if matrix is None else matrix
         return cls(np.tile(positions, (contexts, 1)), np.tile(numbers, (contexts, 1)), int(numbers.max(initial=0)) + 1)
 
     @classmethod
-    def of(cls, support: Support, owners: Sequence[int] | None = None, width: int | None = None) -> Slots:
+    def of(cls, support: Support, owners: Sequence[int] | None = None, width: int | None = None) -> "Slots":
         """Slot 0 of every context is the background, the others look at its support in turn.
 
         With ``owners``, position ``owners[i]`` has matrix number i; without, there is one matrix for all.
@@ -125,29 +116,17 @@ class Blocks(NamedTuple):
 
 @dataclass(frozen=True)
 class RowTable:
-    """Rows that lie in one place, and sums over them.
+    """Rows that lie in one place, and sums over them."""
 
-    Attributes
-    ----------
-    columns : (r, s), the column of the mixture that each slot points to
-    last : (r,), which context
-    label : (r,)
-    weight : (r,), how many samples this is
-    code : (r,), ascending, where equal samples are one row; None where each sample has a row of its own
-    index : (n,), the row of each sample; None where each has its own
-    """
-
-    columns: NDArray[Any]
-    last: Ints
-    label: Ints
-    weight: Array
-    code: Ints | None = None
-    index: Ints | None = None
+    columns: NDArray[Any]  # (r, s), the column of the mixture that each slot points to
+    last: Ints  # (r,), which context
+    label: Ints  # (r,)
+    weight: Array  # (r,), how many samples this is
+    code: Ints | None = None  # (r,), ascending, where equal samples are one row; None where each sample has a row of its own
+    index: Ints | None = None  # (n,), the row of each sample; None where each has its own
 
     @classmethod
-    def of_samples(
-        cls, tokens: NDArray[Any], last: Ints, label: Ints, slots: Slots, N: int, *, counted: bool
-    ) -> RowTable:
+    def of_samples(cls, tokens: NDArray[Any], last: Ints, label: Ints, slots: Slots, N: int, *, counted: bool) -> "RowTable":
         """The rows of samples with these tokens (n, s) at their slots, each with its own or equal ones ``counted``."""
         if not counted:
             return cls(_columns(tokens, last, slots, N), last, label, np.ones(last.size))
@@ -161,7 +140,7 @@ class RowTable:
         return replace(table, index=number[codes])
 
     @classmethod
-    def of_codes(cls, codes: Ints, weight: Array, slots: Slots, N: int) -> RowTable:
+    def of_codes(cls, codes: Ints, weight: Array, slots: Slots, N: int) -> "RowTable":
         """One row for each code."""
         last, label, tokens = RowCode(N, slots.positions).decode(codes)
         return cls(_columns(tokens, last, slots, N), last, label, weight, codes)
@@ -181,7 +160,7 @@ class RowTable:
         weight = self.weight.astype(np.int64)
         return _small(self.code), _small(weight)
 
-    def of(self, k: int) -> RowTable:
+    def of(self, k: int) -> "RowTable":
         """The rows whose last token is k."""
         mine = self.last == k
         return RowTable(self.columns[mine], self.last[mine], self.label[mine], self.weight[mine])
@@ -234,7 +213,7 @@ class RowTable:
         terms = self.weight * np.log(self.likelihoods(at))
         return np.bincount(self.last, terms, minlength=len(at.q)).astype(float)
 
-    def scores(self, U: Array, at: Mixture, mu: Array) -> ContextScores:
+    def scores(self, U: Array, at: Mixture, mu: Array) -> "ContextScores":
         """The scores Σ_i U[o_i, x_i]/f_i of every context, where tokens x are iid μ."""
         return ContextScores(self, U, self.likelihoods(at), mu)
 

@@ -5,8 +5,6 @@ promising and which slots are too weak is the business of a policy: ``SharedMatr
 one matrix, ``MatrixPerLag`` where each has its own.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -55,22 +53,16 @@ class Proposal(NamedTuple):
 
 @dataclass
 class Selection:
-    """A search: the positions of each context, and the mixture on them. Slot 0 of every context is the background.
-
-    Attributes
-    ----------
-    support : list of K arrays, in the order of the slots 1, 2, …
-    mixture : q is (K, 1 + slots)
-    """
+    """A search: the positions of each context, and the mixture on them. Slot 0 of every context is the background."""
 
     data: Data
-    policy: SharedMatrix | MatrixPerLag
-    support: Support
-    mixture: Mixture
+    policy: "SharedMatrix | MatrixPerLag"
+    support: Support  # list of K arrays, in the order of the slots 1, 2, …
+    mixture: Mixture  # q is (K, 1 + slots)
     pruned: Counter[Pair] = field(default_factory=Counter)
 
     @classmethod
-    def start(cls, data: Data, policy: SharedMatrix | MatrixPerLag, initial: Initial) -> Selection:
+    def start(cls, data: Data, policy: "SharedMatrix | MatrixPerLag", initial: Initial) -> "Selection":
         """From an estimate: the background gets a little of each context's weight, and all of it where there is no position."""
         heaviest = [np.sort(np.argsort(w, kind="stable")[::-1][:_MOST_AT_START]) for w in initial.weights]
         support = [np.array(s[i]) for s, i in zip(initial.positions, heaviest, strict=True)]

@@ -11,8 +11,6 @@ ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2
 entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the rate.)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

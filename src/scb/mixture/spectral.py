@@ -11,8 +11,6 @@ rank-one matrix vec(Q)·vec(G)ᵀ with a sparse, positive left factor. So:
 What a position adds to the guess is left out of its own score, so that noise cannot confirm itself.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

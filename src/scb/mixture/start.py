@@ -1,7 +1,5 @@
 """Where a search by likelihood starts if nothing is known of the contexts: EM over all positions at once."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -67,9 +65,7 @@ def _uniform(contexts: int, slots: int) -> Array:
 
 def _dependence(pairs: Array) -> Array:
     """(T,): χ² of tables (T, N, N)."""
-    expected = (
-        pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
-    )
+    expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
     return ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))
 
 

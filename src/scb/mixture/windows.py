@@ -8,8 +8,6 @@ the oldest: position t is lag ``nearest`` + T − 1 − t. There is one conventi
 - nearest = 1 in the estimator: the current symbol may be a source too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -37,7 +35,7 @@ class Block(NamedTuple):
         """Number of samples."""
         return self.starts.size
 
-    def some(self, at: slice | Ints) -> Block:
+    def some(self, at: slice | Ints) -> "Block":
         """A part of the samples; no token is copied."""
         return Block(self.tokens, self.starts[at], self.last[at], self.label[at])
 
@@ -45,9 +43,7 @@ class Block(NamedTuple):
 def batch_block(batch: Any, N: int | None) -> Block:
     """A checked batch, with compact tokens; a ValueError says what is wrong with it."""
     if not isinstance(batch, Batch):
-        raise ValueError(
-            f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens want max_lag as well"
-        )
+        raise ValueError(f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens want max_lag as well")
     last = compact_tokens("last", batch.last, N)
     label = compact_tokens("label", batch.label, N)
     tokens = compact_tokens("context", np.ascontiguousarray(batch.context).reshape(-1), N)
@@ -124,20 +120,12 @@ def token_sequences(sequences: Sequence[Any]) -> list[NDArray[Any]]:
 
 
 class Summary(NamedTuple):
-    """What the driver has to know of some samples before they can be laid out for a fit.
+    """What the driver has to know of some samples before they can be laid out for a fit."""
 
-    Attributes
-    ----------
-    widths : the different numbers of positions, in the order in which they came
-    counts : how often each token occurs in the contexts, as many entries as the largest has
-    top : one more than the largest token, last tokens and labels included
-    longest : length of the longest sequence
-    """
-
-    widths: list[int]
-    counts: Array
-    top: int
-    longest: int = 0
+    widths: list[int]  # the different numbers of positions, in the order in which they came
+    counts: Array  # how often each token occurs in the contexts, as many entries as the largest has
+    top: int  # one more than the largest token, last tokens and labels included
+    longest: int = 0  # length of the longest sequence
 
 
 def summarise_batches(blocks: Iterable[Block]) -> Summary:

@@ -1,7 +1,5 @@
 """Sequences of symbols as windows of codes, laid out for a fit; here or on a cluster, by the same functions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -21,18 +19,11 @@ Codes = NDArray[np.int64]
 
 
 class Windows(NamedTuple):
-    """Data of the estimator.
+    """Data of the estimator."""
 
-    Attributes
-    ----------
-    data : every window of max_lag + 1 symbols without a gap; position max_lag − ℓ is lag ℓ
-    classes : the symbols, sorted
-    width : the common length of the sequences, where there are many of one length
-    """
-
-    data: Data
-    classes: NDArray[Any]
-    width: int | None
+    data: Data  # every window of max_lag + 1 symbols without a gap; position max_lag − ℓ is lag ℓ
+    classes: NDArray[Any]  # the symbols, sorted
+    width: int | None  # the common length of the sequences, where there are many of one length
 
 
 def windows_of_codes(codes: Sequence[Codes], N: int, max_lag: int, contexts: bool) -> Data:
@@ -74,9 +65,7 @@ def _shape(N: int, max_lag: int, contexts: bool) -> Shape:
 
 
 def _no_window(longest: int, max_lag: int) -> ValueError:
-    return ValueError(
-        f"no window of max_lag + 1 = {max_lag + 1} symbols without a gap; the longest sequence has {longest}"
-    )
+    return ValueError(f"no window of max_lag + 1 = {max_lag + 1} symbols without a gap; the longest sequence has {longest}")
 
 
 # ------------------------------------------------------------------------------------------------- piece by piece

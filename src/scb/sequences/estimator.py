@@ -1,7 +1,5 @@
 """``SparseContextualBigram``: which lags matter in sequences of symbols, and when. A scikit-learn face of ``LagModel``."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -79,7 +77,7 @@ class SparseContextualBigram(BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------- fitting
 
-    def fit(self, X: Any, y: Any = None, *, lengths: Any = None, init: SparseContextualBigram | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, lengths: Any = None, init: "SparseContextualBigram | None" = None) -> Self:
         """Find the lags and estimate the model.
 
         Parameters
@@ -213,7 +211,7 @@ class SparseContextualBigram(BaseEstimator):
                 raise ValueError(f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing")
         return self.classes_[model.draw(int(length), before, np.random.default_rng(random_state))]
 
-    def plot_attention(self, ax: Axes | None = None) -> Axes:
+    def plot_attention(self, ax: "Axes | None" = None) -> "Axes":
         """A heat map of ``attention_``: contexts down, lags across; white where a lag has no weight."""
         from scb.sequences.heatmap import attention_map
 

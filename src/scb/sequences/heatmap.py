@@ -1,7 +1,5 @@
 """The attention of a lag model as a picture."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +16,7 @@ _FEW_CELLS = 400  # up to so many, weights are written into them
 _MANY_CONTEXTS = 40  # labels along the side, at most
 
 
-def attention_map(model: LagModel, ax: Axes | None = None) -> Axes:
+def attention_map(model: LagModel, ax: "Axes | None" = None) -> "Axes":
     """A heat map of the weights: contexts down, lags across; white where a lag has no weight."""
     attention = model.attention.toarray()
     contexts, lags = attention.shape

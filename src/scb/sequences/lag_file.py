@@ -1,7 +1,5 @@
 """Lag models on disk: one file of arrays, and everything else as JSON in its header (safetensors; nothing is executed)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -19,9 +17,7 @@ from scb.sequences.lag_model import FitFacts, LagModel
 FORMAT = "scb.SparseContextualBigram"
 
 
-def save_model(
-    path: str | Path, model: LagModel, facts: FitFacts, parameters: dict[str, Any], width: int | None
-) -> None:
+def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: dict[str, Any], width: int | None) -> None:
     """Write a model, how its fit went, the parameters of its estimator and the common length of its sequences."""
     a = model.attention
     arrays = {

@@ -1,7 +1,5 @@
 """From windows of symbols to a ``LagModel``: settings, the fit, smoothing, and matrices that are known from another model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,9 +93,7 @@ def fit_lags(
     return model, facts
 
 
-def _model(
-    found: Estimate, data: Data, classes: NDArray[Any], settings: LagSettings, known: Initial | None
-) -> LagModel:
+def _model(found: Estimate, data: Data, classes: NDArray[Any], settings: LagSettings, known: Initial | None) -> LagModel:
     """An estimate as a model of lags, its matrices smoothed towards the law of the labels, or towards what was known."""
     s = float(settings.smoothing)
     law = data.label_law
@@ -133,9 +129,7 @@ def _by_lag(P: Array, owners: tuple[int, ...] | None, max_lag: int) -> dict[int,
     if owners is None:
         return {SHARED: P}
     N = len(P)
-    matrices = {
-        max_lag - t: np.ascontiguousarray(P[:, number * N : (number + 1) * N]) for number, t in enumerate(owners)
-    }
+    matrices = {max_lag - t: np.ascontiguousarray(P[:, number * N : (number + 1) * N]) for number, t in enumerate(owners)}
     return dict(sorted(matrices.items()))
 
 
@@ -145,9 +139,7 @@ def _by_lag(P: Array, owners: tuple[int, ...] | None, max_lag: int) -> dict[int,
 def _known(init: LagModel, classes: NDArray[Any], data: Data, settings: LagSettings) -> Initial:
     """The matrices of another model for our classes; a symbol that it does not know has the law of the labels."""
     if init.transition != settings.transition:
-        raise ValueError(
-            f"init has transition={init.transition!r}, this model {settings.transition!r}: they must agree"
-        )
+        raise ValueError(f"init has transition={init.transition!r}, this model {settings.transition!r}: they must agree")
     theirs = init.classes.tolist()
     ours = [i for i, symbol in enumerate(classes.tolist()) if symbol in set(theirs)]
     if not ours:

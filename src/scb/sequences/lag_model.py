@@ -4,8 +4,6 @@ Weights and matrices, and what follows from them: the law of the next symbol, th
 law, and sequences drawn from it. How the lags are found is told in ``lag_fit``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -41,22 +39,15 @@ class FitFacts:
 
 @dataclass(frozen=True)
 class LagModel:
-    """Lags, weights and matrices.
+    """Lags, weights and matrices."""
 
-    Attributes
-    ----------
-    classes : (N,), the symbols, sorted
-    context : whether the current symbol chooses the weights
-    attention, errors : sparse (contexts, max_lag), the weight of lag ℓ in column ℓ − 1 and its standard error
-    matrices : lag → (N, N); one matrix under ``SHARED`` where all lags share it
-    prior, frequencies : (N,), the law of the labels, and of all symbols
-    """
-
-    classes: NDArray[Any]
-    context: bool
+    classes: NDArray[Any]  # (N,), the symbols, sorted
+    context: bool  # whether the current symbol chooses the weights
+    # attention, errors: sparse (contexts, max_lag), the weight of lag ℓ in column ℓ − 1 and its standard error
     attention: csr_array
     errors: csr_array
-    matrices: dict[int, Array]
+    matrices: dict[int, Array]  # lag → (N, N); one matrix under ``SHARED`` where all lags share it
+    # prior, frequencies: (N,), the law of the labels, and of all symbols
     prior: Array
     frequencies: Array
 
@@ -104,9 +95,7 @@ class LagModel:
     def lags(self) -> list[NDArray[np.intp]]:
         """For each context, its lags, ascending."""
         a = self.attention
-        return [
-            a.indices[begin:end].astype(np.intp) + 1 for begin, end in zip(a.indptr[:-1], a.indptr[1:], strict=True)
-        ]
+        return [a.indices[begin:end].astype(np.intp) + 1 for begin, end in zip(a.indptr[:-1], a.indptr[1:], strict=True)]
 
     @cached_property
     def slots(self) -> Slots:

@@ -1,7 +1,5 @@
 """What a model of sequences has to be compared with: unigram, bigram, interpolated n-gram, on the same windows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,7 +32,7 @@ class NGram:
     levels: list[dict[str, NDArray[np.int64]]]
 
     @classmethod
-    def fit(cls, data: Data, order: int) -> NGram:
+    def fit(cls, data: Data, order: int) -> "NGram":
         """Count all n-grams up to ``order`` in windows."""
         if not 1 <= order <= data.T + 1:
             raise ValueError(f"order = {order}: it must lie between 1 and max_lag + 1 = {data.T + 1}")
@@ -98,8 +96,7 @@ def best_order(data: Data, orders: Sequence[int]) -> int:
     """The order whose n-gram, fitted to all windows but the last tenth, predicts these best."""
     first = np.arange(data.n) < data.n - max(1, data.n // 10)
     begin, end = (
-        Data.of(Here(), [_windows(data).only(chosen)], data.shape, data.mu, independent=False)
-        for chosen in (first, ~first)
+        Data.of(Here(), [_windows(data).only(chosen)], data.shape, data.mu, independent=False) for chosen in (first, ~first)
     )
     return max(orders, key=lambda order: NGram.fit(begin, order).score(end))
 

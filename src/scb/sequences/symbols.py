@@ -4,8 +4,6 @@ Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengt
 of pandas, polars or Arrow. Symbols are integers, strings, booleans or floats. None, NaN, NaT, pandas' and Arrow's null are missing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +44,7 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
         raise ValueError("X holds 0 sample(s) (shape=(0,)) while a minimum of 1 is required: it must not be empty")
     if isinstance(X, np.ndarray) and X.ndim == 2:
         if X.shape[1] == 0:
-            raise ValueError(
-                f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required: the rows of X are empty"
-            )
+            raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required: the rows of X are empty")
         return Sequences(X.reshape(-1), [X.shape[1]] * len(X), many=True) if lengths is None else _refuse_lengths()
     if isinstance(X, np.ndarray) and X.ndim > 2:
         raise ValueError(f"X has {X.ndim} dimensions: one sequence has 1, rows of sequences have 2")
@@ -88,9 +84,7 @@ def encode(sequences: Sequences, classes: NDArray[Any] | None = None) -> tuple[l
         if len(classes) == 0:
             raise ValueError("X holds no symbol: all are missing")
         if len(classes) > _MOST:
-            raise ValueError(
-                f"X holds {len(classes)} different symbols: at most {_MOST} can be handled. Are they numbers?"
-            )
+            raise ValueError(f"X holds {len(classes)} different symbols: at most {_MOST} can be handled. Are they numbers?")
     elif not np.array_equal(found, classes):
         place = np.searchsorted(classes, found) if _comparable(found, classes) else np.zeros(len(found), np.int64)
         place = np.minimum(place, len(classes) - 1)
@@ -130,9 +124,7 @@ def _factorise(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     kinds = {type(value) for value in values}
     if (not kinds <= {int, bool} and len(kinds) > 1) or not kinds <= {int, str, float, bool}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise TypeError(
-            f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type"
-        )
+        raise TypeError(f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type")
     classes, place = np.unique(np.array(values), return_inverse=True)
     codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
     return np.where(codes >= 0, place[codes], MISSING) if len(classes) else codes, classes

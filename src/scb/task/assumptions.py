@@ -1,7 +1,5 @@
 """The paper's assumptions (a) to (d) on a task, each with the value that the task has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,7 +36,7 @@ class Assumptions:
         return "\n".join(str(row) for row in self.rows)
 
 
-def check_assumptions(task: Task, C: float = CONDITION) -> Assumptions:
+def check_assumptions(task: "Task", C: float = CONDITION) -> Assumptions:
     """Measure the assumptions on a task; ``C`` is the constant of (b)."""
     Q, N, T, mu = task.sparsity, task.N, task.T, task.mu
     q = task.weights[task.weights > 0]
@@ -50,8 +48,6 @@ def check_assumptions(task: Task, C: float = CONDITION) -> Assumptions:
             Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
             Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
             Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
-            Assumption(
-                "d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1
-            ),
+            Assumption("d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1),
         )
     )

@@ -4,8 +4,6 @@ A coupling is a nonnegative (N, N) matrix J whose rows and columns both sum to �
 columns that sum to 1 and Pμ = μ; couplings are convex, so mixtures of such P keep μ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

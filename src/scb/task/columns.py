@@ -1,7 +1,5 @@
 """Columns with few entries each, kept as padded (slots, N) arrays instead of a matrix of mostly zeros."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

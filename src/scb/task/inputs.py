@@ -1,7 +1,5 @@
 """What a task is made from, checked: errors name the argument, its value and what would be right."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -39,16 +37,12 @@ def attention_entries(Q: Any, N: int) -> tuple[NDArray[Any], NDArray[Any], Array
     return rows, columns, values, shape[0]
 
 
-def sparse_entries(
-    positions: ArrayLike, weights: ArrayLike, N: int, T: int
-) -> tuple[NDArray[Any], NDArray[Any], Array]:
+def sparse_entries(positions: ArrayLike, weights: ArrayLike, N: int, T: int) -> tuple[NDArray[Any], NDArray[Any], Array]:
     """Rows, columns and values of the entries that ``positions`` and ``weights``, both (Q, N), give; weights of 0 are none."""
     positions = np.asarray(positions)
     weights = np.asarray(weights, dtype=float)
     if positions.shape != weights.shape or positions.ndim != 2 or positions.shape[1] != N:
-        raise ValueError(
-            f"positions has shape {positions.shape} and weights {weights.shape}: both must be (Q, N) with N = {N}"
-        )
+        raise ValueError(f"positions has shape {positions.shape} and weights {weights.shape}: both must be (Q, N) with N = {N}")
     if not np.issubdtype(positions.dtype, np.integer):
         raise ValueError(f"positions has dtype {positions.dtype}: it must hold integers")
     slot, columns = np.nonzero(weights)

@@ -5,8 +5,6 @@ Given a context x (T tokens) and a last token k, both drawn iid from μ, the nex
     Pr(o = n | k, x) = Σ_t Q[t, k] · P[n, x_t].
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -56,7 +54,7 @@ class Task:
         self._set(matrix, rows, columns, values, T)
 
     @classmethod
-    def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> Task:
+    def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> "Task":
         """The task whose column k attends to ``positions[:, k]`` with ``weights[:, k]`` among T positions.
 
         Parameters
@@ -84,7 +82,7 @@ class Task:
     # ---------------------------------------------------------------------------------------------- construction
 
     @classmethod
-    def random(cls, N: int, T: int, sparsity: int, seed: Seed = 0) -> Task:
+    def random(cls, N: int, T: int, sparsity: int, seed: Seed = 0) -> "Task":
         """A random task that meets the paper's assumptions (a), (b) and (c).
 
         - (a) every column of Q has exactly ``sparsity`` positions, drawn uniformly without repetition;
@@ -103,7 +101,7 @@ class Task:
         positions = np.stack([rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1)
         return cls.sparse(P, positions, _near_uniform(rng, (sparsity, N)), T)
 
-    def related(self, overlap: float, seed: Seed = 0) -> Task:
+    def related(self, overlap: float, seed: Seed = 0) -> "Task":
         """A task with the same μ and Q, and a transition matrix P̂ that is correlated with P.
 
         ``overlap`` is the μ-cosine of the two, centred: ⟨P̂ − μ1ᵀ, P − μ1ᵀ⟩_μ / √(K_P̂ K_P). It is met to rounding,
@@ -182,7 +180,7 @@ class Task:
             np.savez(file, P=self.P, positions=self.positions, weights=self.weights, T=np.array(self.T))
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Task:
+    def load(cls, path: str | PathLike[str]) -> "Task":
         """Read a task that ``save`` wrote."""
         try:
             with np.load(path, allow_pickle=False) as file:

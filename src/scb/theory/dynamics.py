@@ -3,8 +3,6 @@
 Steps are V ← V − η_V(E∇̂_V l + h_V) and A ← A − η_A(E∇̂_A l + h_A), where h is the gradient noise of a mini-batch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,19 +14,15 @@ from scb.theory.expectations import expected_preconditioned_gradients
 
 @dataclass(frozen=True)
 class StepNoise:
-    """The numbers through which the gradient noise (h_V, h_A) enters the signals and errors of one step.
+    """The numbers through which the gradient noise (h_V, h_A) enters the signals and errors of one step."""
 
-    Attributes
-    ----------
-    along_P, along_Q : ⟨h_V, P⟩_μ and ⟨h_A, Q⟩_μ
-    along_V, along_A : ⟨Δ_V, h_V⟩_μ and ⟨Δ_A, h_A⟩_μ
-    square_V, square_A : ‖h_V‖_μ² and ‖h_A‖_μ²
-    """
-
+    # along_P, along_Q: ⟨h_V, P⟩_μ and ⟨h_A, Q⟩_μ
     along_P: float = 0.0
     along_Q: float = 0.0
+    # along_V, along_A: ⟨Δ_V, h_V⟩_μ and ⟨Δ_A, h_A⟩_μ
     along_V: float = 0.0
     along_A: float = 0.0
+    # square_V, square_A: ‖h_V‖_μ² and ‖h_A‖_μ²
     square_V: float = 0.0
     square_A: float = 0.0
 

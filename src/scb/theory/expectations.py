@@ -5,8 +5,6 @@ form stands here and the printed one beside it, named ``constrained_…``. Lemma
 against full enumeration; their docstrings say so.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.geometry import Array, mu_inner

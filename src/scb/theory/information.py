@@ -4,8 +4,6 @@ The law of the label is f_o = Σ_t q_t^(k) P[o, x_t]; that of the context does n
 sum to 1, so information is inverted on the tangent space of these constraints. The support of Q is taken as known.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -22,24 +20,17 @@ _ROWS = 2_000_000  # contexts enumerated at most; beyond that, they are drawn
 
 @dataclass(frozen=True)
 class Information:
-    """Fisher information without constraints, by its blocks; all other blocks vanish.
+    """Fisher information without constraints, by its blocks; all other blocks vanish."""
 
-    Attributes
-    ----------
-    PP : (N, C, C), for each label o the (C, C) block of the row P[o]; C = N for one matrix, more for several side by side
-    Pq : (N, C, K, s), row P[o] against q[k]
-    qq : (K, s, s), the block of each q[k]
-    free_P, free_q : (N, C) and (K, s), whether an entry is a parameter; others are known
-    """
-
-    PP: Array
-    Pq: Array
-    qq: Array
+    PP: Array  # (N, C, C), for each label o the (C, C) block of the row P[o]; C = N for one matrix, more for several side by side
+    Pq: Array  # (N, C, K, s), row P[o] against q[k]
+    qq: Array  # (K, s, s), the block of each q[k]
+    # free_P, free_q: (N, C) and (K, s), whether an entry is a parameter; others are known
     free_P: NDArray[np.bool_]
     free_q: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> Information:
+    def of(cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> "Information":
         """Given contexts (n, s) at the positions that matter and last tokens (n,), each counted ``weight`` times.
 
         Entries of P (N, C) and of q (K, s) that are 0 lie on the boundary and count as known, and so does a column of P whose token
@@ -103,12 +94,12 @@ class Information:
         in_q = cov @ (basis.T @ (gq * self.free_q).ravel() - np.einsum("omr,om->r", moved, gP * self.free_P))
         return step - moved @ in_q, (basis @ in_q).reshape(gq.shape)
 
-    def ridged(self, ridge: float) -> Information:
+    def ridged(self, ridge: float) -> "Information":
         """With a part of each diagonal entry added to it: directions in which the likelihood is flat are left alone."""
         PP, qq = (x + ridge * np.einsum("...mm->...m", x)[..., None] * np.eye(x.shape[-1]) for x in (self.PP, self.qq))
         return replace(self, PP=PP, qq=qq)
 
-    def inverse(self) -> Inverse | None:
+    def inverse(self) -> "Inverse | None":
         """The inverse on the tangent space by its parts; None if it does not exist.
 
         With H = diag(PP), the inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹ − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹; then the Schur
@@ -205,16 +196,10 @@ def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Info
 
 @dataclass(frozen=True)
 class CramerRao:
-    """The least variances that unbiased estimates of P and Q can have.
+    """The least variances that unbiased estimates of P and Q can have."""
 
-    Attributes
-    ----------
-    P : (N, N), for each entry
-    Q : (sparsity, N), for each weight, as in ``task.weights``
-    """
-
-    P: Array
-    Q: Array
+    P: Array  # (N, N), for each entry
+    Q: Array  # (sparsity, N), for each weight, as in ``task.weights``
 
     @property
     def total_P(self) -> float:

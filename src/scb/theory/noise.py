@@ -8,8 +8,6 @@ B samples, the entries of the preconditioned noise have variances close to
 so that in ⟨·, ·⟩_μ both are isotropic.
 """
 
-from __future__ import annotations
-
 from math import sqrt
 from statistics import NormalDist
 

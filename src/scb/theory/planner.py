@@ -5,8 +5,6 @@ that the *scaling* can be read off and a measured constant put in its place. The
 conditions: expect them to be astronomically larger than what a run needs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil, exp, inf, log, sqrt
 
@@ -99,9 +97,7 @@ def plan(
     return Plan(K_P=K_P, K_Q=K_Q, stages=stages, transfer=transfer, theta=theta)
 
 
-def _stage1(
-    c: Constants, N: int, T: int, Q: int, delta: float, K_P: float, K_Q: float, eta: float, alpha: float
-) -> StagePlan:
+def _stage1(c: Constants, N: int, T: int, Q: int, delta: float, K_P: float, K_Q: float, eta: float, alpha: float) -> StagePlan:
     """Lemma "Main result of Stage 1", with the batch sizes of part V of its proof (failure δ/𝒯₁ a step)."""
     length = max(log(T * K_Q), 1.0)
     steps = ceil(c.stage1_steps * length / eta)
@@ -113,16 +109,12 @@ def _stage1(
     return StagePlan("Stage 1", eta=eta, steps=steps, batch_size=batch, lam=0.0, threshold=None, leaves=leaves)
 
 
-def _stage2(
-    c: Constants, N: int, T: int, Q: int, eps: float, delta: float, K_P: float, eta: float, alpha: float
-) -> StagePlan:
+def _stage2(c: Constants, N: int, T: int, Q: int, eps: float, delta: float, K_P: float, eta: float, alpha: float) -> StagePlan:
     """Lemmas "Gradient denoising", "bias of ĥ" and "Main lemma of Stage 2", for δ_*² = ε/(Q√N)."""
     target = eps / (Q * sqrt(N))
     steps = ceil(c.stage2_steps * (1 / (eta * alpha) + log(1 / sqrt(target)) / eta))
     each = delta / steps
-    batch = c.stage2_batch * max(
-        N**8 * Q**4 / (eps**2 * alpha**2 * K_P**2) * log(2 * N * T / each), N**6 * Q**3 / (each * eps**2)
-    )
+    batch = c.stage2_batch * max(N**8 * Q**4 / (eps**2 * alpha**2 * K_P**2) * log(2 * N * T / each), N**6 * Q**3 / (each * eps**2))
     lam = c.stage2_lambda * eps * K_P / (Q**2 * N**3)
     threshold = c.rounding * alpha / Q
     leaves = f"‖Δ_A‖_μ² ≤ {target:.2g}"

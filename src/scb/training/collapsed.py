@@ -3,8 +3,6 @@
 Roundings and the simulation both work on it; neither ever sees a (T, N) array.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,26 +16,19 @@ from scb.training.updates import soft_threshold
 
 @dataclass
 class Columns:
-    """A as what stands out of it.
-
-    Attributes
-    ----------
-    support : (Q, N), entries at the positions of the task
-    common : (N,), the mean of all other entries but the survivors
-    spread : (N,), their standard deviation; 0 once a proximal step has made them equal
-    column, value : survivors outside the support: the column that each is in, and its value
-    """
+    """A as what stands out of it."""
 
     task: Task
     rng: np.random.Generator
-    support: Array
-    common: Array
-    spread: Array
+    support: Array  # (Q, N), entries at the positions of the task
+    common: Array  # (N,), the mean of all other entries but the survivors
+    spread: Array  # (N,), their standard deviation; 0 once a proximal step has made them equal
+    # column, value: survivors outside the support: the column that each is in, and its value
     column: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     value: Array = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def drawn(cls, task: Task, alpha: float, delta: float, rng: np.random.Generator) -> Columns:
+    def drawn(cls, task: Task, alpha: float, delta: float, rng: np.random.Generator) -> "Columns":
         """A point with given α_A and ‖Δ_A‖_μ. Δ_A has a uniform direction; its entries are drawn as normal, right to O(1/(NT))."""
         spread = delta / np.sqrt(task.N * task.T * task.mu)
         base = np.full(task.N, (1 - alpha) / task.T)
@@ -71,9 +62,7 @@ class Columns:
 
     def keep_above(self, level: Array) -> None:
         """Set every entry below ``level`` (N,) to 0; equal entries stay equal."""
-        fresh_column, fresh_value = self._emerge(
-            self.common, self.spread, above=level, below=np.full(self.task.N, -np.inf)
-        )
+        fresh_column, fresh_value = self._emerge(self.common, self.spread, above=level, below=np.full(self.task.N, -np.inf))
         column = np.append(self.column, fresh_column)
         value = np.append(self.value, fresh_value)
         self._set_survivors(column, np.where(value >= level[column], value, 0.0))
@@ -144,18 +133,12 @@ class Columns:
 
 @dataclass
 class Collapsed:
-    """Where a simulated run stands.
-
-    Attributes
-    ----------
-    p : α, K and ‖Δ‖ of the point, which are all that V is known by
-    columns : A entry by entry, from the first step or rounding that asks for entries; None before
-    """
+    """Where a simulated run stands."""
 
     task: Task
     rng: np.random.Generator
-    p: Projection
-    columns: Columns | None = None
+    p: Projection  # α, K and ‖Δ‖ of the point, which are all that V is known by
+    columns: Columns | None = None  # A entry by entry, from the first step or rounding that asks for entries; None before
 
     def entries(self) -> Columns:
         """A entry by entry, drawn from its law given ``p`` when asked for first."""

@@ -1,7 +1,5 @@
 """The training loop: nothing else trains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 The options of a recipe are the arguments of its function, so that a new recipe or argument needs no second list.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -70,9 +68,7 @@ def arguments(function: Any) -> dict[str, Any]:
     return {name: hints[name] for name in signature(function).parameters if name != "task"}
 
 
-def pretrained_value(
-    task: Task, *, overlap: float = 0.6, related_seed: int = 1, pretrained: str | None = None
-) -> Array:
+def pretrained_value(task: Task, *, overlap: float = 0.6, related_seed: int = 1, pretrained: str | None = None) -> Array:
     """The V_hat of a recipe that transfers: the P̂ of a related task, or the V of the run saved in ``pretrained``."""
     if pretrained is not None:
         return Run.load(pretrained).V

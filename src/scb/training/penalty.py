@@ -1,7 +1,5 @@
 """λ, the level of the soft threshold in a proximal step: a fixed number, or a multiple of the noise that the step has."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,11 +22,11 @@ class Penalty(ABC):
         """The number that all levels are proportional to; where it is 0, no level is ever positive."""
 
     @abstractmethod
-    def levels(self, K_V: float, mu: Array, stage: Stage) -> Array:
+    def levels(self, K_V: float, mu: Array, stage: "Stage") -> Array:
         """(N,): λ of each column in a step from a V with ‖V − μ1ᵀ‖_μ² = K_V."""
 
     @abstractmethod
-    def affine(self, mu: Array, stage: Stage) -> tuple[float, float, Array]:
+    def affine(self, mu: Array, stage: "Stage") -> tuple[float, float, Array]:
         """(c, s, w) with levels (c + s·√K_V)·w, all that a compiled step has to know; w is (N,)."""
 
 
@@ -43,11 +41,11 @@ class Fixed(Penalty):
         """λ itself."""
         return self.lam
 
-    def levels(self, K_V: float, mu: Array, stage: Stage) -> Array:
+    def levels(self, K_V: float, mu: Array, stage: "Stage") -> Array:
         """(N,): λ, N times."""
         return np.full(len(mu), self.lam)
 
-    def affine(self, mu: Array, stage: Stage) -> tuple[float, float, Array]:
+    def affine(self, mu: Array, stage: "Stage") -> tuple[float, float, Array]:
         """λ as a constant."""
         return self.lam, 0.0, np.ones(len(mu))
 
@@ -66,12 +64,12 @@ class MeasuredNoise(Penalty):
         """The multiple."""
         return self.multiple
 
-    def levels(self, K_V: float, mu: Array, stage: Stage) -> Array:
+    def levels(self, K_V: float, mu: Array, stage: "Stage") -> Array:
         """(N,): the multiple of the noise at this K_V."""
         rho = residual_variance(1 - float(mu @ mu), len(mu))
         return self.multiple * stage.eta_A * np.sqrt(K_V * rho / (stage.batch_size * mu))
 
-    def affine(self, mu: Array, stage: Stage) -> tuple[float, float, Array]:
+    def affine(self, mu: Array, stage: "Stage") -> tuple[float, float, Array]:
         """√K_V times the levels at K_V = 1."""
         return 0.0, 1.0, self.levels(1.0, mu, stage)
 

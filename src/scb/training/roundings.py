@@ -4,8 +4,6 @@ A rounding and a stop see what the learner sees, never the task: V, A and μ. A 
 work on the collapsed state of the simulation as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -31,7 +29,7 @@ class Rounding(Protocol):
         ...
 
 
-def round_collapsed(rounding: Rounding, state: Collapsed) -> None:
+def round_collapsed(rounding: Rounding, state: "Collapsed") -> None:
     """Do what a rounding does to (V, A) to the state of the simulation; ValueError if it cannot."""
     on_collapsed = getattr(rounding, "on_collapsed", None)
     if on_collapsed is None:
@@ -48,7 +46,7 @@ class ResolveSign:
         V, A, _ = resolve_sign(V, A, mu)
         return V, A
 
-    def on_collapsed(self, state: Collapsed) -> None:
+    def on_collapsed(self, state: "Collapsed") -> None:
         """Take the mirror image if α_A < 0; skewness, which needs all entries, would say the same but for noise."""
         if state.p.alpha_A < 0:
             state.mirror()
@@ -65,7 +63,7 @@ class ThresholdProject:
         level = noise_threshold(A) + 1 / len(A) if self.threshold is None else self.threshold
         return V, threshold_project(A, level)
 
-    def on_collapsed(self, state: Collapsed) -> None:
+    def on_collapsed(self, state: "Collapsed") -> None:
         """Only entries that stand out are kept; the noise is known here."""
         N, T = state.task.N, state.task.T
         entries = state.entries()
@@ -85,7 +83,7 @@ class ThresholdNormalize:
         """Columns become distributions over the entries that stand out."""
         return V, threshold_normalize(A, self.threshold)
 
-    def on_collapsed(self, state: Collapsed) -> None:
+    def on_collapsed(self, state: "Collapsed") -> None:
         """Columns become distributions over the entries that are kept."""
         entries = state.entries()
         entries.keep_above(np.full(state.task.N, self.threshold))

@@ -1,7 +1,5 @@
 """A training run: where it stands, its history, and its file (arrays, with the facts as JSON in the header)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -70,7 +68,7 @@ class Run:
         write_atomically(Path(directory) / FILE, save(data, header))
 
     @staticmethod
-    def load(directory: str | Path) -> Run:
+    def load(directory: str | Path) -> "Run":
         """Read a run that ``save`` wrote, finished or not."""
         from safetensors import safe_open
 

@@ -1,7 +1,5 @@
 """A training run as a few words: which task, which recipe, which seed. Read from TOML or built from options."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from dataclasses import asdict, dataclass, field
@@ -45,7 +43,7 @@ class TrainingSettings:
             raise ValueError(f"every = {self.every}: it must be at least 1")
 
     @classmethod
-    def read(cls, path: str | Path) -> TrainingSettings:
+    def read(cls, path: str | Path) -> "TrainingSettings":
         """From a TOML file with the names of the attributes; ``options`` is a table."""
         try:
             values = tomllib.loads(Path(path).read_text())
@@ -54,13 +52,11 @@ class TrainingSettings:
         return cls.of(values, str(path))
 
     @classmethod
-    def of(cls, values: dict[str, Any], origin: str) -> TrainingSettings:
+    def of(cls, values: dict[str, Any], origin: str) -> "TrainingSettings":
         """From a mapping; a name that means nothing is refused."""
         for name, value in values.items():
             if name not in cls.__dataclass_fields__:
-                raise ValueError(
-                    f"{origin} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}"
-                )
+                raise ValueError(f"{origin} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}")
             expected = {"recipe": str, "options": dict}.get(name, int)
             if type(value) is not expected:
                 raise ValueError(f"{name} = {value!r} in {origin}: it must be of type {expected.__name__}")
@@ -77,7 +73,7 @@ class TrainingSettings:
         write_atomically(Path(directory) / FILE, (json.dumps(asdict(self), indent=2) + "\n").encode())
 
     @classmethod
-    def load(cls, directory: str | Path) -> TrainingSettings:
+    def load(cls, directory: str | Path) -> "TrainingSettings":
         """Read what ``save`` wrote."""
         path = Path(directory) / FILE
         if not path.exists():

@@ -6,8 +6,6 @@ above it: the support of Q and a few survivors of the noise. How many of the oth
 pass it is a tail of the normal law, so a step costs O(N·Q + survivors).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.geometry import Array

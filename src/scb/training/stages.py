@@ -1,7 +1,5 @@
 """What a recipe is made of: an initial point, and stages with their update rules."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

@@ -5,8 +5,6 @@ to O(1/T). The drift that should decide between them is 1/(T·K_Q), far below th
 nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all of the sign of α_A.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.geometry import Array

@@ -1,7 +1,5 @@
 """Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages."""
 
-from __future__ import annotations
-
 from math import ceil
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The paper's baseline: stochastic gradient descent without a regulariser."""
 
-from __future__ import annotations
-
 from scb.geometry import trivial_V
 from scb.task import Seed, Task
 from scb.training.recipes.knowledge import Knowledge

@@ -1,7 +1,5 @@
 """What the paper takes as known, given or estimated from data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +25,7 @@ class Knowledge:
     samples: int = 0
 
     @classmethod
-    def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> Knowledge:
+    def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
         """The truth, or estimates from 4,000 samples if it is not ``known``."""
         if known:
             return cls(task.mu, task.K_P, task.K_Q)
@@ -39,7 +37,7 @@ class Knowledge:
         return Stage(name, steps, **(rates | rest))
 
     @classmethod
-    def estimated(cls, task: Task, samples: int = 4000, seed: Seed = 0) -> Knowledge:
+    def estimated(cls, task: Task, samples: int = 4000, seed: Seed = 0) -> "Knowledge":
         """Estimates from fresh samples of the task; nothing else of it is used."""
         return estimate(sample(task, samples, seed), task.N)
 

@@ -1,7 +1,5 @@
 """The softmax transformer, trained by its exact mini-batch gradient."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.geometry import trivial_V

@@ -1,7 +1,5 @@
 """Transfer: a pretrained transition matrix replaces Stage 1."""
 
-from __future__ import annotations
-
 from math import ceil
 
 import numpy as np
