@@ -1,186 +1,60 @@
-"""The kinds of sweep: which parameters a run has, which values they take, and what is measured.
-
-A kind is a function ``complete`` that checks parameters and fills in those not given, and a function ``measure`` that does one run.
-"""
+"""The kinds of sweep that vary the library itself: "recover" fits random tasks, "train" trains on them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
-from math import inf, isfinite
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
 from scb import metrics
-from scb.jobs.job import seed_of, task_seed
-from scb.jobs.table import Table
-from scb.task import Task
+from scb.jobs.grid import Kind, Point
+from scb.jobs.job import Rows, random_task, seed_of, task_seed
+from scb.jobs.parameters import Parameters, checked, fitted
+from scb.mixture.recovery import recover
+from scb.task.sampling import sample
 from scb.training import recipes
+from scb.training.loop import train
 from scb.training.settings import RECIPES, Config
-
-Parameters = dict[str, Any]
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of run.
-
-    Attributes
-    ----------
-    metrics : what ``measure`` returns, and what success may ask for; the types are bool, int or float
-    success : what counts as success unless the sweep says otherwise
-    complete : checks the parameters of a run and returns all of them, those not given by their defaults; ValueError
-    measure : (parameters, replicate, seed) → metrics
-    """
-
-    name: str
-    metrics: Mapping[str, type]
-    success: Mapping[str, Any]
-    complete: Callable[[Parameters], Parameters]
-    measure: Callable[[Parameters, int, int], Row]
-
-
-def senses(asked: Mapping[str, Any]) -> dict[str, str]:
-    """How each metric is compared: truth values exactly, α and similarities from below, other numbers from above."""
-    return {
-        name: "=" if isinstance(level, bool) else "≥" if name.startswith(("alpha", "sim")) else "≤"
-        for name, level in asked.items()
-    }
-
-
-def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
-    """Which rows reach what is asked; NaN does not."""
-    compare = {"=": np.equal, "≥": np.greater_equal, "≤": np.less_equal}
-    reached = [compare[sense](table[name], asked[name]) for name, sense in senses(asked).items()]
-    return np.logical_and.reduce(reached)
-
-
-def in_words(asked: Mapping[str, Any]) -> str:
-    """What is asked, for people."""
-    return ", ".join(f"{name} {sense} {json.dumps(asked[name])}" for name, sense in senses(asked).items())
-
-
-# ------------------------------------------------------------------------------------------------- values and types
-
-
-def fitted(name: str, value: Any, hint: Any) -> Any:
-    """The value, as the type has it (1 is 1.0 where a number is wanted), or a ValueError that says what is allowed."""
-    try:
-        return _fit(value, hint)
-    except TypeError:
-        raise ValueError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}") from None
-
-
-def _fit(value: Any, hint: Any) -> Any:
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        for part in parts:
-            try:
-                return _fit(value, part)
-            except TypeError:
-                continue
-    elif origin is Literal:
-        if any(type(value) is type(part) and value == part for part in parts):
-            return value
-    elif origin is tuple:
-        if type(value) is list and len(value) == len(parts):
-            return [_fit(v, part) for v, part in zip(value, parts, strict=True)]
-    elif hint is float:
-        if type(value) in (int, float) and isfinite(value):
-            return float(value)
-    elif type(value) is hint:
-        return value
-    raise TypeError
-
-
-def _words(hint: Any) -> str:
-    parts = [part for part in get_args(hint) if part is not type(None)]
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(json.dumps(part) for part in parts)
-    if get_origin(hint) is tuple:
-        return f"a list of {len(parts)} values, each {_words(parts[0])}"
-    if parts:
-        return " or ".join(_words(part) for part in parts)
-    return {int: "an integer", float: "a number", bool: "true or false", str: "text"}.get(hint, str(hint))
-
-
-RANGES: dict[str, tuple[float, float]] = {
-    "N": (2, 4096),
-    "T": (1, inf),
-    "sparsity": (1, inf),
-    "samples": (1, inf),
-    "overlap": (0, 1),
-    "start_samples": (1, inf),
-    "accuracy": (1e-4, 1),
-}
-"""Least and largest value."""
-
-
-def _checked(given: Parameters, hints: Mapping[str, Any], kind: str) -> Parameters:
-    """Names, types and ranges."""
-    values = {}
-    for name, value in given.items():
-        if name not in hints:
-            raise ValueError(f"{name!r} means nothing to {kind}: it has {', '.join(sorted(hints))}")
-        values[name] = fitted(name, value, hints[name])
-        low, high = RANGES.get(name, (-inf, inf))
-        if not low <= values[name] <= high if isinstance(values[name], int | float) else False:
-            within = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
-            raise ValueError(f"{name} = {value}: it must be {within}")
-    if values.get("sparsity", 1) > values.get("T", inf):
-        raise ValueError(f"sparsity = {values['sparsity']}: it must be at most T = {values['T']}")
-    return values
-
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
 SIZE_HINTS = dict.fromkeys(SIZES, int)
-
-
-# ------------------------------------------------------------------------------------------------- recover
-
-
 RECOVER_HINTS = SIZE_HINTS | {"samples": int, "method": Literal["likelihood", "spectral"], "false_positions": float}
 RECOVER_DEFAULTS = SIZES | {"samples": 1000, "method": "likelihood", "false_positions": 0.05}
+GIVEN = ("task", "V_hat", "seed")  # arguments of recipes that a run gives, not the file
 
 
 def complete_recover(given: Parameters) -> Parameters:
     """Sizes, samples, method, and how many false positions may pass."""
-    values = _checked(RECOVER_DEFAULTS | given, RECOVER_HINTS, "kind = 'recover'")
-    if not 0 < values["false_positions"] < 1:
-        raise ValueError(f"false_positions = {values['false_positions']}: it must lie between 0 and 1")
-    return values
+    found = checked(RECOVER_DEFAULTS | given, RECOVER_HINTS, "kind = 'recover'")
+    if not 0 < found["false_positions"] < 1:
+        raise ValueError(f"false_positions = {found['false_positions']}: it must lie between 0 and 1")
+    return found
 
 
-def measure_recover(parameters: Parameters, replicate: int, seed: int) -> Row:
+@dataclass(frozen=True)
+class RecoverPoint(Point):
     """Draw samples of a random task and recover it."""
-    from scb.mixture.recovery import recover
-    from scb.task.sampling import sample
 
-    p = parameters
-    task = Task.random(p["N"], p["T"], p["sparsity"], task_seed(p["N"], p["T"], p["sparsity"], replicate))
-    batch = sample(task, p["samples"], seed, compiled=True)
-    fit = recover(batch, N=p["N"], method=p["method"], false_positions=p["false_positions"])
-    pairs = list(zip(task.support, fit.support, strict=True))
-    missed, false = (sum(np.setdiff1d(*pair).size for pair in some) for some in (pairs, [(b, a) for a, b in pairs]))
-    return {
-        "exact": missed + false == 0,
-        "missed": missed,
-        "false": false,
-        "dist_V": metrics.distance_V(task, fit.V),
-        "dist_A": metrics.distance_A(task, fit.A),
-    }
-
-
-# ------------------------------------------------------------------------------------------------- train
-
-
-OURS = ("task", "V_hat", "seed")  # arguments of recipes that the sweep gives
+    def run(self) -> Rows:
+        """One row: wrong positions, and distances to the truth."""
+        p = self.parameters
+        task = random_task(p["N"], p["T"], p["sparsity"], self.replicate)
+        batch = sample(task, p["samples"], self.seed, compiled=True)
+        fit = recover(batch, N=p["N"], method=p["method"], false_positions=p["false_positions"])
+        supports = list(zip(task.support, fit.support, strict=True))
+        missed = sum(np.setdiff1d(true, found).size for true, found in supports)
+        false = sum(np.setdiff1d(found, true).size for true, found in supports)
+        return {
+            "exact": missed + false == 0,
+            "missed": missed,
+            "false": false,
+            "dist_V": metrics.distance_V(task, fit.V),
+            "dist_A": metrics.distance_A(task, fit.A),
+        }
 
 
 @cache
@@ -188,17 +62,19 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
     """The options of a recipe and their types."""
     function = getattr(recipes, recipe)
     hints = get_type_hints(function)
-    more = {"overlap": float} if recipe == "transfer" else {}
-    return {name: hints[name] for name in signature(function).parameters if name not in OURS} | more
+    found = {name: hints[name] for name in signature(function).parameters if name not in GIVEN}
+    if recipe == "transfer":
+        found["overlap"] = float  # of the task that P̂ is taken from
+    return found
 
 
 def complete_train(given: Parameters) -> Parameters:
     """Sizes, recipe, and options of the recipe; those not given are the recipe's own."""
     recipe = fitted("recipe", given.get("recipe", "paper"), Literal[RECIPES])  # pyright: ignore[reportInvalidTypeForm]
     hints = SIZE_HINTS | {"recipe": str} | recipe_hints(recipe)
-    values = _checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
-    _rehearse(recipe, json.dumps({name: v for name, v in values.items() if name in recipe_hints(recipe)}))
-    return values
+    found = checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
+    _rehearse(recipe, json.dumps({name: v for name, v in found.items() if name in recipe_hints(recipe)}))
+    return found
 
 
 @cache
@@ -211,33 +87,38 @@ def _rehearse(recipe: str, options: str) -> None:
         raise ValueError(f"recipe {recipe!r} with {options}: {error}") from None
 
 
-def measure_train(parameters: Parameters, replicate: int, seed: int) -> Row:
+@dataclass(frozen=True)
+class TrainPoint(Point):
     """Train on a random task and measure where it ends."""
-    from scb.training.loop import train
 
-    p = dict(parameters)
-    sizes, recipe = {name: p.pop(name) for name in SIZES}, p.pop("recipe")
-    own = {"related_seed": seed_of(use="related", seed=seed)} if recipe == "transfer" else {}
-    options = p | {"seed": seed_of(use="recipe", seed=seed)} | own
-    config = Config(**sizes, task_seed=task_seed(**sizes, replicate=replicate), recipe=recipe, options=options)
-    run = train(*config.build(), seed, every=100)
-    last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
-    return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
+    def run(self) -> Rows:
+        """One row: steps, samples, whether it diverged, and the last row of the history."""
+        options = dict(self.parameters)
+        sizes = {name: options.pop(name) for name in SIZES}
+        recipe = options.pop("recipe")
+        options["seed"] = seed_of(use="recipe", seed=self.seed)
+        if recipe == "transfer":
+            options["related_seed"] = seed_of(use="related", seed=self.seed)
+        seed = task_seed(**sizes, replicate=self.replicate)
+        config = Config(**sizes, task_seed=seed, recipe=recipe, options=options)
+        run = train(*config.build(), self.seed, every=100)
+        last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
+        return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
 
 
 KINDS = {
     "recover": Kind(
-        "recover",
-        {"exact": bool, "missed": int, "false": int, "dist_V": float, "dist_A": float},
-        {"exact": True},
-        complete_recover,
-        measure_recover,
+        name="recover",
+        metrics={"exact": bool, "missed": int, "false": int, "dist_V": float, "dist_A": float},
+        success={"exact": True},
+        complete=complete_recover,
+        point=RecoverPoint,
     ),
     "train": Kind(
-        "train",
-        {"step": int, "samples": int, "diverged": bool} | dict.fromkeys(metrics.COLUMNS, float),
-        {"dist_A_star": 0.05, "diverged": False},
-        complete_train,
-        measure_train,
+        name="train",
+        metrics={"step": int, "samples": int, "diverged": bool} | dict.fromkeys(metrics.COLUMNS, float),
+        success={"dist_A_star": 0.05, "diverged": False},
+        complete=complete_train,
+        point=TrainPoint,
     ),
 }

@@ -9,6 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from scb.jobs.table import Table, at, pick
+
+CLOSE = 0.05
+"""A distance to the truth that counts as recovery."""
+
 
 class Verdict(Enum):
     """How a claim fares."""
@@ -48,9 +53,16 @@ class Claim:
     judge: Callable[..., Outcome]
 
 
+def ends(table: Table, step: int | None, *methods: str) -> list[Table]:
+    """The state of each method after ``step`` steps, or at the end: one row a replicate, in the same order."""
+    return [at(pick(table, method=method), step) for method in methods]
+
+
 def verdict(literal: Any, changed: Any = False) -> Verdict:
     """Holds as the paper has it; or with the change; or not."""
-    return Verdict.HOLDS if literal else Verdict.CHANGED if changed else Verdict.FAILS
+    if literal:
+        return Verdict.HOLDS
+    return Verdict.CHANGED if changed else Verdict.FAILS
 
 
 def spread(values: Any, digits: int = 3) -> str:

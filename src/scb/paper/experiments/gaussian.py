@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from scb.jobs import job as jobs
-from scb.jobs.job import random_task
-from scb.jobs.table import Table
+from scb.jobs.job import Rows, random_task
+from scb.paper.experiments.experiment import ExperimentJob
 from scb.task import Task
 from scb.training.recipes import Recipe, paper, sgd
+from scb.training.simulation import simulate
 from scb.training.stages import MeasuredNoise, ResolveSign, ThresholdProject
 
-RATES, STEPS = (0.02, 0.01, 0.01), (600, 300, 100)
+RATES = (0.02, 0.01, 0.01)
+STEPS = (600, 300, 100)
 
 
 def recipe(task: Task, method: str, batch_size: int) -> Recipe:
@@ -27,8 +29,10 @@ def recipe(task: Task, method: str, batch_size: int) -> Recipe:
 
 
 @dataclass(frozen=True)
-class Job(jobs.Job):
+class GaussianJob(ExperimentJob):
     """One simulated run."""
+
+    label: ClassVar = ("gaussian", "Job")
 
     N: int
     T: int
@@ -41,28 +45,26 @@ class Job(jobs.Job):
         """Seconds, measured."""
         return 0.05 if self.method == "SGD" else 0.5
 
-    def run(self) -> Table:
-        """Its history."""
-        from scb.training.simulation import simulate
-
+    def run(self) -> Rows:
+        """The history of the run."""
         task = random_task(self.N, self.T, 2, self.replicate)
         with np.errstate(over="ignore", invalid="ignore"):  # SGD with small batches diverges, and shows as NaN
             return simulate(task, recipe(task, self.method, self.batch_size), self.seed)
 
 
 @dataclass(frozen=True)
-class Config:
+class GaussianExperiment:
     """Sizes and, for each, the batch size; SGD with the experiment's 64 samples beside it."""
 
     sizes: tuple[tuple[int, int], ...] = ((100, 1 << 17), (500, 1 << 20))
     T: int = 100_000
     seeds: int = 10
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[GaussianJob]:
         """Sizes, then methods, then replicates."""
         return [
-            Job(N, self.T, method, B, i)
+            GaussianJob(N=N, T=self.T, method=method, batch_size=batch_size, replicate=i)
             for N, large in self.sizes
-            for method, B in (("proximal", large), ("SGD", large), ("SGD", 64))
+            for method, batch_size in (("proximal", large), ("SGD", large), ("SGD", 64))
             for i in range(self.seeds)
         ]

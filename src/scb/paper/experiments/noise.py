@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from scb.geometry import line_A, line_V, mu_norm
-from scb.jobs import job as jobs
-from scb.jobs.job import random_task
-from scb.jobs.table import Table
+from scb.jobs.job import Rows, random_task
+from scb.paper.experiments.experiment import ExperimentJob
 from scb.theory.expectations import expected_gradients
+from scb.training.sources.fresh import Fresh
 
 
 @dataclass(frozen=True)
-class Job(jobs.Job):
+class NoiseJob(ExperimentJob):
     """One mini-batch of 64 at α_V = α_A = 0.5."""
+
+    label: ClassVar = ("noise", "Job")
 
     T: int
     replicate: int
@@ -26,29 +29,24 @@ class Job(jobs.Job):
         """Seconds, measured."""
         return 0.02 + 3e-7 * self.T
 
-    def run(self) -> Table:
+    def run(self) -> Rows:
         """One row: ‖h_A‖_μ², the largest |entry| of h, and its mean square, where h is the noise of the gradient a unit of μ_k."""
-        from scb.training.sources.fresh import Fresh
-
         task = random_task(self.N, self.T, 2, 0)
-        V, A = line_V(task, 0.5), line_A(task, 0.5)
+        V = line_V(task, 0.5)
+        A = line_A(task, 0.5)
         drawn = Fresh(task)(V, A, 64, np.random.default_rng(self.seed))
         h = (drawn.A - expected_gradients(task, V, A)[1]) / task.mu
         h -= h.mean(axis=0)
-        return {
-            "square": np.array([mu_norm(h, task.mu) ** 2]),
-            "largest": np.array([np.abs(h).max()]),
-            "entry": np.array([np.square(h).mean()]),
-        }
+        return {"square": mu_norm(h, task.mu) ** 2, "largest": np.abs(h).max(), "entry": np.square(h).mean()}
 
 
 @dataclass(frozen=True)
-class Config:
+class NoiseExperiment:
     """Sequence lengths and mini-batches a length."""
 
     T: tuple[int, ...] = (100, 1000, 10_000, 100_000)
     seeds: int = 20
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[NoiseJob]:
         """Lengths, then replicates."""
-        return [Job(T, i) for T in self.T for i in range(self.seeds)]
+        return [NoiseJob(T, i) for T in self.T for i in range(self.seeds)]

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from scb.jobs import job as jobs
-from scb.jobs.table import Table
+from scb.jobs.job import Rows
+from scb.paper.experiments.experiment import ExperimentJob
 
 
 @dataclass(frozen=True)
-class Job(jobs.Job):
+class PreconditionerJob(ExperimentJob):
     """One attention vector of length T: near uniform, or with a₁ = ``first`` and the rest about (1 − a₁)/T each."""
+
+    label: ClassVar = ("preconditioner", "Job")
 
     T: int
     first: float
     replicate: int
 
-    def run(self) -> Table:
+    def run(self) -> Rows:
         """One row: the largest error of an entry of the paper's forms, relative to the largest entry."""
         rng = np.random.default_rng(self.seed)
         a = rng.uniform(0.99, 1.01, self.T)
@@ -34,7 +37,7 @@ class Job(jobs.Job):
             "corrected": self._corner((a[0] * (1 - a[0])) ** 2),
         }
         size = np.abs(square).max()
-        return {name: np.array([np.abs(square - form).max() / size]) for name, form in forms.items()}
+        return {name: np.abs(square - form).max() / size for name, form in forms.items()}
 
     def _corner(self, value: float) -> np.ndarray:
         matrix = np.zeros((self.T, self.T))
@@ -43,13 +46,13 @@ class Job(jobs.Job):
 
 
 @dataclass(frozen=True)
-class Config:
+class PreconditionerExperiment:
     """Lengths; a₁ = 0 stands for nearly uniform attention."""
 
     T: tuple[int, ...] = (50, 100, 200, 400)
     firsts: tuple[float, ...] = (0.0, 0.1, 0.3, 0.6)
     seeds: int = 3
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[PreconditionerJob]:
         """a₁, then lengths, then replicates."""
-        return [Job(T, first, i) for first in self.firsts for T in self.T for i in range(self.seeds)]
+        return [PreconditionerJob(T, first, i) for first in self.firsts for T in self.T for i in range(self.seeds)]

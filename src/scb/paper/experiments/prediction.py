@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scb.geometry import line_A, line_V
-from scb.jobs import job as jobs
-from scb.jobs.job import random_task
-from scb.jobs.table import Table
+from scb.jobs.job import Rows, random_task
+from scb.paper.experiments.experiment import ExperimentJob
+from scb.training.loop import train
 from scb.training.recipes import Recipe
+from scb.training.simulation import simulate
 from scb.training.stages import Stage
 
 KEPT = ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")
 
 
 @dataclass(frozen=True)
-class Job(jobs.Job):
+class PredictionJob(ExperimentJob):
     """A stretch of Stage 2 from α_V = α_A = 0.3 on the population's lines, with λ > 0 or as SGD."""
+
+    label: ClassVar = ("prediction", "Job")
 
     N: int
     T: int
@@ -30,17 +34,12 @@ class Job(jobs.Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return (
-            self.batch_size * self.T * self.steps * 3e-9 + 0.1
-            if self.gradients == "real"
-            else 0.05 + 1.5 * (self.lam > 0)
-        )
+        if self.gradients == "real":
+            return self.batch_size * self.T * self.steps * 3e-9 + 0.1
+        return 1.55 if self.lam > 0 else 0.05
 
-    def run(self) -> Table:
-        """Its history."""
-        from scb.training.loop import train
-        from scb.training.simulation import simulate
-
+    def run(self) -> Rows:
+        """The history of the stretch."""
         task = random_task(self.N, self.T, 2, self.replicate)
         stage = Stage("2", self.steps, self.eta / task.K_Q, self.eta / task.K_P, self.lam, self.batch_size)
         recipe = Recipe("prediction", line_V(task, 0.3), line_A(task, 0.3), task.mu, (stage,))
@@ -52,7 +51,7 @@ class Job(jobs.Job):
 
 
 @dataclass(frozen=True)
-class Config:
+class PredictionExperiment:
     """A size well above the authors' largest real run (N = 20, T = 5,000)."""
 
     N: int = 40
@@ -63,10 +62,11 @@ class Config:
     lams: tuple[float, ...] = (0.0, 8e-4)
     seeds: int = 10
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[PredictionJob]:
         """λ, then kind of gradients, then replicates."""
+        same = {"N": self.N, "T": self.T, "batch_size": self.batch_size, "eta": self.eta, "steps": self.steps}
         return [
-            Job(self.N, self.T, lam, gradients, i, self.batch_size, self.eta, self.steps)
+            PredictionJob(lam=lam, gradients=gradients, replicate=i, **same)
             for lam in self.lams
             for gradients in ("real", "simulated")
             for i in range(self.seeds)

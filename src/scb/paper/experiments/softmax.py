@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from scb.jobs import job as jobs
-from scb.jobs.job import random_task, seed_of
-from scb.jobs.table import Table
+from scb.jobs.job import Rows, random_task, seed_of
+from scb.jobs.table import concatenate
+from scb.paper.experiments.experiment import ExperimentJob
+from scb.training.loop import train
 from scb.training.recipes import softmax, tuned
 
 RECIPES = {"softmax": softmax, "linear": tuned}
@@ -16,8 +18,10 @@ KEPT = ("step", "samples", "loss", "dist_V", "dist_A", "sim_V", "sim_A")
 
 
 @dataclass(frozen=True)
-class Job(jobs.Job):
+class SoftmaxJob(ExperimentJob):
     """One run: its history, or what it has learned."""
+
+    label: ClassVar = ("softmax", "Job")
 
     model: str
     replicate: int
@@ -32,34 +36,33 @@ class Job(jobs.Job):
 
     @property
     def seed(self) -> int:
-        """The same for the history and the patterns."""
+        """One seed for the history and for the patterns: they come from the same run."""
         return seed_of(use="softmax", model=self.model, replicate=self.replicate)
 
-    def run(self) -> Table:
+    def run(self) -> Rows:
         """The history; or the entries of V and A, and of the true P and Q, if ``patterns`` are asked for."""
-        from scb.training.loop import train
-
         task = random_task(self.N, self.T, 2, self.replicate)
         run = train(task, RECIPES[self.model](task), self.seed, every=20)
         if not self.patterns:
             return {name: run.history[name] for name in KEPT}
         matrices = {"V": run.V, "A": run.A, "P": task.P, "Q": task.Q}
-        rows, columns = zip(*(np.indices(m.shape).reshape(2, -1) for m in matrices.values()), strict=True)
-        return {
-            "matrix": np.concatenate([np.full(m.size, name) for name, m in matrices.items()]),
-            "row": np.concatenate(rows),
-            "column": np.concatenate(columns),
-            "value": np.concatenate([m.ravel() for m in matrices.values()]),
-        }
+        return concatenate([_entries(name, matrix) for name, matrix in matrices.items()])
+
+
+def _entries(name: str, matrix: np.ndarray) -> dict[str, np.ndarray]:
+    """One row for each entry of a matrix."""
+    row, column = np.indices(matrix.shape).reshape(2, -1)
+    return {"matrix": np.full(matrix.size, name), "row": row, "column": column, "value": matrix.ravel()}
 
 
 @dataclass(frozen=True)
-class Config:
+class SoftmaxExperiment:
     """How many replicates; or the learned patterns of the first one."""
 
     seeds: int = 10
     patterns: bool = False
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[SoftmaxJob]:
         """Softmax, then linear."""
-        return [Job(model, i, self.patterns) for model in RECIPES for i in range(1 if self.patterns else self.seeds)]
+        replicates = 1 if self.patterns else self.seeds
+        return [SoftmaxJob(model, i, self.patterns) for model in RECIPES for i in range(replicates)]
