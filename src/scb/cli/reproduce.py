@@ -62,9 +62,9 @@ def reproduce(
         bar = stack.enter_context(_bar())
         here = stack.enter_context(processes(jobs or os.cpu_count() or 1))
         pool = here if scheduler is None else stack.enter_context(connected(scheduler, bar.console.print))
-        running = bar.add_task("running", total=None)
-        run_jobs(missing, pool, cache, lambda done, total: bar.update(running, completed=done, total=total or 1))
-        bar.update(running, completed=1, total=1)
+        running = bar.add_task("running", total=1)
+        run_jobs(missing, pool, cache, lambda _, share: bar.update(running, completed=share))
+        bar.update(running, completed=1)
         loaded = {name: cache.load(jobs_of_table) for name, jobs_of_table in work.items()}
         found = {name: table for name, (table, _) in loaded.items()}
         write_tables(out / "tables", found, experiments)
@@ -82,10 +82,7 @@ def reproduce(
         "fresh": len(missing),
         "wall": _duration(perf_counter() - begin),
         "compute": _duration(sum(seconds for _, seconds in loaded.values())),
-        "tables": {
-            name: (str(experiments[name]).partition("(")[2].rstrip(")"), seconds)
-            for name, (_, seconds) in loaded.items()
-        },
+        "tables": {name: (str(experiments[name]), seconds) for name, (_, seconds) in loaded.items()},
     }
     write_report(out / "report.html", judged, figures, out / "figures", facts)
     if judged:

@@ -55,12 +55,11 @@ def sweep(
     from rich.console import Console
 
     from scb.jobs.grid import Sweep
-    from scb.jobs.kinds import KINDS
+    from scb.jobs.kinds import KINDS, kind_of
     from scb.jobs.store import SweepStore
-    from scb.paper.kinds import experiment_kinds
     from scb.paper.registry import EXPERIMENTS
 
-    kinds = KINDS | experiment_kinds(EXPERIMENTS)
+    kinds = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
     console = Console(highlight=False)
     if status is not None:
         if not (status / "sweep.toml").exists():
@@ -104,7 +103,7 @@ def _run(asked: Sweep, directory: Path, jobs: int, scheduler: str | None, retry:
             _progress(len(missing)) as (note, progress),
             _pool(min(jobs, len(missing)), scheduler, note) as pool,
         ):
-            run_jobs(missing, pool, store, lambda done, total: progress(round(done)))
+            run_jobs(missing, pool, store, lambda done, _: progress(done))
         return len(missing)
 
 

@@ -38,7 +38,7 @@ Note = Callable[[str], None]
 
 def modules_of(batch: Sequence[Job]) -> list[str]:
     """The modules that a worker needs for a batch: those of its jobs, and this one."""
-    return sorted({__name__, *(module for job in batch for module in job.modules)})
+    return sorted({__name__, *(type(job).__module__ for job in batch)})
 
 
 def compute(batch: Sequence[Job], code: str) -> Answer:

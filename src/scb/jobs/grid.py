@@ -41,26 +41,6 @@ FIGURE_KEYS = ("x", "y", "panel", "title")
 
 
 @dataclass(frozen=True)
-class Point(Job):
-    """One run of a sweep: a point of its grid, and which of the random tasks there. Gives one row."""
-
-    kind: str
-    parameters: Parameters
-    replicate: int
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The kind, all parameters, and the number of the random task."""
-        return {"sweep": self.kind, **self.parameters, "replicate": self.replicate}
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """Key, parameters (lists as text), replicate and seed."""
-        plain = {name: json.dumps(v) if isinstance(v, list) else v for name, v in self.parameters.items()}
-        return {"key": self.key, **plain, "replicate": self.replicate, "seed": self.seed}
-
-
-@dataclass(frozen=True)
 class Kind:
     """A kind of sweep: which parameters a run has, and what is measured.
 
@@ -69,14 +49,14 @@ class Kind:
     metrics : what a run measures, and what success may ask for; bool, int or float. None: known only once a run is through
     success : what counts as success unless the sweep says otherwise
     complete : checks the parameters of a run and returns all of them, those not given by their defaults; ValueError
-    point : (name of the kind, parameters, replicate) → the job
+    make : (parameters, replicate) → the job
     """
 
     name: str
     metrics: Mapping[str, type] | None
     success: Mapping[str, Any]
     complete: Callable[[Parameters], Parameters]
-    point: Callable[[str, Parameters, int], Point]
+    make: Callable[[Parameters, int], Job]
 
 
 @dataclass(frozen=True)
@@ -131,9 +111,10 @@ class Sweep:
         for coordinates in product(*self.grid.values()):
             yield self.kind.complete(self.fixed | dict(zip(self.grid, coordinates, strict=True)))
 
-    def jobs(self) -> list[Point]:
-        """All runs, in the order of the table: points, and seeds at each."""
-        return [self.kind.point(self.kind.name, point, i) for point in self.points() for i in range(self.seeds)]
+    def jobs(self) -> list[Job]:
+        """All runs, in the order of the table: points, and seeds at each; one at each if nothing is random."""
+        found = [self.kind.make(point, i) for point in self.points() for i in range(self.seeds)]
+        return list({job.key: job for job in found}.values())
 
     @property
     def parameters(self) -> list[str]:

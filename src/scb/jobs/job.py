@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,26 +21,26 @@ Rows = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Job(ABC):
-    """One piece of work; its fields say all that its result depends on."""
+    """One piece of work: a frozen dataclass whose fields, or ``parameters``, say all that its result depends on."""
 
-    @property
-    @abstractmethod
-    def identity(self) -> dict[str, Any]:
-        """All that the result depends on, but for the code."""
-
-    @property
-    @abstractmethod
-    def columns(self) -> dict[str, Any]:
-        """What every row of the table begins with."""
+    label: ClassVar[dict[str, str]]
+    """What kind of job it is, as that enters seeds. Classes and files may be renamed, this may not: the samples would change."""
+    seconds: ClassVar[float] = 1.0
+    """How long it takes on one core, roughly, if that does not depend on the parameters."""
 
     @abstractmethod
     def run(self) -> Rows:
         """Do the work."""
 
     @property
-    def cost(self) -> float:
-        """How long the job takes, beside others of its kind: for the order of work, batches, and the time left."""
-        return 1.0
+    def parameters(self) -> dict[str, Any]:
+        """All fields."""
+        return asdict(self)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that the result depends on, but for the code."""
+        return self.label | self.parameters
 
     @property
     def seed(self) -> int:
@@ -53,9 +53,14 @@ class Job(ABC):
         return f"{seed_of(**self.identity):016x}"
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """The modules that compute the result: another version of them does not find it."""
-        return (type(self).__module__,)
+    def cost(self) -> float:
+        """Seconds on one core, roughly: for the order of work, batches, and the time left."""
+        return self.seconds
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What every row of the table begins with."""
+        return self.parameters | {"seed": self.seed}
 
     def table(self, rows: Rows) -> Table:
         """What ``run`` gave, as a table, with ``columns`` before it."""

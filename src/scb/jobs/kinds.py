@@ -1,18 +1,19 @@
-"""The kinds of sweep that vary the library itself: "recover" fits random tasks, "train" trains on them."""
+"""Kinds of sweep: any job whose parameters are its fields, among them "recover", which fits a random task; and "train"."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, partial
 from inspect import signature
-from typing import Any, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, get_type_hints
 
 import numpy as np
 
 from scb import metrics
-from scb.jobs.grid import Kind, Point
-from scb.jobs.job import Rows, random_task, seed_of, task_seed
+from scb.jobs.grid import Kind
+from scb.jobs.job import Job, Rows, random_task, seed_of, task_seed
 from scb.jobs.parameters import Parameters, checked, fitted
 from scb.mixture.recovery import recover
 from scb.task.sampling import sample
@@ -21,30 +22,66 @@ from scb.training.loop import train
 from scb.training.settings import RECIPES, Config
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
-SIZE_HINTS = dict.fromkeys(SIZES, int)
-RECOVER_HINTS = SIZE_HINTS | {"samples": int, "method": Literal["likelihood", "spectral"], "false_positions": float}
-RECOVER_DEFAULTS = SIZES | {"samples": 1000, "method": "likelihood", "false_positions": 0.05}
 GIVEN = ("task", "V_hat", "seed")  # arguments of recipes that a run gives, not the file
 
 
-def complete_recover(given: Parameters) -> Parameters:
-    """Sizes, samples, method, and how many false positions may pass."""
-    found = checked(RECOVER_DEFAULTS | given, RECOVER_HINTS, "kind = 'recover'")
-    if not 0 < found["false_positions"] < 1:
-        raise ValueError(f"false_positions = {found['false_positions']}: it must lie between 0 and 1")
+def kind_of(
+    name: str, job: type[Job], metrics: Mapping[str, type] | None = None, success: Mapping[str, Any] | None = None
+) -> Kind:
+    """A kind of sweep over the fields of a job but for ``replicate``, which the sweep counts."""
+    return Kind(
+        name=name,
+        metrics=metrics,
+        success=success or {},
+        complete=partial(_complete_fields, name, job),
+        make=partial(_make, job),
+    )
+
+
+def _complete_fields(name: str, job: type[Job], given: Parameters) -> Parameters:
+    """Types from the annotations, defaults from the dataclass."""
+    hints = get_type_hints(job)
+    parameters = [field for field in fields(job) if field.name != "replicate"]
+    defaults = {field.name: field.default for field in parameters if field.default is not MISSING}
+    found = checked(defaults | given, {field.name: hints[field.name] for field in parameters}, f"kind = {name!r}")
+    for field in parameters:
+        if field.name not in found:
+            raise ValueError(f"kind = {name!r} needs {field.name!r}: it must be in [fixed] or in [grid]")
+    _make(job, found, 0)  # it may refuse what is out of range
     return found
 
 
+def _make(job: type[Job], parameters: Parameters, replicate: int) -> Job:
+    """The job at a point; one in which nothing is random has no replicates."""
+    given = {name: tuple(v) if isinstance(v, list) else v for name, v in parameters.items()}
+    if "replicate" in job.__dataclass_fields__:
+        given["replicate"] = replicate
+    return job(**given)
+
+
 @dataclass(frozen=True)
-class RecoverPoint(Point):
+class RecoverJob(Job):
     """Draw samples of a random task and recover it."""
+
+    label: ClassVar = {"sweep": "recover"}
+
+    N: int = SIZES["N"]
+    T: int = SIZES["T"]
+    sparsity: int = SIZES["sparsity"]
+    samples: int = 1000
+    method: Literal["likelihood", "spectral"] = "likelihood"
+    false_positions: float = 0.05
+    replicate: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.false_positions < 1:
+            raise ValueError(f"false_positions = {self.false_positions}: it must lie between 0 and 1")
 
     def run(self) -> Rows:
         """One row: wrong positions, and distances to the truth."""
-        p = self.parameters
-        task = random_task(p["N"], p["T"], p["sparsity"], self.replicate)
-        batch = sample(task, p["samples"], self.seed, compiled=True)
-        fit = recover(batch, N=p["N"], method=p["method"], false_positions=p["false_positions"])
+        task = random_task(self.N, self.T, self.sparsity, self.replicate)
+        batch = sample(task, self.samples, self.seed, compiled=True)
+        fit = recover(batch, N=self.N, method=self.method, false_positions=self.false_positions)
         supports = list(zip(task.support, fit.support, strict=True))
         missed = sum(np.setdiff1d(true, found).size for true, found in supports)
         false = sum(np.setdiff1d(found, true).size for true, found in supports)
@@ -55,6 +92,35 @@ class RecoverPoint(Point):
             "dist_V": metrics.distance_V(task, fit.V),
             "dist_A": metrics.distance_A(task, fit.A),
         }
+
+
+@dataclass(frozen=True)
+class TrainJob(Job):
+    """Train on a random task and measure where it ends; ``options`` has sizes, recipe, and options of the recipe."""
+
+    label: ClassVar = {"sweep": "train"}
+
+    options: Parameters
+    replicate: int
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The options, and the number of the task."""
+        return self.options | {"replicate": self.replicate}
+
+    def run(self) -> Rows:
+        """One row: steps, samples, whether it diverged, and the last row of the history."""
+        options = dict(self.options)
+        sizes = {name: options.pop(name) for name in SIZES}
+        recipe = options.pop("recipe")
+        options["seed"] = seed_of(use="recipe", seed=self.seed)
+        if recipe == "transfer":
+            options["related_seed"] = seed_of(use="related", seed=self.seed)
+        seed = task_seed(**sizes, replicate=self.replicate)
+        config = Config(**sizes, task_seed=seed, recipe=recipe, options=options)
+        run = train(*config.build(), self.seed, every=100)
+        last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
+        return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
 
 
 @cache
@@ -71,7 +137,7 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
 def complete_train(given: Parameters) -> Parameters:
     """Sizes, recipe, and options of the recipe; those not given are the recipe's own."""
     recipe = fitted("recipe", given.get("recipe", "paper"), Literal[RECIPES])  # pyright: ignore[reportInvalidTypeForm]
-    hints = SIZE_HINTS | {"recipe": str} | recipe_hints(recipe)
+    hints = dict.fromkeys(SIZES, int) | {"recipe": str} | recipe_hints(recipe)
     found = checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
     _rehearse(recipe, json.dumps({name: v for name, v in found.items() if name in recipe_hints(recipe)}))
     return found
@@ -87,38 +153,18 @@ def _rehearse(recipe: str, options: str) -> None:
         raise ValueError(f"recipe {recipe!r} with {options}: {error}") from None
 
 
-@dataclass(frozen=True)
-class TrainPoint(Point):
-    """Train on a random task and measure where it ends."""
-
-    def run(self) -> Rows:
-        """One row: steps, samples, whether it diverged, and the last row of the history."""
-        options = dict(self.parameters)
-        sizes = {name: options.pop(name) for name in SIZES}
-        recipe = options.pop("recipe")
-        options["seed"] = seed_of(use="recipe", seed=self.seed)
-        if recipe == "transfer":
-            options["related_seed"] = seed_of(use="related", seed=self.seed)
-        seed = task_seed(**sizes, replicate=self.replicate)
-        config = Config(**sizes, task_seed=seed, recipe=recipe, options=options)
-        run = train(*config.build(), self.seed, every=100)
-        last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
-        return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
-
-
 KINDS = {
-    "recover": Kind(
-        name="recover",
+    "recover": kind_of(
+        "recover",
+        RecoverJob,
         metrics={"exact": bool, "missed": int, "false": int, "dist_V": float, "dist_A": float},
         success={"exact": True},
-        complete=complete_recover,
-        point=RecoverPoint,
     ),
     "train": Kind(
         name="train",
         metrics={"step": int, "samples": int, "diverged": bool} | dict.fromkeys(metrics.COLUMNS, float),
         success={"dist_A_star": 0.05, "diverged": False},
         complete=complete_train,
-        point=TrainPoint,
+        make=TrainJob,
     ),
 }

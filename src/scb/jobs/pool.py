@@ -27,8 +27,8 @@ from threadpoolctl import threadpool_limits
 from scb.jobs.job import Job
 from scb.jobs.store import Failure, Result, Store
 
-Progress = Callable[[float, float], None]
-"""Called with the cost that is done, and the cost of all jobs."""
+Progress = Callable[[int, float], None]
+"""Called with the number of jobs that are through, and the share of the work that this is."""
 
 BATCH_SECONDS = 1.0
 _kernels = Lock()  # Numba's threads serve one caller at a time; a worker may have several threads
@@ -192,7 +192,7 @@ def _cost(jobs: Sequence[Job] | deque[Job]) -> float:
     return sum(job.cost for job in jobs)
 
 
-def run_jobs(jobs: Sequence[Job], pool: Pool, store: Store, progress: Progress = lambda done, total: None) -> None:
+def run_jobs(jobs: Sequence[Job], pool: Pool, store: Store, progress: Progress = lambda done, share: None) -> None:
     """Do the jobs, and keep every result as it comes; whatever ends this, what has come back is on disk.
 
     A batch over which processes died goes back to the end: its jobs are tried again when all others are through, alone and one at a
@@ -201,18 +201,17 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Store, progress: Progress =
     todo = deque(sorted(jobs, key=lambda job: (-job.cost, job.key)))
     suspects: deque[Job] = deque()
     pace = Pace()
-    total = left = _cost(todo)
-    done = 0.0
+    total = _cost(todo)
+    done = 0
+    work_done = 0.0
     under_way = 0  # batches
     alone = False  # whether suspects are being tried
     begin = written = monotonic()
-    progress(done, total)
+    progress(0, 0.0)
     try:
         while todo or suspects or under_way:
             while todo and under_way < pool.slots:
-                batch = _take(todo, pace.budget(left, pool.slots))
-                left -= _cost(batch)
-                pool.submit(batch)
+                pool.submit(_take(todo, pace.budget(_cost(todo), pool.slots)))
                 under_way += 1
             if suspects and not under_way:
                 alone = True
@@ -226,8 +225,9 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Store, progress: Progress =
                 if answer.lost is None:
                     pace.note(_cost(batch), answer.seconds)
                 _keep(store, batch, answer)
-                done += _cost(batch)
-            progress(done, total)
+                done += len(batch)
+                work_done += _cost(batch)
+            progress(done, work_done / total)
             now = monotonic()
             if now - written > min(max(0.25, (now - begin) / 20), 10.0):  # few files, and little to lose
                 store.flush()

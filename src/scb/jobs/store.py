@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from scb.files import write_atomically
-from scb.jobs.grid import Point, Sweep, succeeded
+from scb.jobs.grid import Sweep, succeeded
 from scb.jobs.job import Job, Rows
 from scb.jobs.table import Table, concatenate, read_table, where, write_table
 from scb.provenance import code_digest, versions
@@ -66,7 +66,7 @@ class Cache:
 
     def path(self, job: Job) -> Path:
         """Where the job's table is, or will be."""
-        name = f"{job.key}-{code_digest(*job.modules)[:16]}.parquet"
+        name = f"{job.key}-{code_digest(type(job).__module__)[:16]}.parquet"
         return self.directory / job.identity["experiment"] / name
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
@@ -126,7 +126,7 @@ class SweepStore:
 
         return {key for path in self._parts() for key in read(path, columns=["key"])["key"].to_pylist()}
 
-    def missing(self, jobs: Iterable[Point], retry: bool = False) -> list[Point]:
+    def missing(self, jobs: Iterable[Job], retry: bool = False) -> list[Job]:
         """The runs that are still to do; those that failed among them only if they are to be tried again."""
         done = self.done()
         for key in done & self.failures.keys():
@@ -134,9 +134,9 @@ class SweepStore:
         failed = set() if retry else self.failures.keys()
         return [job for job in jobs if job.key not in done and job.key not in failed]
 
-    def begin(self, sweep: Sweep, jobs: Sequence[Point]) -> None:
+    def begin(self, sweep: Sweep, jobs: Sequence[Job]) -> None:
         """Write down what is asked for; ValueError if what is there is another sweep, or of another code, with jobs left to do."""
-        code = code_digest(*sweep.jobs()[0].modules)
+        code = code_digest(type(sweep.jobs()[0]).__module__)
         facts = {"kind": sweep.kind.name, "parameters": sweep.parameters, "code": code, "versions": versions()}
         path = self.directory / "facts.json"
         if path.exists():
@@ -156,16 +156,20 @@ class SweepStore:
                 write_atomically(path, (json.dumps(facts, indent=2) + "\n").encode())
             write_atomically(self.directory / "sweep.toml", sweep.text.encode())
 
-    def add(self, job: Point, result: Result) -> None:
-        """Take a row; it is on disk after ``flush``."""
-        self._waiting[job.key] = job.table(result.rows)
+    def add(self, job: Job, result: Result) -> None:
+        """Take the last row that a job gives; it is on disk after ``flush``."""
+        parameters, replicate = _split(job)
+        plain = {name: json.dumps(v) if isinstance(v, list | tuple) else v for name, v in parameters.items()}
+        columns = {"key": job.key, **plain, "replicate": replicate, "seed": job.seed} | dict(result.rows)
+        self._waiting[job.key] = {name: np.atleast_1d(values)[-1:] for name, values in columns.items()}
         if job.key in self.failures:
             del self.failures[job.key]
             self._failures_changed = True
 
-    def fail(self, job: Point, failure: Failure) -> None:
+    def fail(self, job: Job, failure: Failure) -> None:
         """Note that a run failed; the others go on."""
-        asked = {"parameters": job.parameters, "replicate": job.replicate, "seed": job.seed}
+        parameters, replicate = _split(job)
+        asked = {"parameters": parameters, "replicate": replicate, "seed": job.seed}
         self.failures[job.key] = asked | failure._asdict()
         self._failures_changed = True
 
@@ -234,3 +238,9 @@ class SweepStore:
             raise OSError(
                 f"cannot write to {self.directory}: {error.strerror}. Rows that are there stay; the same command goes on from them"
             ) from error
+
+
+def _split(job: Job) -> tuple[dict[str, Any], int]:
+    """The parameters that a sweep gives to a job, and which of the random tasks at that point it takes."""
+    parameters = dict(job.parameters)
+    return parameters, parameters.pop("replicate", 0)

@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from scb.jobs.job import Job
 from scb.jobs.table import Table
 from scb.paper.claims import beyond, simulation, theory, training, transfer
 from scb.paper.claims.claim import Claim
-from scb.paper.experiments.experiment import Experiment, ExperimentJob
-from scb.paper.experiments.gaussian import GaussianExperiment, GaussianJob
-from scb.paper.experiments.noise import NoiseExperiment, NoiseJob
-from scb.paper.experiments.population import (
-    LineExperiment,
-    LineJob,
-    NearOneExperiment,
-    NearOneJob,
-    StageOneExperiment,
-    StageOneJob,
-)
-from scb.paper.experiments.preconditioner import PreconditionerExperiment, PreconditionerJob
-from scb.paper.experiments.prediction import PredictionExperiment, PredictionJob
-from scb.paper.experiments.recovery import (
-    BoundExperiment,
-    BoundJob,
-    SequenceExperiment,
-    SequenceJob,
-    SupportExperiment,
-    SupportJob,
-)
-from scb.paper.experiments.rounding import RoundingExperiment, RoundingJob
-from scb.paper.experiments.softmax import SoftmaxExperiment, SoftmaxJob
-from scb.paper.experiments.training import TrainingExperiment, TrainingJob
-from scb.paper.experiments.transfer import DriftExperiment, DriftJob, TransferExperiment, TransferJob
+from scb.paper.experiments.experiment import Axes, Experiment
+from scb.paper.experiments.gaussian import GaussianJob
+from scb.paper.experiments.noise import NoiseJob
+from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
+from scb.paper.experiments.preconditioner import PreconditionerJob
+from scb.paper.experiments.prediction import PredictionJob
+from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
+from scb.paper.experiments.rounding import RoundingJob
+from scb.paper.experiments.softmax import SoftmaxJob
+from scb.paper.experiments.training import TrainingJob
+from scb.paper.experiments.transfer import DriftJob, TransferJob
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EXPERIMENTS: dict[str, type[ExperimentJob]] = {
+EXPERIMENTS: dict[str, type[Job]] = {
     "training": TrainingJob,
     "softmax": SoftmaxJob,
     "gaussian": GaussianJob,
@@ -178,56 +165,58 @@ FIGURES = {
 }
 
 
-TABLES: dict[str, Experiment] = {
-    "convergence": TrainingExperiment(
-        methods=("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'"), steps=1400, every=20
-    ),
-    "signs": TrainingExperiment(methods=("literal", "proximal"), seeds=12),
-    "sizes": TrainingExperiment(N=(10, 20), methods=("proximal", "SGD")),
-    "softmax": SoftmaxExperiment(),
-    "patterns": SoftmaxExperiment(patterns=True),
-    "gaussian": GaussianExperiment(),
-    "prediction": PredictionExperiment(),
-    "transfer": TransferExperiment(),
-    "drift": DriftExperiment(seeds=20),
-    "noise": NoiseExperiment(),
-    "rounding": RoundingExperiment(),
-    "preconditioner": PreconditionerExperiment(),
-    "line": LineExperiment(),
-    "stage 1": StageOneExperiment(),
-    "near one": NearOneExperiment(),
-    "support": SupportExperiment(),
-    "bound": BoundExperiment(),
-    "sequences": SequenceExperiment(),
+BOTH = ("softmax", "linear")
+FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
+LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size; SGD with the experiment's 64 samples beside it
+SIMULATED = tuple(case for N, B in LARGE.items() for case in ((N, "proximal", B), (N, "SGD", B), (N, "SGD", 64)))
+TABLES = {
+    "convergence": Experiment(TrainingJob, {"methods": (FOUR,), "steps": (1400,)}, seeds=10),
+    "signs": Experiment(TrainingJob, {"methods": (("literal", "proximal"),)}, seeds=12),
+    "sizes": Experiment(TrainingJob, {"N": (10, 20)}, seeds=10),
+    "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=10),
+    "patterns": Experiment(SoftmaxJob, {"model": BOTH, "patterns": (True,), "replicate": (0,)}),
+    "gaussian": Experiment(GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=10),
+    "prediction": Experiment(PredictionJob, {"lam": (0.0, 8e-4), "gradients": ("real", "simulated")}, seeds=10),
+    "transfer": Experiment(TransferJob, {"overlap": (0.0, 0.3, 0.6), "T": (500, 5000, 50_000)}, seeds=10),
+    "drift": Experiment(DriftJob, {"T": (500, 5000, 50_000, 500_000)}, seeds=20),
+    "noise": Experiment(NoiseJob, {"T": (100, 1000, 10_000, 100_000)}, seeds=20),
+    "rounding": Experiment(RoundingJob, {"T": (100, 1000, 10_000, 100_000)}, seeds=10),
+    "preconditioner": Experiment(PreconditionerJob, {"first": (0.0, 0.1, 0.3, 0.6), "T": (50, 100, 200, 400)}, seeds=3),
+    "line": Experiment(LineJob, {("N", "T"): ((3, 5000), (10, 1000))}, seeds=3),
+    "stage 1": Experiment(StageOneJob, {"T": tuple(10**i for i in range(2, 9))}),
+    "near one": Experiment(NearOneJob, {"direction": ("difference", "sum", "normalised")}),
+    "support": Experiment(SupportJob, {"T": (500, 5000, 50_000)}, seeds=10),
+    "bound": Experiment(BoundJob, {"N": (3, 10), "n": (1000, 5000, 20_000)}, seeds=10),
+    "sequences": Experiment(SequenceJob, {"length": (250, 500, 1000, 4000, 16_000)}, seeds=10),
 }
-FULL: dict[str, dict[str, Any]] = {"support": {"T": (500, 5000, 50_000, 500_000)}}
-QUICK: dict[str, dict[str, Any]] = {
-    "convergence": {"T": 1000, "seeds": 3},
-    "signs": {"T": 1000, "seeds": 6},
-    "sizes": {"N": (10,), "T": 1000, "seeds": 3},
-    "softmax": {"seeds": 2},
-    "gaussian": {"seeds": 2},
-    "prediction": {"T": 2000, "seeds": 3},
-    "transfer": {"T": (500, 5000), "seeds": 3},
-    "drift": {"seeds": 5},
-    "noise": {"T": (100, 1000, 10_000), "seeds": 10},
-    "rounding": {"T": (100, 1000, 10_000), "seeds": 3},
-    "line": {"sizes": ((3, 500),), "seeds": 1},
-    "support": {"T": (500, 5000), "seeds": 5},
-    "bound": {"sizes": ((3, 5000), (10, 5000)), "seeds": 5},
-    "sequences": {"lengths": (1000, 5000), "seeds": 4},
+FULL: dict[str, Axes] = {"support": {"T": (500, 5000, 50_000, 500_000)}}
+QUICK: dict[str, tuple[int, Axes]] = {
+    "convergence": (3, {"T": (1000,)}),
+    "signs": (6, {"T": (1000,)}),
+    "sizes": (3, {"N": (10,), "T": (1000,)}),
+    "softmax": (2, {}),
+    "gaussian": (2, {}),
+    "prediction": (3, {"T": (2000,)}),
+    "transfer": (3, {"T": (500, 5000)}),
+    "drift": (5, {}),
+    "noise": (10, {"T": (100, 1000, 10_000)}),
+    "rounding": (3, {"T": (100, 1000, 10_000)}),
+    "line": (1, {("N", "T"): ((3, 500),)}),
+    "support": (5, {"T": (500, 5000)}),
+    "bound": (5, {"n": (5000,)}),
+    "sequences": (4, {"length": (1000, 5000)}),
 }
+"""Random tasks, and values of parameters, for a first look."""
 
 
 def tables(quick: bool = False, seeds: int | None = None, full: bool = False) -> dict[str, Experiment]:
-    """Name → settings of every table; ``quick`` makes them smaller, ``full`` larger; ``seeds`` sets the replicates."""
-    made: dict[str, Any] = dict(TABLES)
-    for wanted, changes in ((full, FULL), (quick, QUICK)):
-        if wanted:
-            made |= {name: replace(made[name], **change) for name, change in changes.items()}
-    if seeds is not None:
-        made |= {name: replace(one, seeds=seeds) for name, one in made.items() if hasattr(one, "seeds")}
-    return made
+    """Name → settings of every table; ``quick`` makes them smaller, ``full`` larger; ``seeds`` sets the random tasks."""
+    made = dict(TABLES)
+    if full:
+        made |= {name: made[name].changed(axes=axes) for name, axes in FULL.items()}
+    if quick:
+        made |= {name: made[name].changed(fewer, axes) for name, (fewer, axes) in QUICK.items()}
+    return {name: experiment.changed(seeds) for name, experiment in made.items()}
 
 
 def claims_for(figures: Iterable[str]) -> dict[int, Claim]:

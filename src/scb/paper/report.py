@@ -7,7 +7,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,7 @@ class Judged:
 def write_tables(directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]) -> None:
     """One Parquet file a table, with its settings, for whoever wants to look further."""
     for name, table in tables.items():
-        settings: Any = experiments[name]
-        facts = {"table": name, "config": asdict(settings), "versions": versions()}
+        facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
         write_table(directory / f"{name.replace(' ', '-')}.parquet", table, facts)
 
 

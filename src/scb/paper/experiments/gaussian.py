@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scb.jobs.job import Rows, random_task
-from scb.paper.experiments.experiment import ExperimentJob
+from scb.jobs.job import Job, Rows, random_task
 from scb.task import Task
 from scb.training.recipes import Recipe, paper, sgd
 from scb.training.simulation import simulate
@@ -29,16 +28,16 @@ def recipe(task: Task, method: str, batch_size: int) -> Recipe:
 
 
 @dataclass(frozen=True)
-class GaussianJob(ExperimentJob):
+class GaussianJob(Job):
     """One simulated run."""
 
-    label: ClassVar = ("gaussian", "Job")
+    label: ClassVar = {"experiment": "gaussian", "job": "Job"}
 
     N: int
-    T: int
-    method: str
-    batch_size: int
-    replicate: int
+    T: int = 100_000
+    method: str = "proximal"
+    batch_size: int = 64
+    replicate: int = 0
 
     @property
     def cost(self) -> float:
@@ -50,21 +49,3 @@ class GaussianJob(ExperimentJob):
         task = random_task(self.N, self.T, 2, self.replicate)
         with np.errstate(over="ignore", invalid="ignore"):  # SGD with small batches diverges, and shows as NaN
             return simulate(task, recipe(task, self.method, self.batch_size), self.seed)
-
-
-@dataclass(frozen=True)
-class GaussianExperiment:
-    """Sizes and, for each, the batch size; SGD with the experiment's 64 samples beside it."""
-
-    sizes: tuple[tuple[int, int], ...] = ((100, 1 << 17), (500, 1 << 20))
-    T: int = 100_000
-    seeds: int = 10
-
-    def jobs(self) -> list[GaussianJob]:
-        """Sizes, then methods, then replicates."""
-        return [
-            GaussianJob(N=N, T=self.T, method=method, batch_size=batch_size, replicate=i)
-            for N, large in self.sizes
-            for method, batch_size in (("proximal", large), ("SGD", large), ("SGD", 64))
-            for i in range(self.seeds)
-        ]

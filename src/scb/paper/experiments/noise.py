@@ -8,17 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from scb.geometry import line_A, line_V, mu_norm
-from scb.jobs.job import Rows, random_task
-from scb.paper.experiments.experiment import ExperimentJob
+from scb.jobs.job import Job, Rows, random_task
 from scb.theory.expectations import expected_gradients
 from scb.training.sources.fresh import Fresh
 
 
 @dataclass(frozen=True)
-class NoiseJob(ExperimentJob):
+class NoiseJob(Job):
     """One mini-batch of 64 at α_V = α_A = 0.5."""
 
-    label: ClassVar = ("noise", "Job")
+    label: ClassVar = {"experiment": "noise", "job": "Job"}
 
     T: int
     replicate: int
@@ -38,15 +37,3 @@ class NoiseJob(ExperimentJob):
         h = (drawn.A - expected_gradients(task, V, A)[1]) / task.mu
         h -= h.mean(axis=0)
         return {"square": mu_norm(h, task.mu) ** 2, "largest": np.abs(h).max(), "entry": np.square(h).mean()}
-
-
-@dataclass(frozen=True)
-class NoiseExperiment:
-    """Sequence lengths and mini-batches a length."""
-
-    T: tuple[int, ...] = (100, 1000, 10_000, 100_000)
-    seeds: int = 20
-
-    def jobs(self) -> list[NoiseJob]:
-        """Lengths, then replicates."""
-        return [NoiseJob(T, i) for T in self.T for i in range(self.seeds)]

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, log
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from scb.geometry import Array, deviations, mu_norm, population_projection
-from scb.jobs.job import Rows, random_task
+from scb.jobs.job import Job, Rows, random_task
 from scb.jobs.table import Table
-from scb.paper.experiments.experiment import ExperimentJob
 from scb.task import Task
 from scb.theory.dynamics import population_recursion, population_step
 
 
 @dataclass(frozen=True)
-class LineJob(ExperimentJob):
+class LineJob(Job):
     """Noiseless steps on whole matrices beside the recursion in two dimensions, as it holds and as it is printed."""
 
-    label: ClassVar = ("population", "LineJob")
+    label: ClassVar = {"experiment": "population", "job": "LineJob"}
+    seconds: ClassVar = 0.1
 
     N: int
     T: int
@@ -53,10 +53,11 @@ class LineJob(ExperimentJob):
 
 
 @dataclass(frozen=True)
-class StageOneJob(ExperimentJob):
+class StageOneJob(Job):
     """Steps until α_V + α_A passes 0.2."""
 
-    label: ClassVar = ("population", "StageOneJob")
+    label: ClassVar = {"experiment": "population", "job": "StageOneJob"}
+    seconds: ClassVar = 0.1
 
     T: int
     eta: float = 0.01
@@ -72,13 +73,14 @@ class StageOneJob(ExperimentJob):
 
 
 @dataclass(frozen=True)
-class NearOneJob(ExperimentJob):
+class NearOneJob(Job):
     """From (1 + δ, 1 − δ) and from (1 − δ, 1 − δ): how fast difference and sum go to their limits; and with A normalised."""
 
-    label: ClassVar = ("population", "NearOneJob")
+    label: ClassVar = {"experiment": "population", "job": "NearOneJob"}
+    seconds: ClassVar = 0.1
 
-    T: int
-    direction: str
+    T: int = 5000
+    direction: Literal["difference", "sum", "normalised"] = "difference"
     eta: float = 0.005
     delta: float = 0.1
     K_P: float = 0.5
@@ -103,37 +105,3 @@ def residual(rows: Table, direction: str) -> Array:
     if direction == "sum":
         return np.abs(1 - (rows["alpha_V"] + rows["alpha_A"]) / 2)
     return np.abs(1 - rows["alpha_V"])
-
-
-@dataclass(frozen=True)
-class LineExperiment:
-    """N and T of the tasks, and how many of each."""
-
-    sizes: tuple[tuple[int, int], ...] = ((3, 5000), (10, 1000))
-    seeds: int = 3
-
-    def jobs(self) -> list[LineJob]:
-        """Sizes, then replicates."""
-        return [LineJob(N, T, i) for N, T in self.sizes for i in range(self.seeds)]
-
-
-@dataclass(frozen=True)
-class StageOneExperiment:
-    """Sequence lengths; nothing is random."""
-
-    T: tuple[int, ...] = (10**2, 10**3, 10**4, 10**5, 10**6, 10**7, 10**8)
-
-    def jobs(self) -> list[StageOneJob]:
-        """One job a length."""
-        return [StageOneJob(T) for T in self.T]
-
-
-@dataclass(frozen=True)
-class NearOneExperiment:
-    """The sequence length; nothing is random."""
-
-    T: int = 5000
-
-    def jobs(self) -> list[NearOneJob]:
-        """One job a starting point."""
-        return [NearOneJob(self.T, direction) for direction in ("difference", "sum", "normalised")]

@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from scb.jobs.job import Rows
-from scb.paper.experiments.experiment import ExperimentJob
+from scb.jobs.job import Job, Rows
 
 
 @dataclass(frozen=True)
-class PreconditionerJob(ExperimentJob):
+class PreconditionerJob(Job):
     """One attention vector of length T: near uniform, or with a₁ = ``first`` and the rest about (1 − a₁)/T each."""
 
-    label: ClassVar = ("preconditioner", "Job")
+    label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
+    seconds: ClassVar = 0.1
 
     T: int
     first: float
@@ -43,16 +43,3 @@ class PreconditionerJob(ExperimentJob):
         matrix = np.zeros((self.T, self.T))
         matrix[0, 0] = value
         return matrix
-
-
-@dataclass(frozen=True)
-class PreconditionerExperiment:
-    """Lengths; a₁ = 0 stands for nearly uniform attention."""
-
-    T: tuple[int, ...] = (50, 100, 200, 400)
-    firsts: tuple[float, ...] = (0.0, 0.1, 0.3, 0.6)
-    seeds: int = 3
-
-    def jobs(self) -> list[PreconditionerJob]:
-        """a₁, then lengths, then replicates."""
-        return [PreconditionerJob(T, first, i) for first in self.firsts for T in self.T for i in range(self.seeds)]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from scb.geometry import line_A, line_V
-from scb.jobs.job import Rows, random_task
-from scb.paper.experiments.experiment import ExperimentJob
+from scb.jobs.job import Job, Rows, random_task
 from scb.training.loop import train
 from scb.training.recipes import Recipe
 from scb.training.simulation import simulate
@@ -17,19 +16,22 @@ KEPT = ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")
 
 
 @dataclass(frozen=True)
-class PredictionJob(ExperimentJob):
-    """A stretch of Stage 2 from α_V = α_A = 0.3 on the population's lines, with λ > 0 or as SGD."""
+class PredictionJob(Job):
+    """A stretch of Stage 2 from α_V = α_A = 0.3 on the population's lines, with λ > 0 or as SGD.
 
-    label: ClassVar = ("prediction", "Job")
+    Sizes are well above the authors' largest real run (N = 20, T = 5,000).
+    """
 
-    N: int
-    T: int
-    lam: float
-    gradients: str
-    replicate: int
-    batch_size: int
-    eta: float
-    steps: int
+    label: ClassVar = {"experiment": "prediction", "job": "Job"}
+
+    N: int = 40
+    T: int = 10_000
+    lam: float = 8e-4
+    gradients: Literal["real", "simulated"] = "real"
+    replicate: int = 0
+    batch_size: int = 256
+    eta: float = 8e-3
+    steps: int = 30
 
     @property
     def cost(self) -> float:
@@ -48,26 +50,3 @@ class PredictionJob(ExperimentJob):
         else:
             history = simulate(task, recipe, self.seed, every=5)
         return {name: history[name] for name in KEPT}
-
-
-@dataclass(frozen=True)
-class PredictionExperiment:
-    """A size well above the authors' largest real run (N = 20, T = 5,000)."""
-
-    N: int = 40
-    T: int = 10_000
-    batch_size: int = 256
-    eta: float = 8e-3
-    steps: int = 30
-    lams: tuple[float, ...] = (0.0, 8e-4)
-    seeds: int = 10
-
-    def jobs(self) -> list[PredictionJob]:
-        """λ, then kind of gradients, then replicates."""
-        same = {"N": self.N, "T": self.T, "batch_size": self.batch_size, "eta": self.eta, "steps": self.steps}
-        return [
-            PredictionJob(lam=lam, gradients=gradients, replicate=i, **same)
-            for lam in self.lams
-            for gradients in ("real", "simulated")
-            for i in range(self.seeds)
-        ]

@@ -7,9 +7,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.jobs.job import Rows, random_task
+from scb.jobs.job import Job, Rows, random_task
 from scb.mixture.recovery import Recovery, recover
-from scb.paper.experiments.experiment import ExperimentJob
 from scb.task import Task
 from scb.task.sampling import Batch, generate, sample
 from scb.theory.information import cramer_rao
@@ -23,10 +22,10 @@ def exact(task: Task, fit: Recovery) -> bool:
 
 
 @dataclass(frozen=True)
-class SupportJob(ExperimentJob):
+class SupportJob(Job):
     """The fewest samples, of nested ones, that give the exact support."""
 
-    label: ClassVar = ("recovery", "SupportJob")
+    label: ClassVar = {"experiment": "recovery", "job": "SupportJob"}
 
     T: int
     replicate: int
@@ -60,20 +59,16 @@ class SupportJob(ExperimentJob):
 
 
 @dataclass(frozen=True)
-class BoundJob(ExperimentJob):
+class BoundJob(Job):
     """One fit by likelihood, beside the bound."""
 
-    label: ClassVar = ("recovery", "BoundJob")
+    label: ClassVar = {"experiment": "recovery", "job": "BoundJob"}
+    seconds: ClassVar = 0.15
 
     N: int
     n: int
     replicate: int
     T: int = 50
-
-    @property
-    def cost(self) -> float:
-        """Seconds, measured."""
-        return 0.15
 
     def run(self) -> Rows:
         """One row: squared errors of P and of Q on its support, their bounds, how many 95 % intervals cover, of how many."""
@@ -97,10 +92,10 @@ class BoundJob(ExperimentJob):
 
 
 @dataclass(frozen=True)
-class SequenceJob(ExperimentJob):
+class SequenceJob(Job):
     """One long sequence, by likelihood and by the moments, which do not hold there."""
 
-    label: ClassVar = ("recovery", "SequenceJob")
+    label: ClassVar = {"experiment": "recovery", "job": "SequenceJob"}
 
     length: int
     replicate: int
@@ -123,39 +118,3 @@ class SequenceJob(ExperimentJob):
             "moments": exact(task, moments),
             "marked": np.mean([len(positions) for positions in moments.support]),
         }
-
-
-@dataclass(frozen=True)
-class SupportExperiment:
-    """Sequence lengths, and random tasks a length."""
-
-    T: tuple[int, ...] = (500, 5000, 50_000)
-    seeds: int = 10
-
-    def jobs(self) -> list[SupportJob]:
-        """Lengths, then replicates."""
-        return [SupportJob(T, i) for T in self.T for i in range(self.seeds)]
-
-
-@dataclass(frozen=True)
-class BoundExperiment:
-    """N and samples of the fits, and how many of each."""
-
-    sizes: tuple[tuple[int, int], ...] = ((3, 1000), (3, 5000), (3, 20_000), (10, 1000), (10, 5000), (10, 20_000))
-    seeds: int = 10
-
-    def jobs(self) -> list[BoundJob]:
-        """Sizes, then replicates."""
-        return [BoundJob(N, n, i) for N, n in self.sizes for i in range(self.seeds)]
-
-
-@dataclass(frozen=True)
-class SequenceExperiment:
-    """Lengths of the sequences, and random tasks a length."""
-
-    lengths: tuple[int, ...] = (250, 500, 1000, 4000, 16_000)
-    seeds: int = 10
-
-    def jobs(self) -> list[SequenceJob]:
-        """Lengths, then replicates."""
-        return [SequenceJob(length, i) for length in self.lengths for i in range(self.seeds)]

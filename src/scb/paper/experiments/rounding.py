@@ -8,15 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from scb.geometry import line_A, population_projection, project, threshold_project
-from scb.jobs.job import Rows, random_task
-from scb.paper.experiments.experiment import ExperimentJob
+from scb.jobs.job import Job, Rows, random_task
 
 
 @dataclass(frozen=True)
-class RoundingJob(ExperimentJob):
+class RoundingJob(Job):
     """A at α_A = 0.3 with noise as large as the lemma allows; threshold α_A/(6Q)."""
 
-    label: ClassVar = ("rounding", "Job")
+    label: ClassVar = {"experiment": "rounding", "job": "Job"}
+    seconds: ClassVar = 0.1
 
     T: int
     replicate: int
@@ -39,15 +39,3 @@ class RoundingJob(ExperimentJob):
             "square_after": after.delta_A**2,
             "support": np.array_equal(threshold <= A, task.Q > 0),
         }
-
-
-@dataclass(frozen=True)
-class RoundingExperiment:
-    """Sequence lengths and draws a length."""
-
-    T: tuple[int, ...] = (100, 1000, 10_000, 100_000)
-    seeds: int = 10
-
-    def jobs(self) -> list[RoundingJob]:
-        """Lengths, then replicates."""
-        return [RoundingJob(T, i) for T in self.T for i in range(self.seeds)]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.jobs.job import Rows, random_task, seed_of
+from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.jobs.table import concatenate
-from scb.paper.experiments.experiment import ExperimentJob
 from scb.training.loop import train
 from scb.training.recipes import softmax, tuned
 
@@ -18,21 +17,16 @@ KEPT = ("step", "samples", "loss", "dist_V", "dist_A", "sim_V", "sim_A")
 
 
 @dataclass(frozen=True)
-class SoftmaxJob(ExperimentJob):
+class SoftmaxJob(Job):
     """One run: its history, or what it has learned."""
 
-    label: ClassVar = ("softmax", "Job")
+    label: ClassVar = {"experiment": "softmax", "job": "Job"}
 
-    model: str
+    model: Literal["softmax", "linear"]
     replicate: int
     patterns: bool = False
     N: int = 10
     T: int = 50
-
-    @property
-    def cost(self) -> float:
-        """Seconds, measured."""
-        return 1.0
 
     @property
     def seed(self) -> int:
@@ -53,16 +47,3 @@ def _entries(name: str, matrix: np.ndarray) -> dict[str, np.ndarray]:
     """One row for each entry of a matrix."""
     row, column = np.indices(matrix.shape).reshape(2, -1)
     return {"matrix": np.full(matrix.size, name), "row": row, "column": column, "value": matrix.ravel()}
-
-
-@dataclass(frozen=True)
-class SoftmaxExperiment:
-    """How many replicates; or the learned patterns of the first one."""
-
-    seeds: int = 10
-    patterns: bool = False
-
-    def jobs(self) -> list[SoftmaxJob]:
-        """Softmax, then linear."""
-        replicates = 1 if self.patterns else self.seeds
-        return [SoftmaxJob(model, i, self.patterns) for model in RECIPES for i in range(replicates)]

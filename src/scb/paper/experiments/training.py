@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scb.jobs.job import Rows, random_task, seed_of
+from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.jobs.table import concatenate
-from scb.paper.experiments.experiment import ExperimentJob
 from scb.task import Task
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd
@@ -28,17 +27,17 @@ METHODS: dict[str, Callable[[Task, Steps], Recipe]] = {
 
 
 @dataclass(frozen=True)
-class TrainingJob(ExperimentJob):
+class TrainingJob(Job):
     """One task, by all methods, which have Stage 1 in common."""
 
-    label: ClassVar = ("training", "Job")
+    label: ClassVar = {"experiment": "training", "job": "Job"}
 
-    N: int
-    T: int
-    methods: tuple[str, ...]
-    replicate: int
-    steps: int
-    every: int
+    N: int = 3
+    T: int = 5000
+    methods: tuple[str, ...] = ("proximal", "SGD")
+    replicate: int = 0
+    steps: int = 1000
+    every: int = 20
 
     @property
     def cost(self) -> float:
@@ -67,20 +66,3 @@ class TrainingJob(ExperimentJob):
             facts = {"method": method, "K_P": task.K_P, "K_Q": task.K_Q}
             tables.append({name: np.full(len(history["step"]), fact) for name, fact in facts.items()} | history)
         return concatenate(tables)
-
-
-@dataclass(frozen=True)
-class TrainingExperiment:
-    """N and T of the tasks, which methods, how many steps (400 of them in Stage 1) and how many replicates."""
-
-    N: tuple[int, ...] = (3,)
-    T: int = 5000
-    methods: tuple[str, ...] = tuple(METHODS)
-    steps: int = 1000
-    every: int = 20
-    seeds: int = 10
-
-    def jobs(self) -> list[TrainingJob]:
-        """Sizes, then replicates."""
-        same = {"T": self.T, "methods": self.methods, "steps": self.steps, "every": self.every}
-        return [TrainingJob(N=N, replicate=i, **same) for N in self.N for i in range(self.seeds)]

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scb.jobs.job import Rows, random_task, seed_of
-from scb.paper.experiments.experiment import ExperimentJob
+from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.task import Task
 from scb.theory.noise import residual_variance
 from scb.training.loop import train
@@ -18,15 +17,15 @@ from scb.training.simulation import simulate
 
 
 @dataclass(frozen=True)
-class TransferJob(ExperimentJob):
+class TransferJob(Job):
     """One run, from scratch (overlap 0) or from the P̂ of a related task."""
 
-    label: ClassVar = ("transfer", "Job")
+    label: ClassVar = {"experiment": "transfer", "job": "Job"}
 
     T: int
-    overlap: float
-    replicate: int
-    epsilon: float
+    overlap: float = 0.0
+    replicate: int = 0
+    epsilon: float = 0.1
     N: int = 3
 
     @property
@@ -56,7 +55,7 @@ class TransferJob(ExperimentJob):
 
 
 @dataclass(frozen=True)
-class DriftJob(ExperimentJob):
+class DriftJob(Job):
     """Stage 1 as the paper has it: the drift η/(T·K_Q) has to decide the sign. Simulated, with the batch that this should need.
 
     α_V + α_A grows by the factor 1 + η a step from a drift η/(T K_Q) and noise of variance η² ρ/(B T K_P K_Q²). After 1/η steps
@@ -64,7 +63,8 @@ class DriftJob(ExperimentJob):
     B = z² η ρ T/(2 K_P): samples grow like T log T.
     """
 
-    label: ClassVar = ("transfer", "DriftJob")
+    label: ClassVar = {"experiment": "transfer", "job": "DriftJob"}
+    seconds: ClassVar = 0.1
 
     T: int
     replicate: int
@@ -89,34 +89,3 @@ class DriftJob(ExperimentJob):
         if large.size == 0:
             return {"reached": np.inf, "right": history["alpha_A"][-1] > 0}
         return {"reached": history["samples"][large[0]], "right": history["alpha_A"][large[0]] > 0}
-
-
-@dataclass(frozen=True)
-class TransferExperiment:
-    """Sequence lengths, overlaps (0: from scratch), ε and replicates."""
-
-    T: tuple[int, ...] = (500, 5000, 50_000)
-    overlaps: tuple[float, ...] = (0.0, 0.3, 0.6)
-    epsilon: float = 0.1
-    seeds: int = 10
-
-    def jobs(self) -> list[TransferJob]:
-        """Overlaps, then lengths, then replicates."""
-        return [
-            TransferJob(T=T, overlap=overlap, replicate=i, epsilon=self.epsilon)
-            for overlap in self.overlaps
-            for T in self.T
-            for i in range(self.seeds)
-        ]
-
-
-@dataclass(frozen=True)
-class DriftExperiment:
-    """Sequence lengths and replicates of the simulated Stage 1."""
-
-    T: tuple[int, ...] = (500, 5000, 50_000, 500_000)
-    seeds: int = 40
-
-    def jobs(self) -> list[DriftJob]:
-        """Lengths, then replicates."""
-        return [DriftJob(T, i) for T in self.T for i in range(self.seeds)]
