@@ -178,7 +178,7 @@ class Pace:
         return min(BATCH_SECONDS / pace, left / (2 * slots))
 
 
-def _take(jobs: deque[Job], budget: float) -> list[Job]:
+def take(jobs: deque[Job], budget: float) -> list[Job]:
     """The next jobs, at least one, until their cost reaches the budget."""
     batch = [jobs.popleft()]
     cost = batch[0].cost
@@ -201,7 +201,7 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Store, progress: Progress =
     todo = deque(sorted(jobs, key=lambda job: (-job.cost, job.key)))
     suspects: deque[Job] = deque()
     pace = Pace()
-    total = _cost(todo)
+    total = work_left = _cost(todo)
     done = 0
     work_done = 0.0
     under_way = 0  # batches
@@ -211,7 +211,9 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Store, progress: Progress =
     try:
         while todo or suspects or under_way:
             while todo and under_way < pool.slots:
-                pool.submit(_take(todo, pace.budget(_cost(todo), pool.slots)))
+                batch = take(todo, pace.budget(work_left, pool.slots))
+                work_left -= _cost(batch)
+                pool.submit(batch)
                 under_way += 1
             if suspects and not under_way:
                 alone = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -40,17 +41,25 @@ class Claim:
     ----------
     where : section, lemma or figure of the paper
     says : the claim in a line
-    check : what is looked at, and the criterion
     figure : the figure beside which it stands
-    needs : names of the tables that ``judge`` takes
+    judge : its arguments are the tables that it needs, its docstring says what is looked at, and the criterion
     """
 
     where: str
     says: str
-    check: str
     figure: str
-    needs: tuple[str, ...]
     judge: Callable[..., Outcome]
+
+    @property
+    def check(self) -> str:
+        """What is looked at, and the criterion."""
+        text = self.judge.__doc__ or ""
+        return text[0].lower() + text[1:].rstrip(".")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the tables that ``judge`` takes."""
+        return tuple(name.replace("_", " ") for name in signature(self.judge).parameters)
 
 
 def ends(table: Table, step: int | None, *methods: str) -> list[Table]:

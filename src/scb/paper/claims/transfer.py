@@ -9,7 +9,7 @@ from scb.paper.claims.claim import Claim, Outcome, log_slope, mostly, share, ver
 
 
 def transfer_is_flat(transfer: Table) -> Outcome:
-    """Samples of transfer against T."""
+    """Exponent in T at most 0.05."""
     parts, flat = [], []
     for overlap in values(transfer, "overlap"):
         if overlap == 0:
@@ -23,7 +23,7 @@ def transfer_is_flat(transfer: Table) -> Outcome:
 
 
 def small_overlap_transfers(transfer: Table) -> Outcome:
-    """The smaller overlap at the end."""
+    """Both distances within ε in 90 % of runs at the smaller overlap."""
     overlap = min(o for o in values(transfer, "overlap") if o > 0)
     mine = pick(transfer, overlap=overlap)
     good = (mine["dist_V"] <= mine["epsilon"]) & (mine["dist_A"] <= mine["epsilon"])
@@ -33,7 +33,7 @@ def small_overlap_transfers(transfer: Table) -> Outcome:
 
 
 def drift_needs_samples(drift: Table) -> Outcome:
-    """Stage 1 by the drift alone."""
+    """Simulated; exponent in T at least 0.9 with the sign right in 90 %."""
     T, middle = _medians(drift)
     slope = log_slope(T, middle)
     return Outcome(
@@ -44,7 +44,7 @@ def drift_needs_samples(drift: Table) -> Outcome:
 
 
 def scratch_is_flat(transfer: Table) -> Outcome:
-    """From scratch, with the sign settled after Stage 1."""
+    """Exponent in T at least 0.5 for the best method from scratch that we have."""
     T, middle = _medians(pick(transfer, overlap=0.0))
     slope = log_slope(T, middle)
     return Outcome(
@@ -63,33 +63,25 @@ CLAIMS = (
     Claim(
         where="Section 4; Appendix H",
         says="Transfer needs a number of samples that does not depend on T.",
-        check="exponent in T at most 0.05",
         figure="F7",
-        needs=("transfer",),
         judge=transfer_is_flat,
     ),
     Claim(
         where="Section 4",
         says="A small correlation between the tasks is enough.",
-        check="both distances within ε in 90 % of runs at the smaller overlap",
         figure="F7",
-        needs=("transfer",),
         judge=small_overlap_transfers,
     ),
     Claim(
         where="Section 3.2",
         says="Stage 1 needs poly(T) samples for the drift to decide.",
-        check="simulated; exponent in T at least 0.9 with the sign right in 90 %",
         figure="F7",
-        needs=("drift",),
         judge=drift_needs_samples,
     ),
     Claim(
         where="Section 3.2, conjecture",
         says="This poly(T) dependence is unavoidable.",
-        check="exponent in T at least 0.5 for the best method from scratch that we have",
         figure="F7",
-        needs=("transfer",),
         judge=scratch_is_flat,
     ),
 )
