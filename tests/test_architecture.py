@@ -1,12 +1,16 @@
 """The design, enforced: imports go one way, nothing imports in a circle, and ``import scb`` stays light."""
 
+import inspect
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import scb
-from architecture import LEVEL, ROOT, circle, graph, modules, room, rooms, upward
+from architecture import LEVEL, ROOT, circle, graph, modules, room, rooms, unlisted, upward
+from scb.jobs.job import Job
+from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, TABLES
 
 EDGES = graph()
 
@@ -49,6 +53,28 @@ def test_a_planted_circle_is_noticed(copy, where):
 def test_a_planted_import_from_above_is_noticed(copy):
     (copy / "geometry.py").write_text("def f():\n    from scb.theory.noise import noise_quantile\n")
     assert upward(graph(copy)) == ["scb.geometry imports scb.theory.noise, which lies above it"]
+
+
+def test_the_paper_is_listed_in_one_place():
+    """Every module; and in them every job, every claim, and every figure of the paper."""
+    assert unlisted() == []
+    found = {name: vars(import_module(name)).values() for name in modules() if name.startswith("scb.paper.")}
+    jobs = {x for values in found.values() for x in values if inspect.isclass(x) and issubclass(x, Job)} - {Job}
+    assert set(EXPERIMENTS.values()) == jobs == {experiment.job for experiment in TABLES.values()}
+    returned = {"Outcome": set(), "Figure": set()}
+    for name, values in found.items():
+        for x in values:
+            if inspect.isfunction(x) and x.__module__ == name and x.__annotations__.get("return") in returned:
+                returned[x.__annotations__["return"]].add(x)
+    assert {claim.judge for claim in CLAIMS} == returned["Outcome"]
+    drawn = {f"{x.__module__.rpartition('.')[2]}:{x.__name__}" for x in returned["Figure"]}
+    assert drawn - {"phase:phase", "curves:curves"} == {figure.drawn_by for figure in FIGURES.values()}
+
+
+@pytest.mark.parametrize("folder", ["experiments", "figures", "claims"])
+def test_a_planted_unlisted_part_of_the_paper_is_noticed(copy, folder):
+    (copy / "paper" / folder / "planted.py").write_text("X = 1\n")
+    assert unlisted(copy) == [f"scb.paper.{folder}.planted"]
 
 
 def test_import_scb_is_light():

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import ClassVar
@@ -25,6 +25,7 @@ from scb.jobs.kinds import KINDS, RecoverJob, kind_of, recipe_hints
 from scb.jobs.pool import BATCH_SECONDS, InProcess, Pace, run_batch, run_jobs, take
 from scb.jobs.store import SweepStore
 from scb.jobs.table import read_table, wilson
+from scb.paper.experiments.noise import NoiseJob
 from scb.paper.figures.phase import Phase, phase
 from scb.paper.registry import EXPERIMENTS
 from scb.training.settings import RECIPES
@@ -224,6 +225,62 @@ def test_every_recipe_can_be_swept(parameters):
     row = run.run()
     assert row == run.run()
     assert row["diverged"] == (parameters["recipe"] == "sgd")
+
+
+def test_any_experiment_of_the_paper_can_be_swept(tmp_path):
+    """A row is the last row of the table of the experiment's own job, with its samples; parameters are the job's fields."""
+    file, out = tmp_path / "noise.toml", tmp_path / "out"
+    file.write_text(
+        'kind = "noise"\nseeds = 2\n[fixed]\nN = 4\n[grid]\nT = [30, 60]\n[success]\nlargest = 2.0\n'
+        '[figure]\nx = "T"\ny = "T2"\n'
+    )
+    assert "[figure] has 'T2'" in command(file, "--out", out).stderr
+    file.write_text(file.read_text().partition("[figure]")[0])
+    answer = command(file, "--out", out, "--jobs", "1")
+    assert answer.returncode == 0, answer.stderr
+    assert "noise: 4 of 4 runs done, 0 failed, 0 left\nsuccess (largest ≤ 2.0)" in answer.stdout
+    table, _ = read_table(out / "table.parquet")
+    jobs = [NoiseJob(T, replicate=i, N=4) for T in (30, 60) for i in range(2)]
+    assert table["key"].tolist() == [job.key for job in jobs]
+    for name in ("square", "largest", "entry"):
+        assert table[name].tolist() == [job.run()[name] for job in jobs]
+    assert table["success"].tolist() == (table["largest"] <= 2.0).tolist()
+    for name in ("T", "N", "replicate", "seed"):
+        assert table[name].tolist() == [job.columns[name] for job in jobs]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('kind = "noise"', r"kind = 'noise' needs 'T': it must be in \[fixed\] or in \[grid\]"),
+        ('kind = "noise"\n[fixed]\nT = 0', "T = 0: it must be at least 1"),
+        ('kind = "noise"\n[fixed]\nT = 9\n[grid]\nsteps = [5]', "'steps' means nothing to kind = 'noise': it has N, T"),
+        ('kind = "softmax"\n[grid]\nmodel = ["x"]', 'model = "x": it must be one of "softmax", "linear"'),
+        ('kind = "training"\n[fixed]\nmethods = "SGD"', 'methods = "SGD": it must be a list of values, each text'),
+    ],
+)
+def test_bad_experiments_are_refused_by_name(text, message):
+    with pytest.raises(ValueError, match=message):
+        Sweep.parse(text, ALL_KINDS)
+
+
+def test_rows_of_an_experiment_are_the_last_of_its_table_and_what_is_not_random_runs_once(tmp_path):
+    sweep = Sweep.parse('kind = "near one"\nseeds = 3\n[fixed]\nsteps = 40\n[grid]\ndirection = ["sum"]', ALL_KINDS)
+    assert do(sweep, tmp_path) == 1
+    table = on_disk(tmp_path, sweep)
+    assert table["step"].tolist() == [40]
+    assert table["success"].tolist() == [True]
+    training = Sweep.parse(
+        'kind = "training"\nseeds = 1\n[fixed]\nT = 50\nsteps = 420\n[grid]\nmethods = [["SGD"], ["literal", "SGD"]]',
+        ALL_KINDS,
+    )
+    do(training, tmp_path / "training")
+    table = on_disk(tmp_path / "training", training)
+    assert table["methods"].tolist() == ['["SGD"]', '["literal", "SGD"]']
+    assert table["alpha_A"][0] == table["alpha_A"][1]  # of the last method
+    asked = replace(training, success={"nonsense": 1.0})
+    with pytest.raises(ValueError, match=r"\[success\] has 'nonsense', which means nothing: it may have key, N"):
+        SweepStore(tmp_path / "training").table(asked)
 
 
 def test_success_is_at_most_for_distances_and_at_least_for_signals():

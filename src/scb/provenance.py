@@ -10,9 +10,11 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 
 ROOT = Path(__file__).parent
 KERNELS = "scb.kernels"
+_parser = Lock()  # of Python 3.11, which fails if two threads of a worker use it at once
 
 
 @cache
@@ -85,7 +87,9 @@ def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:
 
 def _imports(path: Path, sources: dict[str, Path]) -> Iterator[str]:
     """The modules of scb that one file imports."""
-    for node in _import_statements(ast.parse(path.read_text())):
+    with _parser:
+        tree = ast.parse(path.read_text())
+    for node in _import_statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in sources)
         elif node.module in sources:
