@@ -16,10 +16,9 @@ from scb.jobs.pool import InProcess, processes, run_jobs
 from scb.jobs.store import Cache, JobFailed, Result
 from scb.jobs.table import at, concatenate, pick, quartiles, read_table, write_table
 from scb.paper.experiments.experiment import Experiment
-from scb.paper.experiments.gaussian import GaussianJob
+from scb.paper.experiments.noise import RoundingJob
 from scb.paper.experiments.population import StageOneJob
-from scb.paper.experiments.prediction import PredictionJob
-from scb.paper.experiments.rounding import RoundingJob
+from scb.paper.experiments.simulation import GaussianJob, PredictionJob
 from scb.paper.experiments.training import TrainingJob
 from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, needed, tables
 from scb.provenance import ROOT, code_digest
@@ -184,9 +183,9 @@ def test_a_change_discards_what_depends_on_it(sources):
     assert changed(sources, "paper/experiments/noise.py") == {"scb.paper.experiments.noise"}
     assert changed(sources, "jobs/job.py") == set(MODULES)
     assert "scb.paper.experiments.recovery" in changed(sources, "mixture/__init__.py")
-    assert "scb.paper.experiments.preconditioner" not in changed(sources, "training/loop.py")
-    module, loop = "scb.paper.experiments.preconditioner", sources / "training/loop.py"
-    file = sources / "paper/experiments/preconditioner.py"
+    assert "scb.paper.experiments.population" not in changed(sources, "training/loop.py")
+    module, loop = "scb.paper.experiments.population", sources / "training/loop.py"
+    file = sources / "paper/experiments/population.py"
     plain = file.read_text()
     for text, depends in (
         ("\nif TYPE_CHECKING:\n    import scb.training.loop\n", False),

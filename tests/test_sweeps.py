@@ -256,7 +256,7 @@ def test_any_experiment_of_the_paper_can_be_swept(tmp_path):
         ('kind = "noise"\n[fixed]\nT = 0', "T = 0: it must be at least 1"),
         ('kind = "noise"\n[fixed]\nT = 9\n[grid]\nsteps = [5]', "'steps' means nothing to kind = 'noise': it has N, T"),
         ('kind = "softmax"\n[grid]\nmodel = ["x"]', 'model = "x": it must be one of "softmax", "linear"'),
-        ('kind = "training"\n[fixed]\nmethods = "SGD"', 'methods = "SGD": it must be a list of values, each text'),
+        ('kind = "convergence"\n[fixed]\nmethods = "SGD"', 'methods = "SGD": it must be a list of values, each text'),
     ],
 )
 def test_bad_experiments_are_refused_by_name(text, message):
@@ -271,7 +271,7 @@ def test_rows_of_an_experiment_are_the_last_of_its_table_and_what_is_not_random_
     assert table["step"].tolist() == [40]
     assert table["success"].tolist() == [True]
     training = Sweep.parse(
-        'kind = "training"\nseeds = 1\n[fixed]\nT = 50\nsteps = 420\n[grid]\nmethods = [["SGD"], ["literal", "SGD"]]',
+        'kind = "convergence"\nseeds = 1\n[fixed]\nT = 50\nsteps = 420\n[grid]\nmethods = [["SGD"], ["literal", "SGD"]]',
         ALL_KINDS,
     )
     do(training, tmp_path / "training")

@@ -25,7 +25,7 @@ import numba
 from threadpoolctl import threadpool_limits
 
 from scb.jobs.job import Job
-from scb.jobs.store import Failure, Result, Store
+from scb.jobs.store import Cache, Failure, Result, SweepStore
 
 Progress = Callable[[int, float], None]
 """Called with the number of jobs that are through, and the share of the work that this is."""
@@ -192,7 +192,9 @@ def _cost(jobs: Sequence[Job] | deque[Job]) -> float:
     return sum(job.cost for job in jobs)
 
 
-def run_jobs(jobs: Sequence[Job], pool: Pool, store: Store, progress: Progress = lambda done, share: None) -> None:
+def run_jobs(
+    jobs: Sequence[Job], pool: Pool, store: Cache | SweepStore, progress: Progress = lambda done, share: None
+) -> None:
     """Do the jobs, and keep every result as it comes; whatever ends this, what has come back is on disk.
 
     A batch over which processes died goes back to the end: its jobs are tried again when all others are through, alone and one at a
@@ -241,7 +243,7 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Store, progress: Progress =
         raise
 
 
-def _keep(store: Store, batch: Sequence[Job], answer: Answer) -> None:
+def _keep(store: Cache | SweepStore, batch: Sequence[Job], answer: Answer) -> None:
     """Results first: a failure may end the run."""
     for job in batch:
         if job.key in answer.results:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,22 +36,6 @@ class Failure(NamedTuple):
 
     error: str
     traceback: str
-
-
-class Store(Protocol):
-    """What takes results as they come."""
-
-    def add(self, job: Any, result: Result) -> None:
-        """Take a result; it is on disk after ``flush`` at the latest."""
-        ...
-
-    def fail(self, job: Any, failure: Failure) -> None:
-        """Take note of a failure, or raise it."""
-        ...
-
-    def flush(self) -> None:
-        """Write what has been taken and is not on disk yet."""
-        ...
 
 
 class JobFailed(RuntimeError):

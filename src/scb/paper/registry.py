@@ -12,38 +12,16 @@ from scb.jobs.table import Table
 from scb.paper.claims import beyond, simulation, theory, training, transfer
 from scb.paper.claims.claim import Claim
 from scb.paper.experiments.experiment import Axes, Experiment
-from scb.paper.experiments.gaussian import GaussianJob
-from scb.paper.experiments.noise import NoiseJob
+from scb.paper.experiments.noise import NoiseJob, RoundingJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
-from scb.paper.experiments.preconditioner import PreconditionerJob
-from scb.paper.experiments.prediction import PredictionJob
 from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
-from scb.paper.experiments.rounding import RoundingJob
-from scb.paper.experiments.softmax import SoftmaxJob
+from scb.paper.experiments.simulation import GaussianJob, PredictionJob
+from scb.paper.experiments.softmax import PreconditionerJob, SoftmaxJob
 from scb.paper.experiments.training import TrainingJob
 from scb.paper.experiments.transfer import DriftJob, TransferJob
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-EXPERIMENTS: dict[str, type[Job]] = {
-    "training": TrainingJob,
-    "softmax": SoftmaxJob,
-    "gaussian": GaussianJob,
-    "prediction": PredictionJob,
-    "transfer": TransferJob,
-    "drift": DriftJob,
-    "noise": NoiseJob,
-    "rounding": RoundingJob,
-    "preconditioner": PreconditionerJob,
-    "line": LineJob,
-    "stage 1": StageOneJob,
-    "near one": NearOneJob,
-    "support": SupportJob,
-    "bound": BoundJob,
-    "sequences": SequenceJob,
-}
-"""What can be run, and swept: name → job."""
 
 CLAIMS: tuple[Claim, ...] = tuple(
     sorted(
@@ -189,6 +167,8 @@ TABLES = {
     "bound": Experiment(BoundJob, {"N": (3, 10), "n": (1000, 5000, 20_000)}, seeds=10),
     "sequences": Experiment(SequenceJob, {"length": (250, 500, 1000, 4000, 16_000)}, seeds=10),
 }
+EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment in TABLES.items()}
+"""What can be swept: name → job."""
 FULL: dict[str, Axes] = {"support": {"T": (500, 5000, 50_000, 500_000)}}
 QUICK: dict[str, tuple[int, Axes]] = {
     "convergence": (3, {"T": (1000,)}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scb.jobs.table import Table, pick
-from scb.paper.claims.claim import Claim, Outcome, mostly, share, verdict
+from scb.paper.claims.claim import Outcome, beside, mostly, share, verdict
 
 
 def few_samples(support: Table, transfer: Table) -> Outcome:
@@ -47,22 +47,20 @@ def sequences_work(sequences: Table) -> Outcome:
 
 
 CLAIMS = (
-    Claim(
-        where="Section 6, open question; ours",
-        says="Stage 1 can be replaced: the support needs samples that hardly depend on T.",
-        figure="F10",
-        judge=few_samples,
+    *beside(
+        "F10",
+        (
+            "Section 6, open question; ours",
+            "Stage 1 can be replaced: the support needs samples that hardly depend on T.",
+            few_samples,
+        ),
     ),
-    Claim(
-        where="beyond the paper; ours",
-        says="Maximum likelihood reaches the Cramér–Rao bound.",
-        figure="F11",
-        judge=reaches_the_bound,
+    *beside(
+        "F11",
+        ("beyond the paper; ours", "Maximum likelihood reaches the Cramér–Rao bound.", reaches_the_bound),
     ),
-    Claim(
-        where="Section 6, open question; ours",
-        says="One long sequence of dependent tokens is enough.",
-        figure="F12",
-        judge=sequences_work,
+    *beside(
+        "F12",
+        ("Section 6, open question; ours", "One long sequence of dependent tokens is enough.", sequences_work),
     ),
 )

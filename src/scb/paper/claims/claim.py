@@ -62,6 +62,11 @@ class Claim:
         return tuple(name.replace("_", " ") for name in signature(self.judge).parameters)
 
 
+def beside(figure: str, *rows: tuple[str, str, Callable[..., Outcome]]) -> list[Claim]:
+    """The claims that stand beside a figure, each as (where, says, judge)."""
+    return [Claim(where=where, says=says, figure=figure, judge=judge) for where, says, judge in rows]
+
+
 def ends(table: Table, step: int | None, *methods: str) -> list[Table]:
     """The state of each method after ``step`` steps, or at the end: one row a replicate, in the same order."""
     return [at(pick(table, method=method), step) for method in methods]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scb.jobs.table import Table, at, pick, values
-from scb.paper.claims.claim import CLOSE, Claim, Outcome, ends, mostly, share, spread, verdict
+from scb.paper.claims.claim import CLOSE, Outcome, beside, ends, mostly, share, spread, verdict
 
 
 def softmax_is_alike(softmax: Table) -> Outcome:
@@ -62,22 +62,21 @@ def simulation_predicts(prediction: Table) -> Outcome:
 
 
 CLAIMS = (
-    Claim(
-        where="Figure 2; Section 5.2",
-        says="Softmax and linear attention learn very similar patterns and reach the same loss.",
-        figure="F2",
-        judge=softmax_is_alike,
+    *beside(
+        "F2",
+        (
+            "Figure 2; Section 5.2",
+            "Softmax and linear attention learn very similar patterns and reach the same loss.",
+            softmax_is_alike,
+        ),
     ),
-    Claim(
-        where="Appendix I, simulation",
-        says="At N = 100 and 500, T = 100,000 the proximal method recovers the truth; SGD's error grows.",
-        figure="F5",
-        judge=simulation_recovers,
-    ),
-    Claim(
-        where="Appendix I, simulation",
-        says="Gaussian noise mimics that of mini-batches.",
-        figure="F5",
-        judge=simulation_predicts,
+    *beside(
+        "F5",
+        (
+            "Appendix I, simulation",
+            "At N = 100 and 500, T = 100,000 the proximal method recovers the truth; SGD's error grows.",
+            simulation_recovers,
+        ),
+        ("Appendix I, simulation", "Gaussian noise mimics that of mini-batches.", simulation_predicts),
     ),
 )

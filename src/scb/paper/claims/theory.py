@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scb.jobs.table import Table, at, pick, values
-from scb.paper.claims.claim import Claim, Outcome, log_slope, mostly, share, spread, verdict
+from scb.paper.claims.claim import Outcome, beside, log_slope, mostly, share, spread, verdict
 from scb.paper.experiments.population import residual
 
 
@@ -132,76 +132,45 @@ def near_sparse(preconditioner: Table) -> Outcome:
 
 
 CLAIMS = (
-    Claim(
-        where="Section 3.1",
-        says="The population process stays on the straight lines through μ1ᵀ and P, 11ᵀ/T and Q.",
-        figure="F9",
-        judge=on_the_line,
+    *beside(
+        "F9",
+        (
+            "Section 3.1",
+            "The population process stays on the straight lines through μ1ᵀ and P, 11ᵀ/T and Q.",
+            on_the_line,
+        ),
+        ("Section 3.1, equation for α", "Two numbers, α_V and α_A, follow a recursion of their own.", two_dimensions),
+        ("Section 3.2; Appendix D", "Without noise Stage 1 takes Θ(log(T K_Q)/η) steps.", stage_one_length),
+        ("Appendix D", "|α_V − α_A| shrinks in Stage 1 while the signals grow.", signals_meet),
+        (
+            "Section 3.4; Appendix F",
+            "Near (1, 1) the sum converges at a linear rate, the difference is almost stuck.",
+            slow_difference,
+        ),
+        ("Section 3.4; Appendix F", "Normalising A and training V alone (Stage 3) repairs this.", stage_three_repairs),
     ),
-    Claim(
-        where="Section 3.1, equation for α",
-        says="Two numbers, α_V and α_A, follow a recursion of their own.",
-        figure="F9",
-        judge=two_dimensions,
+    *beside(
+        "F3",
+        ("Section 3.3", "The variance of the mini-batch gradient in A grows with T.", variance_grows),
+        ("Section 3.3", "Its largest entry hardly grows: like √log T.", largest_entry),
+        (
+            "Appendix E, separation of noise and signal",
+            "A threshold Θ(α/Q) tells true positions from others.",
+            separation,
+        ),
+        (
+            "Appendix E, effect of rounding",
+            "The thresholding-projection changes α_A and ‖Δ_A‖² by O(1)/T.",
+            rounding_is_mild,
+        ),
     ),
-    Claim(
-        where="Section 3.2; Appendix D",
-        says="Without noise Stage 1 takes Θ(log(T K_Q)/η) steps.",
-        figure="F9",
-        judge=stage_one_length,
-    ),
-    Claim(
-        where="Appendix D",
-        says="|α_V − α_A| shrinks in Stage 1 while the signals grow.",
-        figure="F9",
-        judge=signals_meet,
-    ),
-    Claim(
-        where="Section 3.4; Appendix F",
-        says="Near (1, 1) the sum converges at a linear rate, the difference is almost stuck.",
-        figure="F9",
-        judge=slow_difference,
-    ),
-    Claim(
-        where="Section 3.4; Appendix F",
-        says="Normalising A and training V alone (Stage 3) repairs this.",
-        figure="F9",
-        judge=stage_three_repairs,
-    ),
-    Claim(
-        where="Section 3.3",
-        says="The variance of the mini-batch gradient in A grows with T.",
-        figure="F3",
-        judge=variance_grows,
-    ),
-    Claim(
-        where="Section 3.3",
-        says="Its largest entry hardly grows: like √log T.",
-        figure="F3",
-        judge=largest_entry,
-    ),
-    Claim(
-        where="Appendix E, separation of noise and signal",
-        says="A threshold Θ(α/Q) tells true positions from others.",
-        figure="F3",
-        judge=separation,
-    ),
-    Claim(
-        where="Appendix E, effect of rounding",
-        says="The thresholding-projection changes α_A and ‖Δ_A‖² by O(1)/T.",
-        figure="F3",
-        judge=rounding_is_mild,
-    ),
-    Claim(
-        where="Section 5.2",
-        says="Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
-        figure="F2",
-        judge=near_uniform,
-    ),
-    Claim(
-        where="Section 5.2",
-        says="Near sparse attention it is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).",
-        figure="F2",
-        judge=near_sparse,
+    *beside(
+        "F2",
+        (
+            "Section 5.2",
+            "Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
+            near_uniform,
+        ),
+        ("Section 5.2", "Near sparse attention it is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).", near_sparse),
     ),
 )

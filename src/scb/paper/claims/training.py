@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scb.jobs.table import Table, pick, values
-from scb.paper.claims.claim import CLOSE, Claim, Outcome, ends, mostly, share, spread, verdict
+from scb.paper.claims.claim import CLOSE, Outcome, beside, ends, mostly, share, spread, verdict
 
 END = 1000  # steps of the paper's experiment
 
@@ -164,82 +164,44 @@ def larger_N(sizes: Table) -> Outcome:
 
 
 CLAIMS = (
-    Claim(
-        where="Figure 1, caption",
-        says="Stage 1 ends at τ = 400, when α_A, α_V ≈ 0.1.",
-        figure="F1",
-        judge=signal_after_stage_one,
+    *beside(
+        "F1",
+        ("Figure 1, caption", "Stage 1 ends at τ = 400, when α_A, α_V ≈ 0.1.", signal_after_stage_one),
+        (
+            "Section 5.1; Figure 1",
+            "After Stage 1 both distances fall faster with the proximal method than with SGD.",
+            proximal_beats_sgd,
+        ),
+        ("Section 5.1; Figure 1", "The final solution (the star) recovers the truth.", star_recovers),
+        ("Section 5.1; Figure 1", "With the smaller η₂' SGD is too slow.", small_rate_is_slow),
     ),
-    Claim(
-        where="Section 5.1; Figure 1",
-        says="After Stage 1 both distances fall faster with the proximal method than with SGD.",
-        figure="F1",
-        judge=proximal_beats_sgd,
+    *beside(
+        "F3",
+        ("Appendix I, signals", "For SGD, ‖Δ_A‖ keeps growing and dominates the signal.", sgd_error_dominates),
+        ("Appendix I, signals", "The proximal method keeps close to the population process.", proximal_denoises),
+        (
+            "Appendix I, signals and last section",
+            "The regulariser's bias takes A away again in the end: stop early.",
+            error_grows_late,
+        ),
+        ("Appendix I, signals", "‖Δ_V‖ stays small.", value_error_is_small),
     ),
-    Claim(
-        where="Section 5.1; Figure 1",
-        says="The final solution (the star) recovers the truth.",
-        figure="F1",
-        judge=star_recovers,
+    *beside(
+        "F4",
+        ("Appendix I, similarity", "Normalisation improves the proximal solution further.", normalisation_helps),
+        ("Appendix I, similarity and convergence", "SGD never learns Q, even with normalisation.", sgd_star_fails),
+        (
+            "Appendix I, similarity",
+            "With or without normalisation the proximal method outperforms SGD.",
+            proximal_similarity,
+        ),
     ),
-    Claim(
-        where="Section 5.1; Figure 1",
-        says="With the smaller η₂' SGD is too slow.",
-        figure="F1",
-        judge=small_rate_is_slow,
+    *beside(
+        "F6",
+        ("Appendix I, convergence", "Larger N (10, 20) behaves alike.", larger_N),
     ),
-    Claim(
-        where="Appendix I, signals",
-        says="For SGD, ‖Δ_A‖ keeps growing and dominates the signal.",
-        figure="F3",
-        judge=sgd_error_dominates,
-    ),
-    Claim(
-        where="Appendix I, signals",
-        says="The proximal method keeps close to the population process.",
-        figure="F3",
-        judge=proximal_denoises,
-    ),
-    Claim(
-        where="Appendix I, signals and last section",
-        says="The regulariser's bias takes A away again in the end: stop early.",
-        figure="F3",
-        judge=error_grows_late,
-    ),
-    Claim(
-        where="Appendix I, signals",
-        says="‖Δ_V‖ stays small.",
-        figure="F3",
-        judge=value_error_is_small,
-    ),
-    Claim(
-        where="Appendix I, similarity",
-        says="Normalisation improves the proximal solution further.",
-        figure="F4",
-        judge=normalisation_helps,
-    ),
-    Claim(
-        where="Appendix I, similarity and convergence",
-        says="SGD never learns Q, even with normalisation.",
-        figure="F4",
-        judge=sgd_star_fails,
-    ),
-    Claim(
-        where="Appendix I, similarity",
-        says="With or without normalisation the proximal method outperforms SGD.",
-        figure="F4",
-        judge=proximal_similarity,
-    ),
-    Claim(
-        where="Appendix I, convergence",
-        says="Larger N (10, 20) behaves alike.",
-        figure="F6",
-        judge=larger_N,
-    ),
-    Claim(
-        where="Sections 3.1 and 5.1",
-        says="The drift guides the process in the right direction.",
-        figure="F8",
-        judge=sign_is_right,
+    *beside(
+        "F8",
+        ("Sections 3.1 and 5.1", "The drift guides the process in the right direction.", sign_is_right),
     ),
 )

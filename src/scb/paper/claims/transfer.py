@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scb.jobs.table import Table, pick, values
-from scb.paper.claims.claim import Claim, Outcome, log_slope, mostly, share, verdict
+from scb.paper.claims.claim import Outcome, beside, log_slope, mostly, share, verdict
 
 
 def transfer_is_flat(transfer: Table) -> Outcome:
@@ -60,28 +60,11 @@ def _medians(table: Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 CLAIMS = (
-    Claim(
-        where="Section 4; Appendix H",
-        says="Transfer needs a number of samples that does not depend on T.",
-        figure="F7",
-        judge=transfer_is_flat,
-    ),
-    Claim(
-        where="Section 4",
-        says="A small correlation between the tasks is enough.",
-        figure="F7",
-        judge=small_overlap_transfers,
-    ),
-    Claim(
-        where="Section 3.2",
-        says="Stage 1 needs poly(T) samples for the drift to decide.",
-        figure="F7",
-        judge=drift_needs_samples,
-    ),
-    Claim(
-        where="Section 3.2, conjecture",
-        says="This poly(T) dependence is unavoidable.",
-        figure="F7",
-        judge=scratch_is_flat,
+    *beside(
+        "F7",
+        ("Section 4; Appendix H", "Transfer needs a number of samples that does not depend on T.", transfer_is_flat),
+        ("Section 4", "A small correlation between the tasks is enough.", small_overlap_transfers),
+        ("Section 3.2", "Stage 1 needs poly(T) samples for the drift to decide.", drift_needs_samples),
+        ("Section 3.2, conjecture", "This poly(T) dependence is unavoidable.", scratch_is_flat),
     ),
 )

@@ -1,4 +1,4 @@
-"""The noise of one mini-batch gradient in A: its square and its largest entry against T."""
+"""Noise in A against T: that of one mini-batch gradient, and what the thresholding-projection after Stage 1 does to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scb.geometry import line_A, line_V, mu_norm
+from scb.geometry import line_A, line_V, mu_norm, population_projection, project, threshold_project
 from scb.jobs.job import Job, Rows, random_task
 from scb.theory.expectations import expected_gradients
 from scb.training.sources.fresh import Fresh
@@ -37,3 +37,33 @@ class NoiseJob(Job):
         h = (drawn.A - expected_gradients(task, V, A)[1]) / task.mu
         h -= h.mean(axis=0)
         return {"square": mu_norm(h, task.mu) ** 2, "largest": np.abs(h).max(), "entry": np.square(h).mean()}
+
+
+@dataclass(frozen=True)
+class RoundingJob(Job):
+    """A at α_A = 0.3 with noise as large as the lemma allows; threshold α_A/(6Q)."""
+
+    label: ClassVar = {"experiment": "rounding", "job": "Job"}
+    seconds: ClassVar = 0.1
+
+    T: int
+    replicate: int
+    N: int = 3
+    alpha: float = 0.3
+
+    def run(self) -> Rows:
+        """One row: α_A and ‖Δ_A‖_μ² before and after, and whether the support is right."""
+        task = random_task(self.N, self.T, 2, self.replicate)
+        rng = np.random.default_rng(self.seed)
+        threshold = self.alpha / (6 * task.sparsity)
+        noise = rng.normal(scale=threshold / 3 / np.sqrt(self.T), size=(self.T, task.N))
+        A = project(line_A(task, self.alpha) + noise)
+        before = population_projection(task, task.P, A)
+        after = population_projection(task, task.P, threshold_project(A, threshold))
+        return {
+            "alpha_before": before.alpha_A,
+            "alpha_after": after.alpha_A,
+            "square_before": before.delta_A**2,
+            "square_after": after.delta_A**2,
+            "support": np.array_equal(threshold <= A, task.Q > 0),
+        }

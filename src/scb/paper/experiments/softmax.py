@@ -1,4 +1,4 @@
-"""A softmax and a linear transformer on the same task: T = 50, N = 10, sparsity 2."""
+"""A softmax and a linear transformer on the same task; and the matrix that preconditions the gradients of the softmax."""
 
 from __future__ import annotations
 
@@ -47,3 +47,38 @@ def _entries(name: str, matrix: np.ndarray) -> dict[str, np.ndarray]:
     """One row for each entry of a matrix."""
     row, column = np.indices(matrix.shape).reshape(2, -1)
     return {"matrix": np.full(matrix.size, name), "row": row, "column": column, "value": matrix.ravel()}
+
+
+@dataclass(frozen=True)
+class PreconditionerJob(Job):
+    """One attention vector of length T: near uniform, or with a₁ = ``first`` and the rest about (1 − a₁)/T each."""
+
+    label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
+    seconds: ClassVar = 0.1
+
+    T: int
+    first: float
+    replicate: int
+
+    def run(self) -> Rows:
+        """One row: the largest error of an entry of the paper's forms, relative to the largest entry."""
+        rng = np.random.default_rng(self.seed)
+        a = rng.uniform(0.99, 1.01, self.T)
+        if self.first:
+            a *= (1 - self.first) / a[1:].sum()
+            a[0] = self.first
+        a /= a.sum()
+        M = np.diag(a) - np.outer(a, a)
+        square = M @ M
+        forms = {
+            "uniform": (np.eye(self.T) - 1 / self.T) / self.T**2,
+            "printed": self._corner(a[0] * (1 - a[0])),
+            "corrected": self._corner((a[0] * (1 - a[0])) ** 2),
+        }
+        size = np.abs(square).max()
+        return {name: np.abs(square - form).max() / size for name, form in forms.items()}
+
+    def _corner(self, value: float) -> np.ndarray:
+        matrix = np.zeros((self.T, self.T))
+        matrix[0, 0] = value
+        return matrix

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scb.jobs.table import Table, at, concatenate, pick, values
-from scb.paper.figures.style import COLOURS, band, caption, grid, mark, panels, quiet, replicates
+from scb.jobs.table import Table, at, concatenate, pick, values, where
+from scb.paper.figures.style import COLOURS, band, caption, grid, mark, panels, quiet, replicates, star
 
 NAMES = {
     "proximal": "proximal, λ = 1e-5",
@@ -28,7 +28,7 @@ def convergence(table: Table) -> Figure:
         for number, method in enumerate(("proximal", "proximal, larger λ")):
             for end in (1000, int(table["step"].max())):
                 x = np.median(at(pick(table, method=method), end)[f"dist_{layer}_star"])
-                ax.plot(end, x, "*", color=COLOURS[number], markeredgecolor="black", markeredgewidth=0.5, markersize=10)
+                star(ax, end, x, number)
         _stages(ax, table)
         ax.set(title=label, ylim=(-0.02, None))
     axes[1].legend(loc="lower left")
@@ -82,15 +82,7 @@ def sizes(smallest: Table, others: Table) -> Figure:
             _stages(ax, mine)
         for ax, layer in zip(row, "VA", strict=False):
             final = np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"])
-            ax.plot(
-                mine["step"].max(),
-                final,
-                "*",
-                color=COLOURS[0],
-                markeredgecolor="black",
-                markeredgewidth=0.5,
-                markersize=10,
-            )
+            star(ax, mine["step"].max(), final, 0)
             ax.set_ylim(-0.02, None)
         row[0].set_ylabel(f"N = {N}")
     for ax, title in zip(axes[0], ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
@@ -128,8 +120,7 @@ def setting(table: Table, N: bool = True) -> str:
 
 def _first_steps(table: Table) -> Table:
     """The two methods that all sizes have, up to step 1,000."""
-    rows = (table["step"] <= 1000) & np.isin(table["method"], ("proximal", "SGD"))
-    return {name: column[rows] for name, column in table.items()}
+    return where(table, (table["step"] <= 1000) & np.isin(table["method"], ("proximal", "SGD")))
 
 
 def _methods(ax: Axes, table: Table, column: str) -> None:
