@@ -121,12 +121,10 @@ class Processes:
     def collect(self) -> list[tuple[Sequence[Job], Answer]]:
         """Wait for a second at most until batches are through."""
         through, _ = wait(self._batches, timeout=1, return_when=FIRST_COMPLETED)
-        try:
-            return [(self._batches.pop(future), future.result()) for future in through]
-        except BrokenProcessPool:
-            raise OSError(
-                "a process died, out of memory perhaps. Finished runs are kept; the same command goes on from them"
-            ) from None
+        answered = [future for future in through if future.exception() is None]
+        if through and not answered:
+            next(iter(through)).result()  # raises
+        return [(self._batches.pop(future), future.result()) for future in answered]
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[None]:
         """Call a function once with each of the tuples of arguments; yields whenever a call is through."""
@@ -140,11 +138,15 @@ def processes(workers: int) -> Iterator[Processes]:
     executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start)
     try:
         yield Processes(executor, workers)
-    except BaseException:
+    except BaseException as error:
         started = list((executor._processes or {}).values())
         executor.shutdown(wait=False, cancel_futures=True)
         for process in started:
             process.terminate()
+        if isinstance(error, BrokenProcessPool):
+            raise OSError(
+                "a process died, out of memory perhaps. Finished runs are kept; the same command goes on from them"
+            ) from None
         raise
     executor.shutdown()
 
