@@ -65,7 +65,7 @@ def side_by_side(*contenders: list[list[str]]) -> list[float]:
     twice the time.
     """
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    started: list[list[subprocess.Popen[bytes]]] = [[] for _ in contenders]
+    started: list[list[subprocess.Popen[Any]]] = [[] for _ in contenders]
     seconds = [0.0 for _ in contenders]
     running = set(range(len(contenders)))
     try:
@@ -88,7 +88,7 @@ def side_by_side(*contenders: list[list[str]]) -> list[float]:
     return seconds
 
 
-def send(processes: list[subprocess.Popen[bytes]], number: signal.Signals) -> None:
+def send(processes: list[subprocess.Popen[Any]], number: signal.Signals) -> None:
     """A signal to the processes that are still there, and to their children."""
     for one in processes:
         if one.poll() is None:

@@ -78,32 +78,24 @@ def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:
         if name in found:
             continue
         found.add(name)
-        waiting += _imports(sources[name], sources)
+        with _parser:
+            tree = ast.parse(sources[name].read_text())
+        waiting += _imports(tree, sources)
         package = name.rpartition(".")[0]
         if package and package != "scb":  # its __init__ runs first; that of scb names others without importing them
             waiting.append(package)
     return found
 
 
-def _imports(path: Path, sources: dict[str, Path]) -> Iterator[str]:
-    """The modules of scb that one file imports."""
-    with _parser:
-        tree = ast.parse(path.read_text())
-    for node in _import_statements(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in sources)
-        elif node.module in sources:
-            if node.module != "scb":
-                yield node.module
-            inside = (f"{node.module}.{alias.name}" for alias in node.names)
-            yield from (name for name in inside if name in sources)
-
-
-def _import_statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Every import below a node, but for those in blocks of TYPE_CHECKING."""
+def _imports(node: ast.AST, sources: dict[str, Path]) -> Iterator[str]:
+    """The modules of scb that are imported below a node, but for those in blocks of TYPE_CHECKING."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
             continue
-        if isinstance(child, ast.Import | ast.ImportFrom):
-            yield child
-        yield from _import_statements(child)
+        names = []
+        if isinstance(child, ast.Import):
+            names = [alias.name for alias in child.names]
+        elif isinstance(child, ast.ImportFrom) and child.module is not None:
+            names = [child.module, *(f"{child.module}.{alias.name}" for alias in child.names)]
+        yield from (name for name in names if name in sources and name != "scb")
+        yield from _imports(child, sources)

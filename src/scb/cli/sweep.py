@@ -99,10 +99,7 @@ def _run(asked: Sweep, directory: Path, jobs: int, scheduler: str | None, retry:
         store.begin(asked, missing)
         if not missing:
             return 0
-        with (
-            _progress(len(missing)) as (note, progress),
-            _pool(min(jobs, len(missing)), scheduler, note) as pool,
-        ):
+        with _progress(len(missing)) as (note, progress), _pool(min(jobs, len(missing)), scheduler, note) as pool:
             run_jobs(missing, pool, store, lambda done, _: progress(done))
         return len(missing)
 
@@ -126,16 +123,8 @@ def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[int
     if console.is_terminal:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
-        columns = (
-            BarColumn(24),
-            MofNCompleteColumn(),
-            "runs",
-            TimeRemainingColumn(),
-            "left",
-            TimeElapsedColumn(),
-            "so far",
-        )
-        with Progress(*columns, console=console) as bar:
+        left = (TimeRemainingColumn(), "left", TimeElapsedColumn(), "so far")
+        with Progress(BarColumn(24), MofNCompleteColumn(), "runs", *left, console=console) as bar:
             task = bar.add_task("", total=total)
             yield bar.console.print, lambda done: bar.update(task, completed=done)
     else:
