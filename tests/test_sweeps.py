@@ -70,7 +70,7 @@ def command(*arguments):
 def on_disk(directory, sweep):
     """All rows, each once, in the order of the grid."""
     store = SweepStore(directory)
-    parts = [read_table(path)[0]["key"] for path in store.rows.glob("*.parquet")]
+    parts = [read_table(path)[0]["key"] for path in store.folder.glob("*.parquet")]
     keys = np.concatenate(parts)
     assert len(set(keys)) == len(keys), "a row is there twice"
     table = store.table(sweep)

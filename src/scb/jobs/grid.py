@@ -117,8 +117,8 @@ class Sweep:
         return list({job.key: job for job in found}.values())
 
     @property
-    def parameters(self) -> list[str]:
-        """Names of all parameters of a run."""
+    def parameter_names(self) -> list[str]:
+        """All that a run depends on, but for the number of its random task."""
         return sorted(next(self.points()))
 
 

@@ -97,7 +97,7 @@ class SweepStore:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.rows = directory / "rows"
+        self.folder = directory / "rows"
         self.failures: dict[str, dict[str, Any]] = {}
         if (path := directory / "failures.json").exists():
             self.failures = json.loads(path.read_text())
@@ -121,7 +121,7 @@ class SweepStore:
     def begin(self, sweep: Sweep, jobs: Sequence[Job]) -> None:
         """Write down what is asked for; ValueError if what is there is another sweep, or of another code, with jobs left to do."""
         code = code_digest(type(sweep.jobs()[0]).__module__)
-        facts = {"kind": sweep.kind.name, "parameters": sweep.parameters, "code": code, "versions": versions()}
+        facts = {"kind": sweep.kind.name, "parameters": sweep.parameter_names, "code": code, "versions": versions()}
         path = self.directory / "facts.json"
         if path.exists():
             before = json.loads(path.read_text())
@@ -135,7 +135,7 @@ class SweepStore:
                     f"{self.directory} was begun by another version of scb: go on with that one, or take another --out"
                 )
         with self._writing():
-            self.rows.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             if not path.exists():
                 write_atomically(path, (json.dumps(facts, indent=2) + "\n").encode())
             write_atomically(self.directory / "sweep.toml", sweep.text.encode())
@@ -164,7 +164,7 @@ class SweepStore:
                 name = sha256(" ".join(sorted(self._waiting)).encode()).hexdigest()[:16]
                 made = self.directory / "next.parquet"  # rows/ holds whole files only, after a kill too
                 write_table(made, concatenate(list(self._waiting.values())), {"versions": versions()})
-                os.replace(made, self.rows / f"{name}.parquet")
+                os.replace(made, self.folder / f"{name}.parquet")
                 self._waiting = {}
             if self._failures_changed:
                 content = json.dumps(self.failures, indent=2, ensure_ascii=False) + "\n"
@@ -185,13 +185,11 @@ class SweepStore:
         table = where(table, kept)
         return table | {"success": succeeded(table, sweep.success)}
 
-    def write(self, table: Table, sweep: Sweep) -> Path:
+    def write(self, table: Table, sweep: Sweep) -> None:
         """Write the table as one file; the same rows give the same bytes."""
-        path = self.directory / "table.parquet"
         facts = {"kind": sweep.kind.name, "success": dict(sweep.success), "versions": versions()}
         with self._writing():
-            write_table(path, table, facts)
-        return path
+            write_table(self.directory / "table.parquet", table, facts)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -209,7 +207,7 @@ class SweepStore:
             yield
 
     def _parts(self) -> list[Path]:
-        return sorted(self.rows.glob("*.parquet"))
+        return sorted(self.folder.glob("*.parquet"))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

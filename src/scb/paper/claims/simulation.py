@@ -31,7 +31,8 @@ def simulation_recovers(gaussian: Table) -> Outcome:
         parts.append(
             f"N = {N}: ‖A − Q‖ {spread(ours['dist_A'], 2)}, SGD {spread(theirs['dist_A'], 2)} at B = {batch:,}"
         )
-    all_good, diverged = np.concatenate(good), np.concatenate(small)
+    all_good = np.concatenate(good)
+    diverged = np.concatenate(small)
     return Outcome(
         f"{'; '.join(parts)}; SGD at B = 64 diverges in {share(diverged)}",
         verdict(mostly(all_good) and not diverged.any(), mostly(all_good)),

@@ -155,7 +155,8 @@ def larger_N(sizes: Table) -> Outcome:
         beats.append(ours["dist_A"] < theirs["dist_A"])
         stars.append(ours["dist_A_star"] <= 2 * CLOSE)
         parts.append(f"N = {N}: closer than SGD {share(beats[-1])}, star within {2 * CLOSE} {share(stars[-1])}")
-    ahead, found = mostly(np.concatenate(beats)), mostly(np.concatenate(stars))
+    ahead = mostly(np.concatenate(beats))
+    found = mostly(np.concatenate(stars))
     return Outcome(
         "; ".join(parts),
         verdict(ahead and found, ahead),
