@@ -67,7 +67,7 @@ class DaskPool:
     def submit(self, batch: Sequence[Job]) -> None:
         """Send the batch to the scheduler."""
         code = code_digest(*modules_of(batch))
-        future = self.client.submit(compute, batch, code, pure=False)
+        future = self.client.submit(compute, batch, code, pure=False)  # pure: equal batches would be one
         self._futures[future.key] = future, batch
         future.add_done_callback(self._done.put)
 

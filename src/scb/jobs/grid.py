@@ -99,7 +99,7 @@ class Sweep:
         success = _checked_success(_table(given, "success"), kind)
         figure = _table(given, "figure") or None
         sweep = cls(kind=kind, fixed=fixed, grid=grid, seeds=seeds, success=success, figure=figure, text=text)
-        points = [json.dumps(point, sort_keys=True) for point in sweep.points()]
+        points = [json.dumps(point, sort_keys=True) for point in sweep.points()]  # this checks every point, too
         if len(set(points)) < len(points):
             raise ValueError("[grid] has the same point twice: every value of an axis must be another")
         if figure is not None:
@@ -114,7 +114,7 @@ class Sweep:
     def jobs(self) -> list[Job]:
         """All runs, in the order of the table: points, and seeds at each; one at each if nothing is random."""
         found = [self.kind.make(point, i) for point in self.points() for i in range(self.seeds)]
-        return list({job.key: job for job in found}.values())
+        return list({job.key: job for job in found}.values())  # without random tasks, all replicates have one key
 
     @property
     def parameter_names(self) -> list[str]:
@@ -142,7 +142,7 @@ def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
     """Which rows reach what is asked; NaN does not."""
     _only(asked, table, "[success]")
     compare = {"=": np.equal, "≥": np.greater_equal, "≤": np.less_equal}
-    reached = [np.ones(len(table["key"]), dtype=bool)]
+    reached = [np.ones(len(table["key"]), dtype=bool)]  # where nothing is asked, a run that is through succeeds
     reached += [compare[sense](table[name], asked[name]) for name, sense in senses(asked).items()]
     return np.logical_and.reduce(reached)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar
@@ -35,7 +35,7 @@ class Job(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """All fields."""
-        return asdict(self)
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -71,8 +71,8 @@ class Job(ABC):
 
 def seed_of(**identity: Any) -> int:
     """A seed of 63 bits: a hash of what it is for. Equal parts of two experiments get equal seeds, and nothing else does."""
-    text = json.dumps(identity, sort_keys=True)
-    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1
+    text = json.dumps(identity, sort_keys=True)  # the order of the names does not matter
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1  # an int64 of Parquet has a sign
 
 
 def task_seed(N: int, T: int, sparsity: int, replicate: int) -> int:

@@ -53,7 +53,7 @@ def _complete_fields(name: str, job: type[Job], given: Parameters) -> Parameters
 
 def _make(job: type[Job], parameters: Parameters, replicate: int) -> Job:
     """The job at a point; one in which nothing is random has no replicates."""
-    given = {name: tuple(v) if isinstance(v, list) else v for name, v in parameters.items()}
+    given = {name: tuple(v) if isinstance(v, list) else v for name, v in parameters.items()}  # TOML has no tuples
     if "replicate" in job.__dataclass_fields__:
         given["replicate"] = replicate
     return job(**given)
@@ -113,7 +113,7 @@ class TrainJob(Job):
         options = dict(self.options)
         sizes = {name: options.pop(name) for name in SIZES}
         recipe = options.pop("recipe")
-        options["seed"] = seed_of(use="recipe", seed=self.seed)
+        options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
         if recipe == "transfer":
             options["related_seed"] = seed_of(use="related", seed=self.seed)
         seed = task_seed(**sizes, replicate=self.replicate)
@@ -146,7 +146,7 @@ def complete_train(given: Parameters) -> Parameters:
 @cache
 def _rehearse(recipe: str, options: str) -> None:
     """Make the recipe for a tiny task: it refuses what is out of range."""
-    cheap = {name: v for name, v in json.loads(options).items() if name not in ("known", "start")}
+    cheap = {name: v for name, v in json.loads(options).items() if name not in ("known", "start")}  # these draw samples
     try:
         Config(N=3, T=8, recipe=recipe, options=cheap).build()
     except ArithmeticError as error:

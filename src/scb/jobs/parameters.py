@@ -67,7 +67,7 @@ def _fit(value: Any, hint: Any) -> Any:
     elif hint is float:
         if type(value) in (int, float) and isfinite(value):
             return float(value)
-    elif type(value) is hint:
+    elif type(value) is hint:  # not isinstance: true is no integer here
         return value
     raise TypeError
 

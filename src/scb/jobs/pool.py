@@ -73,7 +73,7 @@ def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
     failures = {}
     with _kernels, threadpool_limits(1, "blas"):
         before = numba.get_num_threads()
-        numba.set_num_threads(min(threads or before, before))
+        numba.set_num_threads(min(threads or before, before))  # Numba refuses more than it has started
         begin = perf_counter()
         try:
             for job in batch:
@@ -153,7 +153,7 @@ def processes(workers: int) -> Iterator[Processes]:
 
 def _start() -> None:
     """In a child: an interrupt is for the parent, which ends its children; and without a parent there is nothing left to do."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes
     Thread(target=_follow_parent, daemon=True).start()
 
 
@@ -177,7 +177,7 @@ class Pace:
     def budget(self, left: float, slots: int) -> float:
         """The cost of the next batch, if so much is left."""
         pace = median(self._latest) if self._latest else BATCH_SECONDS
-        return min(BATCH_SECONDS / pace, left / (2 * slots))
+        return min(BATCH_SECONDS / pace, left / (2 * slots))  # small batches at the end, so that all end together
 
 
 def take(jobs: deque[Job], budget: float) -> list[Job]:
@@ -202,7 +202,7 @@ def run_jobs(
     A batch over which processes died goes back to the end: its jobs are tried again when all others are through, alone and one at a
     time, so that the one which is to blame is known.
     """
-    todo = deque(sorted(jobs, key=lambda job: (-job.cost, job.key)))
+    todo = deque(sorted(jobs, key=lambda job: (-job.cost, job.key)))  # a long job that comes last would run alone
     suspects: deque[Job] = deque()
     pace = Pace()
     total = work_left = _cost(todo)

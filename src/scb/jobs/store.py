@@ -55,7 +55,7 @@ class Cache:
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
         """The jobs that have no table yet; equal jobs are one job."""
-        different = {job.key: job for job in jobs}
+        different = {job.key: job for job in jobs}  # two tables may share jobs
         return [job for job in different.values() if not self.path(job).exists()]
 
     def add(self, job: Job, result: Result) -> None:
@@ -113,7 +113,7 @@ class SweepStore:
     def missing(self, jobs: Iterable[Job], retry: bool = False) -> list[Job]:
         """The runs that are still to do; those that failed among them only if they are to be tried again."""
         done = self.done()
-        for key in done & self.failures.keys():
+        for key in done & self.failures.keys():  # killed after its row was written, before failures.json was
             del self.failures[key]
         failed = set() if retry else self.failures.keys()
         return [job for job in jobs if job.key not in done and job.key not in failed]
@@ -130,7 +130,7 @@ class SweepStore:
                     raise ValueError(
                         f"{self.directory} holds a sweep with {name} {before[name]}, this one has {facts[name]}: take another --out"
                     )
-            if jobs and before["code"] != code:
+            if jobs and before["code"] != code:  # where nothing is left to run, a table can be drawn again by any code
                 raise ValueError(
                     f"{self.directory} was begun by another version of scb: go on with that one, or take another --out"
                 )

@@ -25,9 +25,9 @@ def few_samples(support: Table, transfer: Table) -> Outcome:
 def reaches_the_bound(bound: Table) -> Outcome:
     """Mean squared errors within 0.8 to 1.25 of the bound; intervals cover 92 to 98 %."""
     large = {name: column[bound["n"] >= 5000] for name, column in bound.items()}
-    freedom = {"P": large["N"] * (large["N"] - 1), "Q": large["N"]}
+    freedom = {"P": large["N"] * (large["N"] - 1), "Q": large["N"]}  # two weights a token, which add up to 1
     ratio = {x: np.average(large[f"square_{x}"] / large[f"bound_{x}"], weights=freedom[x]) for x in "PQ"}
-    error = {x: np.sqrt(2 / freedom[x].sum()) for x in "PQ"}
+    error = {x: np.sqrt(2 / freedom[x].sum()) for x in "PQ"}  # of a mean of squares of standard normals
     coverage = large["covered"].sum() / large["intervals"].sum()
     return Outcome(
         f"squared error over bound: P {ratio['P']:.2f} ± {error['P']:.2f}, Q {ratio['Q']:.2f} ± {error['Q']:.2f} "

@@ -89,7 +89,7 @@ def _rates(near_one: Table) -> dict[str, float]:
     for direction in values(near_one, "direction"):
         rows = pick(near_one, direction=direction)
         left = residual(rows, direction)
-        early = (rows["step"] > 0) & (rows["step"] <= 200)
+        early = (rows["step"] > 0) & (rows["step"] <= 200)  # later, rounding is all that is left
         rates[direction] = -float(np.polyfit(rows["step"][early], np.log(left[early]), 1)[0]) / float(rows["eta"][0])
     return rates
 

@@ -30,12 +30,12 @@ class NoiseJob(Job):
 
     def run(self) -> Rows:
         """One row: ‖h_A‖_μ², the largest |entry| of h, and its mean square, where h is the noise of the gradient a unit of μ_k."""
-        task = random_task(self.N, self.T, 2, 0)
+        task = random_task(self.N, self.T, 2, 0)  # one task, many batches: the noise of a batch, not of tasks
         V = line_V(task, 0.5)
         A = line_A(task, 0.5)
         drawn = Fresh(task)(V, A, 64, np.random.default_rng(self.seed))
         h = (drawn.A - expected_gradients(task, V, A)[1]) / task.mu
-        h -= h.mean(axis=0)
+        h -= h.mean(axis=0)  # the projection takes the mean of a column away
         return {"square": mu_norm(h, task.mu) ** 2, "largest": np.abs(h).max(), "entry": np.square(h).mean()}
 
 
@@ -55,7 +55,7 @@ class RoundingJob(Job):
         """One row: α_A and ‖Δ_A‖_μ² before and after, and whether the support is right."""
         task = random_task(self.N, self.T, 2, self.replicate)
         rng = np.random.default_rng(self.seed)
-        threshold = self.alpha / (6 * task.sparsity)
+        threshold = self.alpha / (6 * task.sparsity)  # a third of the least entry on the support, about α/(2Q)
         noise = rng.normal(scale=threshold / 3 / np.sqrt(self.T), size=(self.T, task.N))
         A = project(line_A(task, self.alpha) + noise)
         before = population_projection(task, task.P, A)

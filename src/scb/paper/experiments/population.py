@@ -66,7 +66,7 @@ class StageOneJob(Job):
 
     def run(self) -> Rows:
         """One row: steps, and |α_V − α_A| there."""
-        most = ceil(3 * log(self.T) / self.eta) + 1000
+        most = ceil(3 * log(self.T) / self.eta) + 1000  # about log T/η are enough
         path = population_recursion(self.K_P, self.K_Q, self.T, self.eta / self.K_Q, self.eta / self.K_P, most)
         steps = int(np.argmax(path.sum(axis=1) >= 0.2))
         return {"steps": steps, "gap": np.abs(path[steps, 0] - path[steps, 1])}
