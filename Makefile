@@ -11,8 +11,8 @@ test: lint .venv/examples  ## what CI runs
 	$(BIN)/pytest -n 2
 
 lint: venv  ## ruff and pyright
-	$(BIN)/ruff check src tests examples benchmarks/estimator.py benchmarks/sweeps.py
-	$(BIN)/ruff format --check src tests examples benchmarks/estimator.py benchmarks/sweeps.py
+	$(BIN)/ruff check src tests examples benchmarks
+	$(BIN)/ruff format --check src tests examples benchmarks
 	$(BIN)/pyright
 
 bench: venv  ## time our code against what one would otherwise write

@@ -71,8 +71,9 @@ def large() -> None:
 def screening() -> None:
     """Is λ ever above the largest step that an entry outside the support could take, whatever its tokens?
 
-    The step is (η_A/(μ_k B)) Σ_i u_i[x_it], so the certain bound is (η_A/(μ_k B)) Σ_i max_m |u_i[m] − ū_i|, taken here with hindsight,
-    after the batch is known. Beside it, the expected step on a true position of weight 1/2, which λ must stay below to learn.
+    The step is (η_A/(μ_k B)) Σ_i u_i[x_it], so the certain bound is (η_A/(μ_k B)) Σ_i max_m |u_i[m] − ū_i|, taken here with
+    hindsight, after the batch is known. Beside it, the expected step on a true position of weight 1/2, which λ must stay below
+    to learn.
     """
     task = scb.Task.random(3, 5000, 2)
     print(f"{'regime':<34}{'λ':>9}{'bound':>9}{'useful':>9}{'certain':>9}")
@@ -100,7 +101,8 @@ def screening() -> None:
             lam, bound = np.array(rows).T
             useful = stage.eta_A * alpha * task.K_P * 0.5 * (1 - alpha**2)
             print(
-                f"{name + f', α = {alpha}':<44}{np.median(lam):>9.1e}{np.median(bound):>9.1e}{useful:>9.1e}{np.mean(lam >= bound):>9.0%}"
+                f"{name + f', α = {alpha}':<44}{np.median(lam):>9.1e}{np.median(bound):>9.1e}{useful:>9.1e}"
+                f"{np.mean(lam >= bound):>9.0%}"
             )
 
 

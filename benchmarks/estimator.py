@@ -217,7 +217,7 @@ def lags(_: str) -> str:
     """In how many of 20 seeds the table of lags is exactly right, and the likelihood of the truth is reached."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
     from scb import SparseContextualBigram
-    from truth.mtd import MTD, SUPPORT
+    from truth.mtd import MTD, SUPPORT  # pyright: ignore[reportMissingImports]
 
     def found(model: Any) -> set[tuple[int | None, int]]:
         return set(zip(model.lags_["context"].tolist(), model.lags_["lag"].tolist(), strict=True))

@@ -29,6 +29,7 @@ def wrong(task: scb.Task, fit: scb.Recovery) -> tuple[int, int]:
 
 
 def progress(what: str, repetitions: int) -> Iterable[int]:
+    """The numbers of the repetitions, with a line on stderr that says how far it is."""
     start = time.perf_counter()
     for i in range(repetitions):
         print(
@@ -56,7 +57,8 @@ def support(N: int, T: int, n: int, repetitions: int) -> None:
         rows.append([x for fit in fits for x in wrong(task, fit)])
     a = np.array(rows)
     right = int(np.sum(a[:, 0] + a[:, 1] == 0))
-    line = f"N = {N}, T = {T:,}, n = {n:,}: support right in {interval(right, repetitions)}; missed {a[:, 0].sum()}, false {a[:, 1].sum()}"
+    line = f"N = {N}, T = {T:,}, n = {n:,}: support right in {interval(right, repetitions)};"
+    line += f" missed {a[:, 0].sum()}, false {a[:, 1].sum()}"
     if both:
         line += f". Moments alone: {np.sum(a[:, 2] + a[:, 3] == 0)} of {repetitions}; missed {a[:, 2].sum()}, false {a[:, 3].sum()}"
     print(line, flush=True)
@@ -113,7 +115,8 @@ def bound(N: int, repetitions: int = 100) -> None:
         mean, error = np.mean(ratio, axis=0), np.std(ratio, axis=0) / np.sqrt(repetitions)
         print(
             f"N = {N}, n = {n:,}: squared error / bound: P {mean[0]:.3f} ± {error[0]:.3f}, Q {mean[1]:.3f} ± {error[1]:.3f};"
-            f" 95 % intervals cover P {np.mean(inside_P):.1%}, Q {np.mean(inside_Q):.1%}; support right in {right} of {repetitions}",
+            f" 95 % intervals cover P {np.mean(inside_P):.1%}, Q {np.mean(inside_Q):.1%};"
+            f" support right in {right} of {repetitions}",
             flush=True,
         )
 
@@ -135,8 +138,9 @@ def sequences(repetitions: int = 20) -> None:
         moments += wrong(task, alone) == (0, 0)
         marked += [len(s) for s in alone.support]
     print(
-        f"sequences of 200,000 tokens, N = 4, T = 50: support right in {interval(right, repetitions)}, {np.median(seconds):.1f} s each,"
-        f" largest error in P {worst:.3f}, 95 % intervals cover P {np.mean(inside):.1%}. Moments alone: {moments} of {repetitions}; {min(marked)} to {max(marked)} positions a column",
+        f"sequences of 200,000 tokens, N = 4, T = 50: support right in {interval(right, repetitions)},"
+        f" {np.median(seconds):.1f} s each, largest error in P {worst:.3f}, 95 % intervals cover P {np.mean(inside):.1%}."
+        f" Moments alone: {moments} of {repetitions}; {min(marked)} to {max(marked)} positions a column",
         flush=True,
     )
 
@@ -171,7 +175,8 @@ def large(repetitions: int = 4) -> None:
         right += wrong(task, fit) == (0, 0)
         del batch
     print(
-        f"N = 100, T = 20,000, n = 50,000: support right in {right} of {repetitions}, missed {off[0]}, false {off[1]} (of 200 positions each);"
+        f"N = 100, T = 20,000, n = 50,000: support right in {right} of {repetitions},"
+        f" missed {off[0]}, false {off[1]} (of 200 positions each);"
         f" median {np.median(seconds):.0f} s, largest {max(seconds):.0f} s, {_memory():.2f} GB",
         flush=True,
     )

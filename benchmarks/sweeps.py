@@ -16,12 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from scb.jobs.grid import Sweep
+from scb.jobs.kinds import KINDS
 from scb.jobs.pool import run_batch
-from scb.jobs.results import Results
+from scb.jobs.store import SweepStore
 from scb.provenance import machine
 
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
@@ -37,10 +40,10 @@ samples = [200, 400]
 BARE = """
 import sys
 from scb.jobs.grid import Sweep
+from scb.jobs.kinds import KINDS
 from scb.jobs.pool import run_batch
-sweep = Sweep.read(sys.argv[1])
-runs = sweep.runs()[int(sys.argv[2])::2]
-assert len(run_batch(sweep.kind.measure, runs, threads=1).measured) == len(runs)
+jobs = Sweep.read(sys.argv[1], KINDS).jobs()[int(sys.argv[2])::2]
+assert len(run_batch(jobs, threads=1).results) == len(jobs)
 """
 SLICE = 1.0  # seconds
 
@@ -61,8 +64,8 @@ def side_by_side(*contenders: list[list[str]]) -> list[float]:
     So both have the same machine, whose speed drifts. A clock does not stop: Dask's own, and that by which batches are made, see
     twice the time.
     """
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    started: list[list[subprocess.Popen[bytes]]] = [[] for _ in contenders]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    started: list[list[subprocess.Popen[Any]]] = [[] for _ in contenders]
     seconds = [0.0 for _ in contenders]
     running = set(range(len(contenders)))
     try:
@@ -85,7 +88,7 @@ def side_by_side(*contenders: list[list[str]]) -> list[float]:
     return seconds
 
 
-def send(processes: list[subprocess.Popen[bytes]], number: signal.Signals) -> None:
+def send(processes: list[subprocess.Popen[Any]], number: signal.Signals) -> None:
     """A signal to the processes that are still there, and to their children."""
     for one in processes:
         if one.poll() is None:
@@ -100,11 +103,11 @@ def overhead(rounds: int = 5) -> None:
             for text in (TEXT, TEXT.replace("seeds = 500", "seeds = 1")):
                 file, out = Path(name) / "sweep.toml", Path(name) / f"out{i}"
                 file.write_text(text)
-                count = len(Sweep.read(file).runs())
+                count = len(Sweep.read(file, KINDS).jobs())
                 both = [bare(file), swept(file, out)]
                 order = 1 if i % 2 == 0 else -1
                 seconds = side_by_side(*both[::order])[::order]
-                assert len(Results(out).done()) == count
+                assert len(SweepStore(out).done()) == count
                 times.setdefault(count, []).append(seconds)
                 parts = len(list((out / "rows").iterdir()))
                 shown = f"{seconds[0]:.1f} s bare, {seconds[1]:.1f} s as a sweep, {parts} files of rows"
@@ -130,7 +133,7 @@ def network() -> None:
         where, file = Path(name) / "scheduler.json", Path(name) / "sweep.toml"
         file.write_text(TEXT)
         here = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(where)]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         started = [subprocess.Popen([DASK, "scheduler", "--port", "0", *here], **quiet)]
         try:
             started += [subprocess.Popen([DASK, "worker", *here, "--nthreads", "1"], **quiet) for _ in range(2)]
@@ -148,12 +151,13 @@ def network() -> None:
             for process in reversed(started):
                 process.terminate()
                 process.wait()
-        sweep = Sweep.read(file)
-        runs, table = sweep.runs(), (Path(name) / "out" / "table.parquet").stat().st_size
-        batch = [run._replace(parameters=dict(run.parameters)) for run in runs[::100]]  # every one at another point
-        out, back = len(pickle.dumps(batch)) / 20, len(pickle.dumps(run_batch(sweep.kind.measure, batch))) / 20
+        jobs = Sweep.read(file, KINDS).jobs()
+        table = (Path(name) / "out" / "table.parquet").stat().st_size
+        batch = [replace(job, parameters=dict(job.parameters)) for job in jobs[::100]]  # every one at another point
+        out = len(pickle.dumps(batch)) / 20
+        back = len(pickle.dumps(run_batch(batch))) / 20
         print(
-            f"{len(runs):,} runs in {seconds:.0f} s: {moved / 1e6:.2f} MB crossed the network, {moved / len(runs):.0f} bytes a run"
+            f"{len(jobs):,} runs in {seconds:.0f} s: {moved / 1e6:.2f} MB crossed the network, {moved / len(jobs):.0f} bytes a run"
             f" (a run as it goes out {out:.0f}, what comes back {back:.0f}; the rest is Dask's);"
             f" two idle workers: {idle / 1e3:.2f} kB a second; the table has {table / 1e3:.0f} kB"
         )

@@ -127,3 +127,19 @@ def rooms(edges: dict[str, set[str]]) -> dict[str, set[str]]:
     for name, others in edges.items():
         found.setdefault(room(name), set()).update({room(other) for other in others} - {room(name)})
     return found
+
+
+def unlisted_in_paper(root: Path = ROOT) -> list[str]:
+    """Experiments and claims that the registry of the paper does not import, and figures that nobody names or imports."""
+    edges = graph(root)
+    listed = edges["scb.paper.registry"]
+    used = set().union(*edges.values())
+    registry = (root / "paper" / "registry.py").read_text()
+    found = []
+    for name in edges:
+        *folder, module = name.split(".")
+        if folder in (["scb", "paper", "experiments"], ["scb", "paper", "claims"]) and name not in listed:
+            found.append(name)
+        if folder == ["scb", "paper", "figures"] and name not in used and f'"{module}:' not in registry:
+            found.append(name)
+    return found

@@ -1,12 +1,16 @@
 """The design, enforced: imports go one way, nothing imports in a circle, and ``import scb`` stays light."""
 
+import inspect
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import scb
-from architecture import LEVEL, ROOT, circle, graph, modules, room, rooms, unlisted, upward
+from architecture import LEVEL, ROOT, circle, graph, modules, room, rooms, unlisted, unlisted_in_paper, upward
+from scb.jobs.job import Job
+from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, TABLES
 from scb.training.recipes import RECIPES
 from test_training import SOURCES
 
@@ -63,6 +67,29 @@ def test_every_recipe_and_every_source_is_listed(copy):
         assert unlisted(ROOT / "training" / folder, answer, ()) == set(listed)
         (copy / "training" / folder / "planted.py").write_text(planted)
         assert {name.lower() for name in unlisted(copy / "training" / folder, answer, listed)} == {"mine"}
+
+
+def test_the_paper_is_listed_in_one_place():
+    """Every module; and in them every job, every claim, and every figure of the paper."""
+    assert unlisted_in_paper() == []
+    found = {name: vars(import_module(name)).values() for name in modules() if name.startswith("scb.paper.")}
+    jobs = {x for values in found.values() for x in values if inspect.isclass(x) and issubclass(x, Job)} - {Job}
+    assert set(EXPERIMENTS.values()) == jobs == {experiment.job for experiment in TABLES.values()}
+    returned = {"Outcome": set(), "Figure": set()}
+    for name, values in found.items():
+        for x in values:
+            if inspect.isfunction(x) and x.__module__ == name:
+                answer = x.__annotations__.get("return")
+                returned.get(getattr(answer, "__name__", answer), set()).add(x)
+    assert {claim.judge for claim in CLAIMS} == returned["Outcome"]
+    drawn = {f"{x.__module__.rpartition('.')[2]}:{x.__name__}" for x in returned["Figure"]}
+    assert drawn - {"phase:phase", "curves:curves"} == {figure.drawn_by for figure in FIGURES.values()}
+
+
+@pytest.mark.parametrize("folder", ["experiments", "figures", "claims"])
+def test_a_planted_unlisted_part_of_the_paper_is_noticed(copy, folder):
+    (copy / "paper" / folder / "planted.py").write_text("X = 1\n")
+    assert unlisted_in_paper(copy) == [f"scb.paper.{folder}.planted"]
 
 
 def test_import_scb_is_light():

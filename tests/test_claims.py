@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scb.paper.claims import beyond, theory, training
+from scb.paper.claims import beyond, simulation, theory, training, transfer
 from scb.paper.claims.claim import Verdict, log_slope, mostly, share, spread, verdict
 
 HOLDS, CHANGED, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.FAILS
@@ -119,8 +119,8 @@ def test_sgd_star(star, expected):
 @pytest.mark.parametrize(("power", "expected"), [(0.0, HOLDS), (0.6, FAILS)])
 def test_transfer_is_flat(power, expected):
     table = {"T": T, "overlap": np.full(4, 0.3), "reached": 1000.0 * T**power}
-    assert training.transfer_is_flat(table).verdict is expected
-    flat = training.scratch_is_flat(table | {"overlap": np.zeros(4)})
+    assert transfer.transfer_is_flat(table).verdict is expected
+    flat = transfer.scratch_is_flat(table | {"overlap": np.zeros(4)})
     assert flat.verdict is (FAILS if power == 0 else HOLDS)
 
 
@@ -132,7 +132,7 @@ def test_small_overlap(distance, expected):
         "dist_V": np.full(3, 0.01),
         "dist_A": np.full(3, distance),
     }
-    assert training.small_overlap_transfers(table).verdict is expected
+    assert transfer.small_overlap_transfers(table).verdict is expected
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(1.02, HOLDS), (1.5, FAILS)])
@@ -144,7 +144,7 @@ def test_simulation_predicts(factor, expected):
         "replicate": np.zeros(2),
         "step": np.ones(2),
     }
-    assert training.simulation_predicts(facts | columns).verdict is expected
+    assert simulation.simulation_predicts(facts | columns).verdict is expected
 
 
 @pytest.mark.parametrize(("power", "trained", "expected"), [(0.0, 1e5, HOLDS), (0.5, 1e5, FAILS), (0.0, 500.0, FAILS)])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from numpy.testing import assert_array_equal
 
-from scb.jobs.store import read_table
+from scb.jobs.table import read_table
 from scb.paper.registry import CLAIMS, FIGURES
 
 SCB = Path(sys.executable).with_name("scb")

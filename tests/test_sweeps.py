@@ -7,8 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,14 +19,15 @@ from matplotlib.collections import QuadMesh
 from numpy.testing import assert_allclose, assert_array_equal
 
 import scb
-from scb.jobs.grid import Sweep
-from scb.jobs.job import task_seed
-from scb.jobs.kinds import KINDS, Kind, recipe_hints, succeeded
-from scb.jobs.pool import BATCH_SECONDS, InProcess, Pace, run_all, run_batch
-from scb.jobs.results import Results
-from scb.jobs.store import read_table
-from scb.jobs.table import wilson
+from scb.jobs.grid import Sweep, succeeded
+from scb.jobs.job import Job, task_seed
+from scb.jobs.kinds import KINDS, RecoverJob, kind_of, swept_hints
+from scb.jobs.pool import BATCH_SECONDS, InProcess, Pace, run_batch, run_jobs, take
+from scb.jobs.store import SweepStore
+from scb.jobs.table import read_table, wilson
+from scb.paper.experiments.noise import NoiseJob
 from scb.paper.figures.phase import Phase, phase
+from scb.paper.registry import EXPERIMENTS
 from scb.training.recipes import RECIPES
 
 SCB = Path(sys.executable).with_name("scb")
@@ -56,27 +60,30 @@ y = "batch_size"
 """
 
 
+ALL_KINDS = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
+
+
 def command(*arguments):
     return subprocess.run([SCB, "sweep", *arguments], capture_output=True, text=True, timeout=120, env=NARROW)
 
 
 def on_disk(directory, sweep):
     """All rows, each once, in the order of the grid."""
-    results = Results(directory)
-    parts = [read_table(path)[0]["key"] for path in results.rows.glob("*.parquet")]
+    store = SweepStore(directory)
+    parts = [read_table(path)[0]["key"] for path in store.folder.glob("*.parquet")]
     keys = np.concatenate(parts)
     assert len(set(keys)) == len(keys), "a row is there twice"
-    table = results.table(sweep)
+    table = store.table(sweep)
     assert table is not None
-    assert_array_equal(table["key"], [run.key for run in sweep.runs()])
+    assert_array_equal(table["key"], [run.key for run in sweep.jobs()])
     return table
 
 
 def do(sweep, directory, retry=False):
-    results = Results(directory)
-    missing = results.missing(sweep, retry)
-    results.begin(sweep, missing)
-    run_all(missing, InProcess(sweep.kind.measure), results)
+    store = SweepStore(directory)
+    missing = store.missing(sweep.jobs(), retry)
+    store.begin(sweep, missing)
+    run_jobs(missing, InProcess(), store)
     return len(missing)
 
 
@@ -134,7 +141,7 @@ def do(sweep, directory, retry=False):
 )
 def test_bad_grids_are_refused_by_name(text, message):
     with pytest.raises(ValueError, match=message):
-        Sweep.parse(text)
+        Sweep.parse(text, ALL_KINDS)
 
 
 def test_a_bad_grid_is_one_line_and_nothing_is_written(tmp_path):
@@ -148,12 +155,12 @@ def test_a_bad_grid_is_one_line_and_nothing_is_written(tmp_path):
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_sweeps_are_valid(path):
-    assert Sweep.read(path).figure is not None
+    assert Sweep.read(path, ALL_KINDS).figure is not None
 
 
 def test_no_metric_hides_a_parameter():
     for recipe in RECIPES:
-        assert not {"N", "T", "sparsity", "recipe", *recipe_hints(recipe)} & KINDS["train"].metrics.keys()
+        assert not {"N", "T", "sparsity", "recipe", *swept_hints(recipe)} & KINDS["train"].metrics.keys()
         assert "seed" in signature(getattr(scb.recipes, recipe)).parameters  # given by the sweep
     assert not KINDS["recover"].complete({}).keys() & KINDS["recover"].metrics.keys()
 
@@ -163,22 +170,25 @@ def test_no_metric_hides_a_parameter():
 
 def test_a_run_is_named_by_what_it_is():
     """Not by the order of axes, other points, the number of seeds, or whether a default is written down."""
-    one = {run.key: run for run in Sweep.parse(SMALL).runs()}
+    one = {run.key: run for run in Sweep.parse(SMALL, ALL_KINDS).jobs()}
     other = Sweep.parse(
         'kind = "recover"\nseeds = 5\n[fixed]\nN = 3\nsparsity = 2\n'
-        '[grid]\nmethod = ["spectral", "likelihood"]\nsamples = [300, 100]\nT = [40, 10, 20]'
+        '[grid]\nmethod = ["spectral", "likelihood"]\nsamples = [300, 100]\nT = [40, 10, 20]',
+        ALL_KINDS,
     )
-    found = {run.key: run for run in other.runs()}
+    found = {run.key: run for run in other.jobs()}
     assert len(one) == 12
     assert all(found[key] == run for key, run in one.items())
     assert len(found) == 2 * 2 * 3 * 5
     text = TRAIN.replace("lam = [0,", "lam = [0.0,")
-    assert [run.key for run in Sweep.parse(TRAIN).runs()] == [run.key for run in Sweep.parse(text).runs()]
+    assert [run.key for run in Sweep.parse(TRAIN, ALL_KINDS).jobs()] == [
+        run.key for run in Sweep.parse(text, ALL_KINDS).jobs()
+    ]
 
 
 def test_rows_are_what_the_library_gives():
-    run = Sweep.parse(SMALL).runs()[7]
-    p, row = run.parameters, KINDS["recover"].measure(*Sweep.parse(SMALL).runs()[7])
+    run = Sweep.parse(SMALL, ALL_KINDS).jobs()[7]
+    p, row = run.parameters, run.run()
     task = scb.Task.random(p["N"], p["T"], p["sparsity"], task_seed(p["N"], p["T"], p["sparsity"], run.replicate))
     fit = scb.recover(scb.sample(task, p["samples"], run.seed, compiled=True), N=p["N"], method="spectral")
     wanted = {(int(t), k) for k, s in enumerate(task.support) for t in s}
@@ -187,8 +197,8 @@ def test_rows_are_what_the_library_gives():
     assert_allclose(row["dist_A"], np.sqrt(np.square(fit.A - task.Q).sum(axis=0) @ task.mu))
     assert row.keys() == KINDS["recover"].metrics.keys()
 
-    run = Sweep.parse(TRAIN).runs()[-1]
-    row = KINDS["train"].measure(*run)
+    run = Sweep.parse(TRAIN, ALL_KINDS).jobs()[-1]
+    row = run.run()
     task = scb.Task.random(3, 60, 2, task_seed(3, 60, 2, run.replicate))
     recipe = scb.recipes.paper(task, steps=(40, 40, 0), lam=1e-4, batch_size=16)
     trained = scb.train(task, recipe, run.seed, every=100)
@@ -211,10 +221,66 @@ def test_rows_are_what_the_library_gives():
 )
 def test_every_recipe_can_be_swept(parameters):
     fixed = "".join(f"{name} = {json.dumps(value)}\n" for name, value in parameters.items())
-    (run,) = Sweep.parse(f'kind = "train"\nseeds = 1\n[fixed]\nT = 30\n{fixed}').runs()
-    row = KINDS["train"].measure(*run)
-    assert row == KINDS["train"].measure(*run)
+    (run,) = Sweep.parse(f'kind = "train"\nseeds = 1\n[fixed]\nT = 30\n{fixed}', ALL_KINDS).jobs()
+    row = run.run()
+    assert row == run.run()
     assert row["diverged"] == (parameters["recipe"] == "sgd")
+
+
+def test_any_experiment_of_the_paper_can_be_swept(tmp_path):
+    """A row is the last row of the table of the experiment's own job, with its samples; parameters are the job's fields."""
+    file, out = tmp_path / "noise.toml", tmp_path / "out"
+    file.write_text(
+        'kind = "noise"\nseeds = 2\n[fixed]\nN = 4\n[grid]\nT = [30, 60]\n[success]\nlargest = 2.0\n'
+        '[figure]\nx = "T"\ny = "T2"\n'
+    )
+    assert "[figure] has 'T2'" in command(file, "--out", out).stderr
+    file.write_text(file.read_text().partition("[figure]")[0])
+    answer = command(file, "--out", out, "--jobs", "1")
+    assert answer.returncode == 0, answer.stderr
+    assert "noise: 4 of 4 runs done, 0 failed, 0 left\nsuccess (largest ≤ 2.0)" in answer.stdout
+    table, _ = read_table(out / "table.parquet")
+    jobs = [NoiseJob(T, replicate=i, N=4) for T in (30, 60) for i in range(2)]
+    assert table["key"].tolist() == [job.key for job in jobs]
+    for name in ("square", "largest", "entry"):
+        assert table[name].tolist() == [job.run()[name] for job in jobs]
+    assert table["success"].tolist() == (table["largest"] <= 2.0).tolist()
+    for name in ("T", "N", "replicate", "seed"):
+        assert table[name].tolist() == [job.columns[name] for job in jobs]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('kind = "noise"', r"kind = 'noise' needs 'T': it must be in \[fixed\] or in \[grid\]"),
+        ('kind = "noise"\n[fixed]\nT = 0', "T = 0: it must be at least 1"),
+        ('kind = "noise"\n[fixed]\nT = 9\n[grid]\nsteps = [5]', "'steps' means nothing to kind = 'noise': it has N, T"),
+        ('kind = "softmax"\n[grid]\nmodel = ["x"]', 'model = "x": it must be one of "softmax", "linear"'),
+        ('kind = "convergence"\n[fixed]\nmethods = "SGD"', 'methods = "SGD": it must be a list of values, each text'),
+    ],
+)
+def test_bad_experiments_are_refused_by_name(text, message):
+    with pytest.raises(ValueError, match=message):
+        Sweep.parse(text, ALL_KINDS)
+
+
+def test_rows_of_an_experiment_are_the_last_of_its_table_and_what_is_not_random_runs_once(tmp_path):
+    sweep = Sweep.parse('kind = "near one"\nseeds = 3\n[fixed]\nsteps = 40\n[grid]\ndirection = ["sum"]', ALL_KINDS)
+    assert do(sweep, tmp_path) == 1
+    table = on_disk(tmp_path, sweep)
+    assert table["step"].tolist() == [40]
+    assert table["success"].tolist() == [True]
+    training = Sweep.parse(
+        'kind = "convergence"\nseeds = 1\n[fixed]\nT = 50\nsteps = 420\n[grid]\nmethods = [["SGD"], ["literal", "SGD"]]',
+        ALL_KINDS,
+    )
+    do(training, tmp_path / "training")
+    table = on_disk(tmp_path / "training", training)
+    assert table["methods"].tolist() == ['["SGD"]', '["literal", "SGD"]']
+    assert table["alpha_A"][0] == table["alpha_A"][1]  # of the last method
+    asked = replace(training, success={"nonsense": 1.0})
+    with pytest.raises(ValueError, match=r"\[success\] has 'nonsense', which means nothing: it may have key, N"):
+        SweepStore(tmp_path / "training").table(asked)
 
 
 def test_success_is_at_most_for_distances_and_at_least_for_signals():
@@ -232,53 +298,59 @@ def test_success_is_at_most_for_distances_and_at_least_for_signals():
 
 def test_rows_do_not_depend_on_threads_or_batches():
     for text in (SMALL, TRAIN):
-        sweep = Sweep.parse(text)
-        runs = sweep.runs()
-        at_once = run_batch(sweep.kind.measure, runs, threads=2)
-        assert not at_once.failed
+        sweep = Sweep.parse(text, ALL_KINDS)
+        runs = sweep.jobs()
+        at_once = run_batch(runs, threads=2)
+        assert not at_once.failures
         for run in reversed(runs):
-            assert run_batch(sweep.kind.measure, [run], threads=1).measured == {run.key: at_once.measured[run.key]}
+            alone = run_batch([run], threads=1).results
+            assert alone.keys() == {run.key}
+            assert alone[run.key].rows == at_once.results[run.key].rows
 
 
 def test_batches_grow_to_a_second_and_shrink_at_the_end():
+    def size(left, slots):
+        jobs = deque(RecoverJob(replicate=i) for i in range(left))
+        return len(take(jobs, pace.budget(left, slots)))
+
     pace = Pace()
-    assert pace.size(10_000, 4) == 1
+    assert size(10_000, 4) == 1
     for _ in range(3):
         pace.note(1, 2.0)  # kernels are loaded
-    assert pace.size(10_000, 4) == 1
+    assert size(10_000, 4) == 1
     for _ in range(4):
         pace.note(16, 0.125)
-    assert pace.size(10_000, 4) == BATCH_SECONDS * 128  # that is forgotten
-    assert pace.size(100, 4) == 13
-    assert pace.size(1, 4) == 1
+    assert size(10_000, 4) == BATCH_SECONDS * 128  # that is forgotten
+    assert size(100, 4) == 13
+    assert size(1, 4) == 1
 
 
 # ------------------------------------------------------------------------------------------------- what is on disk
 
 
 def test_a_larger_file_adds_what_is_missing(tmp_path):
-    sweep = Sweep.parse(SMALL)
+    sweep = Sweep.parse(SMALL, ALL_KINDS)
     assert do(sweep, tmp_path) == 12
     before = on_disk(tmp_path, sweep)
     assert do(sweep, tmp_path) == 0
-    larger = Sweep.parse(SMALL.replace("seeds = 3", "seeds = 5").replace("[20, 40]", "[20, 40, 60]"))
+    larger = Sweep.parse(SMALL.replace("seeds = 3", "seeds = 5").replace("[20, 40]", "[20, 40, 60]"), ALL_KINDS)
     assert do(larger, tmp_path) == 3 * 2 * 5 - 12
     on_disk(tmp_path, larger)
-    after = Results(tmp_path).table(sweep)
+    after = SweepStore(tmp_path).table(sweep)
     for name, column in before.items():
         assert_array_equal(column, after[name], strict=True)
 
 
 def test_another_sweep_or_code_is_refused(tmp_path):
-    do(Sweep.parse(SMALL), tmp_path)
+    do(Sweep.parse(SMALL, ALL_KINDS), tmp_path)
     with pytest.raises(ValueError, match="holds a sweep with kind recover, this one has train: take another --out"):
-        do(Sweep.parse(TRAIN), tmp_path)
+        do(Sweep.parse(TRAIN, ALL_KINDS), tmp_path)
     facts = json.loads((tmp_path / "facts.json").read_text()) | {"code": "older"}
     (tmp_path / "facts.json").write_text(json.dumps(facts))
     with pytest.raises(ValueError, match="begun by another version of scb"):
-        do(Sweep.parse(SMALL.replace("seeds = 3", "seeds = 4")), tmp_path)
-    assert do(Sweep.parse(SMALL), tmp_path) == 0  # nothing is left to run: it can be drawn again
-    on_disk(tmp_path, Sweep.parse(SMALL))
+        do(Sweep.parse(SMALL.replace("seeds = 3", "seeds = 4"), ALL_KINDS), tmp_path)
+    assert do(Sweep.parse(SMALL, ALL_KINDS), tmp_path) == 0  # nothing is left to run: it can be drawn again
+    on_disk(tmp_path, Sweep.parse(SMALL, ALL_KINDS))
 
 
 def test_failures_are_listed_with_config_and_traceback_and_others_go_on(tmp_path):
@@ -293,7 +365,7 @@ def test_failures_are_listed_with_config_and_traceback_and_others_go_on(tmp_path
     answer = command("--status", out)
     for text in ("2 × ValueError: overlap = 0.5 with N = 2", "N = 2, replicate 1", "Traceback", "--retry"):
         assert text in answer.stdout
-    sweep, time_written = Sweep.read(tmp_path / "some.toml"), (out / "failures.json").stat().st_mtime_ns
+    sweep, time_written = Sweep.read(tmp_path / "some.toml", ALL_KINDS), (out / "failures.json").stat().st_mtime_ns
     assert do(sweep, out) == 0
     assert "2 failed" in command(tmp_path / "some.toml", "--out", out, "--jobs", "1", "--retry").stdout
     assert (out / "failures.json").stat().st_mtime_ns > time_written
@@ -303,19 +375,25 @@ def test_failures_are_listed_with_config_and_traceback_and_others_go_on(tmp_path
 def test_a_failure_that_is_mended_becomes_a_row(tmp_path):
     switch = tmp_path / "switch"
 
-    def measure(parameters, replicate, seed):
-        if not switch.exists() and replicate % 2:
-            raise RuntimeError("not yet")
-        return {"value": replicate}
+    @dataclass(frozen=True)
+    class Own(Job):
+        label: ClassVar = {"sweep": "own"}
+        a: int = 1
+        replicate: int = 0
 
-    kind = Kind("own", {"value": int}, {"value": 1}, lambda given: {"a": 1} | given, measure)
+        def run(self):
+            if not switch.exists() and self.replicate % 2:
+                raise RuntimeError("not yet")
+            return {"value": self.replicate}
+
+    kind = kind_of("own", Own, {"value": int}, {"value": 1})
     sweep = Sweep.parse('kind = "own"\nseeds = 6', {"own": kind})
     assert do(sweep, tmp_path) == 6
-    assert len(Results(tmp_path).failures) == 3
+    assert len(SweepStore(tmp_path).failures) == 3
     switch.touch()
     assert do(sweep, tmp_path) == 0
     assert do(sweep, tmp_path, retry=True) == 3
-    assert Results(tmp_path).failures == {}
+    assert SweepStore(tmp_path).failures == {}
     assert on_disk(tmp_path, sweep)["value"].tolist() == list(range(6))
 
 
@@ -325,7 +403,7 @@ def test_report_fits_a_terminal(tmp_path):
     assert answer.returncode == 0, answer.stderr
     shown = [line for line in answer.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, shown)) <= 80
-    table = Results(tmp_path / "out").table(Sweep.parse(SMALL))
+    table = SweepStore(tmp_path / "out").table(Sweep.parse(SMALL, ALL_KINDS))
     rates = Phase.of(table, "samples", "T").rate
     assert [line.split()[1:] for line in shown if line.split()[:1] in (["20"], ["40"])] == [
         [f"{100 * rate:.0f}" for rate in row] for row in rates
@@ -351,7 +429,7 @@ def wait_for_rows(directory, process):
 
 def test_a_sweep_killed_in_this_process_goes_on(tmp_path):
     (tmp_path / "long.toml").write_text(LONG)
-    sweep, out = Sweep.parse(LONG), tmp_path / "out"
+    sweep, out = Sweep.parse(LONG, ALL_KINDS), tmp_path / "out"
     process = subprocess.Popen([SCB, "sweep", tmp_path / "long.toml", "--out", out, "--jobs", "1"])
     wait_for_rows(out, process)
     other = command(tmp_path / "long.toml", "--out", out, "--jobs", "1")
@@ -359,8 +437,8 @@ def test_a_sweep_killed_in_this_process_goes_on(tmp_path):
     assert "another process is running the sweep" in other.stderr
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    kept = len(Results(out).done())
-    assert 0 < kept < len(sweep.runs())
+    kept = len(SweepStore(out).done())
+    assert 0 < kept < len(sweep.jobs())
     answer = command(tmp_path / "long.toml", "--out", out, "--jobs", "1")
     assert answer.returncode == 0, answer.stderr
     table = on_disk(out, sweep)
@@ -382,19 +460,19 @@ def test_a_full_disk_is_said_at_once_and_nothing_is_lost(tmp_path):
         (tmp_path / "long.toml").write_text(LONG)
         out = disk / "out"
         assert command(tmp_path / "small.toml", "--out", out, "--jobs", "1").returncode == 0
-        before = Results(out).done()
+        before = SweepStore(out).done()
         (disk / "ballast").write_bytes(b"0" * (free(disk) - 8192))
         answer = command(tmp_path / "long.toml", "--out", out, "--jobs", "1")
         assert answer.returncode == 2
         assert f"scb: cannot write to {out}: No space left on device" in answer.stderr
         assert answer.stderr.count("\n") == 1
         assert len(before) == 12
-        assert before <= Results(out).done()
+        assert before <= SweepStore(out).done()
         assert not list(out.rglob("*.partial"))
         (disk / "ballast").unlink()
         subprocess.run(["mount", "-o", "remount,size=1m", disk], check=True)
-        do(Sweep.parse(LONG), out)
-        on_disk(out, Sweep.parse(LONG))
+        do(Sweep.parse(LONG, ALL_KINDS), out)
+        on_disk(out, Sweep.parse(LONG, ALL_KINDS))
     finally:
         subprocess.run(["umount", disk], check=True)
 
@@ -430,7 +508,7 @@ def test_wilson_is_where_the_normal_test_rejects():
     ids=["T and samples", "N and samples", "λ and B"],
 )
 def test_diagrams_show_the_rates(tmp_path, text, x, y):
-    sweep = Sweep.parse(text)
+    sweep = Sweep.parse(text, ALL_KINDS)
     do(sweep, tmp_path)
     table = on_disk(tmp_path, sweep)
     table["success"] = np.arange(len(table["key"])) % 5 < 2  # whatever came out, some of both

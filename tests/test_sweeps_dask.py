@@ -12,9 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scb.jobs.dask import compute, connected
+from scb.jobs.dask import compute, connected, modules_of
 from scb.jobs.grid import Sweep
-from scb.jobs.store import read_table
+from scb.jobs.kinds import KINDS, RecoverJob
+from scb.jobs.table import read_table
 from scb.provenance import code_digest
 
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
@@ -103,7 +104,7 @@ def expected(file):
     """The table as one process makes it."""
     finish(*arguments(file, file.parent / "one", "--jobs", "1"))
     table = read_table(file.parent / "one" / "table.parquet")[0]
-    assert table["key"].tolist() == [run.key for run in Sweep.read(file).runs()]
+    assert table["key"].tolist() == [run.key for run in Sweep.read(file, KINDS).jobs()]
     assert 0 < table["success"].mean() < 1
     return (file.parent / "one" / "table.parquet").read_bytes()
 
@@ -184,31 +185,40 @@ def test_a_scheduler_that_goes_away_or_is_not_there(file, tmp_path):
     answer = finish(*arguments(file, out, "--scheduler", address), status=2)
     assert answer.stderr == f"scb: no Dask scheduler at {address}: nothing answered within 3 s\n"
     assert keys(out) == kept
-    with pytest.raises(ValueError, match="unknown address scheme 'nonsense'"), connected("nonsense://x", print, print):
+    with pytest.raises(ValueError, match="unknown address scheme 'nonsense'"), connected("nonsense://x", print):
         pass
 
 
 POISON = """
 import os, signal, sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from scb.jobs.dask import local
 from scb.jobs.grid import Sweep
-from scb.jobs.kinds import Kind
-from scb.jobs.pool import run_all
-from scb.jobs.results import Results
+from scb.jobs.job import Job
+from scb.jobs.kinds import kind_of
+from scb.jobs.pool import run_jobs
+from scb.jobs.store import SweepStore
 
-def measure(parameters, replicate, seed):
-    if replicate == 17:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return {"value": replicate}
+@dataclass(frozen=True)
+class Poison(Job):
+    label: ClassVar = {"sweep": "poison"}
+    a: int = 1
+    replicate: int = 0
+
+    def run(self):
+        if self.replicate == 17:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"value": self.replicate}
 
 if __name__ == "__main__":
-    kind = Kind("poison", {"value": int}, {"value": 50}, lambda given: {"a": 1} | given, measure)
+    kind = kind_of("poison", Poison, {"value": int}, {"value": 50})
     sweep = Sweep.parse('kind = "poison"\\nseeds = 40', {"poison": kind})
-    results = Results(Path(sys.argv[1]))
-    results.begin(sweep, sweep.runs())
-    with local(2, measure, lambda text: print(text, file=sys.stderr)) as pool:
-        run_all(sweep.runs(), pool, results)
+    store = SweepStore(Path(sys.argv[1]))
+    store.begin(sweep, sweep.jobs())
+    with local(2, lambda text: print(text, file=sys.stderr)) as pool:
+        run_jobs(sweep.jobs(), pool, store)
 """
 
 
@@ -229,9 +239,24 @@ def test_a_run_that_kills_its_worker_is_a_failure_and_the_rest_is_there(tmp_path
 
 
 def test_a_worker_with_another_scb_is_refused():
-    assert compute(print, [], code_digest()).measured == {}
+    assert modules_of([RecoverJob()]) == ["scb.jobs.dask", "scb.jobs.kinds"]
+    assert compute([], code_digest(*modules_of([]))).results == {}
     with pytest.raises(ValueError, match="a worker has another version of scb"):
-        compute(print, [], "older")
+        compute([], "older")
+
+
+def test_the_paper_is_reproduced_on_a_scheduler_too(tmp_path):
+    """The same tables to the last bit as in local processes; a second call runs nothing."""
+    command = [SCB, "reproduce", "--quick", "--seeds", "1", "--only", "F2,F8,F11"]
+    finish(*command, "--out", tmp_path / "here", "--jobs", "1")
+    with cluster(tmp_path, 1, 1) as (address, _, _):
+        there = (*command, "--out", tmp_path / "there", "--scheduler", address)
+        finish(*there)
+        assert "\n0 new runs" in finish(*there).stdout
+    tables = sorted((tmp_path / "here" / "tables").glob("*.parquet"))
+    assert len(tables) >= 5
+    for path in tables:
+        assert (tmp_path / "there" / "tables" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_without_dask_the_error_says_what_to_install(file, tmp_path):

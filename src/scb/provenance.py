@@ -1,38 +1,26 @@
-"""What a result was made with: versions, machine, and a digest of the code."""
+"""What a result was made with: versions, machine, and a digest of the code that it depends on."""
 
 from __future__ import annotations
 
+import ast
 import os
 import platform
+from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 
-SHOWN = ("figures", "claims", "cli", "report")  # parts of the package that no table depends on
+ROOT = Path(__file__).parent
+KERNELS = "scb.kernels"
+_parser = Lock()  # of Python 3.11, which fails if two threads of a worker use it at once
 
 
 @cache
 def versions() -> dict[str, str]:
-    """What a result was made with."""
+    """Versions of Python and of the packages that numbers depend on."""
     return {"python": platform.python_version()} | {name: version(name) for name in ("scb", "numpy", "numba")}
-
-
-@cache
-def code_digest() -> str:
-    """A hash of the sources that tables are computed by: another code does not find the results of this one."""
-    root, digest = Path(__file__).parent, sha256()
-    for path in sorted(root.rglob("*.py")):
-        inside = path.relative_to(root)
-        if inside.parts[0] not in SHOWN:
-            digest.update(str(inside).encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
-def require_code(code: str) -> None:
-    """On a worker: ValueError unless it has the driver's code."""
-    if code_digest() != code:
-        raise ValueError("a worker has another version of scb than this process: install the same one there")
 
 
 def machine() -> str:
@@ -43,3 +31,71 @@ def machine() -> str:
     except (OSError, StopIteration):
         name = platform.processor() or platform.machine()
     return f"{name}, {os.cpu_count()} cores"
+
+
+@cache
+def code_digest(*modules: str, root: Path = ROOT) -> str:
+    """A hash of the sources of some modules of scb and of all that they import; of the whole library unless modules are named.
+
+    Imports inside functions count, those for the type checker alone do not. The kernels are part of every digest, as one unit:
+    Numba compiles them into one another.
+    """
+    sources = _sources(root)
+    wanted = _closure(modules, sources) if modules else set(sources)
+    wanted |= {name for name in sources if name.startswith(KERNELS)}
+    digest = sha256()
+    for name in sorted(wanted):
+        digest.update(name.encode() + sources[name].read_bytes())
+    return digest.hexdigest()
+
+
+def require_code(code: str, *modules: str) -> None:
+    """On a worker: ValueError unless its digest of these modules is the driver's."""
+    if code_digest(*modules) != code:
+        raise ValueError("a worker has another version of scb than this process: install the same one there")
+
+
+def _sources(root: Path) -> dict[str, Path]:
+    """Name → file of every module."""
+    found = {}
+    for path in root.rglob("*.py"):
+        parts = ("scb", *path.relative_to(root).with_suffix("").parts)
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:
+    """The modules and everything of scb that they import, directly or not.
+
+    A module that is no part of scb, a script for instance, may use anything: then it is the whole library.
+    """
+    if not sources.keys() >= set(modules):
+        return set(sources)
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        with _parser:
+            tree = ast.parse(sources[name].read_text())
+        waiting += _imports(tree, sources)
+        package = name.rpartition(".")[0]
+        if package and package != "scb":  # its __init__ runs first; that of scb names others without importing them
+            waiting.append(package)
+    return found
+
+
+def _imports(node: ast.AST, sources: dict[str, Path]) -> Iterator[str]:
+    """The modules of scb that are imported below a node, but for those in blocks of TYPE_CHECKING."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
+            continue
+        names = []
+        if isinstance(child, ast.Import):
+            names = [alias.name for alias in child.names]
+        elif isinstance(child, ast.ImportFrom) and child.module is not None:
+            names = [child.module, *(f"{child.module}.{alias.name}" for alias in child.names)]
+        yield from (name for name in names if name in sources and name != "scb")
+        yield from _imports(child, sources)

@@ -69,11 +69,7 @@ def _table(result: Plan, title: str) -> Table:
         table.add_column(name, justify="left" if name in ("stage", "leaves") else "right")
     for stage in (*result.stages, result.transfer):
         threshold = "-" if stage.threshold is None else f"{stage.threshold:.2g}"
-        cells = (
-            f"{stage.eta:.2g}",
-            f"{stage.steps:,}",
-            f"{stage.batch_size:.1e}",
-            f"{stage.lam:.1e}" if stage.lam else "-",
-        )
-        table.add_row(stage.name, *cells, threshold, stage.leaves, end_section=stage.name == "Stage 3")
+        lam = f"{stage.lam:.1e}" if stage.lam else "-"
+        cells = (f"{stage.eta:.2g}", f"{stage.steps:,}", f"{stage.batch_size:.1e}", lam, threshold)
+        table.add_row(stage.name, *cells, stage.leaves, end_section=stage.name == "Stage 3")
     return table

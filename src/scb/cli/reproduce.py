@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
+from datetime import date
 from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from scb.files import write_atomically
+from scb.provenance import machine, versions
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 def reproduce(
@@ -12,13 +23,14 @@ def reproduce(
     full: bool = False,
     seeds: int | None = None,
     jobs: int | None = None,
+    scheduler: str | None = None,
 ) -> None:
     """Redraw the paper's figures from real runs and judge its claims by them.
 
     Makes OUT/report.html (figures beside claims, one file to send around), OUT/claims.md, OUT/figures (PNG and PDF) and OUT/tables
     (Parquet).
     Finished runs are kept in OUT/cache: a second call redraws without running anything again, and a call after an
-    interruption goes on where that one stopped. The same seeds give the same tables, whatever the number of processes.
+    interruption goes on where that one stopped. The same seeds give the same tables, whatever runs them.
 
     Args:
         out: Directory for the results.
@@ -27,128 +39,73 @@ def reproduce(
         full: Larger sizes too, where they take a minute or more: F10 up to T = 500,000.
         seeds: Random tasks for each thing that is random; 10 or more unless given.
         jobs: Processes side by side; as many as there are cores unless given.
+        scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
     """
-    import os
-    from time import perf_counter
+    from scb.jobs.dask import connected
+    from scb.jobs.pool import processes, run_jobs
+    from scb.jobs.store import Cache
+    from scb.paper.registry import FIGURES, needed, tables
+    from scb.paper.report import draw_figure, judge, markdown_table, terminal_table, write_report, write_tables
 
-    from rich.console import Console
-
-    from scb.jobs.runner import run_jobs
-    from scb.jobs.store import Store
-    from scb.paper.registry import datasets, needed
-
-    figures = _chosen(only)
+    begin = perf_counter()
+    figures = _chosen(only, list(FIGURES))
     if quick and full:
         raise ValueError("quick and full exclude each other")
     for name, value in (("seeds", seeds), ("jobs", jobs)):
         if value is not None and value < 1:
             raise ValueError(f"{name} = {value}: it must be at least 1")
-    begin, console, store, workers = perf_counter(), Console(), Store(out / "cache"), jobs or os.cpu_count() or 1
-    configs = {name: config for name, config in datasets(quick, seeds, full).items() if name in needed(figures)}
-    work = [job for config in configs.values() for job in config.jobs()]
-    with _bar(console) as bar:
-        task = bar.add_task("running", total=None)
-        fresh = run_jobs(work, store, workers, lambda d, t: bar.update(task, completed=d, total=t or 1))
-        bar.update(task, completed=1, total=1)
-        loaded = {name: store.load(config) for name, config in configs.items()}
-        tables = {name: table for name, (table, _) in loaded.items()}
-        _write_tables(out / "tables", tables, configs)
-        images = _draw(out / "figures", figures, out / "tables", workers, bar)
-    judged = _judge(figures, tables)
-    _report(out, judged, figures, images, configs, loaded, fresh, len(set(work)), quick, perf_counter() - begin)
-    if judged:
-        from scb.files import write_atomically
-        from scb.paper.report import markdown_table, terminal_table
-
-        write_atomically(out / "claims.md", markdown_table(judged).encode())
-        console.print(terminal_table(judged))
-    console.print(
-        f"{fresh} new runs, {perf_counter() - begin:.0f} s; the report is {out / 'report.html'}", highlight=False
-    )
-
-
-def _chosen(only: str) -> list[str]:
-    from scb.paper.registry import FIGURES
-
-    names = [name.strip().upper() for name in only.split(",") if name.strip()]
-    for name in names:
-        if name not in FIGURES:
-            raise ValueError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
-    return [name for name in FIGURES if name in names or not names]
-
-
-def _bar(console):
-    from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    return Progress(*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn(), console=console)
-
-
-def _write_tables(directory: Path, tables: dict, configs: dict) -> None:
-    from dataclasses import asdict
-
-    from scb.jobs.store import write_table
-    from scb.provenance import versions
-
-    for name, table in tables.items():
-        facts = {"table": name, "config": asdict(configs[name]), "versions": versions()}
-        write_table(_table(directory, name), table, facts)
-
-
-def _draw(directory: Path, figures: list[str], tables: Path, workers: int, bar) -> dict[str, Path]:
-    from scb.jobs.runner import side_by_side
-
-    task = bar.add_task("drawing", total=len(figures))
-    for _ in side_by_side(_draw_one, [(name, tables, directory / name) for name in figures], workers):
-        bar.advance(task)
-    return {name: directory / f"{name}.png" for name in figures}
-
-
-def _draw_one(name: str, tables: Path, path: Path) -> None:
-    from scb.jobs.store import read_table
-    from scb.paper.figures.style import save
-    from scb.paper.registry import FIGURES
-
-    figure = FIGURES[name]
-    save(figure.draw({need: read_table(_table(tables, need))[0] for need in figure.needs}), path)
-
-
-def _table(directory: Path, name: str) -> Path:
-    return directory / f"{name.replace(' ', '-')}.parquet"
-
-
-def _judge(figures: list[str], tables: dict) -> list:
-    from scb.paper.registry import CLAIMS
-    from scb.paper.report import Judged
-
-    numbered = enumerate(CLAIMS, start=1)
-    return [
-        Judged(number, claim, claim.judge(*(tables[need] for need in claim.needs)))
-        for number, claim in numbered
-        if claim.figure in figures
-    ]
-
-
-def _report(out: Path, judged, figures, images, configs, loaded, fresh, jobs, quick, seconds) -> None:
-    from datetime import date
-
-    from scb.paper.registry import FIGURES
-    from scb.paper.report import write_report
-    from scb.provenance import machine, versions
-
+    experiments = {name: one for name, one in tables(quick, seeds, full).items() if name in needed(figures)}
+    work = {name: experiment.jobs() for name, experiment in experiments.items()}
+    cache = Cache(out / "cache")
+    missing = cache.missing(job for jobs_of_table in work.values() for job in jobs_of_table)
+    with ExitStack() as stack:
+        bar = stack.enter_context(_bar())
+        here = stack.enter_context(processes(jobs or os.cpu_count() or 1))
+        pool = here if scheduler is None else stack.enter_context(connected(scheduler, bar.console.print))
+        running = bar.add_task("running", total=1)
+        run_jobs(missing, pool, cache, lambda _, share: bar.update(running, completed=share))
+        bar.update(running, completed=1)
+        loaded = {name: cache.load(jobs_of_table) for name, jobs_of_table in work.items()}
+        found = {name: table for name, (table, _) in loaded.items()}
+        write_tables(out / "tables", found, experiments)
+        drawing = bar.add_task("drawing", total=len(figures))
+        pictures = {name: {need: found[need] for need in FIGURES[name].needs} for name in figures}
+        for _ in here.each(draw_figure, [(name, drawn, out / "figures") for name, drawn in pictures.items()]):
+            bar.advance(drawing)
+    judged = judge(figures, found)
     facts = {
         "machine": machine(),
         "versions": versions(),
         "date": date.today().isoformat(),
         "quick": quick,
-        "jobs": jobs,
-        "fresh": fresh,
-        "wall": _duration(seconds),
-        "compute": _duration(sum(spent for _, spent in loaded.values())),
-        "tables": {
-            name: (str(configs[name]).partition("(")[2].rstrip(")"), spent) for name, (_, spent) in loaded.items()
-        },
+        "jobs": len({job.key for jobs_of_table in work.values() for job in jobs_of_table}),
+        "fresh": len(missing),
+        "wall": _duration(perf_counter() - begin),
+        "compute": _duration(sum(seconds for _, seconds in loaded.values())),
+        "tables": {name: (str(experiments[name]), seconds) for name, (_, seconds) in loaded.items()},
     }
-    write_report(out / "report.html", judged, {name: FIGURES[name] for name in figures}, images, facts)
+    write_report(out / "report.html", judged, figures, out / "figures", facts)
+    if judged:
+        write_atomically(out / "claims.md", markdown_table(judged).encode())
+        bar.console.print(terminal_table(judged))
+    bar.console.print(
+        f"{len(missing)} new runs, {perf_counter() - begin:.0f} s; the report is {out / 'report.html'}", highlight=False
+    )
+
+
+def _chosen(only: str, figures: list[str]) -> list[str]:
+    """The figures that the option asks for."""
+    names = [name.strip().upper() for name in only.split(",") if name.strip()]
+    for name in names:
+        if name not in figures:
+            raise ValueError(f"only has {name!r}: the figures are {', '.join(figures)}")
+    return [name for name in figures if name in names or not names]
+
+
+def _bar() -> Progress:
+    from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    return Progress(*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn())
 
 
 def _duration(seconds: float) -> str:

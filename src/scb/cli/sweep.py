@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from scb.jobs.grid import Sweep
-    from scb.jobs.results import Results
+    from scb.jobs.pool import Pool
+    from scb.jobs.store import SweepStore
+    from scb.jobs.table import Table
 
 
 def sweep(
@@ -24,7 +28,7 @@ def sweep(
     retry: bool = False,
     status: Path | None = None,
 ) -> None:
-    """Run a grid of trainings or recoveries × seeds, and draw how often they succeed.
+    """Run a grid of trainings, recoveries or experiments of the paper × seeds, and draw how often they succeed.
 
     Rows are kept as they come: after an interruption or a crash the same command goes on, and a file with more seeds or more
     values adds what is missing. The same file gives the same rows, whatever runs them. OUT/table.parquet has all rows,
@@ -36,42 +40,48 @@ def sweep(
 
     - How far is it: scb sweep --status results/support
 
+    With kind = "recover" or "train", parameters are sizes and options of the library. Any experiment of the paper is a kind too,
+    such as "noise", "rounding", "transfer" or "support" (a wrong one is answered with the list): parameters are the fields of its
+    job, and a row has the last row of the job's table.
+
     Args:
-        file: TOML file with kind = "recover" or "train", seeds, [fixed], [grid], and optionally [success] and [figure].
+        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure].
         out: Directory for the results; results/NAME for a file NAME.toml unless given.
         jobs: Processes on this machine; as many as there are cores unless given. 1 runs everything in this process, without Dask.
         scheduler: Address of a Dask scheduler to run on instead.
         retry: Try the runs that failed once more.
         status: Say what is done, and list failures, in this directory; nothing is run.
     """
-    import os
-    from time import perf_counter
-
     from rich.console import Console
 
     from scb.jobs.grid import Sweep
-    from scb.jobs.results import Results
+    from scb.jobs.kinds import KINDS, kind_of
+    from scb.jobs.store import SweepStore
+    from scb.paper.registry import EXPERIMENTS
 
+    kinds = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
     console = Console(highlight=False)
     if status is not None:
         if not (status / "sweep.toml").exists():
             raise FileNotFoundError(f"{status} holds no sweep: there is no sweep.toml in it")
-        there, results = Sweep.read(status / "sweep.toml"), Results(status)
-        _report(console, there, results, results.table(there), details=True)
+        asked = Sweep.read(status / "sweep.toml", kinds)
+        store = SweepStore(status)
+        _report(console, asked, store, store.table(asked), details=True)
         return
     if file is None:
         raise ValueError("a sweep file is needed, or --status DIR")
     if jobs is not None and (jobs < 1 or scheduler is not None):
         raise ValueError(f"jobs = {jobs}: it must be at least 1, and cannot go with --scheduler")
-    asked, directory = Sweep.read(file), out or Path("results") / file.stem
     begin = perf_counter()
+    asked = Sweep.read(file, kinds)
+    directory = out or Path("results") / file.stem
     fresh = _run(asked, directory, jobs or os.cpu_count() or 1, scheduler, retry)
     console.print(f"{fresh:,} new runs in {_duration(perf_counter() - begin)}")
-    results = Results(directory)
-    table = results.table(asked)
+    store = SweepStore(directory)
+    table = store.table(asked)
     if table is not None:
-        results.write(table, asked)
-    _report(console, asked, results, table)
+        store.write(table, asked)
+    _report(console, asked, store, table)
     if table is not None:
         console.print(f"wrote {directory / 'table.parquet'}", soft_wrap=True)
         if asked.figure is not None:
@@ -80,21 +90,28 @@ def sweep(
 
 def _run(asked: Sweep, directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
     """Do what is missing; how many runs that was."""
-    from scb.jobs.pool import pool_for, run_all
-    from scb.jobs.results import Results
+    from scb.jobs.pool import run_jobs
+    from scb.jobs.store import SweepStore
 
-    with Results(directory).alone():
-        results = Results(directory)
-        missing = results.missing(asked, retry)
-        results.begin(asked, missing)
+    with SweepStore(directory).alone():
+        store = SweepStore(directory)
+        missing = store.missing(asked.jobs(), retry)
+        store.begin(asked, missing)
         if not missing:
             return 0
-        with (
-            _progress(len(missing)) as (note, progress),
-            pool_for(asked.kind.measure, min(jobs, len(missing)), scheduler, note) as pool,
-        ):
-            run_all(missing, pool, results, progress)
+        with _progress(len(missing)) as (note, progress), _pool(min(jobs, len(missing)), scheduler, note) as pool:
+            run_jobs(missing, pool, store, lambda done, _: progress(done))
         return len(missing)
+
+
+def _pool(jobs: int, scheduler: str | None, note: Callable[[str], None]) -> AbstractContextManager[Pool]:
+    """This process, a local Dask cluster, or the scheduler at an address."""
+    from scb.jobs import dask
+    from scb.jobs.pool import InProcess
+
+    if scheduler is not None:
+        return dask.connected(scheduler, note)
+    return nullcontext(InProcess()) if jobs == 1 else dask.local(jobs, note)
 
 
 @contextmanager
@@ -106,16 +123,8 @@ def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[int
     if console.is_terminal:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
-        columns = (
-            BarColumn(24),
-            MofNCompleteColumn(),
-            "runs",
-            TimeRemainingColumn(),
-            "left",
-            TimeElapsedColumn(),
-            "so far",
-        )
-        with Progress(*columns, console=console) as bar:
+        left = (TimeRemainingColumn(), "left", TimeElapsedColumn(), "so far")
+        with Progress(BarColumn(24), MofNCompleteColumn(), "runs", *left, console=console) as bar:
             task = bar.add_task("", total=total)
             yield bar.console.print, lambda done: bar.update(task, completed=done)
     else:
@@ -126,13 +135,12 @@ class _Lines:
     """Progress for a log file."""
 
     def __init__(self, console: Console, total: int) -> None:
-        from time import monotonic
-
-        self.clock, self.console, self.total = monotonic, console, total
+        self.console = console
+        self.total = total
         self.begin = self.said = monotonic()
 
     def __call__(self, done: int) -> None:
-        now = self.clock()
+        now = monotonic()
         if done and now - self.said > 10:
             left = (now - self.begin) / done * (self.total - done)
             self.console.print(f"{done:,} of {self.total:,} runs, {_duration(left)} left", soft_wrap=True)
@@ -140,45 +148,41 @@ class _Lines:
 
 
 def _duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 100
-        else f"{seconds / 60:.0f} min"
-        if seconds < 6000
-        else f"{seconds / 3600:.1f} h"
-    )
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _report(console: Console, asked: Sweep, results: Results, table: dict | None, details: bool = False) -> None:
-    from scb.jobs.kinds import in_words
+def _report(console: Console, asked: Sweep, store: SweepStore, table: Table | None, details: bool = False) -> None:
+    from scb.jobs.grid import in_words
 
-    runs = asked.runs()
+    jobs = asked.jobs()
     done = set() if table is None else set(table["key"])
-    failed = [results.failures[run.key] for run in runs if run.key in results.failures and run.key not in done]
-    left = len(runs) - len(done) - len(failed)
+    failed = [store.failures[job.key] for job in jobs if job.key in store.failures and job.key not in done]
+    left = len(jobs) - len(done) - len(failed)
     console.print(
-        f"{asked.kind.name}: {len(done):,} of {len(runs):,} runs done, {len(failed):,} failed, {left:,} left",
+        f"{asked.kind.name}: {len(done):,} of {len(jobs):,} runs done, {len(failed):,} failed, {left:,} left",
         soft_wrap=True,
     )
-    if table is not None:
+    if table is not None and asked.success:
         reached = f"{table['success'].sum():,} of {len(done):,}"
         console.print(f"success ({in_words(asked.success)}): {reached}", soft_wrap=True)
-        if asked.figure is not None:
-            _rates(console, asked, table)
-    _failures(console, asked, failed, results.directory, details)
+    if table is not None and asked.figure is not None:
+        _rates(console, asked.figure, table)
+    _failures(console, asked, failed, store.directory, details)
 
 
-def _rates(console: Console, asked: Sweep, table: dict) -> None:
+def _rates(console: Console, figure: dict[str, str], table: Table) -> None:
     """The diagram in numbers, where it fits into the terminal."""
     from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from rich.table import Table as Shown
 
     from scb.paper.figures.phase import split, text
 
-    figure = asked.figure or {}
-    x, y, panel = figure["x"], figure["y"], figure.get("panel")
-    for title, part in split(table, x, y, panel):
-        shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    x = figure["x"]
+    y = figure["y"]
+    for title, part in split(table, x, y, figure.get("panel")):
+        shown = Shown(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for name in (y, *map(text, part.xs)):
             shown.add_column(name, justify="right", no_wrap=True)
         for name, row in zip(part.ys, part.rate, strict=True):
@@ -188,11 +192,11 @@ def _rates(console: Console, asked: Sweep, table: dict) -> None:
             console.print(shown)
 
 
-def _failures(console: Console, asked: Sweep, failed: list[dict], directory: Path, details: bool) -> None:
+def _failures(console: Console, asked: Sweep, failed: list[dict[str, Any]], directory: Path, details: bool) -> None:
     """What failed, and where; with the traceback of the first of each error if ``details``."""
     if not failed:
         return
-    errors: dict[str, list[dict]] = {}
+    errors: dict[str, list[dict[str, Any]]] = {}
     for one in failed:
         errors.setdefault(one["error"], []).append(one)
     for error, ones in errors.items():
@@ -207,12 +211,13 @@ def _failures(console: Console, asked: Sweep, failed: list[dict], directory: Pat
     console.print(f"tracebacks: {directory / 'failures.json'}; --retry tries these runs again", soft_wrap=True)
 
 
-def _draw(asked: Sweep, table: dict, directory: Path) -> Path:
-    from scb.jobs.kinds import in_words
+def _draw(asked: Sweep, table: Table, directory: Path) -> Path:
+    from scb.jobs.grid import in_words
     from scb.paper.figures.phase import phase
     from scb.paper.figures.style import save
 
     fixed = ", ".join(f"{name} = {value}" for name, value in asked.fixed.items())
-    setting = "; ".join(filter(None, (fixed, f"success: {in_words(asked.success)}")))
+    success = f"success: {in_words(asked.success)}" if asked.success else ""
+    setting = "; ".join(filter(None, (fixed, success)))
     drawn = phase(table, **(asked.figure or {}), setting=setting)  # pyright: ignore[reportArgumentType]
     return save(drawn, directory / "phase", ("png",))[0]

@@ -1,1 +1,1 @@
-"""Sweeps: a grid over task and recipe parameters × seeds, run anywhere, each run exactly once."""
+"""One machinery for all runs: seed → job → table → Parquet → resume → pool. ``scb reproduce`` and ``scb sweep`` use it alike."""

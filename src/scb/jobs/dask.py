@@ -1,20 +1,23 @@
-"""Batches on the workers of a Dask scheduler: a local cluster, or any scheduler by its address.
+"""A pool of Dask workers: a local cluster, or any scheduler by its address.
 
-Runs go out and what they measured comes back; nothing else crosses the network, and workers need no common file system with the
+Jobs go out and what they gave comes back; nothing else crosses the network, and workers need no common file system with the
 driver. If a worker dies, Dask runs its batches again on another one.
 """
 
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from queue import Empty, Queue
 from time import monotonic
 from typing import Any
 
-from scb.jobs.grid import Run
-from scb.jobs.pool import Answer, Measure, run_batch
+from scb.jobs.job import Job
+from scb.jobs.pool import Answer, run_batch
 from scb.provenance import code_digest, require_code
 
 CONNECT_SECONDS = 3.0
@@ -27,44 +30,51 @@ QUIET = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
 }
 """Settings of a local cluster. What serves a dashboard, which nobody looks at, and giving memory back, of which little is held,
-take time from the runs."""
+take time from the jobs."""
 AHEAD = 2  # batches for each worker, so that it need not wait for the next one
 Note = Callable[[str], None]
 """Called with a line for the user."""
 
 
-def compute(measure: Measure, batch: Sequence[Run], code: str) -> Answer:
-    """On a worker: the batch on one thread, if the worker has the driver's code."""
-    require_code(code)
-    return run_batch(measure, batch, threads=1)
+def modules_of(batch: Sequence[Job]) -> list[str]:
+    """The modules that a worker needs for a batch: those of its jobs, and this one."""
+    return sorted({__name__, *(type(job).__module__ for job in batch)})
 
 
-class Cluster:
-    """A pool of Dask workers."""
+def compute(batch: Sequence[Job], code: str) -> Answer:
+    """On a worker: do the batch on one thread, if the worker has the driver's code."""
+    require_code(code, *modules_of(batch))
+    return run_batch(batch, threads=1)
 
-    def __init__(self, client: Any, measure: Measure, note: Note) -> None:
-        self.client, self.measure, self.note = client, measure, note
-        self._futures: dict[str, tuple[Any, Sequence[Run]]] = {}
+
+class DaskPool:
+    """Batches side by side on the workers of a Dask scheduler."""
+
+    def __init__(self, client: Any, note: Note) -> None:
+        self.client = client
+        self.note = note
+        self._futures: dict[str, tuple[Any, Sequence[Job]]] = {}
         self._done: Queue[Any] = Queue()
         self._workers: set[str] = set()
         self._looked = -1.0
-        self._look()
+        self._look_for_workers()
 
     @property
     def slots(self) -> int:
-        """As ``Pool.slots``; a scheduler that has no worker yet gets work too, so that one that adapts asks for some."""
+        """Two batches a worker; a scheduler that has no worker yet gets work too, so that one that adapts asks for some."""
         return AHEAD * max(1, len(self._workers))
 
-    def submit(self, batch: Sequence[Run]) -> None:
-        """As ``Pool.submit``."""
-        future = self.client.submit(compute, self.measure, batch, code_digest(), pure=False)
+    def submit(self, batch: Sequence[Job]) -> None:
+        """Send the batch to the scheduler."""
+        code = code_digest(*modules_of(batch))
+        future = self.client.submit(compute, batch, code, pure=False)  # pure: equal batches would be one
         self._futures[future.key] = future, batch
         future.add_done_callback(self._done.put)
 
-    def collect(self) -> list[tuple[Sequence[Run], Answer]]:
-        """As ``Pool.collect``."""
+    def collect(self) -> list[tuple[Sequence[Job], Answer]]:
+        """Wait for a second at most until a batch is through."""
         if monotonic() - self._looked > 1:
-            self._look()
+            self._look_for_workers()
         try:
             future = self._done.get(timeout=1)
         except Empty:
@@ -72,8 +82,6 @@ class Cluster:
         return [(self._futures[future.key][1], self._answer(future))]
 
     def _answer(self, future: Any) -> Answer:
-        from concurrent.futures import CancelledError
-
         from distributed import KilledWorker
 
         try:
@@ -88,9 +96,10 @@ class Cluster:
         finally:
             del self._futures[future.key]
 
-    def _look(self) -> None:
+    def _look_for_workers(self) -> None:
         """See which workers there are, and say so when one has gone."""
-        first, self._looked = self._looked < 0, monotonic()
+        first = self._looked < 0
+        self._looked = monotonic()
         if self.client.status in ("closing", "closed"):  # it has given up reconnecting
             raise self._gone()
         try:
@@ -110,7 +119,7 @@ class Cluster:
 
 
 @contextmanager
-def connected(address: str, measure: Measure, note: Note) -> Iterator[Cluster]:
+def connected(address: str, note: Note) -> Iterator[DaskPool]:
     """The pool of the scheduler at an address."""
     distributed = _distributed()
     from distributed.comm.addressing import parse_address
@@ -125,11 +134,11 @@ def connected(address: str, measure: Measure, note: Note) -> Iterator[Cluster]:
                 f"no Dask scheduler at {address}: nothing answered within {CONNECT_SECONDS:g} s"
             ) from None
         with client:
-            yield Cluster(client, measure, note)
+            yield DaskPool(client, note)
 
 
 @contextmanager
-def local(jobs: int, measure: Measure, note: Note) -> Iterator[Cluster]:
+def local(workers: int, note: Note) -> Iterator[DaskPool]:
     """The pool of a cluster of its own on this machine: processes of one thread, reachable from here only."""
     distributed = _distributed()
     import dask.config
@@ -137,14 +146,14 @@ def local(jobs: int, measure: Measure, note: Note) -> Iterator[Cluster]:
     with _silent():
         with _deaf_children(), dask.config.set(QUIET):
             cluster = distributed.LocalCluster(
-                n_workers=jobs,
+                n_workers=workers,
                 threads_per_worker=1,
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
                 silence_logs=SILENT,
             )
         with cluster, distributed.Client(cluster, set_as_default=False) as client:
-            yield Cluster(client, measure, note)
+            yield DaskPool(client, note)
 
 
 def _distributed() -> Any:
@@ -176,9 +185,6 @@ def _silent() -> Iterator[None]:
 @contextmanager
 def _deaf_children() -> Iterator[None]:
     """Ctrl-C is for this process, which ends its workers: threads that start in here, and all their processes, do not hear it."""
-    import signal
-    from multiprocessing import resource_tracker
-
     resource_tracker.ensure_running()  # it would undo the mask if it were started later
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

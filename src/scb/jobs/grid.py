@@ -1,6 +1,6 @@
-"""A sweep as it is written down: a TOML file with a kind, fixed parameters, axes, and the number of seeds.
+"""A sweep as it is written down: a TOML file with a kind, fixed parameters, axes, and the number of seeds. Its points are jobs.
 
-    kind = "recover"                # or "train"
+    kind = "recover"                # or "train", or an experiment of the paper
     seeds = 20                      # random tasks at each point of the grid
 
     [fixed]
@@ -24,36 +24,39 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from scb.jobs.job import seed_of
-from scb.jobs.kinds import KINDS, Kind, Parameters, Row, fitted
+import numpy as np
+
+from scb.jobs.job import Job
+from scb.jobs.parameters import Parameters, fitted
+from scb.jobs.table import Table
 
 KEYS = ("kind", "seeds", "fixed", "grid", "success", "figure")
 FIGURE_KEYS = ("x", "y", "panel", "title")
 
 
-class Run(NamedTuple):
-    """One run. The seed is a hash of all that the run is, and names it: what is random does not depend on where or when it runs."""
+@dataclass(frozen=True)
+class Kind:
+    """A kind of sweep: which parameters a run has, and what is measured.
 
-    parameters: Parameters
-    replicate: int
-    seed: int
+    Attributes
+    ----------
+    metrics : what a run measures, and what success may ask for; bool, int or float. None: known only once a run is through
+    success : what counts as success unless the sweep says otherwise
+    complete : checks the parameters of a run and returns all of them, those not given by their defaults; ValueError
+    make : (parameters, replicate) → the job
+    """
 
-    @property
-    def key(self) -> str:
-        """The seed as text."""
-        return f"{self.seed:016x}"
-
-    @property
-    def columns(self) -> Row:
-        """What its row begins with; lists are written as text."""
-        plain = {name: json.dumps(v) if isinstance(v, list) else v for name, v in self.parameters.items()}
-        return {"key": self.key, **plain, "replicate": self.replicate, "seed": self.seed}
+    name: str
+    metrics: Mapping[str, type] | None
+    success: Mapping[str, Any]
+    complete: Callable[[Parameters], Parameters]
+    make: Callable[[Parameters, int], Job]
 
 
 @dataclass(frozen=True)
@@ -69,66 +72,107 @@ class Sweep:
     text: str
 
     @classmethod
-    def read(cls, path: str | Path, kinds: Mapping[str, Kind] = KINDS) -> Sweep:
-        """From a file."""
+    def read(cls, path: str | Path, kinds: Mapping[str, Kind]) -> Sweep:
+        """The sweep in a file."""
         try:
             return cls.parse(Path(path).read_text(), kinds)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
     @classmethod
-    def parse(cls, text: str, kinds: Mapping[str, Kind] = KINDS) -> Sweep:
-        """From TOML; a ValueError names the first thing that is wrong, and what would be right."""
+    def parse(cls, text: str, kinds: Mapping[str, Kind]) -> Sweep:
+        """The sweep in TOML; a ValueError names the first thing that is wrong, and what would be right."""
         try:
-            values = tomllib.loads(text)
+            given = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"not TOML: {error}") from None
-        _only(values, KEYS, "the file")
-        if values.get("kind") not in kinds:
-            raise ValueError(f"kind = {values.get('kind')!r}: it must be one of {', '.join(map(repr, kinds))}")
-        kind, seeds = kinds[values["kind"]], fitted("seeds", values.get("seeds", 10), int)
+        _only(given, KEYS, "the file")
+        if given.get("kind") not in kinds:
+            raise ValueError(f"kind = {given.get('kind')!r}: it must be one of {', '.join(map(repr, kinds))}")
+        kind = kinds[given["kind"]]
+        seeds = fitted("seeds", given.get("seeds", 10), int)
         if seeds < 1:
             raise ValueError(f"seeds = {seeds}: it must be at least 1")
-        fixed, grid = _table(values, "fixed"), _table(values, "grid")
+        fixed = _table(given, "fixed")
+        grid = _table(given, "grid")
         _check_axes(fixed, grid)
-        success = _table(values, "success") or dict(kind.success)
-        _only(success, kind.metrics, "[success]")
-        success = {name: fitted(name, v, bool if kind.metrics[name] is bool else float) for name, v in success.items()}
-        sweep = cls(kind, fixed, grid, seeds, success, _table(values, "figure") or None, text)
-        points = [json.dumps(point, sort_keys=True) for point in sweep.points()]
+        success = _checked_success(_table(given, "success"), kind)
+        figure = _table(given, "figure") or None
+        sweep = cls(kind=kind, fixed=fixed, grid=grid, seeds=seeds, success=success, figure=figure, text=text)
+        points = [json.dumps(point, sort_keys=True) for point in sweep.points()]  # this checks every point, too
         if len(set(points)) < len(points):
             raise ValueError("[grid] has the same point twice: every value of an axis must be another")
-        if sweep.figure is not None:
-            _check_figure(sweep.figure, grid)
+        if figure is not None:
+            _check_figure(figure, grid)
         return sweep
 
     def points(self) -> Iterator[Parameters]:
         """The points of the grid, the last axis running fastest, with all parameters."""
-        for values in product(*self.grid.values()):
-            yield self.kind.complete(self.fixed | dict(zip(self.grid, values, strict=True)))
+        for coordinates in product(*self.grid.values()):
+            yield self.kind.complete(self.fixed | dict(zip(self.grid, coordinates, strict=True)))
 
-    def runs(self) -> list[Run]:
-        """All runs, in the order of the table: points, and seeds at each."""
-        return [
-            Run(point, i, seed_of(sweep=self.kind.name, **point, replicate=i))
-            for point in self.points()
-            for i in range(self.seeds)
-        ]
+    def jobs(self) -> list[Job]:
+        """All runs, in the order of the table: points, and seeds at each; one at each if nothing is random."""
+        found = [self.kind.make(point, i) for point in self.points() for i in range(self.seeds)]
+        return list({job.key: job for job in found}.values())  # without random tasks, all replicates have one key
 
     @property
-    def parameters(self) -> list[str]:
-        """Names of all parameters of a run."""
+    def parameter_names(self) -> list[str]:
+        """All that a run depends on, but for the number of its random task."""
         return sorted(next(self.points()))
 
 
-def _only(values: Mapping[str, Any], allowed: Any, where: str) -> None:
-    for name in values:
+# ------------------------------------------------------------------------------------------------- success
+
+
+def senses(asked: Mapping[str, Any]) -> dict[str, str]:
+    """How each metric is compared: truth values exactly, α and similarities from below, other numbers from above."""
+    found = {}
+    for name, level in asked.items():
+        if isinstance(level, bool):
+            found[name] = "="
+        elif name.startswith(("alpha", "sim")):
+            found[name] = "≥"
+        else:
+            found[name] = "≤"
+    return found
+
+
+def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
+    """Which rows reach what is asked; NaN does not."""
+    _only(asked, table, "[success]")
+    compare = {"=": np.equal, "≥": np.greater_equal, "≤": np.less_equal}
+    reached = [np.ones(len(table["key"]), dtype=bool)]  # where nothing is asked, a run that is through succeeds
+    reached += [compare[sense](table[name], asked[name]) for name, sense in senses(asked).items()]
+    return np.logical_and.reduce(reached)
+
+
+def in_words(asked: Mapping[str, Any]) -> str:
+    """What is asked, for people."""
+    return ", ".join(f"{name} {sense} {json.dumps(asked[name])}" for name, sense in senses(asked).items())
+
+
+def _checked_success(asked: dict[str, Any], kind: Kind) -> dict[str, Any]:
+    if not asked:
+        return dict(kind.success)
+    if kind.metrics is None:
+        return {name: fitted(name, level, bool | float) for name, level in asked.items()}
+    _only(asked, kind.metrics, "[success]")
+    types = {name: bool if kind.metrics[name] is bool else float for name in asked}
+    return {name: fitted(name, level, types[name]) for name, level in asked.items()}
+
+
+# ------------------------------------------------------------------------------------------------- checks
+
+
+def _only(given: Mapping[str, Any], allowed: Any, part: str) -> None:
+    for name in given:
         if name not in allowed:
-            raise ValueError(f"{where} has {name!r}, which means nothing: it may have {', '.join(allowed)}")
+            raise ValueError(f"{part} has {name!r}, which means nothing: it may have {', '.join(allowed)}")
 
 
-def _table(values: dict[str, Any], name: str) -> dict[str, Any]:
-    table = values.get(name, {})
+def _table(given: dict[str, Any], name: str) -> dict[str, Any]:
+    table = given.get(name, {})
     if not isinstance(table, dict):
         raise ValueError(f"{name} = {json.dumps(table, default=str)}: it must be a table, [{name}]")
     return table

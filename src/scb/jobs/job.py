@@ -1,71 +1,78 @@
-"""What an experiment is made of."""
+"""What a job is: one piece of work, named by what it depends on, whose seed and key are hashes of that name."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
-from scb.jobs.table import Table, concatenate
+from scb.jobs.table import Table
+from scb.task import Task
+
+Rows = Mapping[str, Any]
+"""What a job gives: column name → array of values, or a single value each if there is one row only."""
 
 
 @dataclass(frozen=True)
-class Job:
-    """One piece of an experiment; its fields say all that its result depends on."""
+class Job(ABC):
+    """One piece of work: a frozen dataclass whose fields, or ``parameters``, say all that its result depends on."""
+
+    label: ClassVar[dict[str, str]]
+    """What kind of job it is, as that enters seeds. Classes and files may be renamed, this may not: the samples would change."""
+    seconds: ClassVar[float] = 1.0
+    """How long it takes on one core, roughly, if that does not depend on the parameters."""
+
+    @abstractmethod
+    def run(self) -> Rows:
+        """Do the work."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Experiment, kind of job, and all fields."""
-        module = type(self).__module__.rpartition(".")[2]
-        return {"experiment": module, "job": type(self).__name__, **asdict(self)}
-
-    @property
-    def cost(self) -> float:
-        """Seconds on one core, roughly: for the order of work and the time left."""
-        return 0.1
+        """All that the result depends on, but for the code."""
+        return self.label | self.parameters
 
     @property
     def seed(self) -> int:
-        """What is random in the job; by default a hash of its identity."""
+        """What is random in the job: a hash of its identity, unless it shares its samples with another one."""
         return seed_of(**self.identity)
+
+    @cached_property
+    def key(self) -> str:
+        """The name under which the result is kept: a hash of the identity, as 16 hexadecimal digits."""
+        return f"{seed_of(**self.identity):016x}"
+
+    @property
+    def cost(self) -> float:
+        """Seconds on one core, roughly: for the order of work, batches, and the time left."""
+        return self.seconds
 
     @property
     def columns(self) -> dict[str, Any]:
         """What every row of the table begins with."""
-        return asdict(self) | {"seed": self.seed}
+        return self.parameters | {"seed": self.seed}
 
-    def run(self) -> Table:
-        """The rows."""
-        raise NotImplementedError
-
-    def table(self) -> Table:
-        """The rows, each with ``columns`` before them."""
-        rows = self.run()
-        count = len(next(iter(rows.values())))
-        return {name: np.full(count, value) for name, value in self.columns.items()} | rows
-
-
-class Config(Protocol):
-    """A frozen dataclass: the settings of an experiment."""
-
-    def jobs(self) -> Sequence[Job]:
-        """Its jobs, in the order of the table."""
-        ...
+    def table(self, rows: Rows) -> Table:
+        """What ``run`` gave, as a table, with ``columns`` before it."""
+        found = {name: np.atleast_1d(values) for name, values in rows.items()}
+        count = len(next(iter(found.values())))
+        return {name: np.full(count, value) for name, value in self.columns.items()} | found
 
 
 def seed_of(**identity: Any) -> int:
     """A seed of 63 bits: a hash of what it is for. Equal parts of two experiments get equal seeds, and nothing else does."""
-    text = json.dumps(identity, sort_keys=True)
-    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1
-
-
-def run(config: Config) -> Table:
-    """All jobs in turn, in this process."""
-    return concatenate([job.table() for job in config.jobs()])
+    text = json.dumps(identity, sort_keys=True)  # the order of the names does not matter
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1  # an int64 of Parquet has a sign
 
 
 def task_seed(N: int, T: int, sparsity: int, replicate: int) -> int:
@@ -73,8 +80,6 @@ def task_seed(N: int, T: int, sparsity: int, replicate: int) -> int:
     return seed_of(use="task", N=N, T=T, sparsity=sparsity, replicate=replicate)
 
 
-def random_task(N: int, T: int, sparsity: int, replicate: int) -> Any:
-    """That task."""
-    from scb.task import Task
-
+def random_task(N: int, T: int, sparsity: int, replicate: int) -> Task:
+    """The random task that runs of this size use as their number ``replicate``."""
     return Task.random(N, T, sparsity, task_seed(N, T, sparsity, replicate))

@@ -1,12 +1,17 @@
-"""Tidy tables: what experiments give, and figures and claims read."""
+"""Tidy tables, which jobs give and figures and claims read: their statistics, and how they are written to disk."""
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from scb.files import write_atomically
 
 Table = dict[str, NDArray[Any]]
 """Column name → array, all of one length."""
@@ -19,21 +24,26 @@ def concatenate(tables: Sequence[Table]) -> Table:
 
 def pick(table: Table, **equal: Any) -> Table:
     """The rows whose columns have these values."""
-    rows = np.ones(len(next(iter(table.values()))), dtype=bool)
+    mask = np.ones(len(next(iter(table.values()))), dtype=bool)
     for name, value in equal.items():
-        rows &= table[name] == value
-    return {name: column[rows] for name, column in table.items()}
+        mask &= table[name] == value
+    return where(table, mask)
+
+
+def where(table: Table, chosen: NDArray[Any]) -> Table:
+    """The rows that a mask or an array of indices chooses."""
+    return {name: column[chosen] for name, column in table.items()}
 
 
 def at(table: Table, step: int | None = None) -> Table:
     """One row a replicate: the last one up to ``step``, or the last of all."""
-    rows = []
+    chosen = []
     for replicate in np.unique(table["replicate"]):
         mine = np.flatnonzero(table["replicate"] == replicate)
-        steps = table["step"][mine]
-        early = mine if step is None else mine[steps <= step]
-        rows.append(early[np.argmax(table["step"][early])])
-    return {name: column[rows] for name, column in table.items()}
+        if step is not None:
+            mine = mine[table["step"][mine] <= step]
+        chosen.append(mine[np.argmax(table["step"][mine])])
+    return where(table, np.array(chosen))
 
 
 def quartiles(table: Table, x: str, y: str) -> tuple[NDArray[Any], ...]:
@@ -55,3 +65,24 @@ def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tu
     with np.errstate(divide="ignore", invalid="ignore"):
         half = z / scale * np.sqrt(np.where(n > 0, successes * (n - successes) / n, 0.0) + z * z / 4)
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
+
+
+def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
+    """Write a table and its facts in one atomic step; the same table gives the same bytes."""
+    import pyarrow as pa
+    from pyarrow.parquet import write_table as write
+
+    arrow = pa.table({name: pa.array(column) for name, column in table.items()})
+    buffer = io.BytesIO()
+    write(arrow.replace_schema_metadata({"scb": json.dumps(facts, sort_keys=True)}), buffer)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, buffer.getvalue())
+
+
+def read_table(path: Path) -> tuple[Table, dict[str, Any]]:
+    """A table that ``write_table`` wrote, and its facts."""
+    from pyarrow.parquet import read_table as read
+
+    arrow = read(path)
+    facts = json.loads((arrow.schema.metadata or {})[b"scb"])
+    return {name: arrow[name].to_numpy() for name in arrow.column_names}, facts

@@ -1,4 +1,4 @@
-"""The report: figures beside claims in one HTML file that needs nothing else; and the claims as a table in the terminal."""
+"""From tables to what people look at: figures, verdicts, and the report, one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import base64
 import html
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scb.files import write_atomically
+from scb.jobs.table import Table, write_table
 from scb.paper.claims.claim import Claim, Outcome, Verdict
+from scb.paper.experiments.experiment import Experiment
+from scb.paper.registry import FIGURES, claims_for
+from scb.provenance import versions
 
 MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.FAILS: "✗"}
 COLOURS = {Verdict.HOLDS: "green", Verdict.CHANGED: "yellow", Verdict.FAILS: "red"}
@@ -37,12 +41,33 @@ class Judged:
         return "" if self.outcome.verdict is Verdict.HOLDS else self.outcome.note
 
 
+def write_tables(directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]) -> None:
+    """One Parquet file a table, with its settings, for whoever wants to look further."""
+    for name, table in tables.items():
+        facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
+        write_table(directory / f"{name.replace(' ', '-')}.parquet", table, facts)
+
+
+def draw_figure(name: str, tables: Mapping[str, Table], directory: Path) -> None:
+    """Draw a figure of the paper, as PNG and PDF."""
+    from scb.paper.figures.style import save
+
+    save(FIGURES[name].draw(tables), directory / name)
+
+
+def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
+    """The claims beside these figures, judged by the tables."""
+    return [
+        Judged(number, claim, claim.judge(*(tables[need] for need in claim.needs)))
+        for number, claim in claims_for(figures).items()
+    ]
+
+
 def summary(judged: Sequence[Judged]) -> str:
     """How many claims hold, and how."""
     counts = Counter(row.outcome.verdict for row in judged)
-    return f"{len(judged)} {'claim' if len(judged) == 1 else 'claims'}: " + ", ".join(
-        f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict
-    )
+    noun = "claim" if len(judged) == 1 else "claims"
+    return f"{len(judged)} {noun}: " + ", ".join(f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict)
 
 
 def _plural(verdict: Verdict, count: int) -> str:
@@ -71,16 +96,17 @@ def markdown_table(judged: Sequence[Judged]) -> str:
     lines = [f"{summary(judged)}.", "", "| | the paper says | measured | |", "|---:|---|---|---|"]
     for row in judged:
         note = f" ({row.note})" if row.note else ""
-        says, measured = f"{row.claim.says} *{row.claim.where}*", f"{row.outcome.measured}{note}"
+        says = f"{row.claim.says} *{row.claim.where}*"
+        measured = f"{row.outcome.measured}{note}"
         cells = (str(row.number), says, measured, f"{row.mark} {row.outcome.verdict.value}")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join([*lines, ""])
 
 
 def write_report(
-    path: Path, judged: Sequence[Judged], figures: dict[str, Any], images: dict[str, Path], facts: dict[str, Any]
+    path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]
 ) -> None:
-    """One self-contained page."""
+    """One self-contained page; ``images`` is the directory of the drawn figures."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -91,10 +117,10 @@ def write_report(
         lstrip_blocks=True,
     )
     environment.filters["maths"] = _maths
-    pictures = {name: base64.b64encode(file.read_bytes()).decode() for name, file in images.items()}
+    pictures = {name: base64.b64encode((images / f"{name}.png").read_bytes()).decode() for name in figures}
     page = environment.get_template("report.html.j2").render(
         judged=judged,
-        figures=figures,
+        figures={name: FIGURES[name] for name in figures},
         pictures=pictures,
         counts=Counter(row.outcome.verdict for row in judged),
         verdicts=list(Verdict),

@@ -40,8 +40,11 @@ def _fit(value: Any, hint: Any) -> Any:
         if any(type(value) is type(part) and value == part for part in parts):
             return value
     elif origin is tuple:
-        if type(value) in (list, tuple) and len(value) == len(parts):
-            return [_fit(v, part) for v, part in zip(value, parts, strict=True)]
+        if type(value) in (list, tuple):
+            if parts[-1] is Ellipsis:  # as many as there are
+                parts = parts[:1] * len(value)
+            if len(value) == len(parts):
+                return [_fit(v, part) for v, part in zip(value, parts, strict=True)]
     elif hint is float:
         if type(value) in (int, float) and isfinite(value):
             return float(value)
@@ -56,7 +59,8 @@ def _words(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return "one of " + ", ".join(json.dumps(part) for part in parts)
     if get_origin(hint) is tuple:
-        return f"a list of {len(parts)} values, each {_words(parts[0])}"
+        count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
+        return f"a list of {count}values, each {_words(parts[0])}"
     if parts:
         return " or ".join(filter(None, map(_words, parts)))
     return _WORDS.get(hint, "")

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from inspect import signature
 from typing import Any
 
 import numpy as np
+
+from scb.jobs.table import Table, at, pick
+
+CLOSE = 0.05
+"""A distance to the truth that counts as recovery."""
 
 
 class Verdict(Enum):
@@ -35,22 +41,42 @@ class Claim:
     ----------
     where : section, lemma or figure of the paper
     says : the claim in a line
-    check : what is looked at, and the criterion
     figure : the figure beside which it stands
-    needs : names of the tables that ``judge`` takes
+    judge : its arguments are the tables that it needs, its docstring says what is looked at, and the criterion
     """
 
     where: str
     says: str
-    check: str
     figure: str
-    needs: tuple[str, ...]
     judge: Callable[..., Outcome]
+
+    @property
+    def check(self) -> str:
+        """What is looked at, and the criterion."""
+        text = self.judge.__doc__ or ""
+        return text[0].lower() + text[1:].rstrip(".")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the tables that ``judge`` takes."""
+        return tuple(name.replace("_", " ") for name in signature(self.judge).parameters)
+
+
+def beside(figure: str, *rows: tuple[str, str, Callable[..., Outcome]]) -> list[Claim]:
+    """The claims that stand beside a figure, each as (where, says, judge)."""
+    return [Claim(where=where, says=says, figure=figure, judge=judge) for where, says, judge in rows]
+
+
+def ends(table: Table, step: int | None, *methods: str) -> list[Table]:
+    """The state of each method after ``step`` steps, or at the end: one row a replicate, in the same order."""
+    return [at(pick(table, method=method), step) for method in methods]
 
 
 def verdict(literal: Any, changed: Any = False) -> Verdict:
     """Holds as the paper has it; or with the change; or not."""
-    return Verdict.HOLDS if literal else Verdict.CHANGED if changed else Verdict.FAILS
+    if literal:
+        return Verdict.HOLDS
+    return Verdict.CHANGED if changed else Verdict.FAILS
 
 
 def spread(values: Any, digits: int = 3) -> str:

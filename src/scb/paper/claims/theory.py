@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from scb.jobs.table import Table, at, pick, values
-from scb.paper.claims.claim import Claim, Outcome, log_slope, mostly, share, spread, verdict
+from scb.paper.claims.claim import Outcome, beside, log_slope, mostly, share, spread, verdict
 from scb.paper.experiments.population import residual
 
 
 def on_the_line(line: Table) -> Outcome:
-    """The largest distance of whole matrices to their lines."""
+    """1,500 noiseless steps on whole matrices; distance to the lines at most 1e-9."""
     worst = float(line["off_line"].max())
     return Outcome(f"largest distance {worst:.1e}", verdict(worst <= 1e-9))
 
 
 def two_dimensions(line: Table) -> Outcome:
-    """The recursion of (α_V, α_A), with the identity and as printed."""
+    """The recursion beside whole matrices; agreement to 1e-9."""
     error = {
         form: max(float(np.abs(line[f"alpha_{x}"] - line[f"{form}_{x}"]).max()) for x in "VA")
         for form in ("recursion", "printed")
@@ -28,16 +28,16 @@ def two_dimensions(line: Table) -> Outcome:
     )
 
 
-def stage_one_length(stage_one: Table) -> Outcome:
-    """η·steps against log T."""
-    slope = float(np.polyfit(np.log(stage_one["T"]), stage_one["eta"] * stage_one["steps"], 1)[0])
-    T = stage_one["T"]
+def stage_one_length(stage_1: Table) -> Outcome:
+    """Slope of η·steps in log T between 0.95 and 1.05."""
+    slope = float(np.polyfit(np.log(stage_1["T"]), stage_1["eta"] * stage_1["steps"], 1)[0])
+    T = stage_1["T"]
     return Outcome(f"slope {slope:.3f} for T from {T.min():,} to {T.max():,}", verdict(abs(slope - 1) <= 0.05))
 
 
-def signals_meet(stage_one: Table, convergence: Table) -> Outcome:
-    """|α_V − α_A| at the end of Stage 1: without noise against T, and in real runs beside the sum."""
-    slope = log_slope(stage_one["T"], stage_one["gap"])
+def signals_meet(stage_1: Table, convergence: Table) -> Outcome:
+    """Falls at least like T^-0.9 without noise; in real runs at most a quarter of the sum."""
+    slope = log_slope(stage_1["T"], stage_1["gap"])
     end = at(pick(convergence, method="SGD"), 400)
     ratio = np.abs(end["alpha_V"] - end["alpha_A"]) / np.abs(end["alpha_V"] + end["alpha_A"])
     return Outcome(
@@ -47,14 +47,14 @@ def signals_meet(stage_one: Table, convergence: Table) -> Outcome:
 
 
 def variance_grows(noise: Table) -> Outcome:
-    """E‖h_A‖_μ² against T."""
+    """Mean ‖h_A‖_μ² of batches of 64; exponent 1 ± 0.1."""
     T = np.unique(noise["T"])
     slope = log_slope(T, [noise["square"][noise["T"] == t].mean() for t in T])
     return Outcome(f"grows like T^{slope:.3f}", verdict(abs(slope - 1) <= 0.1))
 
 
 def largest_entry(noise: Table) -> Outcome:
-    """max|h| over √(2 log(NT)) standard deviations of an entry."""
+    """Largest entry over σ√(2 log NT) varies by at most 25 % for T from 100 to 100,000."""
     ratios = []
     for T in np.unique(noise["T"]):
         mine = pick(noise, T=T)
@@ -67,12 +67,12 @@ def largest_entry(noise: Table) -> Outcome:
 
 
 def separation(rounding: Table) -> Outcome:
-    """Whether one threshold parts signal and noise."""
+    """All entries of A on the right side in 99 %."""
     return Outcome(f"support exactly right in {share(rounding['support'])}", verdict(mostly(rounding["support"], 0.99)))
 
 
 def rounding_is_mild(rounding: Table) -> Outcome:
-    """What the thresholding-projection does to α_A and ‖Δ_A‖²."""
+    """Exponent of the change of α_A at most −0.9; growth of ‖Δ_A‖² at most 2/T."""
     T = np.unique(rounding["T"])
     change = np.abs(rounding["alpha_after"] - rounding["alpha_before"])
     slope = log_slope(T, [np.median(change[rounding["T"] == t]) for t in T])
@@ -89,13 +89,13 @@ def _rates(near_one: Table) -> dict[str, float]:
     for direction in values(near_one, "direction"):
         rows = pick(near_one, direction=direction)
         left = residual(rows, direction)
-        early = (rows["step"] > 0) & (rows["step"] <= 200)
+        early = (rows["step"] > 0) & (rows["step"] <= 200)  # later, rounding is all that is left
         rates[direction] = -float(np.polyfit(rows["step"][early], np.log(left[early]), 1)[0]) / float(rows["eta"][0])
     return rates
 
 
 def slow_difference(near_one: Table) -> Outcome:
-    """Rates near (1, 1)."""
+    """Rate of the difference at most 5 % of that of the sum."""
     rates = _rates(near_one)
     return Outcome(
         f"rates in units of η: sum {rates['sum']:.2f}, difference {rates['difference']:.4f}",
@@ -104,7 +104,7 @@ def slow_difference(near_one: Table) -> Outcome:
 
 
 def stage_three_repairs(near_one: Table, transfer: Table) -> Outcome:
-    """With A normalised and frozen."""
+    """Rate at least 0.8 η; real runs end within ε in 90 %."""
     rate = _rates(near_one)["normalised"]
     return Outcome(
         f"α_V contracts at {rate:.2f} η once A is normalised; in real runs ‖V − P‖ ends at {spread(transfer['dist_V'], 2)}",
@@ -113,13 +113,13 @@ def stage_three_repairs(near_one: Table, transfer: Table) -> Outcome:
 
 
 def near_uniform(preconditioner: Table) -> Outcome:
-    """(diag(a) − aaᵀ)² against (I − 11ᵀ/T)/T², attention within 1 % of uniform."""
+    """Entries within 5 % for attention within 1 % of uniform."""
     errors = pick(preconditioner, first=0.0)["uniform"]
     return Outcome(f"largest relative error {errors.max():.3f}", verdict(errors.max() <= 0.05))
 
 
 def near_sparse(preconditioner: Table) -> Outcome:
-    """(diag(a) − aaᵀ)² against a₁(1 − a₁)e₁e₁ᵀ, and against the square of that."""
+    """Entries within 10 %, error falling like 1/T."""
     rows = {name: column[preconditioner["first"] > 0] for name, column in preconditioner.items()}
     T = np.unique(rows["T"])
     slope = log_slope(T, [rows["corrected"][rows["T"] == t].mean() for t in T])
@@ -132,100 +132,45 @@ def near_sparse(preconditioner: Table) -> Outcome:
 
 
 CLAIMS = (
-    Claim(
-        "Section 3.1",
-        "The population process stays on the straight lines through μ1ᵀ and P, 11ᵀ/T and Q.",
-        "1,500 noiseless steps on whole matrices; distance to the lines at most 1e-9",
+    *beside(
         "F9",
-        ("line",),
-        on_the_line,
+        (
+            "Section 3.1",
+            "The population process stays on the straight lines through μ1ᵀ and P, 11ᵀ/T and Q.",
+            on_the_line,
+        ),
+        ("Section 3.1, equation for α", "Two numbers, α_V and α_A, follow a recursion of their own.", two_dimensions),
+        ("Section 3.2; Appendix D", "Without noise Stage 1 takes Θ(log(T K_Q)/η) steps.", stage_one_length),
+        ("Appendix D", "|α_V − α_A| shrinks in Stage 1 while the signals grow.", signals_meet),
+        (
+            "Section 3.4; Appendix F",
+            "Near (1, 1) the sum converges at a linear rate, the difference is almost stuck.",
+            slow_difference,
+        ),
+        ("Section 3.4; Appendix F", "Normalising A and training V alone (Stage 3) repairs this.", stage_three_repairs),
     ),
-    Claim(
-        "Section 3.1, equation for α",
-        "Two numbers, α_V and α_A, follow a recursion of their own.",
-        "the recursion beside whole matrices; agreement to 1e-9",
-        "F9",
-        ("line",),
-        two_dimensions,
-    ),
-    Claim(
-        "Section 3.2; Appendix D",
-        "Without noise Stage 1 takes Θ(log(T K_Q)/η) steps.",
-        "slope of η·steps in log T between 0.95 and 1.05",
-        "F9",
-        ("stage 1",),
-        stage_one_length,
-    ),
-    Claim(
-        "Appendix D",
-        "|α_V − α_A| shrinks in Stage 1 while the signals grow.",
-        "falls at least like T^-0.9 without noise; in real runs at most a quarter of the sum",
-        "F9",
-        ("stage 1", "convergence"),
-        signals_meet,
-    ),
-    Claim(
-        "Section 3.4; Appendix F",
-        "Near (1, 1) the sum converges at a linear rate, the difference is almost stuck.",
-        "rate of the difference at most 5 % of that of the sum",
-        "F9",
-        ("near one",),
-        slow_difference,
-    ),
-    Claim(
-        "Section 3.4; Appendix F",
-        "Normalising A and training V alone (Stage 3) repairs this.",
-        "rate at least 0.8 η; real runs end within ε in 90 %",
-        "F9",
-        ("near one", "transfer"),
-        stage_three_repairs,
-    ),
-    Claim(
-        "Section 3.3",
-        "The variance of the mini-batch gradient in A grows with T.",
-        "mean ‖h_A‖_μ² of batches of 64; exponent 1 ± 0.1",
+    *beside(
         "F3",
-        ("noise",),
-        variance_grows,
+        ("Section 3.3", "The variance of the mini-batch gradient in A grows with T.", variance_grows),
+        ("Section 3.3", "Its largest entry hardly grows: like √log T.", largest_entry),
+        (
+            "Appendix E, separation of noise and signal",
+            "A threshold Θ(α/Q) tells true positions from others.",
+            separation,
+        ),
+        (
+            "Appendix E, effect of rounding",
+            "The thresholding-projection changes α_A and ‖Δ_A‖² by O(1)/T.",
+            rounding_is_mild,
+        ),
     ),
-    Claim(
-        "Section 3.3",
-        "Its largest entry hardly grows: like √log T.",
-        "largest entry over σ√(2 log NT) varies by at most 25 % for T from 100 to 100,000",
-        "F3",
-        ("noise",),
-        largest_entry,
-    ),
-    Claim(
-        "Appendix E, separation of noise and signal",
-        "A threshold Θ(α/Q) tells true positions from others.",
-        "all entries of A on the right side in 99 %",
-        "F3",
-        ("rounding",),
-        separation,
-    ),
-    Claim(
-        "Appendix E, effect of rounding",
-        "The thresholding-projection changes α_A and ‖Δ_A‖² by O(1)/T.",
-        "exponent of the change of α_A at most −0.9; growth of ‖Δ_A‖² at most 2/T",
-        "F3",
-        ("rounding",),
-        rounding_is_mild,
-    ),
-    Claim(
-        "Section 5.2",
-        "Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
-        "entries within 5 % for attention within 1 % of uniform",
+    *beside(
         "F2",
-        ("preconditioner",),
-        near_uniform,
-    ),
-    Claim(
-        "Section 5.2",
-        "Near sparse attention it is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).",
-        "entries within 10 %, error falling like 1/T",
-        "F2",
-        ("preconditioner",),
-        near_sparse,
+        (
+            "Section 5.2",
+            "Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
+            near_uniform,
+        ),
+        ("Section 5.2", "Near sparse attention it is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).", near_sparse),
     ),
 )

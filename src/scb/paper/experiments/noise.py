@@ -1,21 +1,23 @@
-"""The noise of one mini-batch gradient in A: its square and its largest entry against T."""
+"""Noise in A against T: that of one mini-batch gradient, and what the thresholding-projection after Stage 1 does to it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from scb.geometry import line_A, line_V, mu_norm
-from scb.jobs import job as jobs
-from scb.jobs.job import random_task
-from scb.jobs.table import Table
+from scb.geometry import line_A, line_V, mu_norm, population_projection, project, threshold_project
+from scb.jobs.job import Job, Rows, random_task
 from scb.theory.expectations import expected_gradients
+from scb.training.sources.fresh import Fresh
 
 
 @dataclass(frozen=True)
-class Job(jobs.Job):
+class NoiseJob(Job):
     """One mini-batch of 64 at α_V = α_A = 0.5."""
+
+    label: ClassVar = {"experiment": "noise", "job": "Job"}
 
     T: int
     replicate: int
@@ -26,29 +28,42 @@ class Job(jobs.Job):
         """Seconds, measured."""
         return 0.02 + 3e-7 * self.T
 
-    def run(self) -> Table:
+    def run(self) -> Rows:
         """One row: ‖h_A‖_μ², the largest |entry| of h, and its mean square, where h is the noise of the gradient a unit of μ_k."""
-        from scb.training.sources.fresh import Fresh
-
-        task = random_task(self.N, self.T, 2, 0)
-        V, A = line_V(task, 0.5), line_A(task, 0.5)
+        task = random_task(self.N, self.T, 2, 0)  # one task, many batches: the noise of a batch, not of tasks
+        V = line_V(task, 0.5)
+        A = line_A(task, 0.5)
         drawn = Fresh(task)(V, A, 64, np.random.default_rng(self.seed))
         h = (drawn.A - expected_gradients(task, V, A)[1]) / task.mu
-        h -= h.mean(axis=0)
-        return {
-            "square": np.array([mu_norm(h, task.mu) ** 2]),
-            "largest": np.array([np.abs(h).max()]),
-            "entry": np.array([np.square(h).mean()]),
-        }
+        h -= h.mean(axis=0)  # the projection takes the mean of a column away
+        return {"square": mu_norm(h, task.mu) ** 2, "largest": np.abs(h).max(), "entry": np.square(h).mean()}
 
 
 @dataclass(frozen=True)
-class Config:
-    """Sequence lengths and mini-batches a length."""
+class RoundingJob(Job):
+    """A at α_A = 0.3 with noise as large as the lemma allows; threshold α_A/(6Q)."""
 
-    T: tuple[int, ...] = (100, 1000, 10_000, 100_000)
-    seeds: int = 20
+    label: ClassVar = {"experiment": "rounding", "job": "Job"}
+    seconds: ClassVar = 0.1
 
-    def jobs(self) -> list[Job]:
-        """Lengths, then replicates."""
-        return [Job(T, i) for T in self.T for i in range(self.seeds)]
+    T: int
+    replicate: int
+    N: int = 3
+    alpha: float = 0.3
+
+    def run(self) -> Rows:
+        """One row: α_A and ‖Δ_A‖_μ² before and after, and whether the support is right."""
+        task = random_task(self.N, self.T, 2, self.replicate)
+        rng = np.random.default_rng(self.seed)
+        threshold = self.alpha / (6 * task.sparsity)  # a third of the least entry on the support, about α/(2Q)
+        noise = rng.normal(scale=threshold / 3 / np.sqrt(self.T), size=(self.T, task.N))
+        A = project(line_A(task, self.alpha) + noise)
+        before = population_projection(task, task.P, A)
+        after = population_projection(task, task.P, threshold_project(A, threshold))
+        return {
+            "alpha_before": before.alpha_A,
+            "alpha_after": after.alpha_A,
+            "square_before": before.delta_A**2,
+            "square_after": after.delta_A**2,
+            "support": np.array_equal(threshold <= A, task.Q > 0),
+        }

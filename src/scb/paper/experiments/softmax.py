@@ -1,14 +1,15 @@
-"""A softmax and a linear transformer on the same task: T = 50, N = 10, sparsity 2."""
+"""A softmax and a linear transformer on the same task; and the matrix that preconditions the gradients of the softmax."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.jobs import job as jobs
-from scb.jobs.job import random_task, seed_of
-from scb.jobs.table import Table
+from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.jobs.table import concatenate
+from scb.training.loop import train
 from scb.training.recipes import softmax, tuned
 
 RECIPES = {"softmax": softmax, "linear": tuned}
@@ -16,50 +17,68 @@ KEPT = ("step", "samples", "loss", "dist_V", "dist_A", "sim_V", "sim_A")
 
 
 @dataclass(frozen=True)
-class Job(jobs.Job):
+class SoftmaxJob(Job):
     """One run: its history, or what it has learned."""
 
-    model: str
+    label: ClassVar = {"experiment": "softmax", "job": "Job"}
+
+    model: Literal["softmax", "linear"]
     replicate: int
     patterns: bool = False
     N: int = 10
     T: int = 50
 
     @property
-    def cost(self) -> float:
-        """Seconds, measured."""
-        return 1.0
-
-    @property
     def seed(self) -> int:
-        """The same for the history and the patterns."""
+        """One seed for the history and for the patterns: they come from the same run."""
         return seed_of(use="softmax", model=self.model, replicate=self.replicate)
 
-    def run(self) -> Table:
+    def run(self) -> Rows:
         """The history; or the entries of V and A, and of the true P and Q, if ``patterns`` are asked for."""
-        from scb.training.loop import train
-
         task = random_task(self.N, self.T, 2, self.replicate)
         run = train(task, RECIPES[self.model](task), self.seed, every=20)
         if not self.patterns:
             return {name: run.history[name] for name in KEPT}
         matrices = {"V": run.V, "A": run.A, "P": task.P, "Q": task.Q}
-        rows, columns = zip(*(np.indices(m.shape).reshape(2, -1) for m in matrices.values()), strict=True)
-        return {
-            "matrix": np.concatenate([np.full(m.size, name) for name, m in matrices.items()]),
-            "row": np.concatenate(rows),
-            "column": np.concatenate(columns),
-            "value": np.concatenate([m.ravel() for m in matrices.values()]),
-        }
+        return concatenate([_entries(name, matrix) for name, matrix in matrices.items()])
+
+
+def _entries(name: str, matrix: np.ndarray) -> dict[str, np.ndarray]:
+    """One row for each entry of a matrix."""
+    row, column = np.indices(matrix.shape).reshape(2, -1)
+    return {"matrix": np.full(matrix.size, name), "row": row, "column": column, "value": matrix.ravel()}
 
 
 @dataclass(frozen=True)
-class Config:
-    """How many replicates; or the learned patterns of the first one."""
+class PreconditionerJob(Job):
+    """One attention vector of length T: near uniform, or with a₁ = ``first`` and the rest about (1 − a₁)/T each."""
 
-    seeds: int = 10
-    patterns: bool = False
+    label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
+    seconds: ClassVar = 0.1
 
-    def jobs(self) -> list[Job]:
-        """Softmax, then linear."""
-        return [Job(model, i, self.patterns) for model in RECIPES for i in range(1 if self.patterns else self.seeds)]
+    T: int
+    first: float
+    replicate: int
+
+    def run(self) -> Rows:
+        """One row: the largest error of an entry of the paper's forms, relative to the largest entry."""
+        rng = np.random.default_rng(self.seed)
+        a = rng.uniform(0.99, 1.01, self.T)
+        if self.first:
+            a *= (1 - self.first) / a[1:].sum()
+            a[0] = self.first
+        a /= a.sum()
+        M = np.diag(a) - np.outer(a, a)
+        square = M @ M
+        forms = {
+            "uniform": (np.eye(self.T) - 1 / self.T) / self.T**2,
+            "printed": self._corner(a[0] * (1 - a[0])),
+            "corrected": self._corner((a[0] * (1 - a[0])) ** 2),
+        }
+        size = np.abs(square).max()
+        return {name: np.abs(square - form).max() / size for name, form in forms.items()}
+
+    def _corner(self, value: float) -> np.ndarray:
+        matrix = np.zeros((self.T, self.T))
+        matrix[0, 0] = value
+        return matrix

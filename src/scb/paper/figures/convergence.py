@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scb.jobs.table import Table, at, concatenate, pick, values
-from scb.paper.figures.style import COLOURS, band, caption, grid, mark, panels, quiet, replicates
+from scb.jobs.table import Table, at, concatenate, pick, values, where
+from scb.paper.figures.style import COLOURS, band, caption, grid, mark, panels, quiet, replicates, star
 
 NAMES = {
     "proximal": "proximal, λ = 1e-5",
@@ -28,7 +28,7 @@ def convergence(table: Table) -> Figure:
         for number, method in enumerate(("proximal", "proximal, larger λ")):
             for end in (1000, int(table["step"].max())):
                 x = np.median(at(pick(table, method=method), end)[f"dist_{layer}_star"])
-                ax.plot(end, x, "*", color=COLOURS[number], markeredgecolor="black", markeredgewidth=0.5, markersize=10)
+                star(ax, end, x, number)
         _stages(ax, table)
         ax.set(title=label, ylim=(-0.02, None))
     axes[1].legend(loc="lower left")
@@ -39,33 +39,25 @@ def convergence(table: Table) -> Figure:
 @quiet
 def signals(table: Table) -> Figure:
     """F3: the signals, and the distances to the population's lines."""
-    figure, axes = grid(2, 2, "F3  Signals, and distance to the population process")
     titles = {"alpha_V": "signal α$_V$", "alpha_A": "signal α$_A$", "delta_V": "‖Δ$_V$‖$_μ$", "delta_A": "‖Δ$_A$‖$_μ$"}
-    for ax, (column, title) in zip(axes.flat, titles.items(), strict=True):
-        _methods(ax, table, column)
-        _stages(ax, table)
-        ax.set(title=title)
+    figure, axes = _four(table, "F3  Signals, and distance to the population process", titles)
     axes[0, 0].legend(loc="center left")
-    caption(figure, setting(table))
     return figure
 
 
 @quiet
 def similarity(table: Table) -> Figure:
     """F4: μ-cosines with the truth, before and after normalisation."""
-    figure, axes = grid(2, 2, "F4  Similarity with the truth, before and after normalisation")
     titles = {
         "sim_V": "V with P",
         "sim_V_star": "V with P, after normalisation",
         "sim_A": "A with Q",
         "sim_A_star": "A with Q, after normalisation",
     }
-    for ax, (column, title) in zip(axes.flat, titles.items(), strict=True):
-        _methods(ax, table, column)
-        _stages(ax, table)
-        ax.set(title=title, ylim=(-0.02, 1.15))
+    figure, axes = _four(table, "F4  Similarity with the truth, before and after normalisation", titles)
+    for ax in axes.flat:
+        ax.set(ylim=(-0.02, 1.15))
     axes[1, 0].legend(loc="lower right")
-    caption(figure, setting(table))
     return figure
 
 
@@ -82,15 +74,7 @@ def sizes(smallest: Table, others: Table) -> Figure:
             _stages(ax, mine)
         for ax, layer in zip(row, "VA", strict=False):
             final = np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"])
-            ax.plot(
-                mine["step"].max(),
-                final,
-                "*",
-                color=COLOURS[0],
-                markeredgecolor="black",
-                markeredgewidth=0.5,
-                markersize=10,
-            )
+            star(ax, mine["step"].max(), final, 0)
             ax.set_ylim(-0.02, None)
         row[0].set_ylabel(f"N = {N}")
     for ax, title in zip(axes[0], ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
@@ -128,8 +112,18 @@ def setting(table: Table, N: bool = True) -> str:
 
 def _first_steps(table: Table) -> Table:
     """The two methods that all sizes have, up to step 1,000."""
-    rows = (table["step"] <= 1000) & np.isin(table["method"], ("proximal", "SGD"))
-    return {name: column[rows] for name, column in table.items()}
+    return where(table, (table["step"] <= 1000) & np.isin(table["method"], ("proximal", "SGD")))
+
+
+def _four(table: Table, title: str, titles: dict[str, str]) -> tuple[Figure, np.ndarray]:
+    """A figure of four columns of a table, by all methods."""
+    figure, axes = grid(2, 2, title)
+    for ax, (column, name) in zip(axes.flat, titles.items(), strict=True):
+        _methods(ax, table, column)
+        _stages(ax, table)
+        ax.set(title=name)
+    caption(figure, setting(table))
+    return figure, axes
 
 
 def _methods(ax: Axes, table: Table, column: str) -> None:

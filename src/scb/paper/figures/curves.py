@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from scb.paper.figures.style import COLOURS, LINES, panels, quiet
+from scb.paper.figures.style import look, panels, quiet
 
 PANELS = (
     ("distance to the truth", (("dist_V", "‖V − P‖"), ("dist_A", "‖A − Q‖"), ("dist_A_star", "‖A* − Q‖, normalised"))),
@@ -21,7 +21,7 @@ def curves(history: dict[str, np.ndarray], title: str) -> Figure:
     changes = history["step"][np.flatnonzero(np.diff(history["stage"]))]
     for ax, (name, lines) in zip(axes, PANELS, strict=True):
         for i, (column, label) in enumerate(lines):
-            ax.plot(history["step"], history[column], color=COLOURS[i], linestyle=LINES[i], label=label)
+            ax.plot(history["step"], history[column], label=label, **look(i))
         for step in changes:
             ax.axvline(step, color="0.5", linewidth=0.8)
         ax.set(title=name, xlabel="step")

@@ -68,8 +68,9 @@ def phase(table: Table, x: str, y: str, panel: str | None = None, title: str = "
     Between the two dashed lines, the runs do not tell on which side of one half the probability lies.
     """
     parts = split(table, x, y, panel)
-    columns, rows = max(len(part.xs) for _, part in parts), max(len(part.ys) for _, part in parts)
-    size = {"width": min(max(4.6, 0.42 * columns + 1.2), 9), "height": min(max(3.0, 0.34 * rows + 1.2), 7)}
+    across = max(len(part.xs) for _, part in parts)
+    down = max(len(part.ys) for _, part in parts)
+    size = {"width": min(max(4.6, 0.42 * across + 1.2), 9), "height": min(max(3.0, 0.34 * down + 1.2), 7)}
     counts = np.concatenate([part.trials.ravel() for _, part in parts])
     seeds = f"{counts.max()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
     figure, axes = panels(len(parts), f"{title or 'How often runs succeed'} ({seeds} seeds a cell)", **size)
@@ -86,7 +87,8 @@ def phase(table: Table, x: str, y: str, panel: str | None = None, title: str = "
 
 def _draw(ax: Axes, part: Phase) -> bool:
     """One diagram; whether there are lines in it."""
-    u, v = _places(part.xs), _places(part.ys)
+    u = _places(part.xs)
+    v = _places(part.ys)
     ax.pcolormesh(_edges(u), _edges(v), part.rate, cmap=COLOURS, vmin=0, vmax=1)
     ax.set_facecolor("0.85")  # cells without runs
     ax.grid(visible=False)

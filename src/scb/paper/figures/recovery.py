@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from scb.jobs.table import Table, pick, quartiles, values
-from scb.paper.figures.style import COLOURS, LINES, MARKERS, caption, panels, quiet, replicates
+from scb.paper.figures.style import COLOURS, MARKERS, caption, look, panels, quiet, replicates
 
 
 @quiet
@@ -21,9 +21,9 @@ def support(found: Table, trained: Table, drift: Table) -> Figure:
     ]
     for number, (label, table, column) in enumerate(lines):
         xs, low, middle, high = quartiles(table, "T", column)
-        style = {"color": COLOURS[number], "linestyle": LINES[number], "marker": MARKERS[number], "markersize": 4}
         error = np.array([middle - low, np.where(np.isfinite(high), high - middle, 0)])
-        ax.errorbar(xs * (1 + 0.03 * (number - 2)), middle, error, capsize=2, label=label, **style)
+        shifted = xs * (1 + 0.03 * (number - 2))
+        ax.errorbar(shifted, middle, error, capsize=2, label=label, **look(number, marker=True))
     xs, _, middle, _ = quartiles(pick(drift, right=True), "T", "reached")
     ax.plot(xs, middle, "k:", marker="x", markersize=4, label="Stage 1 by the drift alone (simulated)")
     ax.set(xscale="log", yscale="log", xlabel="sequence length T", ylabel="samples", ylim=(80, None))
@@ -31,7 +31,7 @@ def support(found: Table, trained: Table, drift: Table) -> Figure:
     for number, T in enumerate(values(found, "T")):
         least = np.sort(found["likelihood"][found["T"] == T])
         share = np.arange(1, len(least) + 1) / len(least)
-        success.step(least, share, where="post", color=COLOURS[number], linestyle=LINES[number], label=f"T = {T:,}")
+        success.step(least, share, where="post", label=f"T = {T:,}", **look(number))
     success.set(title="share of tasks, by likelihood", xlabel="samples", ylim=(0, 1.05))
     success.legend(loc="lower right")
     ax.set_title("median and quartiles")
@@ -48,7 +48,7 @@ def bound(table: Table) -> Figure:
             mine = pick(table, N=N)
             n = np.unique(mine["n"])
             mean = {kind: [mine[f"{kind}_{name}"][mine["n"] == x].mean() for x in n] for kind in ("square", "bound")}
-            ax.plot(n, mean["bound"], color=COLOURS[number], linestyle=LINES[number], label=f"bound, N = {N}")
+            ax.plot(n, mean["bound"], label=f"bound, N = {N}", **look(number))
             ax.plot(n, mean["square"], MARKERS[number], color=COLOURS[number], markersize=5, label=f"measured, N = {N}")
         ax.set(xscale="log", yscale="log", xlabel="samples n", title=f"mean ‖{'V − P' if name == 'P' else 'A − Q'}‖²")
     axes[1].legend(loc="upper right", fontsize=7)
@@ -63,7 +63,7 @@ def sequences(table: Table) -> Figure:
     lengths = np.unique(table["length"])
     for number, (name, label) in enumerate((("likelihood", "likelihood"), ("moments", "moments alone"))):
         share = [table[name][table["length"] == x].mean() for x in lengths]
-        ax.plot(lengths, share, color=COLOURS[number], linestyle=LINES[number], marker=MARKERS[number], label=label)
+        ax.plot(lengths, share, marker=MARKERS[number], label=label, **look(number))
     ax.set(xscale="log", xlabel="tokens", ylabel="exactly right", ylim=(-0.05, 1.05))
     ax.legend(loc="center right")
     caption(figure, f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks a length")

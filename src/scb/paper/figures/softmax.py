@@ -9,6 +9,8 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from scb.jobs.table import Table, pick
 from scb.paper.figures.style import band, caption, quiet, replicates
 
+AXES = (("attention", "last token", "position"), ("value matrix", "from", "to"))  # what is shown, across, down
+
 
 @quiet
 def softmax(patterns: Table, table: Table) -> Figure:
@@ -23,8 +25,8 @@ def softmax(patterns: Table, table: Table) -> Figure:
             image = ax.imshow(_matrix(pick(patterns, model=model, matrix=matrix)), **_look(row))
             ax.grid(visible=False)
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-            ax.set_title(f"{name}: {'attention' if row == 0 else 'value matrix'}")
-            ax.set(xlabel="last token" if row == 0 else "from", ylabel="position" if row == 0 else "to")
+            what, xlabel, ylabel = AXES[row]
+            ax.set(title=f"{name}: {what}", xlabel=xlabel, ylabel=ylabel)
             if column == 2:
                 figure.colorbar(image, ax=ax, shrink=0.8)
     for row, (y, title) in enumerate((("loss", "population loss"), ("sim_A", "similarity of A with Q"))):

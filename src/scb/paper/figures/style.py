@@ -49,12 +49,22 @@ def grid(rows: int, columns: int, title: str, width: float = 3.4, height: float 
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def band(ax: Axes, table: Table, x: str, y: str, number: int, label: str | None = None, **options: Any) -> None:
+def look(number: int, marker: bool = False) -> dict[str, Any]:
+    """Colour and line of the curve with this number, and its marker if it has one."""
+    style: dict[str, Any] = {"color": COLOURS[number], "linestyle": LINES[number]}
+    return style | {"marker": MARKERS[number], "markersize": 4} if marker else style
+
+
+def star(ax: Axes, x: float, y: float, number: int) -> None:
+    """A star in the colour of the curve with this number."""
+    ax.plot(x, y, "*", color=COLOURS[number], markeredgecolor="black", markeredgewidth=0.5, markersize=10)
+
+
+def band(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
     """The median of y over replicates against x, and a band from quartile to quartile; ``number`` picks colour and line."""
     xs, low, middle, high = quartiles(table, x, y)
-    style = {"color": COLOURS[number], "linestyle": LINES[number]} | options
-    ax.plot(xs, middle, label=label, **style)
-    ax.fill_between(xs, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    ax.plot(xs, middle, label=label, **look(number))
+    ax.fill_between(xs, low, high, color=COLOURS[number], alpha=0.15, linewidth=0)
 
 
 def mark(ax: Axes, x: float, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from scb.jobs.table import Table, pick, quartiles, values
-from scb.paper.figures.style import COLOURS, LINES, MARKERS, caption, panels, quiet, replicates
+from scb.paper.figures.style import caption, look, panels, quiet, replicates
 
 
 @quiet
@@ -17,17 +17,7 @@ def transfer(table: Table, drift: Table) -> Figure:
         xs, low, middle, high = quartiles(mine, "T", "reached")
         label = f"transferred, overlap {overlap:g}" if overlap else "from scratch, sign settled by skewness"
         shifted = xs * (1 + 0.04 * (number - 1))
-        ax.errorbar(
-            shifted,
-            middle,
-            (middle - low, high - middle),
-            marker=MARKERS[number],
-            linestyle=LINES[number],
-            color=COLOURS[number],
-            markersize=4,
-            capsize=2,
-            label=label,
-        )
+        ax.errorbar(shifted, middle, (middle - low, high - middle), capsize=2, label=label, **look(number, marker=True))
     xs, _, middle, _ = quartiles(pick(drift, right=True), "T", "reached")
     ax.plot(xs, middle, "k:", marker="x", markersize=4, label="Stage 1 by the drift alone, as printed (simulated)")
     ax.set(xscale="log", yscale="log", xlabel="sequence length T", ylabel="samples", ylim=(1e3, None))

@@ -1,0 +1,148 @@
+"""One training step as one would write it in NumPy, beside our engine; and processes that take turns, one for each contender."""
+
+from __future__ import annotations
+
+import resource
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from scb.geometry import Array, line_A, line_V
+from scb.task import Task
+from scb.training.engine import Fused
+from scb.training.sources.reference import Reference
+from scb.training.stages import Stage, proximal_step
+
+BATCH = 64
+LAM = 1e-4
+Step = Callable[[int], float]  # takes a seed, goes one call further, and returns the loss of the mini-batch
+
+
+class Contender(NamedTuple):
+    """How its step is made, how many training steps one call takes, and what must be installed."""
+
+    make: Callable[[Task], Step]
+    steps: int = 1
+    needs: str | None = None
+
+
+def start(task: Task) -> tuple[Array, Array]:
+    """A point part of the way: α_V = α_A = 0.3."""
+    return np.ascontiguousarray(line_V(task, 0.3)), line_A(task, 0.3)
+
+
+def stage_of(task: Task) -> Stage:
+    """η = 0.005, as in Stage 2 of the paper's experiment; smaller for large N, where 64 samples a step would diverge."""
+    eta = 0.005 if task.N <= 20 else 1e-4
+    return Stage("2", steps=1, eta_V=eta / task.K_Q, eta_A=eta / task.K_P, lam=LAM, batch_size=BATCH)
+
+
+def numpy_step(task: Task) -> Step:
+    """A batch as a (B, T) array; mass by one bincount, scores by one look-up, columns grouped by the last token."""
+    stage = stage_of(task)
+    source = Reference(task)
+    V, A = start(task)
+
+    def step(seed: int) -> float:
+        nonlocal V, A
+        g = source(V, A, BATCH, np.random.default_rng(seed))
+        V, A = proximal_step(V, A, g.V, g.A, task.mu, stage)
+        return g.loss
+
+    return step
+
+
+def engine_step(task: Task, threads: int) -> Step:
+    """Ours: fifty steps at a time, as between two evaluations of a training run."""
+    numba.set_num_threads(min(threads, numba.get_num_threads()))
+    engine = Fused(task)
+    stage = stage_of(task)
+    V, A = start(task)
+
+    def step(seed: int) -> float:
+        nonlocal V, A
+        taken = engine.take(V, A, task.mu, stage, seed, range(50))
+        V, A = taken.V, taken.A
+        return taken.loss
+
+    return step
+
+
+def contenders(file: Path | None) -> dict[str, Contender]:
+    """NumPy, those in ``CONTENDERS`` of the file whose library is installed, and ours."""
+    found = {"NumPy": Contender(numpy_step)}
+    if file is not None:
+        found |= runpy.run_path(str(file))["CONTENDERS"]
+    found["scb, 1 thread"] = Contender(lambda task: engine_step(task, 1), steps=50)
+    found["scb, 2 threads"] = Contender(lambda task: engine_step(task, 2), steps=50)
+    return {name: one for name, one in found.items() if one.needs is None or find_spec(one.needs)}
+
+
+def serve(contender: Contender, N: int, T: int) -> None:
+    """One contender in a process of its own: its first loss; milliseconds a step for each seed on stdin; at the end its memory."""
+    step = contender.make(Task.random(N, T, 2))
+    print(step(0), flush=True)  # compiles
+    calls = max(1, 50_000 // T) if contender.steps == 1 else 1  # several steps where they are short: all are timed warm
+    for line in sys.stdin:
+        begin = perf_counter()
+        for call in range(calls):
+            step(int(line) * calls + call)
+        print((perf_counter() - begin) / (calls * contender.steps) * 1e3, flush=True)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
+
+
+class _Served:
+    """A process that runs ``serve``."""
+
+    def __init__(self, name: str, N: int, T: int, file: Path | None) -> None:
+        command = [sys.executable, "-m", __name__, name, str(N), str(T), *([] if file is None else [str(file)])]
+        self.name = name
+        self._process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.loss = self._read()
+
+    def _read(self) -> float:
+        line = self._process.stdout.readline()
+        if not line:
+            raise ValueError(f"the contender {self.name!r} failed; its message is above")
+        return float(line)
+
+    def step(self, seed: int) -> float:
+        """Milliseconds of a step."""
+        print(seed, file=self._process.stdin, flush=True)
+        return self._read()
+
+    def leave(self) -> float:
+        """End the process; its peak memory in MB."""
+        self._process.stdin.close()
+        return self._read()
+
+
+def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str, Any]:
+    """Median milliseconds a step and peak memory of each contender, each in its own process, taking turns."""
+    served = [_Served(name, N, T, file) for name in contenders(file)]
+    losses = {one.name: one.loss for one in served}
+    if max(losses.values()) > 2 * min(losses.values()):
+        raise ValueError(f"the contenders do not compute the same: losses {losses}")
+    times: dict[str, list[float]] = {one.name: [] for one in served}
+    deadline = perf_counter() + 60
+    for i in range(repeats):
+        if perf_counter() > deadline and i >= 3:
+            break
+        for one in served:
+            sleep(0.02)  # lets the others' threads, which wait actively, go to sleep
+            times[one.name].append(one.step(i + 1))
+    milliseconds = {name: float(np.median(found)) for name, found in times.items()}
+    return {"N": N, "T": T, "ms": milliseconds, "mb": {one.name: one.leave() for one in served}}
+
+
+if __name__ == "__main__":
+    name, N, T, *file = sys.argv[1:]
+    serve(contenders(Path(file[0]) if file else None)[name], int(N), int(T))

@@ -1,0 +1,243 @@
+"""Jobs, their seeds, where their tables lie, which code these depend on, and the pools that run them."""
+
+import os
+import shutil
+import signal
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from scb.jobs.job import Job, seed_of
+from scb.jobs.pool import InProcess, processes, run_jobs
+from scb.jobs.store import Cache, JobFailed, Result
+from scb.jobs.table import at, concatenate, pick, quartiles, read_table, write_table
+from scb.paper.experiments.experiment import Experiment
+from scb.paper.experiments.noise import RoundingJob
+from scb.paper.experiments.population import StageOneJob
+from scb.paper.experiments.simulation import GaussianJob, PredictionJob
+from scb.paper.experiments.training import TrainingJob
+from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, needed, tables
+from scb.provenance import ROOT, code_digest
+
+
+def run(experiment):
+    """The table of an experiment, without a pool and without a disk."""
+    return concatenate([job.table(job.run()) for job in experiment.jobs()])
+
+
+def test_seeds_are_hashes_of_what_they_are_for():
+    assert seed_of(use="x", n=1) == seed_of(n=1, use="x") == 2224442210553500512
+    seeds = [job.seed for experiment in tables().values() for job in experiment.jobs()]
+    identities = [str(job.identity) for experiment in tables().values() for job in experiment.jobs()]
+    assert 0.9 < len(set(seeds)) / len(set(identities)) <= 1  # two tables may share a task on purpose
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_methods_share_stage_one():
+    """Methods of one replicate differ in Stage 2 only."""
+    table = run(Experiment(TrainingJob, {"T": (200,), "steps": (450,), "every": (50,)}, seeds=2))
+    ours, theirs = (pick(table, method=method) for method in ("proximal", "SGD"))
+    early = ours["step"] < 400
+    assert_array_equal(ours["alpha_A"][early], theirs["alpha_A"][early])
+    assert (ours["alpha_A"][ours["step"] == 450] != theirs["alpha_A"][theirs["step"] == 450]).all()
+    assert len(np.unique(ours["seed"])) == 2
+
+
+def test_a_table_comes_back_as_it_was_written(tmp_path):
+    table = run(Experiment(RoundingJob, {"T": (50, 100)}, seeds=2)) | {"word": np.array(["a", "bc", "a", "d"])}
+    write_table(tmp_path / "x" / "t.parquet", table, {"setting": [1, "two"]})
+    back, facts = read_table(tmp_path / "x" / "t.parquet")
+    assert facts == {"setting": [1, "two"]}
+    assert list(back) == list(table)
+    for name in table:
+        assert_array_equal(back[name].astype(table[name].dtype), table[name])
+    first = (tmp_path / "x" / "t.parquet").read_bytes()
+    write_table(tmp_path / "x" / "t.parquet", table, {"setting": [1, "two"]})
+    assert (tmp_path / "x" / "t.parquet").read_bytes() == first
+
+
+def test_jobs_are_run_once_and_found_again(tmp_path):
+    jobs, cache, seen = Experiment(RoundingJob, {"T": (50,)}, seeds=3).jobs(), Cache(tmp_path), []
+    assert len(cache.missing(jobs)) == 3
+    with processes(2) as pool:
+        run_jobs(cache.missing(jobs), pool, cache, lambda done, share: seen.append((done, share)))
+    assert seen[0] == (0, 0)
+    assert seen[-1] == (3, pytest.approx(1))
+    assert cache.missing(jobs) == []
+    cache.path(jobs[1]).unlink()
+    assert cache.missing([*jobs, *jobs]) == [jobs[1]]  # equal jobs are one job
+    run_jobs([jobs[1]], InProcess(), cache)
+    loaded, seconds = cache.load(jobs)
+    expected = run(Experiment(RoundingJob, {"T": (50,)}, seeds=3))
+    assert seconds > 0
+    for name in expected:
+        assert_array_equal(loaded[name], expected[name])
+
+
+def test_what_a_job_depends_on_is_part_of_its_key(tmp_path, monkeypatch):
+    cache, job = Cache(tmp_path), RoundingJob(50, 0)
+    assert cache.path(job) != cache.path(RoundingJob(50, 1))
+    assert cache.path(job) != cache.path(RoundingJob(50, 0, alpha=0.2))
+    before = cache.path(job)
+    monkeypatch.setattr("scb.jobs.store.code_digest", lambda module: "other code")
+    assert cache.path(job) != before
+
+
+def test_a_broken_file_is_named(tmp_path):
+    cache, job = Cache(tmp_path), RoundingJob(50, 0)
+    cache.add(job, Result(job.run(), 0.1))
+    path = cache.path(job)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"parquet cannot be read .* delete it"):
+        cache.load([job])
+
+
+@pytest.mark.parametrize("pool", [lambda: nullcontext(InProcess()), lambda: processes(1)], ids=["here", "processes"])
+def test_a_failing_job_is_not_kept_and_says_why(tmp_path, pool):
+    cache, job = Cache(tmp_path), TrainingJob(3, 50, ("no such method",), 0, 450, 50)
+    with pytest.raises(JobFailed, match=r"KeyError: 'no such method'(.|\n)*Traceback"), pool() as open_pool:
+        run_jobs([job], open_pool, cache)
+    assert cache.missing([job]) == [job]
+
+
+@dataclass(frozen=True)
+class Deadly(Job):
+    """Ends its process, if it is the third one."""
+
+    label: ClassVar = {"experiment": "deadly"}
+    seconds: ClassVar = 5.0  # so that every job is a batch
+    replicate: int
+
+    def run(self):
+        if self.replicate == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"value": self.replicate}
+
+
+def test_a_process_that_dies_is_said_and_what_was_done_stays(tmp_path):
+    cache, jobs = Cache(tmp_path), [Deadly(i) for i in range(3)]
+    with processes(1) as pool:
+        run_jobs(jobs[:2], pool, cache)
+    with (
+        pytest.raises(OSError, match=r"a process died, out of memory perhaps\. Finished runs are kept"),
+        processes(1) as pool,
+    ):
+        run_jobs(cache.missing(jobs), pool, cache)
+    assert cache.missing(jobs) == jobs[2:]
+    assert cache.load(jobs[:2])[0]["value"].tolist() == [0, 1]
+
+
+# ------------------------------------------------------------------------------------------------- code
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """A copy of the sources, to be changed."""
+    shutil.copytree(ROOT, tmp_path / "scb", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "scb"
+
+
+MODULES = sorted({job.__module__ for job in EXPERIMENTS.values()})
+
+
+def digest(module, sources):
+    """The digest of the copy as it is now."""
+    code_digest.cache_clear()
+    return code_digest(module, root=sources)
+
+
+def changed(sources, path, modules=MODULES):
+    """Which digests another line in a file changes."""
+    file = sources / path
+    before = file.read_text()
+    file.write_text(before + "\nX = 1\n")
+    code_digest.cache_clear()
+    found = {module for module in modules if code_digest(module, root=sources) != code_digest(module)}
+    file.write_text(before)
+    return found
+
+
+def test_a_change_of_what_is_shown_or_of_who_runs_discards_nothing(sources):
+    """Captions, figures, claims, commands, the report, pools and Dask."""
+    shown = ["paper/registry.py", "paper/report.py", "jobs/dask.py", "jobs/pool.py", "jobs/store.py", "jobs/grid.py"]
+    for folder in ("paper/figures", "paper/claims", "cli"):
+        shown += [str(path.relative_to(sources)) for path in (sources / folder).glob("*.py")]
+    assert len(shown) > 25
+    for path in shown:
+        assert changed(sources, path) == set(), path
+
+
+def test_a_change_of_a_kernel_discards_everything(sources):
+    kernels = sorted((sources / "kernels").rglob("*.py"))
+    assert len(kernels) > 5
+    for path in kernels:
+        assert changed(sources, path.relative_to(sources), [*MODULES, "scb.jobs.kinds"]) == {*MODULES, "scb.jobs.kinds"}
+
+
+def test_a_change_discards_what_depends_on_it(sources):
+    """Directly, through others, or inside a function; an import for the type checker alone is none."""
+    assert changed(sources, "paper/experiments/noise.py") == {"scb.paper.experiments.noise"}
+    assert changed(sources, "jobs/job.py") == set(MODULES)
+    assert "scb.paper.experiments.recovery" in changed(sources, "mixture/__init__.py")
+    assert "scb.paper.experiments.population" not in changed(sources, "training/loop.py")
+    module, loop = "scb.paper.experiments.population", sources / "training/loop.py"
+    file = sources / "paper/experiments/population.py"
+    plain = file.read_text()
+    for text, depends in (
+        ("\nif TYPE_CHECKING:\n    import scb.training.loop\n", False),
+        ("\n\ndef f():\n    from scb.training import loop\n", True),
+        ("\n\ndef f():\n    import scb.training.loop\n", True),
+    ):
+        file.write_text(plain + text)
+        before = digest(module, sources)
+        loop.write_text(loop.read_text() + "X = 1\n")
+        assert (digest(module, sources) != before) == depends
+
+
+def test_the_digest_of_a_script_is_that_of_the_whole_library(sources):
+    assert code_digest() == code_digest("__main__") == code_digest(root=sources)
+    for path in ("cli/bench.py", "jobs/dask.py"):
+        assert changed(sources, path, ["__main__"]) == {"__main__"}
+
+
+# ------------------------------------------------------------------------------------------------- tables and experiments
+
+
+def test_tables_are_read_as_meant():
+    table = {"replicate": np.array([0, 0, 1, 1]), "step": np.array([1, 2, 1, 3]), "y": np.array([1.0, 2.0, 3.0, 4.0])}
+    assert at(table)["y"].tolist() == [2.0, 4.0]
+    assert at(table, 2)["y"].tolist() == [2.0, 3.0]
+    assert pick(table, replicate=1, step=3)["y"].tolist() == [4.0]
+    xs, low, middle, high = quartiles(concatenate([table, table]), "step", "y")
+    assert xs.tolist() == [1, 2, 3]
+    assert (low[0], middle[0], high[0]) == (1.0, 2.0, 3.0)
+
+
+def test_the_simulation_starts_where_the_recipe_does():
+    for gradients in ("real", "simulated"):
+        table = PredictionJob(5, 200, 0.0, gradients, 0, 64, 1e-3, 10).run()
+        assert table["alpha_V"][0] == pytest.approx(0.3)
+        assert table["alpha_A"][0] == pytest.approx(0.3)
+        assert table["delta_A"][0] == pytest.approx(0, abs=1e-7)
+
+
+def test_diverging_simulations_are_kept_as_nan():
+    table = GaussianJob(100, 100_000, "SGD", 64, 0).run()
+    assert np.isnan(table["dist_A"][-1])
+
+
+def test_every_figure_and_claim_has_its_tables():
+    names = set(tables())
+    assert set(needed(FIGURES)) == names == set(tables(quick=True))
+    assert len(CLAIMS) >= 20
+    assert {claim.figure for claim in CLAIMS} <= set(FIGURES)
+    stochastic = {name: c for name, c in tables().items() if name not in ("patterns", "line", "stage 1", "near one")}
+    assert all(experiment.seeds >= 10 for name, experiment in stochastic.items() if name != "preconditioner")
+
+
+def test_stage_one_counts_steps():
+    assert StageOneJob(1000).run()["steps"] == pytest.approx(465, abs=5)
