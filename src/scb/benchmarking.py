@@ -43,7 +43,7 @@ def numpy_step(task: Task) -> Step:
     state = list(start(task))
 
     def step(seed: int) -> float:
-        g = source(*state, BATCH, np.random.default_rng(seed))
+        g = source(*state, BATCH, np.uint64(seed))
         state[:] = proximal_step(*state, g.V, g.A, task.mu, stage)
         return g.loss
 

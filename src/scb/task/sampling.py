@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.kernels.random import draw_tokens, token_law, token_scratch
+from scb.kernels.sequence import continue_sequence
 from scb.task import Seed, Task
 
 Tokens = NDArray[np.unsignedinteger[Any]]
@@ -70,8 +72,6 @@ def generate(task: Task, length: int, seed: Seed = 0) -> Tokens:
 
     The token before the new one chooses the attention; the T tokens before that one are the context.
     """
-    from scb.kernels.sequence import continue_sequence
-
     if length < 0:
         raise ValueError(f"length = {length}: it must be at least 0")
     rng = np.random.default_rng(seed)
@@ -101,9 +101,7 @@ def _draw(p: Array, n: int, rng: np.random.Generator, N: int) -> Tokens:
 
 
 def _draw_compiled(p: Array, n: int, rng: np.random.Generator, N: int) -> Tokens:
-    """The same by ``kernels.tokens``."""
-    from scb.kernels.tokens import draw_tokens, token_law, token_scratch
-
+    """n independent tokens with law p, by ``kernels.random``."""
     tokens = np.empty(n, dtype=token_dtype(N))
     draw_tokens(rng.integers(1 << 64, dtype=np.uint64), token_law(p), token_scratch(), tokens)
     return tokens

@@ -32,7 +32,8 @@ class Job(jobs.Job):
 
         task = random_task(self.N, self.T, 2, 0)
         V, A = line_V(task, 0.5), line_A(task, 0.5)
-        drawn = Fresh(task)(V, A, 64, np.random.default_rng(self.seed))
+        key = np.random.default_rng(self.seed).integers(0, 1 << 64, dtype=np.uint64)
+        drawn = Fresh(task)(V, A, 64, key)
         h = (drawn.A - expected_gradients(task, V, A)[1]) / task.mu
         h -= h.mean(axis=0)
         return {
