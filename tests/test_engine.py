@@ -1,6 +1,7 @@
 import multiprocessing
 import subprocess
 import sys
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -38,6 +39,26 @@ def test_fused_steps_equal_the_composed_path(N, T, B, lam, centred):
     assert fast.loss == pytest.approx(plain.loss, abs=1e-12)
     assert (fast.steps, fast.samples) == (plain.steps, plain.samples) == (25, 25 * B)
     assert np.abs(fast.A - A).max() > 1e-4  # it has moved
+
+
+@pytest.mark.parametrize(("N", "T"), [(3, 300), (12, 200)])
+def test_the_default_engine_takes_the_samples_of_fresh(N, T):
+    """The recipe of the paper, all three stages with their roundings: both engines walk the same path.
+
+    Only frozen steps differ: there the fast engine draws no more than the tokens that matter, so its random numbers are others by
+    design. Stage 3 therefore trains A too here.
+    """
+    task = scb.Task.random(N, T, 2, seed=1)
+    recipe = scb.recipes.paper(task, steps=(60, 60, 30), lam=1e-4, threshold=0.01)
+    first, second, third = recipe.stages
+    recipe = replace(recipe, stages=(first, second, replace(third, eta_A=second.eta_A, lam=second.lam)))
+    fast = scb.train(task, recipe, seed=5)
+    plain = scb.train(task, recipe, seed=5, source=Fresh(task))
+    assert fast.step == plain.step == 150
+    np.testing.assert_allclose(fast.V, plain.V, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(fast.A, plain.A, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(fast.history["batch_loss"], plain.history["batch_loss"], rtol=0, atol=1e-12)
+    assert not np.allclose(scb.train(task, recipe, seed=6).V, fast.V, rtol=0, atol=1e-4)
 
 
 @settings(max_examples=200, deadline=None)

@@ -93,11 +93,12 @@ class Fused:
 
     task: Task
     fresh: Fresh = field(init=False)
-    _buffers: Buffers = field(init=False, default_factory=Buffers)
+    _buffers: Buffers = field(init=False)
     _frozen: tuple[Array, Frozen] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.fresh = Fresh(self.task)
+        self._buffers = Buffers((self.task.T, self.task.N))
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
         """Take ``steps`` of a stage from (V, A); A are logits where the rule is "softmax"."""
