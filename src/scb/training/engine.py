@@ -112,7 +112,7 @@ class Fused:
         if isinstance(lam, MeasuredNoise):  # λ_k = √K_V · λ_k at K_V = 1
             per_spread, per_column, lam = 1.0, lam.at(1.0, mu, stage), 0.0
         # Integers and read-only arrays are other types to Numba, for which it would compile everything anew.
-        rule = Hyperparameters(
+        hyper = Hyperparameters(
             batch_size=stage.batch_size,
             eta_V=float(stage.eta_V),
             eta_A=float(stage.eta_A),
@@ -125,11 +125,11 @@ class Fused:
         )
         new_V = np.array(V, order="C")
         new_A = self._buffers.copy(A)
-        done, loss = fused_steps(may_run_parallel(), keys, self.fresh.law, rule, new_V, new_A)
+        done, loss = fused_steps(may_run_parallel(), keys, self.fresh.law, hyper, new_V, new_A)
         if done < len(keys):  # what stands there now is beyond the limit: go again, up to the step before
             new_V[:] = V
             new_A[:] = A
-            fused_steps(may_run_parallel(), keys[:done], self.fresh.law, rule, new_V, new_A)
+            fused_steps(may_run_parallel(), keys[:done], self.fresh.law, hyper, new_V, new_A)
         return Taken(new_V, new_A, done, loss, min(done + 1, len(keys)) * stage.batch_size)
 
     def _frozen_steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:

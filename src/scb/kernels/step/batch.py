@@ -11,7 +11,6 @@ from scb.kernels.random import ALL_BITS, TokenLaw, fill_words, to_unit
 
 SHARES = 4  # at most; more would serve more threads, but each has a gradient in V of its own
 TILE = 8
-ACCUMULATOR_NONE = -1
 
 
 class LabelLaw(NamedTuple):
@@ -49,7 +48,7 @@ class MiniBatch(NamedTuple):
     shares : where each share begins, and the end. A share is one thread's work; shares depend on the sizes alone, not on threads
     tiles : where each tile begins, and the end; a tile holds whole segments, or a piece of a segment longer than ``TILE``
     segments : where each segment begins, and the end; a segment is the samples of one share with one last token
-    accumulator : for each segment the column of the accumulators that it adds to, or ``ACCUMULATOR_NONE``
+    accumulator : for each segment the column of the accumulators that it adds to, or −1: its column is updated in place
     """
 
     lasts: np.ndarray
@@ -115,7 +114,7 @@ def _lay_out(lasts, shares, in_place):
             segments[segment] = i
             split = (i == shares[share] and i > 0 and lasts[i - 1] == lasts[i]) or (j < B and lasts[j] == lasts[i])
             if in_place and not split and j - i <= TILE:
-                accumulator[segment] = ACCUMULATOR_NONE
+                accumulator[segment] = -1
             else:
                 accumulator[segment] = used
                 used += 1

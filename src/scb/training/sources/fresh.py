@@ -33,7 +33,7 @@ class Fresh:
         task = self.task
         labels = LabelLaw(
             mu=closed_cumulative(task.mu),
-            positions=task.positions,
+            positions=np.array(task.positions, order="F"),  # writeable in any process: one type for Numba
             q=closed_cumulative(task.weights),
             P=closed_cumulative(task.P),
         )
