@@ -71,9 +71,9 @@ def test_deferred_steps_equal_one_step_after_the_other(T, steps, size, offset, s
     lams = 10 ** rng.uniform(-4, 0) * rng.random(steps)
     expected = reference.prox_steps(a, lams)
     raw = a - offset
-    prox_steps(raw, offset, lams, np.empty(T, np.int64), np.empty(T))
+    prox_steps(raw, offset, lams)
     np.testing.assert_allclose(raw, expected, rtol=1e-10, atol=1e-12)
-    common = prox_steps_on_survivors(x, (a - x).mean(), lams, np.flatnonzero(survive), np.empty(T))
+    common = prox_steps_on_survivors(x, (a - x).mean(), lams, np.flatnonzero(survive))
     np.testing.assert_allclose(x + common, expected, rtol=1e-10, atol=1e-12)
 
 

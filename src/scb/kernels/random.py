@@ -201,7 +201,7 @@ def _settle_ties(key, start, w, law, tokens, ties):
         for t in range(8 * i, min(8 * i + 8, tokens.size)):
             if ties[t] == 0:
                 continue
-            cell = np.int64(w[t] >> law.shift)
+            cell = np.int64(w[t] >> law.shift)  # the token of the last cell that knows one is where the search begins
             while cell > 0 and law.table[cell] == law.unknown:
                 cell -= 1
             token = 0 if law.table[cell] == law.unknown else np.int64(law.table[cell])

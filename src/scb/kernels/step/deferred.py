@@ -49,34 +49,32 @@ def new_columns(raw, offset, steps, lam_factor):
 
 
 @numba.njit(cache=True)
-def apply_deferred_prox(k, step, columns, where, band):
-    """Apply the proximal steps that column k has skipped since ``done[k]``, so that it stands before ``step``.
-
-    ``where`` and ``band`` are scratch of length T.
-    """
+def apply_deferred_prox(k, step, columns):
+    """Apply the proximal steps that column k has skipped since ``done[k]``, so that it stands before ``step``."""
     if columns.done[k] < step and columns.lams[:step].max() > 0:
         lams = columns.lams[columns.done[k] : step] * columns.lam_factor[k]
         count = columns.n_survivors[k]
         if count >= 0:
             survivors = columns.survivors[k, :count]
-            columns.offset[k] = prox_steps_on_survivors(columns.raw[:, k], columns.offset[k], lams, survivors, band)
+            columns.offset[k] = prox_steps_on_survivors(columns.raw[:, k], columns.offset[k], lams, survivors)
         else:
-            prox_steps(columns.raw[:, k], columns.offset[k], lams, where, band)
+            prox_steps(columns.raw[:, k], columns.offset[k], lams)
             columns.offset[k] = 0.0
     columns.done[k] = step
 
 
 @numba.njit(cache=True)
-def prox_steps(raw, offset, lams, where, band):
+def prox_steps(raw, offset, lams):
     """Apply x ← soft(x, λ) + c, c = (1 − 1ᵀ soft(x, λ))/T, for each λ in turn to the column x = raw + offset, into raw.
 
     Since 1ᵀx = 1, |c| ≤ λ, so one step moves an entry towards 0 by at most 2λ. Entries beyond 2Σλ therefore keep their sign and
-    move together. Those within the first λ become equal at once. Only the ones between, kept in ``where`` and ``band``
-    (scratch of T each), are followed one by one. Twin: ``prox_steps``.
+    move together. Those within the first λ become equal at once. Only those between are followed one by one. Twin: ``prox_steps``.
     """
     T = raw.size
     first = lams[0]
     bound = 2.0 * lams.sum()
+    where = np.empty(T, np.int64)  # the entries between ...
+    band = np.empty(T)  # ... and their values
     zeros = between = up = down = 0
     far = 0.0
     for start in range(0, T, _BLOCK):
@@ -113,10 +111,11 @@ def prox_steps(raw, offset, lams, where, band):
 
 
 @numba.njit(cache=True)
-def prox_steps_on_survivors(raw, offset, lams, survivors, band):
+def prox_steps_on_survivors(raw, offset, lams, survivors):
     """Apply the steps of ``prox_steps`` to a column that is ``offset`` but at its ``survivors``: no pass over T. The new offset."""
     common = offset
     others = raw.size - survivors.size
+    band = np.empty(survivors.size)
     for i in range(survivors.size):
         band[i] = raw[survivors[i]] + offset
     for lam in lams:

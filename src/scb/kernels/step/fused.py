@@ -46,7 +46,6 @@ class Memory(NamedTuple):
     Attributes
     ----------
     tokens : (SHARES, TILE, T)
-    where, band : (SHARES, T), scratch of deferred proximal steps
     gV : (SHARES, N, N), summed gradients in V
     losses : (SHARES,), summed losses
     largest : (SHARES,), the largest ‖a‖² of the columns that were updated
@@ -54,8 +53,6 @@ class Memory(NamedTuple):
     """
 
     tokens: np.ndarray
-    where: np.ndarray
-    band: np.ndarray
     gV: np.ndarray
     losses: np.ndarray
     largest: np.ndarray
@@ -65,10 +62,7 @@ class Memory(NamedTuple):
 @numba.njit(cache=True)
 def _new_memory(T, N, law):
     tokens = np.empty((SHARES, TILE, T), law.tokens.table.dtype)
-    where = np.empty((SHARES, T), np.int64)
-    band = np.empty((SHARES, T))
-    gV = np.empty((SHARES, N, N))
-    return Memory(tokens, where, band, gV, np.empty(SHARES), np.empty(SHARES), np.empty((0, T)))
+    return Memory(tokens, np.empty((SHARES, N, N)), np.empty(SHARES), np.empty(SHARES), np.empty((0, T)))
 
 
 @numba.njit(cache=True)
@@ -77,8 +71,7 @@ def _with_accumulators(memory, count):
     if count <= len(memory.accumulators):
         return memory
     accumulators = np.empty((count + 2, memory.tokens.shape[2]))
-    tokens, where, band, gV, losses, largest, _ = memory
-    return Memory(tokens, where, band, gV, losses, largest, accumulators)
+    return Memory(memory.tokens, memory.gV, memory.losses, memory.largest, accumulators)
 
 
 @numba.njit(cache=True, fastmath=REORDER)
@@ -170,7 +163,7 @@ def _take_share(share, step, batch, law, hyper, V, columns, memory):
         while i < end:
             j = min(batch.segments[drawing + 1], end)
             if batch.accumulator[drawing] < 0:  # brought up to date just before it is read, so that it is in the cache
-                apply_deferred_prox(batch.lasts[i], step, columns, memory.where[share], memory.band[share])
+                apply_deferred_prox(batch.lasts[i], step, columns)
             draw_samples(i, j, batch, law, columns.raw, columns.offset, tile, i - begin)
             drawing += 1
             i = j
@@ -266,17 +259,16 @@ def _spread(V, mu):
 
 
 @numba.njit(cache=True)
-def _finish_columns(first, step, columns, where, band):
-    """Bring the columns first, first + SHARES, … up to date, and their offsets into raw."""
-    for k in range(first, columns.offset.size, SHARES):
-        apply_deferred_prox(k, step, columns, where, band)
-        columns.raw[:, k] += columns.offset[k]
+def _finish_column(k, step, columns):
+    """Bring column k up to date, and its offset into raw."""
+    apply_deferred_prox(k, step, columns)
+    columns.raw[:, k] += columns.offset[k]
 
 
 @numba.njit(cache=True, parallel=True)
-def _finish_columns_in_parallel(step, columns, where, band):
-    for first in numba.prange(SHARES):
-        _finish_columns(np.int64(first), step, columns, where[first], band[first])
+def _finish_columns_in_parallel(step, columns):
+    for k in numba.prange(columns.offset.size):
+        _finish_column(np.int64(k), step, columns)
 
 
 @numba.njit(cache=True)
@@ -298,8 +290,7 @@ def fused_steps(parallel, keys, law, hyper, V, A):
         memory = _with_accumulators(memory, batch.accumulator.max() + 1)
         for segment in range(batch.accumulator.size):
             if batch.accumulator[segment] >= 0:  # several shares may read these columns, so none may change them
-                k = batch.lasts[batch.segments[segment]]
-                apply_deferred_prox(k, step, columns, memory.where[0], memory.band[0])
+                apply_deferred_prox(batch.lasts[batch.segments[segment]], step, columns)
         _take_shares(parallel, step, batch, law, hyper, V, columns, memory)
         shares = batch.shares.size - 1
         largest = memory.largest[:shares].max()
@@ -312,8 +303,8 @@ def fused_steps(parallel, keys, law, hyper, V, A):
         if not max((V * V).sum(), largest) < hyper.limit**2:
             return step, loss
     if parallel:
-        _finish_columns_in_parallel(keys.size, columns, memory.where, memory.band)
+        _finish_columns_in_parallel(keys.size, columns)
     else:
-        for first in range(SHARES):
-            _finish_columns(first, keys.size, columns, memory.where[first], memory.band[first])
+        for k in range(N):
+            _finish_column(k, keys.size, columns)
     return keys.size, loss
