@@ -29,30 +29,21 @@ _UNIT = 1.0 / (1 << 53)
 
 
 class TokenLaw(NamedTuple):
-    """A law over tokens, ready for drawing.
+    """A law over tokens, ready for drawing."""
 
-    Attributes
-    ----------
-    whole, fraction : (N − 1,), m_j (uint16) and f_j
-    table : for each value of w without its last bits: the token, or ``unknown`` if some threshold is among them. It has the type
-        of tokens, one byte or two
-    shift : how many last bits
-    mask : which bits of a word of four w are used; all, outside tests
-    """
-
-    whole: np.ndarray
-    fraction: np.ndarray
-    table: np.ndarray
+    whole: np.ndarray  # (N − 1,), m_j (uint16)
+    fraction: np.ndarray  # (N − 1,), f_j
+    table: np.ndarray  # for each w without its last bits: the token, or ``unknown`` if some threshold is among them
     unknown: np.unsignedinteger
-    shift: np.uint16
-    mask: np.uint64
+    shift: np.uint16  # how many last bits
+    mask: np.uint64  # which bits of a word of four w are used; all, outside tests
 
 
 class TokenScratch(NamedTuple):
-    """Memory for drawing one chunk of tokens: its random words, and a byte for each token that says whether it is tied."""
+    """Memory for drawing one chunk of tokens."""
 
-    words: np.ndarray
-    ties: np.ndarray
+    words: np.ndarray  # random words of 64 bits, each for four tokens
+    ties: np.ndarray  # a byte for each token: whether it is tied
 
 
 @numba.njit(cache=True)

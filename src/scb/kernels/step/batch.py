@@ -14,20 +14,12 @@ TILE = 8
 
 
 class LabelLaw(NamedTuple):
-    """What decides the last token k ~ μ, the source ~ q^(k) and the label ~ P[:, source], each by one uniform.
+    """What decides the last token k ~ μ, the source ~ q^(k) and the label ~ P[:, source], each by one uniform."""
 
-    Attributes
-    ----------
-    mu : (N,), cumulative
-    positions : (Q, N), where the sources of each k may be
-    q : (Q, N), their probabilities, cumulative in each column
-    P : (N, N), cumulative in each column
-    """
-
-    mu: np.ndarray
-    positions: np.ndarray
-    q: np.ndarray
-    P: np.ndarray
+    mu: np.ndarray  # (N,), cumulative
+    positions: np.ndarray  # (Q, N), where the sources of each k may be
+    q: np.ndarray  # (Q, N), cumulative in each column
+    P: np.ndarray  # (N, N), cumulative in each column
 
 
 class TaskLaw(NamedTuple):
@@ -38,26 +30,20 @@ class TaskLaw(NamedTuple):
 
 
 class MiniBatch(NamedTuple):
-    """All that is random in a mini-batch but its tokens, and its division into shares, tiles and segments (drawn in ``step``).
+    """All that is random in a mini-batch but its tokens, and its division, which ``kernels.step`` draws.
 
-    Attributes
-    ----------
-    lasts : (B,), last tokens, ascending
-    keys : (B,), the streams of the samples' tokens
-    uniforms : (2, B), what decides source and label
-    shares : where each share begins, and the end. A share is one thread's work; shares depend on the sizes alone, not on threads
-    tiles : where each tile begins, and the end; a tile holds whole segments, or a piece of a segment longer than ``TILE``
-    segments : where each segment begins, and the end; a segment is the samples of one share with one last token
-    accumulator : for each segment the column of the accumulators that it adds to, or −1: its column is updated in place
+    ``shares``, ``tiles`` and ``segments`` hold where each begins, and the end. A share is one thread's work; shares depend on the
+    sizes alone, not on threads. A segment is the samples of one share with one last token. A tile holds whole segments, or a piece
+    of a segment longer than ``TILE``.
     """
 
-    lasts: np.ndarray
-    keys: np.ndarray
-    uniforms: np.ndarray
+    lasts: np.ndarray  # (B,), last tokens, ascending
+    keys: np.ndarray  # (B,), the streams of the samples' tokens
+    uniforms: np.ndarray  # (2, B), what decides source and label
     shares: np.ndarray
     tiles: np.ndarray
     segments: np.ndarray
-    accumulator: np.ndarray
+    accumulator: np.ndarray  # of each segment, or −1: its column is updated in place
 
 
 @numba.njit(cache=True)

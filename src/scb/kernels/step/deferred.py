@@ -18,25 +18,15 @@ SURVIVORS = 256  # a column with at most this many nonzero entries of raw is bro
 
 
 class Columns(NamedTuple):
-    """The columns of A, each as it stands after the steps that it has been through.
+    """The columns of A, each as it stands after the steps that it has been through; column k is raw[:, k] + offset[k]."""
 
-    Attributes
-    ----------
-    raw, offset : (T, N) and (N,); column k is raw[:, k] + offset[k]
-    done : (N,), how many steps each column has been through
-    survivors : (N, SURVIVORS), the positions where raw is not 0
-    n_survivors : (N,), how many there are, or −1 if that is not known
-    lams : (steps,), λ of each step so far, before the factor of the column
-    lam_factor : (N,), so that λ of column k in step i is lams[i]·lam_factor[k]
-    """
-
-    raw: np.ndarray
-    offset: np.ndarray
-    done: np.ndarray
-    survivors: np.ndarray
-    n_survivors: np.ndarray
-    lams: np.ndarray
-    lam_factor: np.ndarray
+    raw: np.ndarray  # (T, N)
+    offset: np.ndarray  # (N,)
+    done: np.ndarray  # (N,), how many steps each column has been through
+    survivors: np.ndarray  # (N, SURVIVORS), the positions where raw is not 0
+    n_survivors: np.ndarray  # (N,), how many there are, or −1 if that is not known
+    lams: np.ndarray  # (steps,), λ of each step so far; for column k, times lam_factor[k]
+    lam_factor: np.ndarray  # (N,)
 
 
 @numba.njit(cache=True)

@@ -17,38 +17,22 @@ from scb.kernels.step.gradient import differentiate
 
 
 class Frozen(NamedTuple):
-    """The columns of a frozen A.
+    """The columns of a frozen A."""
 
-    Attributes
-    ----------
-    counts : (N,), active positions of each column
-    value : (·, N), their weights
-    source : (Q, N), for each position of the task's support its index among the active ones, or −1
-    common : (N,), the weight of every other position
-    """
-
-    counts: np.ndarray
-    value: np.ndarray
-    source: np.ndarray
-    common: np.ndarray
+    counts: np.ndarray  # (N,), active positions of each column
+    value: np.ndarray  # (·, N), their weights
+    source: np.ndarray  # (Q, N), for each position of the task's support its index among the active ones, or −1
+    common: np.ndarray  # (N,), the weight of every other position
 
 
 class FrozenDraws(NamedTuple):
-    """What is random in the B samples of a step.
+    """What is random in the B samples of a step; the u are uniforms."""
 
-    Attributes
-    ----------
-    lasts : (B,), last tokens
-    u_source, u_label : (B,), uniforms that decide the source and the label
-    u_tokens : (B, ·), uniforms that decide the tokens at active positions and, in the last column, that of a source elsewhere
-    rest : (B, N), how often each token occurs at the positions that are left
-    """
-
-    lasts: np.ndarray
-    u_source: np.ndarray
-    u_label: np.ndarray
-    u_tokens: np.ndarray
-    rest: np.ndarray
+    lasts: np.ndarray  # (B,), last tokens
+    u_source: np.ndarray  # (B,)
+    u_label: np.ndarray  # (B,)
+    u_tokens: np.ndarray  # (B, ·), of the tokens at active positions and, in the last column, of a source elsewhere
+    rest: np.ndarray  # (B, N), how often each token occurs at the positions that are left
 
 
 @numba.njit(cache=True)

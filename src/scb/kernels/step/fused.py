@@ -19,44 +19,27 @@ from scb.kernels.step.gradient import add_scores, column_sum, differentiate, dra
 
 
 class Hyperparameters(NamedTuple):
-    """Those of a stage.
-
-    Attributes
-    ----------
-    lam, per_spread, per_column : λ of column k is (lam + per_spread·√K_V)·per_column[k]
-    centred : whether the mean of each column's gradient is taken out before the proximal step
-    limit : a run has diverged once ‖V‖ or some ‖a^(k)‖ reaches it
-    mu : (N,), of the preconditioner
-    """
+    """Those of a stage. λ of column k is (lam + per_spread·√K_V)·per_column[k]."""
 
     batch_size: int
     eta_V: float
     eta_A: float
     lam: float
     per_spread: float
-    per_column: np.ndarray
-    centred: bool
-    limit: float
-    mu: np.ndarray
+    per_column: np.ndarray  # (N,)
+    centred: bool  # whether the mean of each column's gradient is taken out before the proximal step
+    limit: float  # a run has diverged once ‖V‖ or some ‖a^(k)‖ reaches it
+    mu: np.ndarray  # (N,), of the preconditioner
 
 
 class Memory(NamedTuple):
-    """What the shares of a step write to, each to its own; the first axis numbers them, but in ``accumulators``.
+    """What the shares of a step write to, each to its own; the first axis numbers them, but in ``accumulators``."""
 
-    Attributes
-    ----------
-    tokens : (SHARES, TILE, T)
-    gV : (SHARES, N, N), summed gradients in V
-    losses : (SHARES,), summed losses
-    largest : (SHARES,), the largest ‖a‖² of the columns that were updated
-    accumulators : (·, T), gradients of columns that are not updated in place
-    """
-
-    tokens: np.ndarray
-    gV: np.ndarray
-    losses: np.ndarray
-    largest: np.ndarray
-    accumulators: np.ndarray
+    tokens: np.ndarray  # (SHARES, TILE, T)
+    gV: np.ndarray  # (SHARES, N, N), summed gradients in V
+    losses: np.ndarray  # (SHARES,), summed losses
+    largest: np.ndarray  # (SHARES,), the largest ‖a‖² of the columns that were updated
+    accumulators: np.ndarray  # (·, T), gradients of columns that are not updated in place
 
 
 @numba.njit(cache=True)

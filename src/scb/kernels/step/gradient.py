@@ -15,23 +15,13 @@ _LANES = 8
 
 
 class Tile(NamedTuple):
-    """Memory for the samples of one tile; a share fills and reads it again for each of its tiles.
+    """Memory for the samples of one tile; a share fills and reads it again for each of its tiles."""
 
-    Attributes
-    ----------
-    tokens : (TILE, T)
-    labels : (TILE,)
-    mass : (TILE, N), attention's mass Xa on each token
-    scores : (TILE, N), the derivative of the loss in the mass
-    lanes : (_LANES, N), partial sums of the mass
-    scratch : of the drawing of tokens
-    """
-
-    tokens: np.ndarray
-    labels: np.ndarray
-    mass: np.ndarray
-    scores: np.ndarray
-    lanes: np.ndarray
+    tokens: np.ndarray  # (TILE, T)
+    labels: np.ndarray  # (TILE,)
+    mass: np.ndarray  # (TILE, N), attention's mass Xa on each token
+    scores: np.ndarray  # (TILE, N), the derivative of the loss in the mass
+    lanes: np.ndarray  # (_LANES, N), partial sums of the mass
     scratch: TokenScratch
 
 
