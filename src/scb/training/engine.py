@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.kernels import may_run_parallel
 from scb.kernels.random import ALL_BITS, fill_words
+from scb.kernels.step.batch import LabelLaw
 from scb.kernels.step.frozen import Frozen, FrozenDraws, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, SoftmaxTransformer
@@ -136,31 +137,32 @@ class Fused:
         if self._frozen is None or self._frozen[0] is not A:
             self._frozen = A, freeze(self.task, A)
         frozen = self._frozen[1]
+        law = self.fresh.law.labels
         B = stage.batch_size
         V = V.copy()
         loss = np.nan
         for done, key in enumerate(keys):
-            draws = self._draw_frozen(frozen, B, np.random.default_rng(key))
-            loss, gV, _ = frozen_gradient(draws, self.fresh.law.labels, frozen, V)
+            draws = draw_frozen(self.task, law, frozen, B, np.random.default_rng(key))
+            loss, gV, _ = frozen_gradient(draws, law, frozen, V)
             after = V - stage.eta_V / B * precondition_V(gV, mu)
             if not np.square(after).sum() < LIMIT**2:
                 return Taken(V, A, done, loss / B, (done + 1) * B)
             V = after
         return Taken(V, A, len(keys), loss / B, len(keys) * B)
 
-    def _draw_frozen(self, frozen: Frozen, B: int, rng: np.random.Generator) -> FrozenDraws:
-        law = self.fresh.law.labels
-        lasts = np.searchsorted(law.mu, rng.random(B), side="right")
-        u_source = rng.random(B)
-        u_label = rng.random(B)
-        u_tokens = rng.random((B, len(frozen.value) + 1))
-        slots = (u_source >= law.q[:, lasts]).sum(axis=0)
-        outside = self.task.T - frozen.counts[lasts]
-        left = outside - (frozen.source[slots, lasts] < 0)  # a source outside is drawn by itself
-        rest = np.zeros((B, self.task.N), np.int64)
-        if frozen.common.any():
-            rest = rng.multinomial(left, self.task.mu)
-        return FrozenDraws(lasts, u_source, u_label, u_tokens, rest)
+
+def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.random.Generator) -> FrozenDraws:
+    """What is random in B samples where A is frozen; tokens outside the active positions only by their numbers."""
+    lasts = np.searchsorted(law.mu, rng.random(B), side="right")
+    u_source = rng.random(B)
+    u_label = rng.random(B)
+    u_tokens = rng.random((B, len(frozen.value) + 1))
+    if not frozen.common.any():  # the others have no weight: their numbers do not matter
+        return FrozenDraws(lasts, u_source, u_label, u_tokens, np.zeros((B, len(law.mu)), np.int64))
+    slots = (u_source >= law.q[:, lasts]).sum(axis=0)
+    outside = task.T - frozen.counts[lasts]
+    drawn_alone = frozen.source[slots, lasts] < 0  # a source outside is not among the numbers
+    return FrozenDraws(lasts, u_source, u_label, u_tokens, rng.multinomial(outside - drawn_alone, task.mu))
 
 
 def freeze(task: Task, A: Array) -> Frozen:

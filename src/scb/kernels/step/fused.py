@@ -188,10 +188,11 @@ def _take_shares(parallel, step, batch, law, hyper, V, columns, memory):
 
 
 @numba.njit(cache=True)
-def mini_batch_gradient(parallel, key, law, batch_size, V, raw, offset):
-    """Summed loss of a mini-batch drawn from the stream ``key`` at V and A = raw + offset, and its summed gradients in V and A.
+def mini_batch_gradient(parallel, key, law, batch_size, V, raw, offset, gA):
+    """Summed loss and gradient in V of a mini-batch drawn from the stream ``key``, at V and A = raw + offset.
 
-    The result does not depend on ``parallel``, nor on the number of threads. Twin: ``mini_batch_gradient``.
+    The summed gradient in A is added to gA (T, N), of which only the columns of last tokens are touched. The result does
+    not depend on ``parallel``, nor on the number of threads. Twin: ``mini_batch_gradient``.
     """
     T, N = raw.shape
     batch = draw_mini_batch(key, law.labels.mu, batch_size, T, np.bool_(False))
@@ -199,14 +200,13 @@ def mini_batch_gradient(parallel, key, law, batch_size, V, raw, offset):
     # Where every segment has an accumulator, the shares of a step only differentiate: hyperparameters are not looked at.
     hyper = Hyperparameters(batch_size, 0.0, 0.0, 0.0, 0.0, np.ones(N), False, 0.0, np.ones(N))
     _take_shares(parallel, np.int64(0), batch, law, hyper, V, new_columns(raw, offset, 1, hyper.per_column), memory)
-    gA = np.zeros((N, T)).T
     for segment in range(batch.accumulator.size):
         gA[:, batch.lasts[batch.segments[segment]]] += memory.accumulators[batch.accumulator[segment]]
     shares = batch.shares.size - 1
     gV = memory.gV[0].copy()
     for share in range(1, shares):
         gV += memory.gV[share]
-    return memory.losses[:shares].sum(), gV, gA
+    return memory.losses[:shares].sum(), gV
 
 
 @numba.njit(cache=True, fastmath=REORDER)

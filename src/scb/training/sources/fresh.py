@@ -44,8 +44,8 @@ class Fresh:
         # Read-only arrays are another type to Numba, for which it would compile everything anew.
         V = np.require(V, np.float64, ["C", "W"])
         A = np.require(A, np.float64, ["F", "W"])
-        loss, gV, gA = mini_batch_gradient(
-            may_run_parallel(), np.uint64(key), self.law, batch_size, V, A, np.zeros(self.task.N)
-        )
+        gA = np.zeros(A.shape, order="F")
+        offset = np.zeros(self.task.N)
+        loss, gV = mini_batch_gradient(may_run_parallel(), np.uint64(key), self.law, batch_size, V, A, offset, gA)
         gA /= batch_size
         return Gradient(loss / batch_size, gV / batch_size, gA, batch_size)
