@@ -25,8 +25,8 @@ examples: venv .venv/examples  ## three worked examples on real data; their figu
 
 venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and compiled kernels
 
-.venv/kernels: .venv/ready $(wildcard src/scb/kernels/*.py)
-	rm -rf src/scb/kernels/__pycache__  # Numba does not see edits in imported modules
+.venv/kernels: .venv/ready $(wildcard src/scb/kernels/*.py src/scb/kernels/*/*.py)
+	rm -rf src/scb/kernels/__pycache__ src/scb/kernels/*/__pycache__  # Numba does not see edits in imported modules
 	$(BIN)/python -m scb.kernels
 	touch $@
 

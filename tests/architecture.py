@@ -84,8 +84,8 @@ def unlisted(folder: Path, answer: str, listed: Iterable[str]) -> set[str]:
 
 
 def room(module: str) -> str:
-    """The part of scb that a module belongs to."""
-    return module.split(".")[1]
+    """The part of scb that a module belongs to; what runs as ``python -m`` is a command, wherever it lies."""
+    return "cli" if module.endswith(".__main__") else module.split(".")[1]
 
 
 def upward(edges: dict[str, set[str]]) -> list[str]:

@@ -1,6 +1,7 @@
 import multiprocessing
 import subprocess
 import sys
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -12,8 +13,9 @@ import scb
 from scb import metrics
 from scb.geometry import line_A, line_V, population_projection, project, threshold_normalize
 from scb.kernels import moments
-from scb.kernels.steps import catch_up, catch_up_survivors
-from scb.training.engine import Composed, Fused, freeze, step_keys
+from scb.kernels.step.deferred import prox_steps, prox_steps_on_survivors
+from scb.kernels.step.frozen import FrozenDraws, frozen_gradient
+from scb.training.engine import Composed, Fused, freeze
 from scb.training.penalty import MeasuredNoise
 from scb.training.sources.fresh import Fresh
 from scb.training.sources.reference import Reference
@@ -21,17 +23,6 @@ from scb.training.stages import Stage
 from truth import twins as reference
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-class keyed:
-    """The composed path on the random numbers of the fused one."""
-
-    def __init__(self, task):
-        self.fresh = Fresh(task)
-
-    def take(self, V, A, mu, stage, seed, steps):
-        keys = iter(step_keys(seed, steps))
-        return Composed(lambda V, A, B, rng: self.fresh.keyed(V, A, B, next(keys))).take(V, A, mu, stage, seed, steps)
 
 
 @pytest.mark.parametrize("centred", [False, True])
@@ -43,7 +34,7 @@ def test_fused_steps_equal_the_composed_path(N, T, B, lam, centred):
     V, A = line_V(task, 0.3), line_A(task, 0.4)
     stage = Stage("2", 25, 0.02, 0.002 / task.K_P, lam, B, centred=centred)
     fast = Fused(task).take(V, A, task.mu, stage, 7, range(100, 125))
-    plain = keyed(task).take(V, A, task.mu, stage, 7, range(100, 125))
+    plain = Composed(Fresh(task)).take(V, A, task.mu, stage, 7, range(100, 125))
     np.testing.assert_allclose(fast.V, plain.V, rtol=0, atol=1e-12)
     np.testing.assert_allclose(fast.A, plain.A, rtol=0, atol=1e-12)
     assert fast.loss == pytest.approx(plain.loss, abs=1e-12)
@@ -51,19 +42,39 @@ def test_fused_steps_equal_the_composed_path(N, T, B, lam, centred):
     assert np.abs(fast.A - A).max() > 1e-4  # it has moved
 
 
+@pytest.mark.parametrize(("N", "T"), [(3, 300), (12, 200)])
+def test_the_default_engine_takes_the_samples_of_fresh(N, T):
+    """The recipe of the paper, all three stages with their roundings: both engines walk the same path.
+
+    Only frozen steps differ: there the fast engine draws no more than the tokens that matter, so its random numbers are others by
+    design. Stage 3 therefore trains A too here.
+    """
+    task = scb.Task.random(N, T, 2, seed=1)
+    recipe = scb.recipes.paper(task, steps=(60, 60, 30), lam=1e-4, threshold=0.01)
+    first, second, third = recipe.stages
+    recipe = replace(recipe, stages=(first, second, replace(third, eta_A=second.eta_A, lam=second.lam)))
+    fast = scb.train(task, recipe, seed=5)
+    plain = scb.train(task, recipe, seed=5, source=Fresh(task))
+    assert fast.step == plain.step == 150
+    np.testing.assert_allclose(fast.V, plain.V, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(fast.A, plain.A, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(fast.history["batch_loss"], plain.history["batch_loss"], rtol=0, atol=1e-12)
+    assert not np.allclose(scb.train(task, recipe, seed=6).V, fast.V, rtol=0, atol=1e-4)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 300), st.integers(1, 12), st.floats(-4, 1), st.floats(-1, 1), seeds)
-def test_catching_up_equals_one_step_after_the_other(T, steps, size, offset, seed):
+def test_deferred_steps_equal_one_step_after_the_other(T, steps, size, offset, seed):
     rng = np.random.default_rng(seed)
     survive = rng.random(T) < 0.5
     x = rng.normal(scale=10.0**size, size=T) * survive
     a = project(x[:, None])[:, 0]
     lams = 10 ** rng.uniform(-4, 0) * rng.random(steps)
-    expected = reference.catch_up(a, lams)
+    expected = reference.prox_steps(a, lams)
     raw = a - offset
-    catch_up(raw, offset, lams, np.empty(T, np.int64), np.empty(T))
+    prox_steps(raw, offset, lams)
     np.testing.assert_allclose(raw, expected, rtol=1e-10, atol=1e-12)
-    common = catch_up_survivors(x, (a - x).mean(), lams, np.flatnonzero(survive), np.empty(T))
+    common = prox_steps_on_survivors(x, (a - x).mean(), lams, np.flatnonzero(survive))
     np.testing.assert_allclose(x + common, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -104,7 +115,7 @@ def test_divergence_stops_at_the_same_step_and_leaves_the_point_before_it():
     stage = Stage("1", 50, 200.0, 200.0)
     point = line_V(task, 0.3), line_A(task, 0.3)
     fast = Fused(task).take(*point, task.mu, stage, 1, range(50))
-    plain = keyed(task).take(*point, task.mu, stage, 1, range(50))
+    plain = Composed(Fresh(task)).take(*point, task.mu, stage, 1, range(50))
     assert fast.steps == plain.steps < 50
     np.testing.assert_allclose(fast.A, plain.A, rtol=1e-6)
     assert np.isfinite(fast.A).all()
@@ -179,23 +190,26 @@ def test_frozen_columns_rebuild_A():
 
 
 def test_frozen_kernel_equals_its_twin():
-    from scb.kernels.frozen import frozen_gradient
-    from scb.task.sampling import closed_cumulative
-
     task, points = frozen_points()
-    frozen, rng, B, N = freeze(task, points["common value"]), np.random.default_rng(0), 50, 4
-    lasts, u = rng.integers(N, size=B), rng.random((B, len(frozen.value) + 3))
-    rest = rng.multinomial(20, task.mu, size=B)
-    mu, q, P = (closed_cumulative(p) for p in (task.mu, task.weights, task.P))
-    mass, labels, gV = np.empty((B, N)), np.empty(B, np.int64), np.zeros((N, N))
-    scores = np.empty((B, N))
-    loss = frozen_gradient(lasts, u[:, 2:], u[:, 0], u[:, 1], rest, mu, q, P, frozen, task.P, mass, labels, scores, gV)
+    B, N = 50, 4
+    frozen = freeze(task, points["common value"])
+    rng = np.random.default_rng(0)
+    draws = FrozenDraws(
+        lasts=rng.integers(N, size=B),
+        u_source=rng.random(B),
+        u_label=rng.random(B),
+        u_tokens=rng.random((B, len(frozen.value) + 1)),
+        rest=rng.multinomial(20, task.mu, size=B),
+    )
+    law = Fresh(task).law.labels
+    loss, gV, mass = frozen_gradient(draws, law, frozen, task.P)
     total, expected = 0.0, np.zeros((N, N))
     for i in range(B):
-        m, source = reference.frozen_mass(lasts[i], u[i, 2:], u[i, 0], rest[i], mu, q, frozen)
-        residual = task.P @ m - np.eye(N)[np.searchsorted(P[:, source], u[i, 1], side="right")]
+        m, source = reference.frozen_mass(draws, i, law, frozen)
+        residual = task.P @ m - np.eye(N)[np.searchsorted(law.P[:, source], draws.u_label[i], side="right")]
         np.testing.assert_allclose(mass[i], m, atol=1e-14)
-        total, expected = total + 0.5 * residual @ residual, expected + np.outer(residual, m)
+        total += 0.5 * residual @ residual
+        expected += np.outer(residual, m)
     np.testing.assert_allclose(loss, total, atol=1e-12)
     np.testing.assert_allclose(gV, expected, atol=1e-12)
 

@@ -3,10 +3,11 @@ import numpy as np
 import pytest
 
 from scb import Task, sample
-from scb.kernels import fresh
-from scb.kernels.tokens import draw_tokens, token_law, token_scratch
+from scb.kernels.random import draw_tokens, token_law, token_scratch
+from scb.kernels.step.batch import TILE, draw_mini_batch
+from scb.kernels.step.fused import mini_batch_gradient
 from scb.model import batch_gradient
-from scb.task.sampling import closed_cumulative, token_dtype
+from scb.training.engine import step_keys
 from scb.training.sources.dataset import Dataset
 from scb.training.sources.fresh import Fresh
 from scb.training.sources.population import Population
@@ -16,6 +17,7 @@ from truth.enumeration import WORLDS, constrained_point, free_point
 from truth.statistics import assert_law
 
 SAMPLED = {"reference": Reference, "fresh": Fresh}
+KEY = np.uint64(99)
 
 
 def error(gradient, truth):
@@ -28,15 +30,15 @@ def test_sampled_gradients_approach_the_population_at_root_n(kind, N):
     """The measured slope of log error in log n is −0.5 ± 0.1, and the loss approaches too."""
     task = Task.random(N, 20, 2, seed=1)
     V, A = free_point(task, np.random.default_rng(3))
-    truth = Population(task)(V, A, 0, np.random.default_rng(0))
+    truth = Population(task)(V, A, 0, KEY)
     sizes = np.array([100, 400, 1600, 6400, 25600])
     errors = [
-        np.mean([error(SAMPLED[kind](task)(V, A, int(n), np.random.default_rng([n, i])), truth) for i in range(12)])
+        np.mean([error(SAMPLED[kind](task)(V, A, int(n), key), truth) for key in step_keys(int(n), range(12))])
         for n in sizes
     ]
     slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
     assert -0.6 < slope < -0.4
-    big = SAMPLED[kind](task)(V, A, 100_000, np.random.default_rng(1))
+    big = SAMPLED[kind](task)(V, A, 100_000, KEY)
     assert big.loss == pytest.approx(truth.loss, rel=0.02)
     assert big.samples == 100_000
 
@@ -44,7 +46,7 @@ def test_sampled_gradients_approach_the_population_at_root_n(kind, N):
 @pytest.mark.parametrize("world", WORLDS[::4], ids=lambda w: f"N{w.task.N}T{w.task.T}")
 def test_population_equals_enumeration(world):
     V, A = free_point(world.task, np.random.default_rng(2))
-    gradient = Population(world.task)(V, A, 64, np.random.default_rng(0))
+    gradient = Population(world.task)(V, A, 64, KEY)
     gV, gA = world.gradients(V, A)
     np.testing.assert_allclose(gradient.V, world.mean(gV), atol=1e-10)
     np.testing.assert_allclose(gradient.A, world.mean(gA), atol=1e-10)
@@ -55,63 +57,58 @@ def test_dataset_draws_without_repetition_and_averages_to_the_whole():
     task = Task.random(3, 10, 2, seed=1)
     data = sample(task, 30, seed=1)
     V, A = free_point(task, np.random.default_rng(2))
-    whole = Dataset(data)(V, A, 30, np.random.default_rng(0))
+    whole = Dataset(data)(V, A, 30, KEY)
     np.testing.assert_array_equal(whole.A, batch_gradient(V, A, data).A)
-    assert Dataset(data)(V, A, 1000, np.random.default_rng(0)).samples == 30
-    almost = [Dataset(data)(V, A, 29, np.random.default_rng(i)) for i in range(200)]
+    assert Dataset(data)(V, A, 1000, KEY).samples == 30
+    almost = [Dataset(data)(V, A, 29, key) for key in step_keys(0, range(200))]
     # a batch of 29 of 30 without repetition leaves one sample out, so the gradient takes one of 30 values only
     assert len({round(float(g.V[0, 0]), 12) for g in almost}) <= 30
-    few = np.mean([Dataset(data)(V, A, 5, np.random.default_rng(i)).V for i in range(4000)], axis=0)
+    few = np.mean([Dataset(data)(V, A, 5, key).V for key in step_keys(0, range(4000))], axis=0)
     np.testing.assert_allclose(few, whole.V, atol=0.05)
     with pytest.raises(ValueError, match="data is empty"):
         Dataset(sample(task, 0))
 
 
 def task_law(task, bits=16):
-    laws = (closed_cumulative(p) for p in (task.weights, task.P))
-    return fresh.TaskLaw(*token_law(task.mu, bits), closed_cumulative(task.mu), task.positions, *laws)
+    return Fresh(task).law._replace(tokens=token_law(task.mu, bits))
 
 
 @pytest.mark.parametrize("bits", [16, 5])
 @pytest.mark.parametrize(("N", "T"), [(2, 60), (3, 1500), (8, 1024), (10, 61), (40, 1100), (300, 50)])
 def test_fresh_kernel_equals_its_twin_on_the_same_tokens(N, T, bits):
     """With 5 bits, 3 % of the tokens and more are settled by the exact path."""
-    task, key = Task.random(N, T, 3, seed=1), np.uint64(99)
+    task = Task.random(N, T, 3, seed=1)
     V, A = free_point(task, np.random.default_rng(0))
     A /= T
     law, offset = task_law(task, bits), np.random.default_rng(1).normal(size=N) / T
-    batch = fresh.draw_batch(key, law, 45, T, False)
-    gV, G = np.zeros((len(batch.parts) - 1, N, N)), np.empty((T, len(batch.buffers)), order="F")
-    tokens = np.empty((len(gV), fresh.GROUP, T), token_dtype(N))
-    loss = fresh.fresh_columns(False, batch, law, V, np.asfortranarray(A - offset), offset, tokens, G, gV)
-    gA = np.zeros((T, N))
-    np.add.at(gA.T, batch.lasts[batch.runs[:-1]], G.T)
-    for got, expected in zip((loss, gV.sum(axis=0), gA), reference.fresh_gradient(key, law, 45, V, A), strict=True):
+    gA = np.zeros((T, N), order="F")
+    loss, gV = mini_batch_gradient(False, KEY, law, 45, V, np.asfortranarray(A - offset), offset, gA)
+    for got, expected in zip((loss, gV, gA), reference.mini_batch_gradient(KEY, law, 45, V, A), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("N", "B"), [(3, 64), (10, 64), (40, 64), (200, 64), (3, 1), (5, 1000)])
-@pytest.mark.parametrize("direct", [False, True])
-def test_a_batch_is_laid_out_without_gap_or_overlap(N, B, direct):
-    law = task_law(Task.random(N, 5000, 2))
-    batch = fresh.draw_batch(np.uint64(5), law, B, 5000, direct)
-    lasts, keys, uniforms = reference.draw_batch(np.uint64(5), law.mu, B)
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_batch_is_laid_out_without_gap_or_overlap(N, B, in_place):
+    mu = Fresh(Task.random(N, 5000, 2)).law.labels.mu
+    batch = draw_mini_batch(np.uint64(5), mu, B, 5000, in_place)
+    lasts, keys, uniforms = reference.draw_mini_batch(np.uint64(5), mu, B)
     for got, expected in ((batch.lasts, lasts), (batch.keys, keys), (batch.uniforms, uniforms)):
         np.testing.assert_array_equal(got, expected)
-    for bounds in (batch.parts, batch.groups, batch.runs):
+    for bounds in (batch.shares, batch.tiles, batch.segments):
         assert bounds[0] == 0
         assert bounds[-1] == B
         assert (np.diff(bounds) >= 0).all()
-    assert (np.diff(batch.groups) <= fresh.GROUP).all()
-    assert set(batch.parts) <= set(batch.groups) <= set(range(B + 1))
-    for begin, end in zip(batch.runs[:-1], batch.runs[1:], strict=True):
+    assert (np.diff(batch.tiles) <= TILE).all()
+    assert set(batch.shares) <= set(batch.tiles) <= set(range(B + 1))
+    for begin, end in zip(batch.segments[:-1], batch.segments[1:], strict=True):
         assert len(set(lasts[begin:end])) == 1
-    used = batch.buffers[batch.buffers >= 0]
+    used = batch.accumulator[batch.accumulator >= 0]
     np.testing.assert_array_equal(used, np.arange(used.size))
-    for run in np.flatnonzero(batch.buffers < 0):  # these have their column for themselves, in one group
-        begin, end = batch.runs[run : run + 2]
+    for segment in np.flatnonzero(batch.accumulator < 0):  # these have their column for themselves, in one tile
+        begin, end = batch.segments[segment : segment + 2]
         assert (lasts == lasts[begin]).sum() == end - begin
-        assert np.searchsorted(batch.groups, begin, "right") == np.searchsorted(batch.groups, end - 1, "right")
+        assert np.searchsorted(batch.tiles, begin, "right") == np.searchsorted(batch.tiles, end - 1, "right")
 
 
 @pytest.mark.parametrize("bits", [16, 8, 3])
@@ -142,7 +139,7 @@ def test_fresh_has_the_covariance_of_the_reference():
     V, A = constrained_point(task, np.random.default_rng(1))
     variances = []
     for kind in (Reference, Fresh):
-        draws = [kind(task)(V, A, 8, np.random.default_rng([7, i])) for i in range(6000)]
+        draws = [kind(task)(V, A, 8, key) for key in step_keys(7, range(6000))]
         variances.append(
             np.concatenate([np.var([g.V.ravel() for g in draws], axis=0), np.var([g.A.ravel() for g in draws], axis=0)])
         )
@@ -153,7 +150,7 @@ def test_sources_are_reproducible():
     task = Task.random(5, 50, 2)
     V, A = constrained_point(task, np.random.default_rng(1))
     for source in (Reference(task), Fresh(task), Dataset(sample(task, 100))):
-        one, two, other = (source(V, A, 16, np.random.default_rng(s)) for s in (1, 1, 2))
+        one, two, other = (source(V, A, 16, np.uint64(key)) for key in (1, 1, 2))
         np.testing.assert_array_equal(one.A, two.A)
         assert not np.array_equal(one.A, other.A)
 
@@ -164,7 +161,7 @@ def test_fresh_does_not_depend_on_the_number_of_threads():
     answers = []
     for threads in (1, 2):
         numba.set_num_threads(threads)
-        answers.append(Fresh(task)(V, A, 300, np.random.default_rng(3)))
+        answers.append(Fresh(task)(V, A, 300, KEY))
     numba.set_num_threads(1)
     assert answers[0].loss == answers[1].loss
     np.testing.assert_array_equal(answers[0].V, answers[1].V)

@@ -161,7 +161,7 @@ def test_measured_lambda_is_the_noise_of_one_coordinate():
     V, A = line_V(task, 0.3), line_A(task, 0.3)
     stage = Stage("2", 1, 0.1, 0.1, MeasuredNoise(1.0), 500)
     lam = MeasuredNoise(1.0).levels(centred_square(V, task.mu), task.mu, stage)
-    g = Fresh(task)(V, A, 500, np.random.default_rng(0)).A / task.mu
+    g = Fresh(task)(V, A, 500, np.uint64(0)).A / task.mu
     spread = 0.1 * 1.4826 * np.median(np.abs(g - np.median(g, axis=0)), axis=0)
     np.testing.assert_allclose(spread / lam, 1, atol=0.35)
 

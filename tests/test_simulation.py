@@ -28,10 +28,10 @@ RECIPES = {
 def projected_noise(count):
     """Preconditioned noise (h_V, h_A) of the Gaussian source at a fixed point, and its scales."""
     V, A = line_V(TASK, 0.3), line_A(TASK, 0.4)
-    mean = Population(TASK)(V, A, 0, np.random.default_rng(0))
+    mean = Population(TASK)(V, A, 0, np.uint64(0))
     p = population_projection(TASK, V, A)
     scales = noise_scales(TASK, p, 50)
-    draws = [Gaussian(TASK)(V, A, 50, np.random.default_rng(i)) for i in range(count)]
+    draws = [Gaussian(TASK)(V, A, 50, np.uint64(i)) for i in range(count)]
     return [(precondition_V(g.V - mean.V, TASK.mu), precondition_A(g.A - mean.A, TASK.mu)) for g in draws], scales
 
 

@@ -24,7 +24,7 @@ def test_2000_population_steps_stay_on_the_lines_and_follow_the_recursion(N, T):
     source = Population(task)
     for alpha in path[1:]:
         V, A = population_step(task, V, A, eta_V, eta_A)
-        g = source(V2, A2, 0, np.random.default_rng(0))
+        g = source(V2, A2, 0, np.uint64(0))
         V2, A2 = V2 - eta_V * precondition_V(g.V, task.mu), A2 - eta_A * precondition_A(g.A, task.mu)
         for at in ((V, A), (V2, A2)):
             np.testing.assert_allclose(at[0], line_V(task, alpha[0]), rtol=0, atol=1e-10)

@@ -111,7 +111,7 @@ def test_divergence_is_reported_at_its_step_with_finite_parameters():
 
 
 def test_nan_gradients_count_as_divergence():
-    def broken(V, A, batch_size, rng):
+    def broken(V, A, batch_size, key):
         return Gradient(np.nan, np.full_like(V, np.nan), np.full_like(A, np.nan), batch_size)
 
     run = train(TASK, recipe(), seed=1, source=broken)

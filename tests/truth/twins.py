@@ -1,4 +1,4 @@
-"""Plain NumPy twins of the compiled kernels: short enough to be read as their definition."""
+"""Plain NumPy twins of the compiled kernels, by their names: short enough to be read as their definition."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from scb.geometry import Array
 def continue_sequence(
     tokens: NDArray[Any], start: int, cumulative_q: Array, positions: NDArray[Any], cumulative_p: Array, u: Array
 ) -> None:
-    """Twin of ``sequence.continue_sequence``."""
+    """Fill ``tokens[start:]``, each from a source among the T tokens before the last one."""
     T = start - 1
     for i in range(start, len(tokens)):
-        last, context = tokens[i - 1], tokens[i - 1 - T : i - 1]
+        last = tokens[i - 1]
+        context = tokens[i - 1 - T : i - 1]
         slot = np.searchsorted(cumulative_q[:, last], u[i - start, 0], side="right")
         source = context[positions[slot, last]]
         tokens[i] = np.searchsorted(cumulative_p[:, source], u[i - start, 1], side="right")
 
 
 def words(key: np.uint64, start: int, n: int) -> NDArray[np.uint64]:
-    """Twin of ``words.fill_words``: splitmix64."""
+    """Words start, …, start + n − 1 of a stream, by splitmix64 (the kernel is ``fill_words``)."""
     with np.errstate(over="ignore"):
         z = key + np.arange(start, start + n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -32,7 +33,7 @@ def words(key: np.uint64, start: int, n: int) -> NDArray[np.uint64]:
 
 
 def draw_tokens(key: np.uint64, law: Any, T: int) -> NDArray[np.intp]:
-    """Twin of ``tokens.draw_tokens``: how many thresholds m_j + f_j lie at or below w + u."""
+    """T tokens from a stream: how many thresholds m_j + f_j lie at or below w + u."""
     w = (words(key, 0, -(-T // 4)) & law.mask).view(np.uint16)[:T, None].astype(np.int64)
     u = units(key, 1 << 40, T)[:, None]
     return ((w > law.whole) | ((w == law.whole) & (u >= law.fraction))).sum(axis=1)
@@ -43,22 +44,25 @@ def units(key: np.uint64, start: int, n: int) -> Array:
     return (words(key, start, n) >> np.uint64(11)) / 2.0**53
 
 
-def draw_batch(key: np.uint64, cumulative_mu: Array, B: int) -> tuple[NDArray[np.intp], NDArray[np.uint64], Array]:
-    """Twin of ``fresh.draw_batch``: last tokens (ascending), streams of the samples' tokens, uniforms (2, B)."""
+def draw_mini_batch(key: np.uint64, cumulative_mu: Array, B: int) -> tuple[NDArray[np.intp], NDArray[np.uint64], Array]:
+    """Last tokens (ascending), streams of the samples' tokens, and uniforms (2, B) that decide source and label."""
     lasts = np.sort(np.searchsorted(cumulative_mu, units(key, 0, B), side="right"))
     return lasts, words(key, 3 * B, B), units(key, B, 2 * B).reshape(2, B)
 
 
-def fresh_gradient(key: np.uint64, law: Any, B: int, V: Array, A: Array) -> tuple[float, Array, Array]:
-    """Twin of ``fresh.fresh_columns``: the summed loss and gradients of a batch, one sample after the other."""
+def mini_batch_gradient(key: np.uint64, law: Any, B: int, V: Array, A: Array) -> tuple[float, Array, Array]:
+    """The summed loss of a mini-batch and its summed gradients in V and A, one sample after the other."""
     T, N = A.shape
-    loss, gV, gA = 0.0, np.zeros((N, N)), np.zeros((T, N))
-    lasts, keys, uniforms = draw_batch(key, law.mu, B)
+    loss = 0.0
+    gV = np.zeros((N, N))
+    gA = np.zeros((T, N))
+    lasts, keys, uniforms = draw_mini_batch(key, law.labels.mu, B)
     for k, stream, u_source, u_label in zip(lasts, keys, *uniforms, strict=True):
-        tokens = draw_tokens(stream, law, T)
+        tokens = draw_tokens(stream, law.tokens, T)
         X = np.eye(N)[:, tokens]  # (N, T)
-        slot = np.searchsorted(law.q[:, k], u_source, side="right")
-        label = np.searchsorted(law.P[:, tokens[law.positions[slot, k]]], u_label, side="right")
+        slot = np.searchsorted(law.labels.q[:, k], u_source, side="right")
+        source = tokens[law.labels.positions[slot, k]]
+        label = np.searchsorted(law.labels.P[:, source], u_label, side="right")
         r = V @ X @ A[:, k] - np.eye(N)[label]
         loss += 0.5 * float(r @ r)
         gV += np.outer(r, X @ A[:, k])
@@ -66,8 +70,8 @@ def fresh_gradient(key: np.uint64, law: Any, B: int, V: Array, A: Array) -> tupl
     return loss, gV, gA
 
 
-def catch_up(a: Array, lams: Array) -> Array:
-    """Twin of ``steps.catch_up``: one soft threshold and one projection after the other."""
+def prox_steps(a: Array, lams: Array) -> Array:
+    """A column after a soft threshold at each λ, each followed by the projection onto 1ᵀa = 1."""
     for lam in lams:
         a = np.sign(a) * np.maximum(np.abs(a) - lam, 0.0)
         a = a + (1 - a.sum()) / a.size
@@ -75,19 +79,19 @@ def catch_up(a: Array, lams: Array) -> Array:
 
 
 def column_moments(A: Array, threshold: float) -> Array:
-    """Twin of ``moments.column_moments``."""
-    b, kept = A - 1 / len(A), np.where(threshold <= A, A, 0.0)
+    """(4, N): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and Σa²."""
+    b = A - 1 / len(A)
+    kept = np.where(threshold <= A, A, 0.0)
     return np.array([b.sum(axis=0), (b**2).sum(axis=0), kept.sum(axis=0), (kept**2).sum(axis=0)])
 
 
-def frozen_mass(
-    k: int, u_tokens: Array, u_source: float, rest: Array, mu: Array, q: Array, frozen: Any
-) -> tuple[Array, int]:
-    """Twin of the drawing in ``frozen.frozen_gradient``: the mass on each token, and the token of the label's source."""
-    tokens = np.searchsorted(mu, u_tokens, side="right")
+def frozen_mass(draws: Any, i: int, law: Any, frozen: Any) -> tuple[Array, int]:
+    """Of sample i of a step with A frozen: the mass on each token, and the token of the label's source."""
+    k = draws.lasts[i]
+    tokens = np.searchsorted(law.mu, draws.u_tokens[i], side="right")
     active = tokens[: frozen.counts[k]]
-    mass = frozen.common[k] * rest + np.bincount(active, frozen.value[: len(active), k], minlength=len(mu))
-    inside = frozen.source[np.searchsorted(q[:, k], u_source, side="right"), k]
+    mass = frozen.common[k] * draws.rest[i] + np.bincount(active, frozen.value[: len(active), k], minlength=len(law.mu))
+    inside = frozen.source[np.searchsorted(law.q[:, k], draws.u_source[i], side="right"), k]
     if inside >= 0:
         return mass, int(active[inside])
     mass[tokens[-1]] += frozen.common[k]
@@ -103,7 +107,7 @@ def continue_lags(
     first: NDArray[Any],
     u: Array,
 ) -> None:
-    """Twin of ``sequence.continue_lags``."""
+    """Fill ``tokens[start:]``, each from a lag that the token before it chooses, or from the background (lag 0)."""
     for i in range(start, len(tokens)):
         k = tokens[i - 1] if cumulative_q.shape[1] > 1 else 0
         slot = int((u[i - start, 0] >= cumulative_q[:, k]).sum())
@@ -114,8 +118,10 @@ def continue_lags(
 def likelihood_gradient(
     tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array
 ) -> tuple[float, Array, Array]:
-    """Twin of ``mixture.likelihood_gradient``: the log-likelihood, gq and gP."""
-    gq, gP, total = np.zeros_like(q), np.zeros_like(P), 0.0
+    """The log-likelihood, and its derivatives in q and P; slots with weight 0 have none."""
+    gq = np.zeros_like(q)
+    gP = np.zeros_like(P)
+    total = 0.0
     for x, k, o, w in zip(tokens, last, label, weight, strict=True):
         f = q[k] @ P[o, x]
         used = q[k] > 0
@@ -126,31 +132,39 @@ def likelihood_gradient(
 
 
 def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> Array:
-    """Twin of ``mixture.likelihood_information``: the whole matrix, with P in its first coordinates and q in the others."""
-    N, J = P.shape[0], np.zeros((P.size + q.size, P.size + q.size))
+    """The Fisher information as a whole matrix, with P in its first coordinates and q in the others."""
+    N = len(P)
+    J = np.zeros((P.size + q.size, P.size + q.size))
     for x, k, w in zip(tokens, last, weight, strict=True):
         for o in range(N):
-            f, d_P, d_q = q[k] @ P[o, x], np.zeros_like(P), np.zeros_like(q)
+            f = q[k] @ P[o, x]
+            d_P = np.zeros_like(P)
+            d_q = np.zeros_like(q)
             np.add.at(d_P[o], x, q[k])
             d_q[k] = np.where(q[k] > 0, P[o, x], 0.0)
             d = np.concatenate([d_P.ravel(), d_q.ravel()])
-            J += w * np.outer(d, d) / f if f > 0 else 0.0
+            if f > 0:
+                J += w * np.outer(d, d) / f
     return J
 
 
 def likelihood_curvature(
     tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array
 ) -> Array:
-    """Twin of ``mixture.likelihood_curvature``: the whole matrix, without the background's column of P (N, C + 1)."""
-    C, size = P.shape[1] - 1, P.size + q.size
+    """Minus the Hessian of the log-likelihood as a whole matrix, without the background's column of P (N, C + 1)."""
+    C = P.shape[1] - 1
+    size = P.size + q.size
     H = np.zeros((size, size))
     for x, k, o, w in zip(tokens, last, label, weight, strict=True):
-        d_P, d_q, cross = np.zeros_like(P), np.zeros_like(q), np.zeros((size, size))
+        d_P = np.zeros_like(P)
+        d_q = np.zeros_like(q)
+        cross = np.zeros((size, size))
         np.add.at(d_P[o], x, q[k])
         d_q[k] = P[o, x]
         for j, m in enumerate(x):
             cross[o * (C + 1) + m, P.size + k * q.shape[1] + j] += 1
-        d, f = np.concatenate([d_P.ravel(), d_q.ravel()]), q[k] @ P[o, x]
+        d = np.concatenate([d_P.ravel(), d_q.ravel()])
+        f = q[k] @ P[o, x]
         H += w * (np.outer(d, d) / f**2 - (cross + cross.T) / f)
     kept = np.ones_like(P, dtype=bool)
     kept[:, C] = False
@@ -167,7 +181,7 @@ def add_pair_scores(
     table: Array,
     scores: Array,
 ) -> None:
-    """Twin of ``pairs.add_pair_scores``."""
+    """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every sample i and position t."""
     for start, k, r, w in zip(starts, column, row, weight, strict=True):
         scores[k] += w * table[r, tokens[start : start + scores.shape[1]]]
 
@@ -175,8 +189,9 @@ def add_pair_scores(
 def pair_chi_squares(
     tokens: NDArray[Any], starts: NDArray[Any], last: NDArray[Any], label: NDArray[Any], mu: Array, T: int
 ) -> Array:
-    """Twin of ``pairs.pair_chi_squares``."""
-    N, chi = len(mu), np.zeros((len(mu), T))
+    """(N, T): χ² of label against token at every position t, over the samples with last token k."""
+    N = len(mu)
+    chi = np.zeros((N, T))
     for k in np.unique(last):
         rows = last == k
         expected = np.outer(np.bincount(label[rows], minlength=N), mu)
@@ -190,9 +205,10 @@ def pair_chi_squares(
 def source_tables(
     tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], laws: Array, T: int
 ) -> tuple[Array, Array]:
-    """Twin of ``pairs.add_source_tables``: scores and information (T, N, N)."""
+    """1/f of the label that came, and 1/f of every label, summed by position and token there: two tables (T, N, N)."""
     N = laws.shape[1]
-    scores, information = np.zeros((T, N, N)), np.zeros((T, N, N))
+    scores = np.zeros((T, N, N))
+    information = np.zeros((T, N, N))
     for start, o, r in zip(starts, label, row, strict=True):
         for t, x in enumerate(tokens[start : start + T]):
             scores[t, x, o] += 1 / laws[r, o]

@@ -1,8 +1,13 @@
-"""Compiled functions of arrays and scalars; ``reference`` holds a plain NumPy twin of each."""
+"""Compiled functions of arrays and scalars. A plain NumPy twin of each stands in ``tests/truth/twins.py``."""
 
 from __future__ import annotations
 
 import os
+
+import numba
+
+REORDER = {"reassoc", "contract", "nsz"}
+"""``fastmath`` flags: sums may be reordered, so that they vectorise; NaN and infinity stay what they are."""
 
 _forked = False
 
@@ -15,10 +20,6 @@ def _remember_fork() -> None:
 os.register_at_fork(after_in_child=_remember_fork)
 
 
-def threads() -> bool:
+def may_run_parallel() -> bool:
     """Whether kernels may use several threads. Not in a forked process: OpenMP would end it."""
-    if _forked:
-        return False
-    import numba
-
-    return numba.get_num_threads() > 1
+    return not _forked and numba.get_num_threads() > 1

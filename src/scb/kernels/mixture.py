@@ -15,14 +15,15 @@ import numpy as np
 def likelihood_gradient(tokens, last, label, weight, q, P, gq, gP):
     """The log-likelihood, and its derivatives Σ P[o, x_j]/f into gq and Σ q_j/f into gP.
 
-    A sample that (P, q) make impossible gives −∞. Twin: ``reference.likelihood_gradient``.
+    A sample that (P, q) make impossible gives −∞. Twin: ``likelihood_gradient``.
     """
     n, s = tokens.shape
     gq[:] = 0.0
     gP[:] = 0.0
     total = 0.0
     for i in range(n):
-        k, o = last[i], label[i]
+        k = last[i]
+        o = label[i]
         f = 0.0
         for j in range(s):
             f += q[k, j] * P[o, tokens[i, j]]
@@ -45,7 +46,7 @@ def likelihood_information(tokens, last, weight, q, P, PP, Pq, qq):
         PP[o, m, l] = ∂_{P[o, m]} f_o · ∂_{P[o, l]} f_o / f_o        Pq[o, m, k, j] = ∂_{P[o, m]} f_o · ∂_{q[k, j]} f_o / f_o
         qq[k, i, j] = ∂_{q[k, i]} f_o · ∂_{q[k, j]} f_o / f_o
 
-    All other blocks vanish. Twin: ``reference.likelihood_information``.
+    All other blocks vanish. Twin: ``likelihood_information``.
     """
     n, s = tokens.shape
     for o in range(P.shape[0]):  # outermost: the blocks of one label stay in the cache
@@ -73,16 +74,18 @@ def likelihood_curvature(tokens, last, label, weight, q, P, PP, Pq, qq):
     """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``.
 
     f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o, x_j] meets q[k, j]. Slots with
-    weight 0 count. Twin: ``reference.likelihood_curvature``.
+    weight 0 count. Twin: ``likelihood_curvature``.
     """
     n, s = tokens.shape
     C = P.shape[1] - 1
     for i in range(n):
-        k, o = last[i], label[i]
+        k = last[i]
+        o = label[i]
         f = 0.0
         for j in range(s):
             f += q[k, j] * P[o, tokens[i, j]]
-        r, w = 1.0 / f, weight[i]
+        r = 1.0 / f
+        w = weight[i]
         for j in range(s):
             x = tokens[i, j]
             for h in range(s):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-BLOCK = 64  # positions at a time: a cache line of tokens of one byte
+_BLOCK = 64  # positions at a time: a cache line of tokens of one byte
 
 
 @numba.njit(cache=True)
@@ -30,19 +30,21 @@ def count_tokens(tokens, counts):
 
 @numba.njit(cache=True)
 def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
-    """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin: ``reference.add_pair_scores``.
+    """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin: ``add_pair_scores``.
 
     Samples are taken in ``order``; where four in a row have the same column, they are added in one go.
     """
-    N, T, n = table.shape[1], scores.shape[1], order.size
+    N = table.shape[1]
+    T = scores.shape[1]
+    n = order.size
     u = np.empty((4, N))
     i = 0
     while i < n:
         a = order[i]
         k = column[a]
-        together = (
-            4 if i + 4 <= n and column[order[i + 3]] == k and column[order[i + 1]] == k == column[order[i + 2]] else 1
-        )
+        together = 1
+        if i + 4 <= n and column[order[i + 1]] == k and column[order[i + 2]] == k and column[order[i + 3]] == k:
+            together = 4
         for j in range(together):
             b = order[i + j]
             for m in range(N):
@@ -65,14 +67,14 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
     """χ² of label against token at every (k, t) into chi (N, T): Σ_{o,m} (C − n_k(o) μ_m)² / (n_k(o) μ_m).
 
     C is the table of pairs (o, x_t) over the n_k samples ``order[bounds[k]:bounds[k + 1]]`` whose last token is k, and n_k(o)
-    counts their labels. Only one such table is held at a time. Twin: ``reference.pair_chi_squares``.
+    counts their labels. Only one such table is held at a time. Twin: ``pair_chi_squares``.
     """
     N, T = chi.shape
     table = np.zeros((N, N))
     longest = 0
     for k in range(N):
         longest = max(longest, bounds[k + 1] - bounds[k])
-    x = np.empty((BLOCK, longest), tokens.dtype)
+    x = np.empty((_BLOCK, longest), tokens.dtype)  # a block of positions of the samples of one k, turned: by position
     o = np.empty(longest, np.int64)
     inverse = np.empty((N, N))
     for k in range(N):
@@ -85,8 +87,8 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
             for m in range(N):
                 expected = of_label[a] * mu[m]
                 inverse[a, m] = 1.0 / expected if expected > 0.0 else 0.0
-        for first in range(0, T, BLOCK):
-            width = min(BLOCK, T - first)
+        for first in range(0, T, _BLOCK):
+            width = min(_BLOCK, T - first)
             for i in range(n):
                 at = starts[order[bounds[k] + i]] + first
                 for b in range(width):
@@ -113,13 +115,15 @@ def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, infor
     """Of samples whose label has law f: 1/f of the label that came, and 1/f of every label, by position and token there.
 
     Over the samples ``chosen``, 1/f[o_i] is added to scores[t, x_it, o_i] and 1/f[o] to information[t, x_it, o] for every o, both
-    (T, N, N); ``inverse[row_i]`` holds 1/f. These are score and Fisher information of a matrix that position t may get. Twin:
-    ``reference.source_tables``.
+    (T, N, N); ``inverse[row_i]`` holds 1/f. These are score and Fisher information of a matrix that position t may get.
+    Twin: ``source_tables``.
     """
-    T, N = scores.shape[0], inverse.shape[1]
+    T = scores.shape[0]
+    N = inverse.shape[1]
     for i in chosen:
         x = tokens[starts[i] : starts[i] + T]
-        r, o = inverse[row[i]], label[i]
+        r = inverse[row[i]]
+        o = label[i]
         here = r[o]
         for t in range(T):
             scores[t, x[t], o] += here

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.kernels.random import draw_tokens, token_law, token_scratch
 from scb.kernels.sequence import continue_sequence
-from scb.kernels.tokens import draw_tokens, token_law, token_scratch
 from scb.task import Seed, Task
 
 Tokens = NDArray[np.unsignedinteger[Any]]

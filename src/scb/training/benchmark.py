@@ -53,7 +53,7 @@ def numpy_step(task: Task) -> Step:
 
     def step(seed: int) -> float:
         nonlocal V, A
-        g = source(V, A, BATCH, np.random.default_rng(seed))
+        g = source(V, A, BATCH, np.uint64(seed))
         V, A = proximal_step(V, A, g.V, g.A, task.mu, stage)
         return g.loss
 

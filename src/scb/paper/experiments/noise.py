@@ -33,7 +33,8 @@ class NoiseJob(Job):
         task = random_task(self.N, self.T, 2, 0)  # one task, many batches: the noise of a batch, not of tasks
         V = line_V(task, 0.5)
         A = line_A(task, 0.5)
-        drawn = Fresh(task)(V, A, 64, np.random.default_rng(self.seed))
+        key = np.random.default_rng(self.seed).integers(0, 1 << 64, dtype=np.uint64)
+        drawn = Fresh(task)(V, A, 64, key)
         h = (drawn.A - expected_gradients(task, V, A)[1]) / task.mu
         h -= h.mean(axis=0)  # the projection takes the mean of a column away
         return {"square": mu_norm(h, task.mu) ** 2, "largest": np.abs(h).max(), "entry": np.square(h).mean()}

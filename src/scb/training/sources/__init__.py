@@ -29,6 +29,9 @@ class Gradient(NamedTuple):
 class GradientSource(Protocol):
     """One question, one answer; a source does not know who asks and keeps no state between calls."""
 
-    def __call__(self, V: Array, A: Array, batch_size: int, rng: np.random.Generator) -> Gradient:
-        """The gradient of the loss at V (N, N) and attention A (T, N), from ``batch_size`` samples drawn with ``rng``."""
+    def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
+        """The gradient of the loss at V (N, N) and attention A (T, N), from ``batch_size`` samples.
+
+        ``key``, a random 64-bit number, decides all that is random; ``np.random.default_rng(key)`` makes a generator of it.
+        """
         ...

@@ -22,8 +22,10 @@ class Dataset:
         if len(self.data) == 0:
             raise ValueError("data is empty: there must be at least 1 sample")
 
-    def __call__(self, V: Array, A: Array, batch_size: int, rng: np.random.Generator) -> Gradient:
+    def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """Mean gradient over min(``batch_size``, n) samples of the data set."""
         n = len(self.data)
-        rows = rng.choice(n, batch_size, replace=False, shuffle=False) if batch_size < n else slice(None)
-        return Gradient(*batch_gradient(V, A, self.data[rows]), min(batch_size, n))
+        data = self.data
+        if batch_size < n:
+            data = data[np.random.default_rng(key).choice(n, batch_size, replace=False, shuffle=False)]
+        return Gradient(*batch_gradient(V, A, data), len(data))

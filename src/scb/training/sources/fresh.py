@@ -1,56 +1,51 @@
-"""Fresh samples, compiled: the same law as ``Reference``, without storing a batch."""
+"""Fresh samples, drawn and differentiated by compiled code that stores no batch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from scb.geometry import Array
-from scb.kernels import threads
+from scb.kernels import may_run_parallel
+from scb.kernels.random import token_law
+from scb.kernels.step.batch import LabelLaw, TaskLaw
+from scb.kernels.step.fused import mini_batch_gradient
 from scb.task import Task
-from scb.task.sampling import closed_cumulative, token_dtype
+from scb.task.sampling import closed_cumulative
 from scb.training.sources import Gradient
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """Draws and differentiates ``batch_size`` fresh samples at each call, on all threads of Numba."""
+    """Draws and differentiates ``batch_size`` fresh samples at each call, on all threads of Numba.
+
+    Samples have the law of those of ``Reference``. The key is that of the stream from which they are drawn, as it is for a step of
+    ``kernels.step.fused``: with the same key, both take the same samples.
+    """
 
     task: Task
 
     @cached_property
-    def law(self) -> Any:
+    def law(self) -> TaskLaw:
         """The task as the kernels want it."""
-        from scb.kernels.fresh import TaskLaw
-        from scb.kernels.tokens import token_law
+        task = self.task
+        labels = LabelLaw(
+            mu=closed_cumulative(task.mu),
+            positions=np.array(task.positions, order="F"),  # writeable in any process: one type for Numba
+            q=closed_cumulative(task.weights),
+            P=closed_cumulative(task.P),
+        )
+        return TaskLaw(token_law(task.mu), labels)
 
-        laws = (closed_cumulative(p) for p in (self.task.weights, self.task.P))
-        return TaskLaw(*token_law(self.task.mu), closed_cumulative(self.task.mu), self.task.positions, *laws)
-
-    @cached_property
-    def token(self) -> np.ndarray:
-        """An empty array of the type of tokens."""
-        return np.empty(0, token_dtype(self.task.N))
-
-    def __call__(self, V: Array, A: Array, batch_size: int, rng: np.random.Generator) -> Gradient:
+    def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """Mean gradient over ``batch_size`` fresh samples."""
-        return self.keyed(V, A, batch_size, rng.integers(0, 1 << 64, dtype=np.uint64))
-
-    def keyed(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
-        """The same, with all that is random drawn from the stream ``key``."""
-        from scb.kernels.fresh import GROUP, draw_batch, fresh_columns
-
-        N, T = self.task.N, self.task.T
-        batch = draw_batch(key, self.law, batch_size, T, False)
-        gV, G = np.zeros((len(batch.parts) - 1, N, N)), np.empty((T, len(batch.buffers)), order="F")
-        V, A = np.ascontiguousarray(V), np.asfortranarray(A)
-        tokens = np.empty((len(gV), GROUP, T), token_dtype(N))
-        loss = fresh_columns(threads(), batch, self.law, V, A, np.zeros(N), tokens, G, gV)
-        gA = np.zeros((T, N), order="F")
-        for buffer, k in enumerate(batch.lasts[batch.runs[:-1]]):
-            gA[:, k] += G[:, buffer]
+        # Read-only arrays are another type to Numba, for which it would compile everything anew.
+        V = np.require(V, np.float64, ["C", "W"])
+        A = np.require(A, np.float64, ["F", "W"])
+        gA = np.zeros(A.shape, order="F")
+        offset = np.zeros(self.task.N)
+        loss, gV = mini_batch_gradient(may_run_parallel(), np.uint64(key), self.law, batch_size, V, A, offset, gA)
         gA /= batch_size
-        return Gradient(loss / batch_size, gV.sum(axis=0) / batch_size, gA, batch_size)
+        return Gradient(loss / batch_size, gV / batch_size, gA, batch_size)

@@ -23,9 +23,11 @@ class Gaussian:
 
     task: Task
 
-    def __call__(self, V: Array, A: Array, batch_size: int, rng: np.random.Generator) -> Gradient:
+    def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """A gradient with the noise of ``batch_size`` samples."""
-        task, root = self.task, np.sqrt(self.task.mu)
+        task = self.task
+        rng = np.random.default_rng(key)
+        root = np.sqrt(task.mu)
         p = population_projection(task, V, A)
         scale_V, scale_A = noise_scales(task, p, batch_size)
         gV, gA = expected_gradients(task, V, A)

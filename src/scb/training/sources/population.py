@@ -14,11 +14,11 @@ from scb.training.sources import Gradient
 
 @dataclass(frozen=True)
 class Population:
-    """E∇l and E l in closed form, for any V and A; takes no samples and ignores ``batch_size`` and ``rng``."""
+    """E∇l and E l in closed form, for any V and A; takes no samples and ignores ``batch_size`` and ``key``."""
 
     task: Task
 
-    def __call__(self, V: Array, A: Array, batch_size: int, rng: np.random.Generator) -> Gradient:
+    def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """The expected gradient and loss."""
         gV, gA = expected_gradients(self.task, V, A)
         return Gradient(population_loss(self.task, V, A), gV, gA, 0)

@@ -19,6 +19,6 @@ class Reference:
 
     task: Task
 
-    def __call__(self, V: Array, A: Array, batch_size: int, rng: np.random.Generator) -> Gradient:
+    def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """Mean gradient over ``batch_size`` fresh samples."""
-        return Gradient(*batch_gradient(V, A, sample(self.task, batch_size, rng)), batch_size)
+        return Gradient(*batch_gradient(V, A, sample(self.task, batch_size, np.random.default_rng(key))), batch_size)

@@ -1,0 +1,225 @@
+"""Random words by counting, and tokens with a given law from 16 random bits each.
+
+Word i of a stream is a hash of the stream's key and i (splitmix64), so that any part of a stream can be made anywhere, by any
+thread. Keys are random 64-bit numbers.
+
+Tokens are exact although most take 16 bits only. The cumulative law c_0 < c_1 < … < c_{N−2} < 1 is split as
+65536·c_j = m_j + f_j. A word w of 16 bits stands for a uniform in [w, w + 1)/65536: above c_j if w > m_j, below if w < m_j. Only a
+*tie* w = m_j, one value in 65536 for each j, leaves it open; then a fraction of 53 bits from the same stream is compared with f_j.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from scb.kernels import REORDER
+
+ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+CHUNK = 1024  # positions at a time
+_FEW = 8  # up to this many tokens, comparing with every threshold is quicker than a look-up
+_FRACTIONS = 1 << 40  # where in a stream the fractions begin
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S1, _S2, _S3, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_UNIT = 1.0 / (1 << 53)
+
+
+class TokenLaw(NamedTuple):
+    """A law over tokens, ready for drawing."""
+
+    whole: np.ndarray  # (N − 1,), m_j (uint16)
+    fraction: np.ndarray  # (N − 1,), f_j
+    table: np.ndarray  # for each w without its last bits: the token, or ``unknown`` if some threshold is among them
+    unknown: np.unsignedinteger
+    shift: np.uint16  # how many last bits
+    mask: np.uint64  # which bits of a word of four w are used; all, outside tests
+
+
+class TokenScratch(NamedTuple):
+    """Memory for drawing one chunk of tokens."""
+
+    words: np.ndarray  # random words of 64 bits, each for four tokens
+    ties: np.ndarray  # a byte for each token: whether it is tied
+
+
+@numba.njit(cache=True)
+def fill_words(key, start, mask, words):
+    """Words start, start + 1, … of the stream ``key``, masked, into the uint64 array. Twin: ``words``."""
+    for i in range(words.size):
+        z = key + np.uint64(start + i) * _GOLDEN
+        z = (z ^ (z >> _S1)) * _M1
+        z = (z ^ (z >> _S2)) * _M2
+        words[i] = (z ^ (z >> _S3)) & mask
+
+
+@numba.njit(cache=True)
+def to_unit(word):
+    """A uniform on [0, 1) with 53 bits."""
+    return (word >> _S11) * _UNIT
+
+
+@numba.njit(cache=True)
+def choose(cumulative, u):
+    """The first row whose cumulative probability exceeds u."""
+    row = 0
+    while u >= cumulative[row]:
+        row += 1
+    return row
+
+
+def token_law(mu, bits=16):
+    """The law μ for ``draw_tokens``; fewer ``bits`` leave more draws open, so that tests can force the exact path."""
+    unit = 1 << (16 - bits)
+    scaled = np.cumsum(mu)[:-1] * 65536.0
+    whole = np.minimum(np.floor(scaled / unit) * unit, 65536.0 - unit)
+    token = np.min_scalar_type(len(mu) - 1)
+    unknown = token.type(np.iinfo(token).max)
+    shift = 1 if token == np.uint8 else 0  # a table of 32 or 128 KiB
+    starts = np.arange(0, 65536, 1 << shift)
+    below = np.searchsorted(whole, starts)
+    through = np.searchsorted(whole, starts + (1 << shift))
+    return TokenLaw(
+        whole=whole.astype(np.uint16),
+        fraction=(scaled - whole) / unit,
+        table=np.where(below == through, below, unknown).astype(token),
+        unknown=unknown,
+        shift=np.uint16(shift),
+        mask=np.uint64((65536 - unit) * 0x0001_0001_0001_0001),
+    )
+
+
+@numba.njit(cache=True)
+def token_scratch():
+    """New memory for ``draw_tokens``."""
+    return TokenScratch(np.empty(CHUNK // 4, np.uint64), np.empty(CHUNK, np.uint8))
+
+
+@numba.njit(cache=True)
+def draw_tokens(key, law, scratch, tokens):
+    """Fill ``tokens`` from the stream ``key``. Twin: ``draw_tokens``."""
+    w = scratch.words.view(np.uint16)
+    for start in range(0, tokens.size, CHUNK):
+        chunk = tokens[start : min(start + CHUNK, tokens.size)]
+        fill_words(key, start // 4, law.mask, scratch.words)
+        if law.whole.size < _FEW:
+            _count_thresholds_below(w, law.whole, chunk, scratch.ties)
+        else:
+            _look_up(w, law, chunk, scratch.ties)
+        _settle_ties(key, start, w, law, chunk, scratch.ties)
+
+
+@numba.njit(cache=True)
+def draw_and_weigh(key, law, scratch, tokens, raw, offset):
+    """Fill ``tokens`` where there are two or three kinds, and sum a = raw + offset over them while the words are in the cache.
+
+    Returns Σ_t a_t [x_t ≥ 1] and Σ_t a_t [x_t = N − 1].
+    """
+    words, ties = scratch
+    w = words.view(np.uint16)
+    first = law.whole[0]
+    final = law.whole[law.whole.size - 1]
+    above = last = 0.0
+    for start in range(0, tokens.size, CHUNK):
+        chunk = tokens[start : min(start + CHUNK, tokens.size)]
+        a = raw[start : min(start + CHUNK, tokens.size)]
+        fill_words(key, start // 4, law.mask, words)
+        _count_thresholds_below(w, law.whole, chunk, ties)
+        above_here, last_here = _weigh(a, offset, w, first, final)
+        above += above_here
+        last += last_here
+        if _any(ties):
+            for t in range(chunk.size):  # take out what ties have counted, ...
+                if ties[t]:
+                    if w[t] > first:
+                        above -= a[t] + offset
+                    if w[t] > final:
+                        last -= a[t] + offset
+            _settle_ties(key, start, w, law, chunk, ties)
+            for t in range(chunk.size):  # ... and count them again, now that they are settled
+                if ties[t]:
+                    if chunk[t] >= 1:
+                        above += a[t] + offset
+                    if chunk[t] >= law.whole.size:
+                        last += a[t] + offset
+    return above, last
+
+
+@numba.njit(cache=True)
+def _count_thresholds_below(w, whole, tokens, ties):
+    """tokens = Σ_j [w > m_j], and ties where w equals some m_j.
+
+    Two thresholds at a time and without branches: comparisons are added as bytes, because only then do the loops vectorise.
+    """
+    m = whole[0]
+    n = whole[min(1, whole.size - 1)]
+    second = np.uint8(whole.size > 1)
+    for t in range(tokens.size):
+        tokens[t] = np.uint8(w[t] > m) + (np.uint8(w[t] > n) & second)
+    for t in range(ties.size):
+        ties[t] = np.uint8(w[t] == m) | np.uint8(w[t] == n)
+    for j in range(2, whole.size, 2):
+        m = whole[j]
+        n = whole[min(j + 1, whole.size - 1)]
+        second = np.uint8(whole.size > j + 1)
+        for t in range(tokens.size):
+            tokens[t] += np.uint8(w[t] > m) + (np.uint8(w[t] > n) & second)
+        for t in range(ties.size):
+            ties[t] |= np.uint8(w[t] == m) | np.uint8(w[t] == n)
+
+
+@numba.njit(cache=True)
+def _look_up(w, law, tokens, ties):
+    """Take tokens from the table; ties where it does not know."""
+    for t in range(tokens.size):
+        tokens[t] = law.table[w[t] >> law.shift]
+    for t in range(tokens.size):
+        ties[t] = np.uint8(tokens[t] == law.unknown)
+
+
+@numba.njit(cache=True)
+def _settle_ties(key, start, w, law, tokens, ties):
+    """Redo, exactly, every token of a chunk that is tied."""
+    whole = law.whole
+    eights = ties.view(np.uint64)  # most chunks have hardly a tie: look at eight tokens at a time
+    fraction = np.empty(1, np.uint64)
+    for i in range((tokens.size + 7) // 8):
+        if eights[i] == 0:
+            continue
+        for t in range(8 * i, min(8 * i + 8, tokens.size)):
+            if ties[t] == 0:
+                continue
+            cell = np.int64(w[t] >> law.shift)  # the token of the last cell that knows one is where the search begins
+            while cell > 0 and law.table[cell] == law.unknown:
+                cell -= 1
+            token = 0 if law.table[cell] == law.unknown else np.int64(law.table[cell])
+            while token < whole.size and whole[token] < w[t]:
+                token += 1
+            if token < whole.size and whole[token] == w[t]:
+                fill_words(key, _FRACTIONS + start + t, ALL_BITS, fraction)
+                u = to_unit(fraction[0])
+                while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
+                    token += 1
+            tokens[t] = token
+
+
+@numba.njit(cache=True, fastmath=REORDER)
+def _weigh(raw, offset, w, m, n):
+    """Σ a_t [w_t > m] and Σ a_t [w_t > n] for a = raw + offset."""
+    s = u = 0.0
+    for t in range(raw.size):
+        a = raw[t] + offset
+        s += a if w[t] > m else 0.0
+        u += a if w[t] > n else 0.0
+    return s, u
+
+
+@numba.njit(cache=True)
+def _any(ties):
+    found = np.uint64(0)
+    for word in ties.view(np.uint64):
+        found |= word
+    return found != 0

@@ -1,0 +1,149 @@
+"""Proximal steps of columns that a mini-batch does not touch, applied later and all at once.
+
+A step shrinks and projects every column of A, also those without a sample in its mini-batch. For these the step is deferred until
+the column is touched or read. Then all skipped steps are applied together, without a pass over T for each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from scb.kernels import REORDER
+
+_BLOCK = 64
+SURVIVORS = 256  # a column with at most this many nonzero entries of raw is brought up to date without a pass over T
+
+
+class Columns(NamedTuple):
+    """The columns of A, each as it stands after the steps that it has been through; column k is raw[:, k] + offset[k]."""
+
+    raw: np.ndarray  # (T, N)
+    offset: np.ndarray  # (N,)
+    done: np.ndarray  # (N,), how many steps each column has been through
+    survivors: np.ndarray  # (N, SURVIVORS), the positions where raw is not 0
+    n_survivors: np.ndarray  # (N,), how many there are, or −1 if that is not known
+    lams: np.ndarray  # (steps,), λ of each step so far; for column k, times lam_factor[k]
+    lam_factor: np.ndarray  # (N,)
+
+
+@numba.njit(cache=True)
+def new_columns(raw, offset, steps, lam_factor):
+    """Columns that have been through no step, for at most ``steps`` of them."""
+    N = raw.shape[1]
+    survivors = np.empty((N, SURVIVORS), np.int64)
+    done = np.zeros(N, np.int64)
+    return Columns(raw, offset, done, survivors, np.full(N, -1), np.zeros(steps), lam_factor)
+
+
+@numba.njit(cache=True)
+def apply_deferred_prox(k, step, columns):
+    """Apply the proximal steps that column k has skipped since ``done[k]``, so that it stands before ``step``."""
+    if columns.done[k] < step and columns.lams[:step].max() > 0:
+        lams = columns.lams[columns.done[k] : step] * columns.lam_factor[k]
+        count = columns.n_survivors[k]
+        if count >= 0:
+            survivors = columns.survivors[k, :count]
+            columns.offset[k] = prox_steps_on_survivors(columns.raw[:, k], columns.offset[k], lams, survivors)
+        else:
+            prox_steps(columns.raw[:, k], columns.offset[k], lams)
+            columns.offset[k] = 0.0
+    columns.done[k] = step
+
+
+@numba.njit(cache=True)
+def prox_steps(raw, offset, lams):
+    """Apply x ← soft(x, λ) + c, c = (1 − 1ᵀ soft(x, λ))/T, for each λ in turn to the column x = raw + offset, into raw.
+
+    Since 1ᵀx = 1, |c| ≤ λ, so one step moves an entry towards 0 by at most 2λ. Entries beyond 2Σλ therefore keep their sign and
+    move together. Those within the first λ become equal at once. Only those between are followed one by one. Twin: ``prox_steps``.
+    """
+    T = raw.size
+    first = lams[0]
+    bound = 2.0 * lams.sum()
+    where = np.empty(T, np.int64)  # the entries between ...
+    band = np.empty(T)  # ... and their values
+    zeros = between = up = down = 0
+    far = 0.0
+    for start in range(0, T, _BLOCK):
+        block = raw[start : min(start + _BLOCK, T)]
+        z, inside, u, f = _survey(block, offset, first, bound)
+        zeros += z
+        up += u
+        down += block.size - inside - u
+        far += f
+        if inside > z:
+            for t in range(start, start + block.size):
+                x = raw[t] + offset
+                if first < abs(x) <= bound:
+                    where[between] = t
+                    band[between] = x
+                    between += 1
+    common = move_up = move_down = 0.0  # soft(x) = 0 for the entries that become equal, as it would be for common = 0
+    for lam in lams:
+        common -= min(max(common, -lam), lam)
+        total = far - lam * (up - down) + zeros * common
+        for i in range(between):
+            band[i] -= min(max(band[i], -lam), lam)
+            total += band[i]
+        c = (1.0 - total) / T
+        common += c
+        far += c * (up + down) - lam * (up - down)
+        move_up += c - lam
+        move_down += c + lam
+        for i in range(between):
+            band[i] += c
+    _rewrite(raw, offset, first, common, move_up, move_down)
+    for i in range(between):
+        raw[where[i]] = band[i]
+
+
+@numba.njit(cache=True)
+def prox_steps_on_survivors(raw, offset, lams, survivors):
+    """Apply the steps of ``prox_steps`` to a column that is ``offset`` but at its ``survivors``: no pass over T. The new offset."""
+    common = offset
+    others = raw.size - survivors.size
+    band = np.empty(survivors.size)
+    for i in range(survivors.size):
+        band[i] = raw[survivors[i]] + offset
+    for lam in lams:
+        common -= min(max(common, -lam), lam)
+        total = others * common
+        for i in range(survivors.size):
+            band[i] -= min(max(band[i], -lam), lam)
+            total += band[i]
+        c = (1.0 - total) / raw.size
+        common += c
+        for i in range(survivors.size):
+            band[i] += c
+    for i in range(survivors.size):
+        raw[survivors[i]] = band[i] - common
+    return common
+
+
+@numba.njit(cache=True, fastmath=REORDER)
+def _survey(raw, offset, first, bound):
+    """How many entries x lie within ``first`` and within ``bound``, how many above ``bound``, and the sum beyond it on both sides.
+
+    Comparisons are added up as numbers, because only then does the loop vectorise.
+    """
+    zeros = inside = up = 0
+    far = 0.0
+    for t in range(raw.size):
+        x = raw[t] + offset
+        size = abs(x)
+        zeros += size <= first
+        inside += size <= bound
+        up += x > bound
+        far += x * np.float64(size > bound)
+    return zeros, inside, up, far
+
+
+@numba.njit(cache=True, fastmath=REORDER)
+def _rewrite(raw, offset, first, common, move_up, move_down):
+    for t in range(raw.size):
+        x = raw[t] + offset
+        moved = x + (move_up if x > 0 else move_down)
+        raw[t] = common if abs(x) <= first else moved

@@ -1,0 +1,65 @@
+"""Steps on V alone, with A frozen: only tokens that matter are drawn, so that a step does not depend on T.
+
+A frozen column is a few *active* positions and one common value everywhere else. Tokens at active positions are drawn one by
+one. Of the others only the numbers of each token are needed, which are multinomial; and if the source of the label is one of
+them, that token is drawn by itself and the numbers of the rest. The law of (Xa, label) is exactly that of whole contexts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from scb.kernels.random import choose
+from scb.kernels.step.gradient import differentiate
+
+
+class Frozen(NamedTuple):
+    """The columns of a frozen A."""
+
+    counts: np.ndarray  # (N,), active positions of each column
+    value: np.ndarray  # (·, N), their weights
+    source: np.ndarray  # (Q, N), for each position of the task's support its index among the active ones, or −1
+    common: np.ndarray  # (N,), the weight of every other position
+
+
+class FrozenDraws(NamedTuple):
+    """What is random in the B samples of a step; the u are uniforms."""
+
+    lasts: np.ndarray  # (B,), last tokens
+    u_source: np.ndarray  # (B,)
+    u_label: np.ndarray  # (B,)
+    u_tokens: np.ndarray  # (B, ·), of the tokens at active positions and, in the last column, of a source elsewhere
+    rest: np.ndarray  # (B, N), how often each token occurs at the positions that are left
+
+
+@numba.njit(cache=True)
+def frozen_gradient(draws, law, frozen, V):
+    """Summed loss of a mini-batch, its summed gradient in V, and each sample's mass Xa (B, N). Twin: ``frozen_mass``.
+
+    ``law`` is a ``LabelLaw``.
+    """
+    B, N = draws.rest.shape
+    tokens = np.empty(draws.u_tokens.shape[1], np.int64)
+    labels = np.empty(B, np.int64)
+    mass = np.empty((B, N))
+    gV = np.zeros((N, N))
+    for i in range(B):
+        k = draws.lasts[i]
+        for n in range(N):
+            mass[i, n] = frozen.common[k] * draws.rest[i, n]
+        for j in range(frozen.counts[k]):
+            tokens[j] = choose(law.mu, draws.u_tokens[i, j])
+            mass[i, tokens[j]] += frozen.value[j, k]
+        slot = choose(law.q[:, k], draws.u_source[i])
+        active = frozen.source[slot, k]
+        if active >= 0:
+            token = tokens[active]
+        else:
+            token = choose(law.mu, draws.u_tokens[i, -1])
+            mass[i, token] += frozen.common[k]
+        labels[i] = choose(law.P[:, token], draws.u_label[i])
+    loss = differentiate(V, labels, mass, np.empty((B, N)), gV)
+    return loss, gV, mass
