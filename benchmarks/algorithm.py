@@ -40,12 +40,8 @@ def sign(task_seed: int, seed: int) -> list[float]:
 
 def show_sign(rows: np.ndarray) -> None:
     """How often the sign is right, and the truth found."""
-    print(
-        f"  literal: negative α in {np.mean(rows[:, 0] < 0):.0%}; star within 0.05 of Q in {np.mean(rows[:, 1] <= 0.05):.0%}"
-    )
-    print(
-        f"  resolved: negative α in {np.mean(rows[:, 2] < 0):.0%}; star within 0.05 of Q in {np.mean(rows[:, 3] <= 0.05):.0%}"
-    )
+    print(f"  literal: negative α in {np.mean(rows[:, 0] < 0):.0%}; star within 0.05 of Q in {np.mean(rows[:, 1] <= 0.05):.0%}")
+    print(f"  resolved: negative α in {np.mean(rows[:, 2] < 0):.0%}; star within 0.05 of Q in {np.mean(rows[:, 3] <= 0.05):.0%}")
     slow = rows[:, 2] < 0.3
     print(
         f"  resolved, α_A at the end: quartiles {np.percentile(rows[:, 2], (25, 50, 75)).round(3)};"
@@ -187,9 +183,7 @@ def unknown(task_seed: int, seed: int) -> list[float]:
 
 def show_unknown(rows: np.ndarray) -> None:
     """How often the truth is found."""
-    print(
-        f"  μ, K_P, K_Q estimated: both ≤ 0.05 in {np.sum((rows[:, 0] <= 0.05) & (rows[:, 1] <= 0.05))} of {len(rows)}"
-    )
+    print(f"  μ, K_P, K_Q estimated: both ≤ 0.05 in {np.sum((rows[:, 0] <= 0.05) & (rows[:, 1] <= 0.05))} of {len(rows)}")
 
 
 STUDIES: dict[str, tuple[Callable, Callable, int, int]] = {

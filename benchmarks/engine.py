@@ -39,9 +39,7 @@ def scaling() -> None:
             work.append(B * T)
             times.append(seconds(Fused(task), line_V(task, 0.3), line_A(task, 0.3), stage, 10))
         slope = np.polyfit(np.log(work), np.log(times), 1)[0]
-        print(
-            f"scaling, N = 3, λ = {lam:g}: slope of log time in log(B·T) {slope:.3f}; {np.array(times) / work * 1e9} ns a token"
-        )
+        print(f"scaling, N = 3, λ = {lam:g}: slope of log time in log(B·T) {slope:.3f}; {np.array(times) / work * 1e9} ns a token")
 
 
 def frozen() -> None:
@@ -57,9 +55,7 @@ def frozen() -> None:
 def large() -> None:
     """N = 500, T = 100,000, B = 64, λ > 0: 1,000 steps with real gradients."""
     task = scb.Task.random(500, 100_000, 2)
-    recipe = scb.recipes.paper(
-        task, eta=(2e-4, 1e-4, 0.0), steps=(400, 600, 0), lam=1e-5
-    )  # 64 samples bear no larger steps
+    recipe = scb.recipes.paper(task, eta=(2e-4, 1e-4, 0.0), steps=(400, 600, 0), lam=1e-5)  # 64 samples bear no larger steps
     start = perf_counter()
     run = scb.train(task, recipe, every=100)
     assert run.diverged is None

@@ -231,9 +231,7 @@ def lags(_: str) -> str:
                 truth = MTD.random(seed, support, per_lag=transition == "per_lag")
                 model = SparseContextualBigram(20, transition=transition).fit(truth.sample(50_000, seed))
                 exact += found(model) == truth.table
-            lines.append(
-                f"| lags {name} of four symbols, {transition}, 50,000 tokens, max_lag 20: exactly right | {exact} |"
-            )
+            lines.append(f"| lags {name} of four symbols, {transition}, 50,000 tokens, max_lag 20: exactly right | {exact} |")
             print(lines[-1], file=sys.stderr, flush=True)
     given = auto = 0
     for seed in range(20):
@@ -247,9 +245,7 @@ def lags(_: str) -> str:
         truth = MTD.random(seed, ((2, 5, 9),))
         x = truth.sample(10_000, seed)
         auto += SparseContextualBigram(20, context=False).fit(x).loglik_ >= truth.loglik(x, 20)
-    lines.append(
-        f"| plain MTD, all lags up to 3, 5, 8 or 10, 10,000 tokens: log-likelihood at least the truth's | {given} |"
-    )
+    lines.append(f"| plain MTD, all lags up to 3, 5, 8 or 10, 10,000 tokens: log-likelihood at least the truth's | {given} |")
     lines.append(f"| plain MTD, lags {{2, 5, 9}} of 20 to be found, 10,000 tokens: the same | {auto} |")
     spurious = fitted = 0
     for seed in range(20):
@@ -258,9 +254,7 @@ def lags(_: str) -> str:
             for context in (True, False):
                 model = SparseContextualBigram(20, transition=transition, context=context).fit(x)
                 spurious, fitted = spurious + int(model.lags_["lag"].size > 0), fitted + 1
-    lines.append(
-        f"| independent symbols, 5,000 tokens, max_lag 20, four models: some lag is found | {spurious} of {fitted} fits |"
-    )
+    lines.append(f"| independent symbols, 5,000 tokens, max_lag 20, four models: some lag is found | {spurious} of {fitted} fits |")
     return "\n".join(lines)
 
 

@@ -32,9 +32,7 @@ def progress(what: str, repetitions: int) -> Iterable[int]:
     """The numbers of the repetitions, with a line on stderr that says how far it is."""
     start = time.perf_counter()
     for i in range(repetitions):
-        print(
-            f"\r{what}: {i} of {repetitions}, {time.perf_counter() - start:.0f} s ", end="", file=sys.stderr, flush=True
-        )
+        print(f"\r{what}: {i} of {repetitions}, {time.perf_counter() - start:.0f} s ", end="", file=sys.stderr, flush=True)
         yield i
     print(f"\r{what}: {repetitions} in {time.perf_counter() - start:.0f} s        ", file=sys.stderr, flush=True)
 

@@ -19,12 +19,8 @@ def read(package: str, name: str) -> str:
     try:
         files = metadata.files(package) or []
     except metadata.PackageNotFoundError:
-        raise MissingData(
-            f"the data lie in the package {package}, which is not installed: run `make examples`"
-        ) from None
+        raise MissingData(f"the data lie in the package {package}, which is not installed: run `make examples`") from None
     for file in files:
         if file.as_posix() == name:
             return Path(str(file.locate())).read_text(encoding="utf-8")
-    raise MissingData(
-        f"{package} {metadata.version(package)} has no file {name}: run `make examples` for the right version"
-    )
+    raise MissingData(f"{package} {metadata.version(package)} has no file {name}: run `make examples` for the right version")

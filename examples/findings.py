@@ -37,9 +37,7 @@ def influence(model: scb.SparseContextualBigram) -> dict[Pair, float]:
     return {("all" if k is None else str(k), lag): move for k, lag, move in pairs if not (model.context and lag == 1)}
 
 
-def tenths(
-    model: scb.SparseContextualBigram, sequence: Symbols, parts: int = 10
-) -> dict[Pair, tuple[float, float, int]]:
+def tenths(model: scb.SparseContextualBigram, sequence: Symbols, parts: int = 10) -> dict[Pair, tuple[float, float, int]]:
     """For each pair: influence, its standard error, and in how many of ``parts`` fits it was found.
 
     Each of these leaves a tenth of the sequence out and looks for the lags anew; the error is the jackknife's over these blocks. A

@@ -32,9 +32,7 @@ Days = list[str | None]
 def days(text: str) -> tuple[Days, np.ndarray]:
     """Dry or wet, and the month (0 to 11), of each day."""
     rows = list(csv.DictReader(text.splitlines()))
-    return [SYMBOLS[float(row["precipitation"]) > 0] for row in rows], np.array(
-        [int(row["date"][5:7]) - 1 for row in rows]
-    )
+    return [SYMBOLS[float(row["precipitation"]) > 0] for row in rows], np.array([int(row["date"][5:7]) - 1 for row in rows])
 
 
 def half_years(rain: Days, month: np.ndarray, summer: bool) -> list[Days]:

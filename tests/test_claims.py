@@ -13,16 +13,10 @@ T = np.array([100, 1000, 10_000, 100_000])
 def runs(steps=(400, 1000, 1600), replicates=5, **methods):
     """A table of runs: method → column → value, or one value a step."""
     rows = [
-        (method.replace("_", " "), i, s, values)
-        for method, values in methods.items()
-        for i in range(replicates)
-        for s in steps
+        (method.replace("_", " "), i, s, values) for method, values in methods.items() for i in range(replicates) for s in steps
     ]
     columns = {name for _, _, _, values in rows for name in values}
-    table = {
-        name: np.array([np.broadcast_to(v[name], len(steps))[steps.index(s)] for _, _, s, v in rows])
-        for name in columns
-    }
+    table = {name: np.array([np.broadcast_to(v[name], len(steps))[steps.index(s)] for _, _, s, v in rows]) for name in columns}
     renamed = {"larger": "proximal, larger λ", "slow": "SGD, small η₂'"}
     return table | {
         "method": np.array([renamed.get(m, m) for m, _, _, _ in rows]),
@@ -39,9 +33,7 @@ def test_on_the_line(off, expected):
 @pytest.mark.parametrize(("printed", "recursion", "expected"), [(0, 0, HOLDS), (1, 0, CHANGED), (1, 1, FAILS)])
 def test_two_dimensions(printed, recursion, expected):
     table = {"alpha_V": np.zeros(2), "alpha_A": np.zeros(2)}
-    table |= {f"printed_{x}": np.full(2, printed) for x in "VA"} | {
-        f"recursion_{x}": np.full(2, recursion) for x in "VA"
-    }
+    table |= {f"printed_{x}": np.full(2, printed) for x in "VA"} | {f"recursion_{x}": np.full(2, recursion) for x in "VA"}
     assert theory.two_dimensions(table).verdict is expected
 
 
@@ -74,18 +66,14 @@ def test_near_uniform(error, expected):
     assert theory.near_uniform({"first": np.zeros(2), "uniform": np.full(2, error)}).verdict is expected
 
 
-@pytest.mark.parametrize(
-    ("proximal", "larger", "expected"), [(0.1, 0.1, HOLDS), (0.9, 0.1, CHANGED), (0.9, 0.9, FAILS)]
-)
+@pytest.mark.parametrize(("proximal", "larger", "expected"), [(0.1, 0.1, HOLDS), (0.9, 0.1, CHANGED), (0.9, 0.9, FAILS)])
 def test_proximal_beats_sgd(proximal, larger, expected):
     both = lambda x: {"dist_A": x, "dist_V": x}  # noqa: E731
     table = runs(proximal=both(proximal), larger=both(larger), SGD=both(0.5))
     assert training.proximal_beats_sgd(table).verdict is expected
 
 
-@pytest.mark.parametrize(
-    ("literal", "settled", "expected"), [(0.3, 0.3, HOLDS), (-0.3, 0.3, CHANGED), (-0.3, -0.3, FAILS)]
-)
+@pytest.mark.parametrize(("literal", "settled", "expected"), [(0.3, 0.3, HOLDS), (-0.3, 0.3, CHANGED), (-0.3, -0.3, FAILS)])
 def test_sign(literal, settled, expected):
     table = runs(literal={"alpha_A": literal}, proximal={"alpha_A": settled})
     assert training.sign_is_right(table).verdict is expected

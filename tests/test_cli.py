@@ -112,9 +112,7 @@ def test_bad_config_files_are_named(tmp_path):
 
 
 def test_diverging_run_says_so(tmp_path):
-    result = scb(
-        "train", "--recipe", "sgd", "--T", "100", "--set", "preconditioned=false", "eta=[50.0, 50.0]", "--out", tmp_path
-    )
+    result = scb("train", "--recipe", "sgd", "--T", "100", "--set", "preconditioned=false", "eta=[50.0, 50.0]", "--out", tmp_path)
     assert result.returncode == 0
     assert "diverged at step" in result.stdout
 
@@ -143,9 +141,7 @@ def test_a_run_killed_again_and_again_ends_bit_identical(tmp_path):
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kills = [
-        kill_after_next_checkpoint(["train", "--out", out, "--resume"], out, delay) for delay in (0.0, 0.01, 0.03, 0.1)
-    ]
+    kills = [kill_after_next_checkpoint(["train", "--out", out, "--resume"], out, delay) for delay in (0.0, 0.01, 0.03, 0.1)]
     assert any(kills)
     assert scb("train", "--out", out, "--resume").returncode == 0
     whole, broken = Run.load(tmp_path / "whole"), Run.load(out)

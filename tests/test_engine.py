@@ -180,9 +180,7 @@ def test_frozen_columns_rebuild_A():
     for A in points.values():
         frozen = freeze(task, A)
         for k in range(task.N):
-            rebuilt = np.sort(
-                np.r_[frozen.value[: frozen.counts[k], k], np.full(task.T - frozen.counts[k], frozen.common[k])]
-            )
+            rebuilt = np.sort(np.r_[frozen.value[: frozen.counts[k], k], np.full(task.T - frozen.counts[k], frozen.common[k])])
             np.testing.assert_array_equal(rebuilt, np.sort(A[:, k]))
             for j, t in enumerate(task.positions[:, k]):
                 index = frozen.source[j, k]

@@ -186,9 +186,7 @@ def test_kernels_equal_their_twins():
     label, row, laws = rng.integers(N, size=n), rng.integers(9, size=n), rng.dirichlet(np.ones(N), 9)
     scores, information = np.zeros((T, N, N)), np.zeros((T, N, N))
     pairs.add_source_tables(tokens, starts, label, row, 1 / laws, np.arange(n), scores, information)
-    for fast, plain in zip(
-        (scores, information), reference.source_tables(tokens, starts, label, row, laws, T), strict=True
-    ):
+    for fast, plain in zip((scores, information), reference.source_tables(tokens, starts, label, row, laws, T), strict=True):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)
     for K in (N, 1):
         q, P = (

@@ -74,9 +74,7 @@ def test_tables_with_groups_and_gaps(tmp_path, capsys, letters):
     for name in ("careers.parquet", "careers.csv"):
         source = read(tmp_path / name, "state", "person", "char", None)
         assert sorted((s.to_pylist() for s in source.sequences), key=str) == expected
-    text = call(
-        capsys, "fit", tmp_path / "careers.parquet", "--group", "person", "--max-lag", 12, "--out", tmp_path / "o"
-    )
+    text = call(capsys, "fit", tmp_path / "careers.parquet", "--group", "person", "--max-lag", 12, "--out", tmp_path / "o")
     assert "40 sequence(s)" in text
     model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
     assert model.n_windows_ == 32 * 288 - 13  # the last eight persons are held out; one gap costs 13 windows
@@ -87,9 +85,7 @@ def test_words_and_rare_symbols(tmp_path, capsys):
     source = read(tmp_path / "t.txt", None, None, "word", 2)
     assert source.separator == " "
     assert set(source.sequences[0]) == {"the", "cat", OTHER}
-    text = call(
-        capsys, "fit", tmp_path / "t.txt", "--by", "word", "--max-lag", 4, "--out", tmp_path / "o", "--split", 0
-    )
+    text = call(capsys, "fit", tmp_path / "t.txt", "--by", "word", "--max-lag", 4, "--out", tmp_path / "o", "--split", 0)
     assert "bits" not in text
     assert set(call(capsys, "sample", tmp_path / "o", "--length", 50).split()) <= {"the", "cat", "dog", "bird"}
 

@@ -33,8 +33,7 @@ def test_sampled_gradients_approach_the_population_at_root_n(kind, N):
     truth = Population(task)(V, A, 0, KEY)
     sizes = np.array([100, 400, 1600, 6400, 25600])
     errors = [
-        np.mean([error(SAMPLED[kind](task)(V, A, int(n), key), truth) for key in step_keys(int(n), range(12))])
-        for n in sizes
+        np.mean([error(SAMPLED[kind](task)(V, A, int(n), key), truth) for key in step_keys(int(n), range(12))]) for n in sizes
     ]
     slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
     assert -0.6 < slope < -0.4

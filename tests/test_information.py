@@ -93,10 +93,7 @@ def test_information_is_minus_the_second_derivative_of_the_expected_log_likeliho
 
     def expected(theta):
         P, q = theta[: N * N].reshape(N, N), theta[N * N :].reshape(N, s)
-        mass = (
-            q[world.last][:, :, None]
-            * np.eye(N)[world.context[np.arange(len(world))[:, None], task.positions.T[world.last]]]
-        )
+        mass = q[world.last][:, :, None] * np.eye(N)[world.context[np.arange(len(world))[:, None], task.positions.T[world.last]]]
         return world.mean(np.log(np.einsum("im,im->i", mass.sum(axis=1), P[world.label])))
 
     at = np.r_[task.P.ravel(), task.weights.T.ravel()]
@@ -118,9 +115,7 @@ def test_a_single_position_has_the_multinomial_bound():
 
 
 def test_zeros_of_P_count_as_known():
-    task = Task.random(
-        2, 20, 2, seed=1
-    )  # the swap of two tokens: each column has one entry, which the constraint fixes
+    task = Task.random(2, 20, 2, seed=1)  # the swap of two tokens: each column has one entry, which the constraint fixes
     bound = cramer_rao(task, n=100)
     assert (bound.P == 0).all()
     assert (bound.Q > 0).all()

@@ -15,9 +15,7 @@ def test_whole_outcomes_follow_the_enumerated_law(world, compiled):
     batch = sample(world.task, 200_000, seed=1, compiled=compiled)
     code = np.zeros(len(batch), dtype=int)
     exact = np.zeros(len(world), dtype=int)
-    for column, truth in zip(
-        (*batch.context.T, batch.last, batch.label), (*world.context.T, world.last, world.label), strict=True
-    ):
+    for column, truth in zip((*batch.context.T, batch.last, batch.label), (*world.context.T, world.last, world.label), strict=True):
         code, exact = code * world.task.N + column, exact * world.task.N + truth
     assert_law(np.bincount(code, minlength=len(world))[exact], world.probability)
 

@@ -181,9 +181,7 @@ def test_a_run_is_named_by_what_it_is():
     assert all(found[key] == run for key, run in one.items())
     assert len(found) == 2 * 2 * 3 * 5
     text = TRAIN.replace("lam = [0,", "lam = [0.0,")
-    assert [run.key for run in Sweep.parse(TRAIN, ALL_KINDS).jobs()] == [
-        run.key for run in Sweep.parse(text, ALL_KINDS).jobs()
-    ]
+    assert [run.key for run in Sweep.parse(TRAIN, ALL_KINDS).jobs()] == [run.key for run in Sweep.parse(text, ALL_KINDS).jobs()]
 
 
 def test_rows_are_what_the_library_gives():
@@ -231,8 +229,7 @@ def test_any_experiment_of_the_paper_can_be_swept(tmp_path):
     """A row is the last row of the table of the experiment's own job, with its samples; parameters are the job's fields."""
     file, out = tmp_path / "noise.toml", tmp_path / "out"
     file.write_text(
-        'kind = "noise"\nseeds = 2\n[fixed]\nN = 4\n[grid]\nT = [30, 60]\n[success]\nlargest = 2.0\n'
-        '[figure]\nx = "T"\ny = "T2"\n'
+        'kind = "noise"\nseeds = 2\n[fixed]\nN = 4\n[grid]\nT = [30, 60]\n[success]\nlargest = 2.0\n[figure]\nx = "T"\ny = "T2"\n'
     )
     assert "[figure] has 'T2'" in command(file, "--out", out).stderr
     file.write_text(file.read_text().partition("[figure]")[0])
@@ -514,9 +511,7 @@ def test_diagrams_show_the_rates(tmp_path, text, x, y):
     table["success"] = np.arange(len(table["key"])) % 5 < 2  # whatever came out, some of both
     figure = phase(table, **sweep.figure)
     (mesh,) = (part for part in figure.axes[0].collections if isinstance(part, QuadMesh))
-    expected = [
-        [table["success"][(table[x] == a) & (table[y] == b)].mean() for a in sweep.grid[x]] for b in sweep.grid[y]
-    ]
+    expected = [[table["success"][(table[x] == a) & (table[y] == b)].mean() for a in sweep.grid[x]] for b in sweep.grid[y]]
     assert_allclose(mesh.get_array(), expected)
     assert f"({sweep.seeds} seeds a cell)" in figure.get_suptitle()
     figure.draw_without_rendering()
@@ -533,8 +528,6 @@ def test_a_third_axis_makes_panels_and_gaps_stay_grey():
     table = {name: column[:-1] for name, column in table.items()}
     figure = phase(table, "samples", "T", panel="method")
     assert [ax.get_title() for ax in figure.axes[:2]] == ["method = likelihood", "method = spectral"]
-    part = Phase.of(
-        {name: c[(table["T"] == 10) | (table["samples"] == 1)] for name, c in table.items()}, "samples", "T"
-    )
+    part = Phase.of({name: c[(table["T"] == 10) | (table["samples"] == 1)] for name, c in table.items()}, "samples", "T")
     assert_array_equal(np.isnan(part.rate), [[False] * 3, [False, True, True]])
     figure.draw_without_rendering()

@@ -36,10 +36,7 @@ def test_euler_approaches_the_flow_at_order_one():
     K_P, K_Q, T, end = 0.4, 0.5, 1000, 12.0
     limit = population_flow(K_P, K_Q, T, end)
     sizes = np.array([0.1, 0.05, 0.025, 0.0125])
-    errors = [
-        np.abs(population_recursion(K_P, K_Q, T, eta / K_Q, eta / K_P, round(end / eta))[-1] - limit).max()
-        for eta in sizes
-    ]
+    errors = [np.abs(population_recursion(K_P, K_Q, T, eta / K_Q, eta / K_P, round(end / eta))[-1] - limit).max() for eta in sizes]
     assert 0.9 < np.polyfit(np.log(sizes), np.log(errors), 1)[0] < 1.1
 
 

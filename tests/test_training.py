@@ -81,11 +81,7 @@ def test_a_run_broken_off_and_resumed_is_the_same(tmp_path, stop):
     whole = train(TASK, recipe(), seed=3, every=1)
     with pytest.raises(BreakError):
         train(TASK, recipe(), seed=3, every=1, callbacks=[break_off], checkpoint=tmp_path, checkpoint_every=4)
-    assert (
-        Run.load(tmp_path).step == stop - 1 - (stop - 1) % 4
-        if stop > 4
-        else not (tmp_path / "run.safetensors").exists()
-    )
+    assert Run.load(tmp_path).step == stop - 1 - (stop - 1) % 4 if stop > 4 else not (tmp_path / "run.safetensors").exists()
     same(train(TASK, recipe(), seed=3, every=1, checkpoint=tmp_path, checkpoint_every=4, resume=True), whole)
     same(Run.load(tmp_path), whole)
     same(train(TASK, recipe(), seed=3, every=1, checkpoint=tmp_path, resume=True), whole)  # nothing is left to do

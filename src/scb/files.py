@@ -1,7 +1,5 @@
 """Files that are written whole: after a crash there is the old content or the new, never half of one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a result was made with: versions, machine, and a digest of the code that it depends on."""
 
-from __future__ import annotations
-
 import ast
 import os
 import platform

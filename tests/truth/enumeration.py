@@ -52,10 +52,7 @@ class World:
         """½‖e_o − VXAe_k‖² of every outcome."""
         eye = np.eye(self.task.N)
         return np.array(
-            [
-                0.5 * np.sum((eye[self.label[i]] - V @ self.one_hot(i) @ A[:, self.last[i]]) ** 2)
-                for i in range(len(self))
-            ]
+            [0.5 * np.sum((eye[self.label[i]] - V @ self.one_hot(i) @ A[:, self.last[i]]) ** 2) for i in range(len(self))]
         )
 
     def gradients(self, V: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

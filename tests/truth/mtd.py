@@ -19,9 +19,7 @@ class MTD:
     matrices: dict[int, Any]
 
     @classmethod
-    def random(
-        cls, seed: int, support: tuple[tuple[int, ...], ...] = SUPPORT, per_lag: bool = False, N: int = 4
-    ) -> MTD:
+    def random(cls, seed: int, support: tuple[tuple[int, ...], ...] = SUPPORT, per_lag: bool = False, N: int = 4) -> MTD:
         rng = np.random.default_rng(seed)
         weights = tuple(dict(zip(s, rng.dirichlet(np.full(len(s), 5.0)), strict=True)) for s in support)
         shared = rng.dirichlet(np.full(N, 0.7), N).T

@@ -99,9 +99,7 @@ def test_e8_rounding_moves_the_signal_by_one_over_T_K_Q():
 def test_e9_the_difference_of_signals_shrinks_without_changing_sign(task):
     """Stage 1, part III prints −(1 − η(1 − α_V α_A))(α_V − α_A)."""
     a_V, a_A = 0.3, 0.1
-    p = population_projection(
-        task, *step(task, line_V(task, a_V), line_A(task, a_A), 0, 0, ETA / task.K_Q, ETA / task.K_P)
-    )
+    p = population_projection(task, *step(task, line_V(task, a_V), line_A(task, a_A), 0, 0, ETA / task.K_Q, ETA / task.K_P))
     kept = (1 - ETA * (1 - a_V * a_A)) * (a_V - a_A)
     np.testing.assert_allclose(p.alpha_V - p.alpha_A, kept + ETA * (1 - a_V) / (task.T * task.K_Q), atol=1e-12)
 

@@ -148,9 +148,7 @@ def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Arr
     return J
 
 
-def likelihood_curvature(
-    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array
-) -> Array:
+def likelihood_curvature(tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array) -> Array:
     """Minus the Hessian of the log-likelihood as a whole matrix, without the background's column of P (N, C + 1)."""
     C = P.shape[1] - 1
     size = P.size + q.size

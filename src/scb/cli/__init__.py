@@ -1,7 +1,5 @@
 """The command ``scb``: one file a command; each imports what it needs when it runs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -14,9 +12,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point; errors that a user can mend are one line on stderr, with exit status 2."""
     import tyro
 
-    functions: dict[str, Callable[..., Any]] = {
-        name: getattr(import_module(f"scb.cli.{name}"), name) for name in COMMANDS
-    }
+    functions: dict[str, Callable[..., Any]] = {name: getattr(import_module(f"scb.cli.{name}"), name) for name in COMMANDS}
     try:
         tyro.extras.subcommand_cli_from_dict(
             functions,

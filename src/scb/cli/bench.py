@@ -1,7 +1,5 @@
 """``scb bench``: our engine against what one would otherwise write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +59,7 @@ def _size(text: str) -> tuple[int, int]:
     return int(N), int(T)
 
 
-def _show(console: Console, results: list[dict[str, Any]]) -> None:
+def _show(console: "Console", results: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(title="one step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)", title_justify="left")

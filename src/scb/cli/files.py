@@ -1,7 +1,5 @@
 """Sequences from files: CSV, Parquet, plain text by character or by word."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -29,9 +27,7 @@ def read(path: Path, column: str | None, group: str | None, by: Literal["char", 
     else:
         for name, value in (("--column", column), ("--group", group)):
             if value is not None:
-                raise ValueError(
-                    f"{name} is for tables, and {path} is read as text: only .csv, .tsv and .parquet are tables"
-                )
+                raise ValueError(f"{name} is for tables, and {path} is read as text: only .csv, .tsv and .parquet are tables")
         sequences, separator = _text(path, by), "" if by == "char" else " "
     return Column(sequences if top is None else _common(sequences, top), separator)
 

@@ -1,7 +1,5 @@
 """``scb fit``: which lags matter in a file of sequences, and when."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -106,9 +104,7 @@ def _lags(text: str) -> str | int | list[int]:
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(
-            f"--lags {text}: it must be 'auto', a number of lags, or lags with commas between them"
-        ) from None
+        raise ValueError(f"--lags {text}: it must be 'auto', a number of lags, or lags with commas between them") from None
     return numbers if "," in text else numbers[0]
 
 
@@ -125,16 +121,16 @@ def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list
     return codes[:cut], codes[cut:]
 
 
-def _compare(model: LagModel, train: list[Any], test: list[Any]) -> dict[str, float]:
+def _compare(model: "LagModel", train: list[Any], test: list[Any]) -> dict[str, float]:
     """Mean held-out log-likelihood by model, in nats; empty if nothing can be predicted."""
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import LagSettings, fit_lags
     from scb.sequences.ngrams import baselines
 
-    def windows(codes: list[Any], contexts: bool) -> Data:
+    def windows(codes: list[Any], contexts: bool) -> "Data":
         return windows_of_codes(codes, len(model.classes), model.max_lag, contexts)
 
-    def score(of: LagModel) -> float:
+    def score(of: "LagModel") -> float:
         data = windows(test, of.context)
         return of.loglik(data) / data.n
 
@@ -146,7 +142,7 @@ def _compare(model: LagModel, train: list[Any], test: list[Any]) -> dict[str, fl
     return scores | {"plain MTD": score(plain), "this model": score(model)}
 
 
-def report(console: Console, model: LagModel, facts: FitFacts, out: Path, scores: dict[str, float]) -> None:
+def report(console: "Console", model: "LagModel", facts: "FitFacts", out: Path, scores: dict[str, float]) -> None:
     """Print the lags, and how well held-out symbols are predicted; write the table and the heat map."""
     from rich.table import Table
 
@@ -177,9 +173,7 @@ def report(console: Console, model: LagModel, facts: FitFacts, out: Path, scores
     if len(contexts) > _SHOWN:
         console.print(f"{len(contexts) - _SHOWN} more current symbols are in {out / 'lags.csv'}", highlight=False)
     if not facts.converged:
-        console.print(
-            f"the fit did not converge: its log-likelihood could gain up to {facts.gap:.2g}", style="bold red"
-        )
+        console.print(f"the fit did not converge: its log-likelihood could gain up to {facts.gap:.2g}", style="bold red")
     if scores:
         bits = Table()
         bits.add_column("model")
@@ -203,7 +197,7 @@ def _error(value: float) -> str:
     return f"{value:.2f}" if np.isfinite(value) else "?"
 
 
-def load(path: Path) -> tuple[LagModel, FitFacts, dict[str, Any]]:
+def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
     """The model in a directory of ``scb fit``, or in a file; how its fit went; and what is known of its data."""
     from scb.sequences.lag_file import load_model
 

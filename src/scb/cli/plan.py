@@ -1,7 +1,5 @@
 """``scb plan``: what the paper's lemmas ask for."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -50,9 +48,7 @@ def plan(
     console.print(_table(result, f"N = {n}, T = {t}, Q = {sparsity}, ε = {eps:g}, δ = {delta:g}"))
     scratch = sum(stage.samples for stage in result.stages)
     transfer = result.transfer.samples + sum(stage.samples for stage in result.stages[1:])
-    console.print(
-        f"samples: {scratch:.1e} from scratch, {transfer:.1e} with transfer (θ = {result.theta:.2g})", highlight=False
-    )
+    console.print(f"samples: {scratch:.1e} from scratch, {transfer:.1e} with transfer (θ = {result.theta:.2g})", highlight=False)
     console.print(
         f"K_P = {result.K_P:.3g}, K_Q = {result.K_Q:.3g}; η_V = η/K_Q, η_A = η/K_P. 'threshold' is applied on entering a"
         " stage (after the step, for transfer). Worst-case conditions with Θ-constants 1: read the scaling.",
@@ -61,7 +57,7 @@ def plan(
     )
 
 
-def _table(result: Plan, title: str) -> Table:
+def _table(result: "Plan", title: str) -> "Table":
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")

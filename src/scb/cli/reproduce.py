@@ -1,7 +1,5 @@
 """``scb reproduce``: the main job."""
 
-from __future__ import annotations
-
 import os
 from contextlib import ExitStack
 from datetime import date
@@ -102,7 +100,7 @@ def _chosen(only: str, figures: list[str]) -> list[str]:
     return [name for name in figures if name in names or not names]
 
 
-def _bar() -> Progress:
+def _bar() -> "Progress":
     from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
 
     return Progress(*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn())

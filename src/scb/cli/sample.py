@@ -1,7 +1,5 @@
 """``scb sample``: symbols drawn from a fitted model."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

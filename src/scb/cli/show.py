@@ -1,7 +1,5 @@
 """``scb show``: a saved run, or a fitted model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import tyro

@@ -1,7 +1,5 @@
 """``scb sweep``: many runs over a grid, here or on a cluster."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -88,7 +86,7 @@ def sweep(
             console.print(f"wrote {_draw(asked, table, directory)}", soft_wrap=True)
 
 
-def _run(asked: Sweep, directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
+def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
     """Do what is missing; how many runs that was."""
     from scb.jobs.pool import run_jobs
     from scb.jobs.store import SweepStore
@@ -104,7 +102,7 @@ def _run(asked: Sweep, directory: Path, jobs: int, scheduler: str | None, retry:
         return len(missing)
 
 
-def _pool(jobs: int, scheduler: str | None, note: Callable[[str], None]) -> AbstractContextManager[Pool]:
+def _pool(jobs: int, scheduler: str | None, note: Callable[[str], None]) -> "AbstractContextManager[Pool]":
     """This process, a local Dask cluster, or the scheduler at an address."""
     from scb.jobs import dask
     from scb.jobs.pool import InProcess
@@ -134,7 +132,7 @@ def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[int
 class _Lines:
     """Progress for a log file."""
 
-    def __init__(self, console: Console, total: int) -> None:
+    def __init__(self, console: "Console", total: int) -> None:
         self.console = console
         self.total = total
         self.begin = self.said = monotonic()
@@ -153,7 +151,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _report(console: Console, asked: Sweep, store: SweepStore, table: Table | None, details: bool = False) -> None:
+def _report(console: "Console", asked: "Sweep", store: "SweepStore", table: "Table | None", details: bool = False) -> None:
     from scb.jobs.grid import in_words
 
     jobs = asked.jobs()
@@ -172,7 +170,7 @@ def _report(console: Console, asked: Sweep, store: SweepStore, table: Table | No
     _failures(console, asked, failed, store.directory, details)
 
 
-def _rates(console: Console, figure: dict[str, str], table: Table) -> None:
+def _rates(console: "Console", figure: dict[str, str], table: "Table") -> None:
     """The diagram in numbers, where it fits into the terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Shown
@@ -192,7 +190,7 @@ def _rates(console: Console, figure: dict[str, str], table: Table) -> None:
             console.print(shown)
 
 
-def _failures(console: Console, asked: Sweep, failed: list[dict[str, Any]], directory: Path, details: bool) -> None:
+def _failures(console: "Console", asked: "Sweep", failed: list[dict[str, Any]], directory: Path, details: bool) -> None:
     """What failed, and where; with the traceback of the first of each error if ``details``."""
     if not failed:
         return
@@ -211,7 +209,7 @@ def _failures(console: Console, asked: Sweep, failed: list[dict[str, Any]], dire
     console.print(f"tracebacks: {directory / 'failures.json'}; --retry tries these runs again", soft_wrap=True)
 
 
-def _draw(asked: Sweep, table: Table, directory: Path) -> Path:
+def _draw(asked: "Sweep", table: "Table", directory: Path) -> Path:
     from scb.jobs.grid import in_words
     from scb.paper.figures.phase import phase
     from scb.paper.figures.style import save

@@ -1,7 +1,5 @@
 """``scb train``: one run, its summary and its curves."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -89,13 +87,11 @@ def train(
         settings.save(out)
     progress, show = _progress(console, built.steps)
     with progress:
-        run = run_training(
-            task, built, settings.seed, every=settings.every, callbacks=[show], checkpoint=out, resume=resume
-        )
+        run = run_training(task, built, settings.seed, every=settings.every, callbacks=[show], checkpoint=out, resume=resume)
     _report(console, run, out, settings)
 
 
-def show_run(console: Console, directory: Path) -> None:
+def show_run(console: "Console", directory: Path) -> None:
     """The summary of a saved run, and its curves."""
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
@@ -114,7 +110,7 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _progress(console: Console, steps: int) -> tuple[Progress, Callable[[Run], None]]:
+def _progress(console: "Console", steps: int) -> "tuple[Progress, Callable[[Run], None]]":
     """A bar that shows stage, signals and samples, and the callback that moves it."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -124,7 +120,7 @@ def _progress(console: Console, steps: int) -> tuple[Progress, Callable[[Run], N
     progress = Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console)
     bar = progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
 
-    def show(run: Run) -> None:
+    def show(run: "Run") -> None:
         last = {name: column[-1] for name, column in run.history.items()}
         fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
         progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
@@ -132,7 +128,7 @@ def _progress(console: Console, steps: int) -> tuple[Progress, Callable[[Run], N
     return progress, show
 
 
-def _report(console: Console, run: Run, out: Path, settings: TrainingSettings) -> None:
+def _report(console: "Console", run: "Run", out: Path, settings: "TrainingSettings") -> None:
     """A table with the last row of each stage, what is wrong with the run if anything is, and its curves in OUT."""
     from rich.table import Table
 
@@ -151,9 +147,7 @@ def _report(console: Console, run: Run, out: Path, settings: TrainingSettings) -
         table.add_row(str(number), f"{h['step'][i]:.0f}", f"{h['samples'][i]:,.0f}", *values, f"{h['loss'][i]:.4f}")
     console.print(table)
     if run.diverged is not None:
-        console.print(
-            f"diverged at step {run.diverged}: smaller step sizes are needed", style="bold red", highlight=False
-        )
+        console.print(f"diverged at step {run.diverged}: smaller step sizes are needed", style="bold red", highlight=False)
     elif not run.finished:
         console.print(f"not finished: go on with 'scb train --out {out} --resume'", highlight=False)
     for path in save(curves(run.history, title), out / "curves", ("png",)):

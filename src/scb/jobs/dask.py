@@ -4,8 +4,6 @@ Jobs go out and what they gave comes back; nothing else crosses the network, and
 driver. If a worker dies, Dask runs its batches again on another one.
 """
 
-from __future__ import annotations
-
 import logging
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -130,9 +128,7 @@ def connected(address: str, note: Note) -> Iterator[DaskPool]:
         try:
             client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError:
-            raise ConnectionError(
-                f"no Dask scheduler at {address}: nothing answered within {CONNECT_SECONDS:g} s"
-            ) from None
+            raise ConnectionError(f"no Dask scheduler at {address}: nothing answered within {CONNECT_SECONDS:g} s") from None
         with client:
             yield DaskPool(client, note)
 
@@ -160,18 +156,14 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise ValueError(
-            "several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1"
-        ) from None
+        raise ValueError("several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1") from None
     return distributed
 
 
 @contextmanager
 def _silent() -> Iterator[None]:
     """Dask's log is not shown: what a user needs to know is said by us."""
-    loggers = [
-        logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.startswith("distributed")
-    ]
+    loggers = [logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.startswith("distributed")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(SILENT)

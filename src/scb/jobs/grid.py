@@ -20,8 +20,6 @@
 Everything is checked when it is read: nothing runs, and nothing is written, before all of the grid is known to make sense.
 """
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -42,21 +40,15 @@ FIGURE_KEYS = ("x", "y", "panel", "title")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of sweep: which parameters a run has, and what is measured.
-
-    Attributes
-    ----------
-    metrics : what a run measures, and what success may ask for; bool, int or float. None: known only once a run is through
-    success : what counts as success unless the sweep says otherwise
-    complete : checks the parameters of a run and returns all of them, those not given by their defaults; ValueError
-    make : (parameters, replicate) → the job
-    """
+    """A kind of sweep: which parameters a run has, and what is measured."""
 
     name: str
+    # what a run measures, and what success may ask for; bool, int or float. None: known only once a run is through
     metrics: Mapping[str, type] | None
-    success: Mapping[str, Any]
+    success: Mapping[str, Any]  # what counts as success unless the sweep says otherwise
+    # checks the parameters of a run and returns all of them, those not given by their defaults; ValueError
     complete: Callable[[Parameters], Parameters]
-    make: Callable[[Parameters, int], Job]
+    make: Callable[[Parameters, int], Job]  # (parameters, replicate) → the job
 
 
 @dataclass(frozen=True)
@@ -72,7 +64,7 @@ class Sweep:
     text: str
 
     @classmethod
-    def read(cls, path: str | Path, kinds: Mapping[str, Kind]) -> Sweep:
+    def read(cls, path: str | Path, kinds: Mapping[str, Kind]) -> "Sweep":
         """The sweep in a file."""
         try:
             return cls.parse(Path(path).read_text(), kinds)
@@ -80,7 +72,7 @@ class Sweep:
             raise ValueError(f"{path}: {error}") from None
 
     @classmethod
-    def parse(cls, text: str, kinds: Mapping[str, Kind]) -> Sweep:
+    def parse(cls, text: str, kinds: Mapping[str, Kind]) -> "Sweep":
         """The sweep in TOML; a ValueError names the first thing that is wrong, and what would be right."""
         try:
             given = tomllib.loads(text)

@@ -1,7 +1,5 @@
 """What a job is: one piece of work, named by what it depends on, whose seed and key are hashes of that name."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Kinds of sweep: any job whose parameters are its fields, among them "recover", which fits a random task; and "train"."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -25,9 +23,7 @@ SIZES = {"N": 3, "T": 1000, "sparsity": 2}
 GIVEN = ("seed", "related_seed", "pretrained")  # options of recipes that a run gives, not the file
 
 
-def kind_of(
-    name: str, job: type[Job], metrics: Mapping[str, type] | None = None, success: Mapping[str, Any] | None = None
-) -> Kind:
+def kind_of(name: str, job: type[Job], metrics: Mapping[str, type] | None = None, success: Mapping[str, Any] | None = None) -> Kind:
     """A kind of sweep over the fields of a job but for ``replicate``, which the sweep counts."""
     return Kind(
         name=name,

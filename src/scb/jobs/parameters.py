@@ -1,7 +1,5 @@
 """Parameters of a sweep as they are written in TOML, checked against type annotations and ranges."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import inf
 from typing import Any

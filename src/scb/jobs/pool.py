@@ -4,8 +4,6 @@ Jobs are taken the longest first, and equally long ones in the order of their ke
 long the rest will take, and no corner of a grid comes last. A batch holds about a second of jobs, and less towards the end.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
@@ -194,9 +192,7 @@ def _cost(jobs: Sequence[Job] | deque[Job]) -> float:
     return sum(job.cost for job in jobs)
 
 
-def run_jobs(
-    jobs: Sequence[Job], pool: Pool, store: Cache | SweepStore, progress: Progress = lambda done, share: None
-) -> None:
+def run_jobs(jobs: Sequence[Job], pool: Pool, store: Cache | SweepStore, progress: Progress = lambda done, share: None) -> None:
     """Do the jobs, and keep every result as it comes; whatever ends this, what has come back is on disk.
 
     A batch over which processes died goes back to the end: its jobs are tried again when all others are through, alone and one at a

@@ -4,8 +4,6 @@ Only the process that hands out jobs writes here, and only whole files, which ap
 killed, and whenever, all that is on disk can be read, nothing is there twice, and at most what was under way is lacking.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -201,9 +199,7 @@ class SweepStore:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ValueError(
-                    f"another process is running the sweep in {self.directory}: wait for it, or end it"
-                ) from None
+                raise ValueError(f"another process is running the sweep in {self.directory}: wait for it, or end it") from None
             yield
 
     def _parts(self) -> list[Path]:

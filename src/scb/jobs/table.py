@@ -1,7 +1,5 @@
 """Tidy tables, which jobs give and figures and claims read: their statistics, and how they are written to disk."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Sequence

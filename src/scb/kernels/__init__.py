@@ -1,7 +1,5 @@
 """Compiled functions of arrays and scalars. A plain NumPy twin of each stands in ``tests/truth/twins.py``."""
 
-from __future__ import annotations
-
 import os
 
 import numba

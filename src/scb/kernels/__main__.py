@@ -1,7 +1,5 @@
 """``python -m scb.kernels``: compile every kernel, so that the first run need not; Numba keeps them on disk."""
 
-from __future__ import annotations
-
 import sys
 from time import perf_counter
 

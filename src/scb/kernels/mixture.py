@@ -5,8 +5,6 @@ q[k] (K, s). A slot with weight 0 is skipped. Tokens number the columns of P (N,
 law of the label. Where all positions share one matrix, C = N; where each has its own, their columns stand side by side.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

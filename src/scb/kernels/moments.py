@@ -1,7 +1,5 @@
 """What the metrics need of a large A, in one pass."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

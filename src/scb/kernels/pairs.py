@@ -4,8 +4,6 @@ Samples are windows of one flat array of tokens: token t of sample i is ``tokens
 long sequence look the same here, and neither is copied.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

@@ -8,8 +8,6 @@ Tokens are exact although most take 16 bits only. The cumulative law c_0 < c_1 <
 *tie* w = m_j, one value in 65536 for each j, leaves it open; then a fraction of 53 bits from the same stream is compared with f_j.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numba

@@ -1,7 +1,5 @@
 """Sequences, one token after the other: each new token is drawn from a source among the tokens before it."""
 
-from __future__ import annotations
-
 import numba
 
 from scb.kernels.random import choose

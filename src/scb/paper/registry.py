@@ -1,7 +1,5 @@
 """The executable paper in one place: which tables are made, which figures are drawn from them, which claims are judged by them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -44,7 +42,7 @@ class PaperFigure:
     needs: tuple[str, ...]
     drawn_by: str
 
-    def draw(self, tables: Mapping[str, Table]) -> Figure:
+    def draw(self, tables: Mapping[str, Table]) -> "Figure":
         """Draw it from its tables."""
         module, _, name = self.drawn_by.partition(":")
         function: Callable[..., Figure] = getattr(import_module(f"scb.paper.figures.{module}"), name)

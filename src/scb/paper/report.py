@@ -1,7 +1,5 @@
 """From tables to what people look at: figures, verdicts, and the report, one HTML file that needs nothing else."""
 
-from __future__ import annotations
-
 import base64
 import html
 import re
@@ -58,8 +56,7 @@ def draw_figure(name: str, tables: Mapping[str, Table], directory: Path) -> None
 def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
     """The claims beside these figures, judged by the tables."""
     return [
-        Judged(number, claim, claim.judge(*(tables[need] for need in claim.needs)))
-        for number, claim in claims_for(figures).items()
+        Judged(number, claim, claim.judge(*(tables[need] for need in claim.needs))) for number, claim in claims_for(figures).items()
     ]
 
 
@@ -103,9 +100,7 @@ def markdown_table(judged: Sequence[Judged]) -> str:
     return "\n".join([*lines, ""])
 
 
-def write_report(
-    path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]
-) -> None:
+def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]) -> None:
     """One self-contained page; ``images`` is the directory of the drawn figures."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

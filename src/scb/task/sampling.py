@@ -1,7 +1,5 @@
 """Draw data from a task: independent samples as in the paper, or one long sequence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +40,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.context)
 
-    def __getitem__(self, rows: slice | NDArray[Any]) -> Batch:
+    def __getitem__(self, rows: slice | NDArray[Any]) -> "Batch":
         return Batch(self.context[rows], self.last[rows], self.label[rows])
 
 

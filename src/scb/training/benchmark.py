@@ -1,7 +1,5 @@
 """One training step as one would write it in NumPy, beside our engine; and processes that take turns, one for each contender."""
 
-from __future__ import annotations
-
 import resource
 import runpy
 import subprocess

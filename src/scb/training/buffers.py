@@ -1,7 +1,5 @@
 """Memory for large answers, used again once nobody holds what was handed out."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.geometry import Array
@@ -26,7 +24,7 @@ class Buffers:
         np.copyto(lent, A)
         return lent
 
-    def __reduce__(self) -> tuple[type[Buffers], tuple[tuple[int, int]]]:
+    def __reduce__(self) -> "tuple[type[Buffers], tuple[tuple[int, int]]]":
         """Pickles and deep copies begin without blocks."""
         return Buffers, (self.shape,)
 

@@ -1,7 +1,5 @@
 """Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 

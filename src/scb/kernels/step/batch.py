@@ -1,7 +1,5 @@
 """A mini-batch before its tokens are drawn, and how its work is divided."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numba

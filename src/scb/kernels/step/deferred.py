@@ -4,8 +4,6 @@ A step shrinks and projects every column of A, also those without a sample in it
 the column is touched or read. Then all skipped steps are applied together, without a pass over T for each.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numba

@@ -5,8 +5,6 @@ one. Of the others only the numbers of each token are needed, which are multinom
 them, that token is drawn by itself and the numbers of the rest. The law of (Xa, label) is exactly that of whole contexts.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numba

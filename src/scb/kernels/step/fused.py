@@ -4,8 +4,6 @@ Numba compiles a function anew for every literal that it is called with. Where a
 ``np.bool_(True)``, that saves half of the compilation.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numba

@@ -1,7 +1,5 @@
 """Draw the samples of a tile, predict, and differentiate."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numba

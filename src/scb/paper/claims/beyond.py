@@ -1,7 +1,5 @@
 """The paper's open questions, as claims of our own."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.jobs.table import Table, pick

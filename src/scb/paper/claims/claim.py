@@ -1,7 +1,5 @@
 """What a claim is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -35,19 +33,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Claim:
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes
-    ----------
-    where : section, lemma or figure of the paper
-    says : the claim in a line
-    figure : the figure beside which it stands
-    judge : its arguments are the tables that it needs, its docstring says what is looked at, and the criterion
-    """
-
-    where: str
-    says: str
-    figure: str
+    where: str  # section, lemma or figure of the paper
+    says: str  # the claim in a line
+    figure: str  # the figure beside which it stands
+    # its arguments are the tables that it needs, its docstring says what is looked at, and the criterion
     judge: Callable[..., Outcome]
 
     @property

@@ -1,7 +1,5 @@
 """Claims about the softmax transformer and about the Gaussian simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.jobs.table import Table, at, pick, values
@@ -28,9 +26,7 @@ def simulation_recovers(gaussian: Table) -> Outcome:
         ours, theirs = ends(mine, None, "proximal", "SGD")
         good.append((ours["dist_A"] <= CLOSE) & (ours["dist_V"] <= CLOSE) & (theirs["dist_A"] > 4 * ours["dist_A"]))
         small.append(~np.isfinite(at(pick(gaussian, N=N, method="SGD", batch_size=64))["dist_A"]))
-        parts.append(
-            f"N = {N}: ‖A − Q‖ {spread(ours['dist_A'], 2)}, SGD {spread(theirs['dist_A'], 2)} at B = {batch:,}"
-        )
+        parts.append(f"N = {N}: ‖A − Q‖ {spread(ours['dist_A'], 2)}, SGD {spread(theirs['dist_A'], 2)} at B = {batch:,}")
     all_good = np.concatenate(good)
     diverged = np.concatenate(small)
     return Outcome(
@@ -51,8 +47,7 @@ def simulation_predicts(prediction: Table) -> Outcome:
             for column in ("alpha_A", "alpha_V", "delta_A", "delta_V")
         }
     text = "; ".join(
-        f"{name}: α_A {e['alpha_A']:+.1%}, ‖Δ_A‖ {e['delta_A']:+.1%}, ‖Δ_V‖ {e['delta_V']:+.1%}"
-        for name, e in errors.items()
+        f"{name}: α_A {e['alpha_A']:+.1%}, ‖Δ_A‖ {e['delta_A']:+.1%}, ‖Δ_V‖ {e['delta_V']:+.1%}" for name, e in errors.items()
     )
     good = {name: max(abs(x) for x in e.values()) <= 0.1 for name, e in errors.items()}
     return Outcome(

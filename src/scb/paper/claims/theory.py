@@ -1,7 +1,5 @@
 """Claims about the population process, gradient noise, rounding, and the softmax preconditioner."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.jobs.table import Table, at, pick, values
@@ -18,8 +16,7 @@ def on_the_line(line: Table) -> Outcome:
 def two_dimensions(line: Table) -> Outcome:
     """The recursion beside whole matrices; agreement to 1e-9."""
     error = {
-        form: max(float(np.abs(line[f"alpha_{x}"] - line[f"{form}_{x}"]).max()) for x in "VA")
-        for form in ("recursion", "printed")
+        form: max(float(np.abs(line[f"alpha_{x}"] - line[f"{form}_{x}"]).max()) for x in "VA") for form in ("recursion", "printed")
     }
     return Outcome(
         f"largest error {error['recursion']:.1e}; as printed {error['printed']:.2g}",

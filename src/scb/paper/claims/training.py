@@ -1,7 +1,5 @@
 """Claims about training by the paper's methods: its figures and their captions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.jobs.table import Table, pick, values

@@ -1,7 +1,5 @@
 """Claims about the number of samples: from scratch, transferred, and by the drift alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scb.jobs.table import Table, pick, values
@@ -27,9 +25,7 @@ def small_overlap_transfers(transfer: Table) -> Outcome:
     overlap = min(o for o in values(transfer, "overlap") if o > 0)
     mine = pick(transfer, overlap=overlap)
     good = (mine["dist_V"] <= mine["epsilon"]) & (mine["dist_A"] <= mine["epsilon"])
-    return Outcome(
-        f"overlap {overlap:g}: within ε = {mine['epsilon'][0]:g} in {share(good)} runs", verdict(mostly(good))
-    )
+    return Outcome(f"overlap {overlap:g}: within ε = {mine['epsilon'][0]:g} in {share(good)} runs", verdict(mostly(good)))
 
 
 def drift_needs_samples(drift: Table) -> Outcome:

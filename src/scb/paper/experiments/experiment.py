@@ -1,7 +1,5 @@
 """What an experiment is: one kind of job over a grid of its parameters, with a number of random tasks at each point."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -31,7 +29,7 @@ class Experiment:
             found += [self.job(**point, **replicate) for replicate in replicates]
         return found
 
-    def changed(self, seeds: int | None = None, axes: Axes | None = None) -> Experiment:
+    def changed(self, seeds: int | None = None, axes: Axes | None = None) -> "Experiment":
         """The experiment with another number of random tasks, if that can be chosen, and other values of some parameters."""
         if seeds is None or self.seeds is None:
             seeds = self.seeds

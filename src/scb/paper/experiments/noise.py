@@ -1,7 +1,5 @@
 """Noise in A against T: that of one mini-batch gradient, and what the thresholding-projection after Stage 1 does to it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The population process: on its lines, in two dimensions, through Stage 1, and near (1, 1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil, log
 from typing import ClassVar, Literal

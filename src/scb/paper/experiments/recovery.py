@@ -1,7 +1,5 @@
 """Recovery from few samples: the support against T, the error against the Cramér–Rao bound, and sequences against their length."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """The Gaussian simulation: the paper's large sizes, N = 100 and 500, T = 100,000; and whether it predicts real gradients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """A softmax and a linear transformer on the same task; and the matrix that preconditions the gradients of the softmax."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Training by the paper's methods with real mini-batches, every replicate on a random task of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

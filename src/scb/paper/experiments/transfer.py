@@ -1,7 +1,5 @@
 """How many samples it takes to know P and Q to ε, against T: from scratch, transferred, and by the paper's letter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil, log
 from typing import ClassVar
@@ -81,9 +79,7 @@ class DriftJob(Job):
         """One row: samples until |α_A| is 0.1 and its sign there; if it never is, ∞ and the sign at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         steps = ceil(2 * log(self.T) / self.eta)
-        recipe = sgd(
-            task, eta=(self.eta, self.eta), steps=(steps, 0), batch_size=self.batch_size(task), resolve_sign=False
-        )
+        recipe = sgd(task, eta=(self.eta, self.eta), steps=(steps, 0), batch_size=self.batch_size(task), resolve_sign=False)
         history = simulate(task, recipe, self.seed)
         large = np.flatnonzero(np.abs(history["alpha_A"]) >= 0.1)
         if large.size == 0:

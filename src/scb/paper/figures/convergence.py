@@ -1,7 +1,5 @@
 """F1, F3, F4, F6, F8: what training with the paper's methods looks like."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -88,9 +86,7 @@ def sizes(smallest: Table, others: Table) -> Figure:
 def signs(table: Table) -> Figure:
     """F8: the signal at the end, seed by seed, by the letter and with the sign settled."""
     figure, axes = panels(2, "F8  The sign: α$_A$ at the end of training, one dot a task", height=2.6)
-    for ax, method, title in zip(
-        axes, ("literal", "proximal"), ("as printed", "sign settled by skewness"), strict=True
-    ):
+    for ax, method, title in zip(axes, ("literal", "proximal"), ("as printed", "sign settled by skewness"), strict=True):
         end = np.sort(at(pick(table, method=method))["alpha_A"])
         ax.axhline(0, color="0.4", linewidth=0.8)
         colours = [COLOURS[1] if x < 0 else COLOURS[0] for x in end]
@@ -105,9 +101,7 @@ def signs(table: Table) -> Figure:
 def setting(table: Table, N: bool = True) -> str:
     """The line under a figure."""
     size = f"N = {values(table, 'N')[0]}, " if N else ""
-    return (
-        f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64; median and quartiles over {replicates(table)} random tasks"
-    )
+    return f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64; median and quartiles over {replicates(table)} random tasks"
 
 
 def _first_steps(table: Table) -> Table:

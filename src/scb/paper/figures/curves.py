@@ -1,7 +1,5 @@
 """The curves of one run."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

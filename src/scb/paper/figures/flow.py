@@ -1,7 +1,5 @@
 """F9: the population process in two dimensions, with real trajectories on it; and the slow direction near (1, 1)."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -51,6 +49,4 @@ def _field(ax: Axes, K_P: float, K_Q: float, T: int) -> None:
     x, y = np.meshgrid(np.linspace(-0.3, 1.3, 40), np.linspace(-0.3, 1.5, 40))
     points = np.stack([x.ravel(), y.ravel()], axis=1)
     drift = np.array([population_drift(point, K_P, K_Q, T) for point in points]).reshape(*x.shape, 2)
-    ax.streamplot(
-        x, y, drift[..., 0] / K_Q, drift[..., 1] / K_P, color="0.75", linewidth=0.6, arrowsize=0.6, density=1.2
-    )
+    ax.streamplot(x, y, drift[..., 0] / K_Q, drift[..., 1] / K_P, color="0.75", linewidth=0.6, arrowsize=0.6, density=1.2)

@@ -1,7 +1,5 @@
 """Phase diagrams: how often runs succeed over two axes of a sweep, and how sure that is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -41,7 +39,7 @@ class Phase(NamedTuple):
         return np.where(self.trials > 0, self.successes / np.maximum(self.trials, 1), np.nan)
 
     @classmethod
-    def of(cls, table: Table, x: str, y: str) -> Phase:
+    def of(cls, table: Table, x: str, y: str) -> "Phase":
         """Count; numbers ascend along their axis, words stay in their order."""
         xs, ys = (_in_order(values(table, name)) for name in (x, y))
         masks = [[(table[x] == a) & (table[y] == b) for a in xs] for b in ys]

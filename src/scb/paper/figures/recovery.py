@@ -1,7 +1,5 @@
 """F10, F11, F12: beyond the paper."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """F5: the Gaussian simulation, and how closely it predicts real gradients."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -13,9 +11,7 @@ from scb.paper.figures.style import COLOURS, band, caption, grid, quiet, replica
 def simulation(simulated: Table, prediction: Table) -> Figure:
     """Signals and errors at N = 100 and 500; in the last row real gradients with the simulation of the same steps."""
     Ns = values(simulated, "N")
-    figure, axes = grid(
-        len(Ns) + 1, 3, "F5  Large sizes: population gradients plus Gaussian noise, and real gradients", height=2.1
-    )
+    figure, axes = grid(len(Ns) + 1, 3, "F5  Large sizes: population gradients plus Gaussian noise, and real gradients", height=2.1)
     for row, N in zip(axes, Ns, strict=False):
         batch = int(simulated["batch_size"][simulated["N"] == N].max())
         for number, method in enumerate(("proximal", "SGD")):
@@ -39,8 +35,6 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
         ax.set(title=title, xlabel="step")
     last[1].plot([], [], "o", markersize=3, markerfacecolor="white", color="0.3", label="circles: simulated")
     last[1].legend()
-    last[0].set_ylabel(
-        f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = {prediction['batch_size'][0]}", fontsize=8
-    )
+    last[0].set_ylabel(f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = {prediction['batch_size'][0]}", fontsize=8)
     caption(figure, f"sparsity 2; median and quartiles over {replicates(simulated)} random tasks in each row")
     return figure

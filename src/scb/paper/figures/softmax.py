@@ -1,7 +1,5 @@
 """F2: softmax and linear attention side by side."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator

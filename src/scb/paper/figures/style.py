@@ -1,7 +1,5 @@
 """One quiet style for every figure: readable in grey (line styles differ too) and for the colour-blind (Okabe-Ito)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

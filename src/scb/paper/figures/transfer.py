@@ -1,7 +1,5 @@
 """F7: samples against T."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from scb.jobs.table import Table, pick, quartiles, values

@@ -1,7 +1,5 @@
 """Gradient sources: each answers "at (V, A), what is the mini-batch gradient, and the loss?"."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,20 +8,12 @@ from scb.geometry import Array
 
 
 class Gradient(NamedTuple):
-    """What a source answers.
+    """What a source answers."""
 
-    Attributes
-    ----------
-    loss : mean of ½‖e_o − VXa‖² over the mini-batch
-    V : (N, N), ∇_V l
-    A : (T, N), ∇_A l
-    samples : how many fresh samples it took
-    """
-
-    loss: float
-    V: Array
-    A: Array
-    samples: int
+    loss: float  # mean of ½‖e_o − VXa‖² over the mini-batch
+    V: Array  # (N, N), ∇_V l
+    A: Array  # (T, N), ∇_A l
+    samples: int  # how many fresh samples it took
 
 
 class GradientSource(Protocol):

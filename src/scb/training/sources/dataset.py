@@ -1,7 +1,5 @@
 """A fixed data set, in mini-batches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fresh samples, drawn and differentiated by compiled code that stores no batch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """The population gradient plus Gaussian noise, in place of real samples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact expected gradients: an infinite batch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

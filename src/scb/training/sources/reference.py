@@ -1,7 +1,5 @@
 """Fresh samples, plain NumPy: the definition that faster sources are compared with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
