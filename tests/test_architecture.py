@@ -1,9 +1,13 @@
 """The design, enforced: imports go one way, nothing imports in a circle, and ``import scb`` stays light."""
 
+import ast
 import inspect
+import re
 import subprocess
 import sys
 from importlib import import_module
+from itertools import groupby
+from pathlib import Path
 
 import pytest
 
@@ -102,3 +106,26 @@ def test_import_scb_is_light():
 def test_public_names_exist():
     for name in scb.__all__:
         assert hasattr(scb, name)
+
+
+# ------------------------------------------------------------------------------------------------- docs/architecture.md
+
+PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
+HOP = re.compile(r"^\| \d+ \| `([\w/]+\.py)` `(\w+)` \|", re.M)
+WALKS = [HOP.findall(section) for section in PAGE.read_text().split("\n## ") if HOP.search(section)]
+
+
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk[0][1])
+def test_a_walk_goes_down_once_and_up_once(walk):
+    """Every hop exists; layers fall and then rise; no room is entered again once it has been left on that way."""
+    assert len(walk) > 10
+    for file, function in walk:
+        defined = {node.name for node in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(node, ast.FunctionDef)}
+        assert function in defined, f"{file} has no {function}"
+    entered = [name for name, _ in groupby(file.split("/")[0] for file, _ in walk)]
+    levels = [LEVEL[name] for name in entered]
+    bottom = levels.index(min(levels))
+    assert levels[: bottom + 1] == sorted(levels[: bottom + 1], reverse=True)
+    assert levels[bottom:] == sorted(levels[bottom:])
+    for way in (entered[: bottom + 1], entered[bottom:]):
+        assert len(set(way)) == len(way)
