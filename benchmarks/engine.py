@@ -15,8 +15,7 @@ import scb
 from scb.geometry import centred_square, line_A, line_V, threshold_normalize
 from scb.model import token_mass
 from scb.training.engine import Fused
-from scb.training.penalty import MeasuredNoise
-from scb.training.stages import Stage
+from scb.training.stages import MeasuredNoise, Stage
 
 
 def seconds(engine: Fused, V: np.ndarray, A: np.ndarray, stage: Stage, steps: int) -> float:

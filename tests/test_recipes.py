@@ -10,10 +10,8 @@ from scb.jobs.kinds import complete_train
 from scb.metrics import similarity_A
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
-from scb.training.options import recipe_options
-from scb.training.penalty import MeasuredNoise
 from scb.training.recipes import RECIPES
-from scb.training.recipes.knowledge import Knowledge, estimate
+from scb.training.recipes.knowledge import estimate
 from scb.training.roundings import (
     SignalAbove,
     ThresholdNormalize,
@@ -21,8 +19,9 @@ from scb.training.roundings import (
     estimated_signal,
     noise_threshold,
 )
+from scb.training.settings import recipe_options
 from scb.training.sources.population import Population
-from scb.training.stages import Stage, proximal_step
+from scb.training.stages import MeasuredNoise, Stage, proximal_step
 
 TASK = scb.Task.random(3, 300, 2, seed=1)
 PROMISING = {
@@ -169,7 +168,7 @@ def test_measured_lambda_is_the_noise_of_one_coordinate():
 def test_estimates_of_what_the_paper_takes_as_known():
     for seed in range(6):
         task = scb.Task.random(3, 2000, 2, seed=seed)
-        k = Knowledge.estimated(task, 6000, seed=seed)
+        k = estimate(sample(task, 6000, seed=seed), task.N)
         np.testing.assert_allclose(k.mu, task.mu, atol=0.002)
         assert pytest.approx(task.K_P, rel=0.25) == k.K_P
         assert pytest.approx(task.K_Q, rel=0.3) == k.K_Q

@@ -1,7 +1,7 @@
 """Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,28 +25,20 @@ LIMIT = 1e6  # a run has diverged when ‖V‖ or the norm of a column of A reac
 
 
 class Taken(NamedTuple):
-    """What an engine answers: where (V, A) stand after ``steps`` steps, the loss of the last mini-batch, and samples used.
+    """What an engine answers."""
 
-    If ``steps`` is smaller than what was asked for, the next step diverges.
-    """
-
-    V: Array
-    A: Array
-    steps: int
-    loss: float
+    V: Array  # (N, N), after the steps
+    A: Array  # (T, N)
+    steps: int  # fewer than asked for if the next one diverges
+    loss: float  # of the last mini-batch
     samples: int
 
 
-class Engine(Protocol):
-    """Takes steps of one stage; what is random in step i depends on (seed, i) alone."""
-
-    def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
-        """Take ``steps`` of a stage from (V, A); A are the parameters that the transformer has in its place."""
-        ...
-
-
 def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
-    """The key of each step: it decides all that is random there. Keys are words of a stream that the seed chooses."""
+    """The key of each step, which decides all that is random there, so that step i depends on (seed, i) alone.
+
+    Keys are words of a stream that the seed chooses.
+    """
     stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     keys = np.empty(len(steps), np.uint64)
     fill_words(stream, steps.start, ALL_BITS, keys)
@@ -101,7 +93,7 @@ class Fused:
         self._buffers = Buffers((self.task.T, self.task.N))
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
-        """Take ``steps`` of a stage from (V, A); A are the parameters that the transformer has in its place."""
+        """Take ``steps`` of a stage from (V, A)."""
         if stage.rule != "proximal":
             return Composed(self.fresh).take(V, A, mu, stage, seed, steps)
         take = self._frozen_steps if stage.eta_A == 0 else self._steps
@@ -146,6 +138,9 @@ class Fused:
                 return Taken(V, A, done, loss / B, (done + 1) * B)
             V = after
         return Taken(V, A, len(keys), loss / B, len(keys) * B)
+
+
+Engine = Composed | Fused
 
 
 def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.random.Generator) -> FrozenDraws:

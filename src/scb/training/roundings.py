@@ -6,7 +6,7 @@ work on the collapsed state of the simulation as well.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,26 +15,12 @@ from scb.theory.noise import noise_quantile
 from scb.training.updates import resolve_sign
 
 if TYPE_CHECKING:
-    from scb.training.collapsed import Collapsed
+    from scb.training.simulation import Collapsed
 
+Rounding = Callable[[Array, Array, Array], tuple[Array, Array]]
+"""(V, A, μ) → (V, A), on entering or leaving a stage."""
 Stop = Callable[[Array, Array, Array], bool]
 """(V, A, μ) → whether a stage may end early."""
-
-
-class Rounding(Protocol):
-    """What is done on entering or leaving a stage."""
-
-    def __call__(self, V: Array, A: Array, mu: Array, /) -> tuple[Array, Array]:
-        """(V, A, μ) → (V, A)."""
-        ...
-
-
-def round_collapsed(rounding: Rounding, state: "Collapsed") -> None:
-    """Do what a rounding does to (V, A) to the state of the simulation; ValueError if it cannot."""
-    on_collapsed = getattr(rounding, "on_collapsed", None)
-    if on_collapsed is None:
-        raise ValueError(f"{rounding} cannot be simulated: only roundings that have on_collapsed can")
-    on_collapsed(state)
 
 
 @dataclass(frozen=True)

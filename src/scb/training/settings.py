@@ -1,41 +1,133 @@
-"""A training run as a few words: which task, which recipe, which seed. Read from TOML or built from options."""
+"""A training run as a few words: which task, which recipe with which options, which seed; from TOML, JSON or the command line.
+
+The options of a recipe are the arguments of its function, so that a new recipe or argument needs no second list.
+"""
 
 import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from inspect import signature
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from scb.files import write_atomically
+from scb.geometry import Array
 from scb.task import Task
-from scb.training.options import build_recipe, recipe_options
-from scb.training.recipes import Recipe
+from scb.training.recipes import RECIPES, Recipe
+from scb.training.run import Run
 
 FILE = "config.json"
+_WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "text", type(None): ""}
+
+
+def fitted(name: str, value: Any, hint: Any) -> Any:
+    """The value, as the type has it (1 is 1.0 where a number is wanted), or a ValueError that says what is allowed."""
+    try:
+        return _fit(value, hint)
+    except TypeError:
+        raise ValueError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}") from None
+
+
+def _fit(value: Any, hint: Any) -> Any:
+    """The value as the type has it; TypeError if it does not fit. Truth values are no numbers, and nothing is infinite."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        for part in parts:
+            try:
+                return _fit(value, part)
+            except TypeError:
+                continue
+    elif origin is Literal:
+        if any(type(value) is type(part) and value == part for part in parts):
+            return value
+    elif origin is tuple:
+        if type(value) in (list, tuple):
+            if parts[-1] is Ellipsis:  # as many as there are
+                parts = parts[:1] * len(value)
+            if len(value) == len(parts):
+                return [_fit(v, part) for v, part in zip(value, parts, strict=True)]
+    elif hint is float:
+        if type(value) in (int, float) and isfinite(value):
+            return float(value)
+    elif type(value) is hint:
+        return value
+    raise TypeError
+
+
+def _words(hint: Any) -> str:
+    """What a type allows, for people; objects that nobody can write down are passed over."""
+    parts = get_args(hint)
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(json.dumps(part) for part in parts)
+    if get_origin(hint) is tuple:
+        count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
+        return f"a list of {count}values, each {_words(parts[0])}"
+    if parts:
+        return " or ".join(filter(None, map(_words, parts)))
+    return _WORDS.get(hint, "")
+
+
+def arguments(function: Any) -> dict[str, Any]:
+    """The arguments of a function other than the task, and their types."""
+    hints = get_type_hints(function)
+    return {name: hints[name] for name in signature(function).parameters if name != "task"}
+
+
+def pretrained_value(task: Task, *, overlap: float = 0.6, related_seed: int = 1, pretrained: str | None = None) -> Array:
+    """The V_hat of a recipe that transfers: the P̂ of a related task, or the V of the run saved in ``pretrained``."""
+    if pretrained is not None:
+        return Run.load(pretrained).V
+    return task.related(overlap, related_seed).P
+
+
+@cache
+def recipe_hints(recipe: str) -> dict[str, Any]:
+    """The options of a recipe and their types; in place of a V_hat, which nobody writes down, those of ``pretrained_value``."""
+    hints = arguments(RECIPES[recipe])
+    if "V_hat" in hints:
+        del hints["V_hat"]
+        hints |= arguments(pretrained_value)
+    return hints
+
+
+def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a recipe, checked and as its types have them; ValueError for a name or value that it does not take."""
+    if recipe not in RECIPES:
+        raise ValueError(f"recipe = {recipe!r}: it must be one of {', '.join(RECIPES)}")
+    hints = recipe_hints(recipe)
+    for name in options:
+        if name not in hints:
+            raise ValueError(f"recipe {recipe!r} has no option {name!r}: it has {', '.join(sorted(hints))}")
+    return {name: fitted(name, value, hints[name]) for name, value in options.items()}
+
+
+def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
+    """The recipe with these options, which ``recipe_options`` has checked, for a task."""
+    given = dict(options)
+    make = RECIPES[recipe]
+    if "V_hat" in arguments(make):
+        given_to_V_hat = {name: given.pop(name) for name in arguments(pretrained_value) if name in given}
+        return make(task, pretrained_value(task, **given_to_V_hat), **given)
+    return make(task, **given)
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Everything that determines a training run.
+    """Everything that determines a training run."""
 
-    Attributes
-    ----------
-    N, T, sparsity, task_seed : of ``Task.random``
-    recipe : name of one of ``recipes.RECIPES``
-    options : keyword arguments of the recipe. A recipe that transfers has three more: ``overlap`` and ``related_seed`` make the
-        pretrained P̂ by ``task.related``, or ``pretrained`` names the directory of a run whose V it is
-    seed : of the training run
-    every : steps between two rows of the history
-    """
-
+    # The task, by ``Task.random``
     N: int = 3
     T: int = 5000
     sparsity: int = 2
     task_seed: int = 0
-    recipe: str = "paper"
-    options: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    every: int = 10
+    recipe: str = "paper"  # name of one of ``recipes.RECIPES``
+    options: dict[str, Any] = field(default_factory=dict)  # of the recipe, by the names of ``recipe_hints``
+    seed: int = 0  # of the training run
+    every: int = 10  # steps between two rows of the history
 
     def __post_init__(self) -> None:
         recipe_options(self.recipe, self.options)  # refuses what does not fit; the file keeps what was written

@@ -1,26 +1,62 @@
-"""What a recipe is made of: an initial point, and stages with their update rules."""
+"""What a recipe is made of: an initial point, and stages with their λ and their update rules."""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from scb.geometry import (
-    Array,
-    Projection,
-    centred_square,
-    population_projection,
-    project,
-    projection_by_norms,
-    signal_V,
-)
+from scb.geometry import Array, Projection, centred_square, population_projection, project, projection_by_norms, signal_V
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
-from scb.training.penalty import Penalty, as_penalty
+from scb.theory.noise import residual_variance
 from scb.training.roundings import Rounding, Stop
 from scb.training.updates import precondition_A, precondition_V, soft_threshold
 
 Rule = Literal["proximal", "vanilla"]
+
+# ------------------------------------------------------------------------- λ, the level of the soft threshold in a proximal step
+
+
+@dataclass(frozen=True)
+class FixedPenalty:
+    """One λ for every step and column."""
+
+    size: float
+
+    def levels(self, K_V: float, mu: Array, stage: "Stage") -> Array:
+        """(N,): λ, N times."""
+        return np.full(len(mu), self.size)
+
+    def affine(self, mu: Array, stage: "Stage") -> tuple[float, float, Array]:
+        """(c, s, w) with levels (c + s·√K_V)·w, all that a compiled step has to know: λ as a constant."""
+        return self.size, 0.0, np.ones(len(mu))
+
+
+@dataclass(frozen=True)
+class MeasuredNoise:
+    """λ as ``multiple`` standard deviations of one coordinate's noise in one step, η_A √(K_V ρ / (B μ_k)), for each column k.
+
+    K_V is that of the current V, and ρ ≤ (1 − ‖μ‖²)/(N − 1) its largest value, from the start of training.
+    """
+
+    multiple: float
+
+    @property
+    def size(self) -> float:
+        """The number that all levels are proportional to."""
+        return self.multiple
+
+    def levels(self, K_V: float, mu: Array, stage: "Stage") -> Array:
+        """(N,): λ of each column in a step from a V with ‖V − μ1ᵀ‖_μ² = K_V."""
+        rho = residual_variance(1 - float(mu @ mu), len(mu))
+        return self.multiple * stage.eta_A * np.sqrt(K_V * rho / (stage.batch_size * mu))
+
+    def affine(self, mu: Array, stage: "Stage") -> tuple[float, float, Array]:
+        """(c, s, w) with levels (c + s·√K_V)·w, all that a compiled step has to know: √K_V times the levels at K_V = 1."""
+        return 0.0, 1.0, self.levels(1.0, mu, stage)
+
+
+# ------------------------------------------------------------------------------------------------------ stages
 
 
 @dataclass(frozen=True)
@@ -32,20 +68,20 @@ class Stage:
     name : for the progress bar and the history
     steps : at most this many
     eta_V, eta_A : step sizes; 0 freezes that layer
-    lam : λ of each proximal step: a number, or a ``Penalty`` that gives it
+    lam : λ of each proximal step: a number, or a ``MeasuredNoise`` that gives it
     batch_size : samples a step
     rule : "proximal" (preconditioned, proximal, projected: the paper's) or "vanilla" (plain gradients)
     centred : take the common part out of each column's gradient before the proximal step instead of after it
     enter, leave : what is done to (V, A) before the first step and after the last, in this order
     stop : end the stage early, asked every ``check_every`` steps
-    penalty : ``lam`` as a ``Penalty``, whatever was given
+    penalty : what gives λ, also where ``lam`` is a number
     """
 
     name: str
     steps: int
     eta_V: float
     eta_A: float
-    lam: float | Penalty = 0.0
+    lam: float | MeasuredNoise = 0.0
     batch_size: int = 64
     rule: Rule = "proximal"
     centred: bool = False
@@ -53,10 +89,11 @@ class Stage:
     leave: tuple[Rounding, ...] = ()
     stop: Stop | None = None
     check_every: int = 10
-    penalty: Penalty = field(init=False, repr=False)
+    penalty: FixedPenalty | MeasuredNoise = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "penalty", as_penalty(self.lam))
+        penalty = self.lam if isinstance(self.lam, MeasuredNoise) else FixedPenalty(self.lam)
+        object.__setattr__(self, "penalty", penalty)
         values = vars(self) | {"lam": self.penalty.size}
         for name, low in (("steps", 0), ("eta_V", 0), ("eta_A", 0), ("lam", 0), ("batch_size", 1), ("check_every", 1)):
             if not values[name] >= low:
@@ -127,8 +164,8 @@ class UniformAttention:
 
     def projection(self, task: Task) -> Projection:
         """α_V and ‖Δ_V‖ of V; those of A are 0."""
-        signal = signal_V(task, self.V)
-        return projection_by_norms(task, signal.alpha, signal.delta, K_A=0.0, K_AQ=0.0)
+        alpha, _, delta = signal_V(task, self.V)
+        return projection_by_norms(task, alpha, delta, K_A=0.0, K_AQ=0.0)
 
 
 @dataclass(frozen=True)

@@ -36,13 +36,13 @@ def mirror(V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
 
 def skewness(A: Array) -> Array:
     """Skewness of the entries of A − 11ᵀ/T in each column: (N,); 0 where a column varies by rounding only."""
-    return np.array([_skewness(A[:, k]) for k in range(A.shape[1])])  # a column at a time, to copy no more than that
-
-
-def _skewness(a: Array) -> float:
-    centred = a - a.mean()
-    scale = np.sqrt(np.square(centred).mean())
-    return float((centred**3).mean() / scale**3) if scale > 1e-14 else 0.0
+    found = np.zeros(A.shape[1])
+    for k in range(A.shape[1]):  # a column at a time, to copy no more than that
+        centred = A[:, k] - A[:, k].mean()
+        scale = np.sqrt(np.square(centred).mean())
+        if scale > 1e-14:
+            found[k] = (centred**3).mean() / scale**3
+    return found
 
 
 def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:

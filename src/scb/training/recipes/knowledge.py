@@ -26,20 +26,15 @@ class Knowledge:
 
     @classmethod
     def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
-        """The truth, or estimates from 4,000 samples if it is not ``known``."""
+        """The truth; or, if it is not ``known``, estimates from 4,000 fresh samples, with which nothing else of the task is used."""
         if known:
             return cls(task.mu, task.K_P, task.K_Q)
-        return cls.estimated(task, seed=seed)
+        return estimate(sample(task, 4000, seed), task.N)
 
     def stage(self, name: str, steps: int, eta: float, **rest: Any) -> Stage:
         """A stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P, unless ``rest`` has others."""
         rates: dict[str, Any] = {"eta_V": eta / self.K_Q, "eta_A": eta / self.K_P}
         return Stage(name, steps, **(rates | rest))
-
-    @classmethod
-    def estimated(cls, task: Task, samples: int = 4000, seed: Seed = 0) -> "Knowledge":
-        """Estimates from fresh samples of the task; nothing else of it is used."""
-        return estimate(sample(task, samples, seed), task.N)
 
 
 def estimate(data: Batch, N: int) -> Knowledge:

@@ -6,10 +6,9 @@ import numpy as np
 
 from scb.geometry import Array, trivial_V
 from scb.task import Seed, Task
-from scb.training.penalty import MeasuredNoise
 from scb.training.recipes.knowledge import Knowledge
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
-from scb.training.stages import Recipe, UniformAttention
+from scb.training.stages import MeasuredNoise, Recipe, UniformAttention
 
 
 def transfer(

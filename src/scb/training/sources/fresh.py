@@ -10,9 +10,9 @@ from scb.kernels import may_run_parallel
 from scb.kernels.random import token_law
 from scb.kernels.step.batch import LabelLaw, TaskLaw
 from scb.kernels.step.fused import mini_batch_gradient
+from scb.model import Gradient
 from scb.task import Task
 from scb.task.sampling import closed_cumulative
-from scb.training.sources import Gradient
 
 
 @dataclass(frozen=True)
