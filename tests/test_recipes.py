@@ -159,7 +159,7 @@ def test_measured_lambda_is_the_noise_of_one_coordinate():
     task = scb.Task.random(3, 2000, 2, seed=1)
     V, A = line_V(task, 0.3), line_A(task, 0.3)
     stage = Stage("2", 1, 0.1, 0.1, MeasuredNoise(1.0), 500)
-    lam = MeasuredNoise(1.0).levels(centred_square(V, task.mu), task.mu, stage)
+    lam = stage.levels(centred_square(V, task.mu), task.mu)
     g = Fresh(task)(V, A, 500, np.uint64(0)).A / task.mu
     spread = 0.1 * 1.4826 * np.median(np.abs(g - np.median(g, axis=0)), axis=0)
     np.testing.assert_allclose(spread / lam, 1, atol=0.35)
@@ -251,12 +251,12 @@ def test_options_of_recipes_are_checked_and_converted():
 def test_levels_of_lambda_are_affine_in_the_spread_of_V(lam):
     """What a compiled step is told, (constant + per_spread·√K_V)·per_column, gives the levels at every K_V."""
     stage = Stage("2", 1, 0.1, 0.2, lam, batch_size=7)
-    constant, per_spread, per_column = stage.penalty.affine(TASK.mu, stage)
+    constant, per_spread, per_column = stage.affine_levels(TASK.mu)
     for K_V in (0.0, 0.3, 1.7):
-        levels = stage.penalty.levels(K_V, TASK.mu, stage)
+        levels = stage.levels(K_V, TASK.mu)
         assert levels.shape == TASK.mu.shape
         np.testing.assert_allclose(levels, (constant + per_spread * np.sqrt(K_V)) * per_column)
-    assert (stage.penalty.size > 0) == bool((stage.penalty.levels(1.0, TASK.mu, stage) > 0).any())
+    assert (lam != 0) == bool((stage.levels(1.0, TASK.mu) > 0).any())
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from scb.training.loop import train
 from scb.training.roundings import ResolveSign, ThresholdProject
 from scb.training.simulation import COLUMNS, simulate
 from scb.training.sources.population import Gaussian, Population
-from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention
-from scb.training.updates import precondition_A, precondition_V
+from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention, precondition_A, precondition_V
 
 TASK = scb.Task.random(3, 150, 2, seed=0)
 RECIPES = {

@@ -15,11 +15,9 @@ from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.task.columns import slots
-from scb.training.buffers import Buffers
 from scb.training.sources import GradientSource
 from scb.training.sources.fresh import Fresh
-from scb.training.stages import STEPS, Stage
-from scb.training.updates import precondition_V
+from scb.training.stages import STEPS, Stage, precondition_V
 
 LIMIT = 1e6  # a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
 
@@ -74,6 +72,45 @@ class Composed:
         return Taken(V, A, len(steps), loss, samples)
 
 
+class Buffers:
+    """Copies of arrays of one shape, in blocks that come back by themselves: fresh pages can cost as much as an engine's steps.
+
+    A block is lent through a ``_Loan``, the base of the array that the caller gets. NumPy keeps the base of an array, or the array
+    itself, alive for every view, memoryview or other buffer made from it. So a loan ends when the last of them is gone, whoever
+    holds it, and not before: nothing that can still be read is ever overwritten.
+    """
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.shape = shape
+        self._free: list[Array] = []
+
+    def copy(self, A: Array) -> Array:
+        """A copy of A, column-contiguous; it belongs to the caller for as long as anyone holds it."""
+        block = self._free.pop() if self._free else np.empty(self.shape, order="F")
+        lent = np.asarray(_Loan(block, self._free))
+        np.copyto(lent, A)
+        return lent
+
+    def __reduce__(self) -> "tuple[type[Buffers], tuple[tuple[int, int]]]":
+        """Pickles and deep copies begin without blocks."""
+        return Buffers, (self.shape,)
+
+
+class _Loan:
+    """Owner of a block while it is lent. It dies with the last array that needs the block, and puts it among the free ones."""
+
+    _MOST_FREE = 2
+
+    def __init__(self, block: Array, free: list[Array]) -> None:
+        self._block = block
+        self._free = free  # not the ``Buffers``: they may be collected before the loan, or after it
+        self.__array_interface__ = block.__array_interface__
+
+    def __del__(self) -> None:
+        if len(self._free) < self._MOST_FREE:
+            self._free.append(self._block)
+
+
 @dataclass
 class Fused:
     """Fresh samples of a task, with whole steps compiled into one.
@@ -100,14 +137,14 @@ class Fused:
         return take(V, A, mu, stage, step_keys(seed, steps))
 
     def _steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
-        constant, per_spread, per_column = stage.penalty.affine(mu, stage)
+        constant, per_spread, per_column = stage.affine_levels(mu)
         # Integers and read-only arrays are other types to Numba, for which it would compile everything anew.
         hyper = Hyperparameters(
             batch_size=stage.batch_size,
             eta_V=float(stage.eta_V),
             eta_A=float(stage.eta_A),
-            lam=float(constant),
-            per_spread=float(per_spread),
+            lam=constant,
+            per_spread=per_spread,
             per_column=per_column,
             centred=stage.centred,
             limit=LIMIT,

@@ -2,6 +2,10 @@
 
 A rounding and a stop see what the learner sees, never the task: V, A and μ. A rounding with a method ``on_collapsed`` can do its
 work on the collapsed state of the simulation as well.
+
+The sign. (V, A) and its mirror (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same V − μ1ᵀ times A − 11ᵀ/T, so they compute the same function up
+to O(1/T). The drift that should decide between them is 1/(T·K_Q), far below the noise of a small batch. But Q is sparse and
+nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all of the sign of α_A.
 """
 
 from collections.abc import Callable
@@ -12,7 +16,6 @@ import numpy as np
 
 from scb.geometry import Array, threshold_normalize, threshold_project
 from scb.theory.noise import noise_quantile
-from scb.training.updates import resolve_sign
 
 if TYPE_CHECKING:
     from scb.training.simulation import Collapsed
@@ -86,6 +89,32 @@ class SignalAbove:
     def __call__(self, V: Array, A: Array, mu: Array) -> bool:
         """Whether it has."""
         return estimated_signal(A, mu) >= self.level
+
+
+def mirror(V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
+    """(2μ1ᵀ − V, 2·11ᵀ/T − A): the same point with α_V and α_A negated."""
+    return 2 * mu[:, None] - V, 2 / A.shape[0] - A
+
+
+def skewness(A: Array) -> Array:
+    """Skewness of the entries of A − 11ᵀ/T in each column: (N,); 0 where a column varies by rounding only."""
+    found = np.zeros(A.shape[1])
+    for k in range(A.shape[1]):  # a column at a time, to copy no more than that
+        centred = A[:, k] - A[:, k].mean()
+        scale = np.sqrt(np.square(centred).mean())
+        if scale > 1e-14:
+            found[k] = (centred**3).mean() / scale**3
+    return found
+
+
+def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
+    """(V, A) or its mirror, whichever has attention that is skewed to the right; and whether it is the mirror.
+
+    No ground truth is used: the μ-weighted mean skewness of the columns of A decides.
+    """
+    if mu @ skewness(A) >= 0:
+        return V, A, False
+    return *mirror(V, A, mu), True
 
 
 def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:

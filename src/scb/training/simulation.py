@@ -18,8 +18,7 @@ from scb.task import Task
 from scb.theory.dynamics import StepNoise, error_step, signal_step
 from scb.theory.noise import noise_scales, residual_square
 from scb.training.roundings import Rounding
-from scb.training.stages import Recipe, Stage
-from scb.training.updates import soft_threshold
+from scb.training.stages import Recipe, Stage, soft_threshold
 
 # ------------------------------------------------------------------------------------------------------ the state
 
@@ -203,7 +202,7 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     rows = [_row(state, step, 1, samples)]
     for number, stage in enumerate(recipe.stages, start=1):
         state.round(stage.enter)
-        if stage.eta_A and stage.penalty.size > 0:
+        if stage.eta_A and stage.levels(1.0, task.mu).any():
             state.entries()  # from here on, A is followed entry by entry
         for i in range(stage.steps):
             _step(state, stage)
@@ -232,7 +231,7 @@ def _step(state: Collapsed, stage: Stage) -> None:
                 shrink=1 - stage.eta_A * p.K_V,
                 pull=stage.eta_A * p.K_VP,
                 noise=stage.eta_A * scale_A / np.sqrt(task.mu),
-                lam=stage.penalty.levels(p.K_V, task.mu, stage),
+                lam=stage.levels(p.K_V, task.mu),
             )
         K_A, K_AQ = columns.constants()
     state.place(alpha_V, np.sqrt(max(delta_V2, 0.0)), K_A, K_AQ)

@@ -1,6 +1,6 @@
-"""What a recipe is made of: an initial point, and stages with their λ and their update rules."""
+"""What a recipe is made of: an initial point, and stages; and the updates of Algorithm 1 as pure functions, each one line of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,26 +10,8 @@ from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import Rounding, Stop
-from scb.training.updates import precondition_A, precondition_V, soft_threshold
 
 Rule = Literal["proximal", "vanilla"]
-
-# ------------------------------------------------------------------------- λ, the level of the soft threshold in a proximal step
-
-
-@dataclass(frozen=True)
-class FixedPenalty:
-    """One λ for every step and column."""
-
-    size: float
-
-    def levels(self, K_V: float, mu: Array, stage: "Stage") -> Array:
-        """(N,): λ, N times."""
-        return np.full(len(mu), self.size)
-
-    def affine(self, mu: Array, stage: "Stage") -> tuple[float, float, Array]:
-        """(c, s, w) with levels (c + s·√K_V)·w, all that a compiled step has to know: λ as a constant."""
-        return self.size, 0.0, np.ones(len(mu))
 
 
 @dataclass(frozen=True)
@@ -40,23 +22,6 @@ class MeasuredNoise:
     """
 
     multiple: float
-
-    @property
-    def size(self) -> float:
-        """The number that all levels are proportional to."""
-        return self.multiple
-
-    def levels(self, K_V: float, mu: Array, stage: "Stage") -> Array:
-        """(N,): λ of each column in a step from a V with ‖V − μ1ᵀ‖_μ² = K_V."""
-        rho = residual_variance(1 - float(mu @ mu), len(mu))
-        return self.multiple * stage.eta_A * np.sqrt(K_V * rho / (stage.batch_size * mu))
-
-    def affine(self, mu: Array, stage: "Stage") -> tuple[float, float, Array]:
-        """(c, s, w) with levels (c + s·√K_V)·w, all that a compiled step has to know: √K_V times the levels at K_V = 1."""
-        return 0.0, 1.0, self.levels(1.0, mu, stage)
-
-
-# ------------------------------------------------------------------------------------------------------ stages
 
 
 @dataclass(frozen=True)
@@ -74,7 +39,6 @@ class Stage:
     centred : take the common part out of each column's gradient before the proximal step instead of after it
     enter, leave : what is done to (V, A) before the first step and after the last, in this order
     stop : end the stage early, asked every ``check_every`` steps
-    penalty : what gives λ, also where ``lam`` is a number
     """
 
     name: str
@@ -89,15 +53,27 @@ class Stage:
     leave: tuple[Rounding, ...] = ()
     stop: Stop | None = None
     check_every: int = 10
-    penalty: FixedPenalty | MeasuredNoise = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        penalty = self.lam if isinstance(self.lam, MeasuredNoise) else FixedPenalty(self.lam)
-        object.__setattr__(self, "penalty", penalty)
-        values = vars(self) | {"lam": self.penalty.size}
+        values = dict(vars(self))
+        if isinstance(self.lam, MeasuredNoise):
+            values["lam"] = self.lam.multiple
         for name, low in (("steps", 0), ("eta_V", 0), ("eta_A", 0), ("lam", 0), ("batch_size", 1), ("check_every", 1)):
             if not values[name] >= low:
                 raise ValueError(f"{name} = {values[name]} in stage {self.name!r}: it must be at least {low}")
+
+    def levels(self, K_V: float, mu: Array) -> Array:
+        """(N,): λ of each column in a step from a V with ‖V − μ1ᵀ‖_μ² = K_V."""
+        if isinstance(self.lam, MeasuredNoise):
+            rho = residual_variance(1 - float(mu @ mu), len(mu))
+            return self.lam.multiple * self.eta_A * np.sqrt(K_V * rho / (self.batch_size * mu))
+        return np.full(len(mu), self.lam)
+
+    def affine_levels(self, mu: Array) -> tuple[float, float, Array]:
+        """(c, s, w) with levels (c + s·√K_V)·w, all that a compiled step has to know; w is (N,)."""
+        if isinstance(self.lam, MeasuredNoise):
+            return 0.0, 1.0, self.levels(1.0, mu)
+        return float(self.lam), 0.0, np.ones(len(mu))
 
     def ahead(self, step: int) -> int:
         """How many steps can be taken after ``step`` before ``over`` must be asked."""
@@ -113,12 +89,31 @@ class Stage:
         return self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu)
 
 
-# ------------------------------------------------------------------------------------------------------ update rules
+# ------------------------------------------------------------------------------------------------------ updates
+
+
+def precondition_V(gradient: Array, mu: Array) -> Array:
+    """∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μμᵀ/‖μ‖²), which keeps 1ᵀV = 1ᵀ and Vμ = μ. Shape (N, N)."""
+    G = (gradient - gradient.mean(axis=0)) / mu
+    return G - np.outer(G @ mu, mu) / (mu @ mu)
+
+
+def precondition_A(gradient: Array, mu: Array) -> Array:
+    """∇̂_{a^(k)} = (I − 11ᵀ/T) ∇_{a^(k)} / μ_k, which keeps 1ᵀA = 1ᵀ. Shape (T, N)."""
+    return (gradient - gradient.mean(axis=0)) / mu
+
+
+def soft_threshold(a: Array, lam: float | Array) -> Array:
+    """sign(a)·max(|a| − λ, 0), entry by entry: argmin_z ½(z − a)² + λ|z|.
+
+    The paper writes the branch a ≥ −λ only; this is the two-sided operator.
+    """
+    return np.sign(a) * np.maximum(np.abs(a) - lam, 0.0)
 
 
 def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage) -> tuple[Array, Array]:
     """One step of the paper's equations for V and a: precondition, descend, soft-threshold, project."""
-    lam = stage.penalty.levels(centred_square(V, mu), mu, stage)  # of the V before the step
+    lam = stage.levels(centred_square(V, mu), mu)  # of the V before the step
     if stage.eta_V:
         V = V - stage.eta_V * precondition_V(gV, mu)
     if stage.eta_A:

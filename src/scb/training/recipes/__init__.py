@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 
-from scb.training.recipes.algorithm1 import paper, tuned
+from scb.training.recipes.algorithm1 import paper, transfer, tuned
 from scb.training.recipes.descent import sgd, softmax
 from scb.training.recipes.knowledge import Knowledge
-from scb.training.recipes.transferred import transfer
 from scb.training.stages import MeasuredNoise, Recipe, Stage
 
 RECIPES: dict[str, Callable[..., Recipe]] = {recipe.__name__: recipe for recipe in (paper, tuned, sgd, softmax, transfer)}

@@ -26,7 +26,7 @@ class Knowledge:
 
     @classmethod
     def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
-        """The truth; or, if it is not ``known``, estimates from 4,000 fresh samples, with which nothing else of the task is used."""
+        """The truth; or, if it is not ``known``, estimates from 4,000 fresh samples and nothing else of the task."""
         if known:
             return cls(task.mu, task.K_P, task.K_Q)
         return estimate(sample(task, 4000, seed), task.N)
