@@ -1,6 +1,6 @@
 """Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -111,7 +111,6 @@ class _Loan:
             self._free.append(self._block)
 
 
-@dataclass
 class Fused:
     """Fresh samples of a task, with whole steps compiled into one.
 
@@ -120,14 +119,11 @@ class Fused:
     random numbers are others. Other rules go through ``Composed``.
     """
 
-    task: Task
-    fresh: Fresh = field(init=False)
-    _buffers: Buffers = field(init=False)
-    _frozen: tuple[Array, Frozen] | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        self.fresh = Fresh(self.task)
-        self._buffers = Buffers((self.task.T, self.task.N))
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.fresh = Fresh(task)
+        self._buffers = Buffers((task.T, task.N))
+        self._frozen: tuple[Array, Frozen] | None = None  # the A that was frozen last, and its columns
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
         """Take ``steps`` of a stage from (V, A)."""
@@ -186,12 +182,12 @@ def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.rando
     u_source = rng.random(B)
     u_label = rng.random(B)
     u_tokens = rng.random((B, len(frozen.value) + 1))
-    if not frozen.common.any():  # the others have no weight: their numbers do not matter
-        return FrozenDraws(lasts, u_source, u_label, u_tokens, np.zeros((B, len(law.mu)), np.int64))
-    slot = (u_source >= law.q[:, lasts]).sum(axis=0)
-    outside = task.T - frozen.counts[lasts]
-    drawn_alone = frozen.source[slot, lasts] < 0  # a source outside is not among the numbers
-    return FrozenDraws(lasts, u_source, u_label, u_tokens, rng.multinomial(outside - drawn_alone, task.mu))
+    rest = np.zeros((B, task.N), np.int64)
+    if frozen.common.any():  # otherwise the others have no weight, and their numbers do not matter
+        slot = (u_source >= law.q[:, lasts]).sum(axis=0)
+        drawn_alone = frozen.source[slot, lasts] < 0  # a source outside is not among the numbers
+        rest = rng.multinomial(task.T - frozen.counts[lasts] - drawn_alone, task.mu)
+    return FrozenDraws(lasts, u_source, u_label, u_tokens, rest)
 
 
 def freeze(task: Task, A: Array) -> Frozen:

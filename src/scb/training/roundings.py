@@ -32,8 +32,7 @@ class ResolveSign:
 
     def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
         """(V, A) or its mirror."""
-        V, A, _ = resolve_sign(V, A, mu)
-        return V, A
+        return resolve_sign(V, A, mu)[:2]
 
     def on_collapsed(self, state: "Collapsed") -> None:
         """Take the mirror image if α_A < 0; skewness, which needs all entries, would say the same but for noise."""

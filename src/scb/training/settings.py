@@ -6,6 +6,7 @@ The options of a recipe are the arguments of its function, so that a new recipe 
 import json
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from inspect import signature
@@ -37,10 +38,8 @@ def _fit(value: Any, hint: Any) -> Any:
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         for part in parts:
-            try:
+            with suppress(TypeError):
                 return _fit(value, part)
-            except TypeError:
-                continue
     elif origin is Literal:
         if any(type(value) is type(part) and value == part for part in parts):
             return value
@@ -105,16 +104,6 @@ def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: fitted(name, value, hints[name]) for name, value in options.items()}
 
 
-def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
-    """The recipe with these options, which ``recipe_options`` has checked, for a task."""
-    given = dict(options)
-    make = RECIPES[recipe]
-    if "V_hat" in arguments(make):
-        given_to_V_hat = {name: given.pop(name) for name in arguments(pretrained_value) if name in given}
-        return make(task, pretrained_value(task, **given_to_V_hat), **given)
-    return make(task, **given)
-
-
 @dataclass(frozen=True)
 class TrainingSettings:
     """Everything that determines a training run."""
@@ -157,7 +146,12 @@ class TrainingSettings:
     def build(self) -> tuple[Task, Recipe]:
         """The task and the recipe."""
         task = Task.random(self.N, self.T, self.sparsity, self.task_seed)
-        return task, build_recipe(self.recipe, task, self.options)
+        make = RECIPES[self.recipe]
+        options = dict(self.options)
+        if "V_hat" in arguments(make):
+            of_V_hat = {name: options.pop(name) for name in arguments(pretrained_value) if name in options}
+            options["V_hat"] = pretrained_value(task, **of_V_hat)
+        return task, make(task, **options)
 
     def save(self, directory: str | Path) -> None:
         """Write the settings as JSON beside the run."""

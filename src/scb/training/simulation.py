@@ -6,7 +6,7 @@ left above it: the support of Q and a few survivors of the noise. How many of th
 pass it is a tail of the normal law, so a step costs O(N·Q + survivors).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,25 +23,21 @@ from scb.training.stages import Recipe, Stage, soft_threshold
 # ------------------------------------------------------------------------------------------------------ the state
 
 
-@dataclass
 class Columns:
-    """A as what stands out of it."""
+    """A as what stands out of it, beginning at a point with given α_A and ‖Δ_A‖_μ.
 
-    task: Task
-    rng: np.random.Generator
-    support: Array  # (Q, N), entries at the positions of the task
-    common: Array  # (N,), the mean of all other entries but the survivors
-    spread: Array  # (N,), their standard deviation; 0 once a proximal step has made them equal
-    column: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # of each survivor outside the support
-    value: Array = field(default_factory=lambda: np.empty(0))  # of each survivor
+    Δ_A has a uniform direction there; its entries are drawn as normal, right to O(1/(NT)).
+    """
 
-    @classmethod
-    def drawn(cls, task: Task, alpha: float, delta: float, rng: np.random.Generator) -> "Columns":
-        """A point with given α_A and ‖Δ_A‖_μ. Δ_A has a uniform direction; its entries are drawn as normal, right to O(1/(NT))."""
-        spread = delta / np.sqrt(task.N * task.T * task.mu)
-        base = np.full(task.N, (1 - alpha) / task.T)
-        support = base + alpha * task.weights + spread * rng.normal(size=task.weights.shape)
-        return cls(task, rng, support=np.where(task.weights > 0, support, base), common=base, spread=spread)
+    def __init__(self, task: Task, alpha: float, delta: float, rng: np.random.Generator) -> None:
+        self.task = task
+        self.rng = rng
+        self.common = np.full(task.N, (1 - alpha) / task.T)  # (N,), the mean of all entries but the support and the survivors
+        self.spread = delta / np.sqrt(task.N * task.T * task.mu)  # (N,), their standard deviation; 0 after a proximal step
+        support = self.common + alpha * task.weights + self.spread * rng.normal(size=task.weights.shape)
+        self.support = np.where(task.weights > 0, support, self.common)  # (Q, N), entries at the positions of the task
+        self.column = np.empty(0, dtype=np.intp)  # of each survivor, an entry outside the support that stands out
+        self.value = np.empty(0)  # of each survivor
 
     @property
     def others(self) -> NDArray[np.intp]:
@@ -148,7 +144,7 @@ class Collapsed:
     def entries(self) -> Columns:
         """A entry by entry, drawn from its law given ``p`` when asked for first."""
         if self.columns is None:
-            self.columns = Columns.drawn(self.task, self.p.alpha_A, self.p.delta_A, self.rng)
+            self.columns = Columns(self.task, self.p.alpha_A, self.p.delta_A, self.rng)
         return self.columns
 
     def round(self, roundings: tuple[Rounding, ...]) -> None:
@@ -241,8 +237,8 @@ def _draw_noise(state: Collapsed, scale_V: float, scale_A: float) -> StepNoise:
     """The parts of isotropic noise along the line and along Δ, which are normal, and its square, whose other parts are χ²."""
     task, p, rng = state.task, state.p, state.rng
     x, y = rng.normal(size=(2, 2))  # along the line and along Δ, for V and A
-    rest_V = _chi2((task.N - 1) ** 2 - 2, rng)
-    rest_A = _chi2(task.N * (task.T - 1) - 2, rng)
+    degrees = ((task.N - 1) ** 2 - 2, task.N * (task.T - 1) - 2)  # dimensions that are left
+    rest_V, rest_A = (rng.chisquare(left) if left > 0 else 0.0 for left in degrees)
     return StepNoise(
         along_P=scale_V * np.sqrt(task.K_P) * x[0],
         along_Q=scale_A * np.sqrt(task.K_Q) * x[1],
@@ -251,11 +247,6 @@ def _draw_noise(state: Collapsed, scale_V: float, scale_A: float) -> StepNoise:
         square_V=scale_V**2 * (x[0] ** 2 + y[0] ** 2 + rest_V),
         square_A=scale_A**2 * (x[1] ** 2 + y[1] ** 2 + rest_A),
     )
-
-
-def _chi2(degrees: int, rng: np.random.Generator) -> float:
-    """A draw of χ²; 0 where there are no dimensions left."""
-    return rng.chisquare(degrees) if degrees > 0 else 0.0
 
 
 def _row(state: Collapsed, step: int, stage: int, samples: int) -> tuple:

@@ -11,8 +11,6 @@ from scb.task import Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import Rounding, Stop
 
-Rule = Literal["proximal", "vanilla"]
-
 
 @dataclass(frozen=True)
 class MeasuredNoise:
@@ -47,7 +45,7 @@ class Stage:
     eta_A: float
     lam: float | MeasuredNoise = 0.0
     batch_size: int = 64
-    rule: Rule = "proximal"
+    rule: Literal["proximal", "vanilla"] = "proximal"
     centred: bool = False
     enter: tuple[Rounding, ...] = ()
     leave: tuple[Rounding, ...] = ()

@@ -7,8 +7,6 @@ import numpy as np
 from scb.geometry import Array
 from scb.model import Gradient
 
-__all__ = ["Gradient", "GradientSource"]
-
 
 class GradientSource(Protocol):
     """One question, one answer; a source does not know who asks and keeps no state between calls."""
