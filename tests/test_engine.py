@@ -16,8 +16,7 @@ from scb.kernels import moments
 from scb.kernels.step.deferred import prox_steps, prox_steps_on_survivors
 from scb.kernels.step.frozen import FrozenDraws, frozen_gradient
 from scb.training.engine import Composed, Fused, freeze
-from scb.training.sources.batches import Reference
-from scb.training.sources.fresh import Fresh
+from scb.training.sources.sampled import Fresh, Reference
 from scb.training.stages import MeasuredNoise, Stage
 from truth import twins as reference
 

@@ -11,7 +11,7 @@ from scb.metrics import similarity_A
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
 from scb.training.recipes import RECIPES
-from scb.training.recipes.knowledge import estimate
+from scb.training.recipes.algorithm1 import estimate
 from scb.training.roundings import (
     SignalAbove,
     ThresholdNormalize,
@@ -154,7 +154,7 @@ def test_roundings_at_measured_noise_find_the_support():
 
 def test_measured_lambda_is_the_noise_of_one_coordinate():
     """Against the spread of real gradients: the standard deviation of η_A ∇_A/μ_k, entry by entry, within 15 %."""
-    from scb.training.sources.fresh import Fresh
+    from scb.training.sources.sampled import Fresh
 
     task = scb.Task.random(3, 2000, 2, seed=1)
     V, A = line_V(task, 0.3), line_A(task, 0.3)

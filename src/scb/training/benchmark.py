@@ -16,7 +16,7 @@ import numpy as np
 from scb.geometry import Array, line_A, line_V
 from scb.task import Task
 from scb.training.engine import Fused
-from scb.training.sources.batches import Reference
+from scb.training.sources.sampled import Reference
 from scb.training.stages import Stage, proximal_step
 
 BATCH = 64

@@ -16,7 +16,7 @@ from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.task.columns import slots
 from scb.training.sources import GradientSource
-from scb.training.sources.fresh import Fresh
+from scb.training.sources.sampled import Fresh
 from scb.training.stages import STEPS, Stage, precondition_V
 
 LIMIT = 1e6  # a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
@@ -33,20 +33,11 @@ class Taken(NamedTuple):
 
 
 def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
-    """The key of each step, which decides all that is random there, so that step i depends on (seed, i) alone.
-
-    Keys are words of a stream that the seed chooses.
-    """
+    """The key of each step, a word of the stream that the seed chooses: what is random in step i depends on (seed, i) alone."""
     stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     keys = np.empty(len(steps), np.uint64)
     fill_words(stream, steps.start, ALL_BITS, keys)
     return keys
-
-
-def bounded(V: Array, A: Array) -> bool:
-    """Whether ‖V‖ and every ‖a^(k)‖ are below ``LIMIT``; False for NaN."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.square(V).sum() < LIMIT**2) and bool((np.square(A).sum(axis=0) < LIMIT**2).all())
 
 
 @dataclass(frozen=True)
@@ -65,10 +56,12 @@ class Composed:
             gradient = self.source(V, at.attention, stage.batch_size, key)
             loss = gradient.loss
             samples += gradient.samples
-            after = STEPS[stage.rule](V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
-            if not bounded(*after):
+            new_V, new_A = STEPS[stage.rule](V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
+            with np.errstate(over="ignore", invalid="ignore"):
+                bounded = np.square(new_V).sum() < LIMIT**2 and (np.square(new_A).sum(axis=0) < LIMIT**2).all()
+            if not bounded:
                 return Taken(V, A, done, loss, samples)
-            V, A = after
+            V, A = new_V, new_A
         return Taken(V, A, len(steps), loss, samples)
 
 
@@ -99,15 +92,13 @@ class Buffers:
 class _Loan:
     """Owner of a block while it is lent. It dies with the last array that needs the block, and puts it among the free ones."""
 
-    _MOST_FREE = 2
-
     def __init__(self, block: Array, free: list[Array]) -> None:
         self._block = block
         self._free = free  # not the ``Buffers``: they may be collected before the loan, or after it
         self.__array_interface__ = block.__array_interface__
 
     def __del__(self) -> None:
-        if len(self._free) < self._MOST_FREE:
+        if len(self._free) < 2:  # more are not worth their memory
             self._free.append(self._block)
 
 
@@ -171,9 +162,6 @@ class Fused:
                 return Taken(V, A, done, loss / B, (done + 1) * B)
             V = after
         return Taken(V, A, len(keys), loss / B, len(keys) * B)
-
-
-Engine = Composed | Fused
 
 
 def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.random.Generator) -> FrozenDraws:

@@ -9,10 +9,10 @@ import numpy as np
 from scb import metrics
 from scb.model import LinearTransformer
 from scb.task import Task
-from scb.training.engine import Composed, Engine, Fused
+from scb.training.engine import Composed, Fused
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
-from scb.training.sources.fresh import Fresh
+from scb.training.sources.sampled import Fresh
 from scb.training.stages import Recipe
 
 
@@ -66,7 +66,7 @@ def train(
     return run
 
 
-def advance(run: Run, recipe: Recipe, engine: Engine, every: int) -> tuple[Run, float]:
+def advance(run: Run, recipe: Recipe, engine: Composed | Fused, every: int) -> tuple[Run, float]:
     """Steps up to the next evaluation, stage end or question whether to stop; the run after them, and the last batch's loss."""
     stage = recipe.stages[run.stage]
     V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)

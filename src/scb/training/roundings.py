@@ -20,10 +20,8 @@ from scb.theory.noise import noise_quantile
 if TYPE_CHECKING:
     from scb.training.simulation import Collapsed
 
-Rounding = Callable[[Array, Array, Array], tuple[Array, Array]]
-"""(V, A, μ) → (V, A), on entering or leaving a stage."""
-Stop = Callable[[Array, Array, Array], bool]
-"""(V, A, μ) → whether a stage may end early."""
+Rounding = Callable[[Array, Array, Array], tuple[Array, Array]]  # (V, A, μ) → (V, A), on entering or leaving a stage
+Stop = Callable[[Array, Array, Array], bool]  # (V, A, μ) → whether a stage may end early
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,7 @@ def skewness(A: Array) -> Array:
 
 
 def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
-    """(V, A) or its mirror, whichever has attention that is skewed to the right; and whether it is the mirror.
-
-    No ground truth is used: the μ-weighted mean skewness of the columns of A decides.
-    """
+    """(V, A) or its mirror, whichever has columns of A skewed to the right in the μ-weighted mean; and whether it is the mirror."""
     if mu @ skewness(A) >= 0:
         return V, A, False
     return *mirror(V, A, mu), True

@@ -6,7 +6,6 @@ The options of a recipe are the arguments of its function, so that a new recipe 
 import json
 import tomllib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from inspect import signature
@@ -27,34 +26,29 @@ _WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "tex
 
 def fitted(name: str, value: Any, hint: Any) -> Any:
     """The value, as the type has it (1 is 1.0 where a number is wanted), or a ValueError that says what is allowed."""
-    try:
-        return _fit(value, hint)
-    except TypeError:
-        raise ValueError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}") from None
+    found = _fits(value, hint)
+    if not found:
+        raise ValueError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}")
+    return found[0]
 
 
-def _fit(value: Any, hint: Any) -> Any:
-    """The value as the type has it; TypeError if it does not fit. Truth values are no numbers, and nothing is infinite."""
+def _fits(value: Any, hint: Any) -> list[Any]:
+    """The value as the type has it, or none if it does not fit. Truth values are no numbers, and nothing is infinite."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        for part in parts:
-            with suppress(TypeError):
-                return _fit(value, part)
-    elif origin is Literal:
-        if any(type(value) is type(part) and value == part for part in parts):
-            return value
-    elif origin is tuple:
-        if type(value) in (list, tuple):
-            if parts[-1] is Ellipsis:  # as many as there are
-                parts = parts[:1] * len(value)
-            if len(value) == len(parts):
-                return [_fit(v, part) for v, part in zip(value, parts, strict=True)]
-    elif hint is float:
-        if type(value) in (int, float) and isfinite(value):
-            return float(value)
-    elif type(value) is hint:
-        return value
-    raise TypeError
+        return [found for part in parts for found in _fits(value, part)][:1]
+    if origin is Literal:
+        return [part for part in parts if type(value) is type(part) and value == part]
+    if origin is tuple:
+        if type(value) not in (list, tuple):
+            return []
+        if parts[-1] is Ellipsis:  # as many as there are
+            parts = parts[:1] * len(value)
+        found = [fit for v, part in zip(value, parts, strict=False) for fit in _fits(v, part)]
+        return [found] if len(found) == len(value) == len(parts) else []
+    if hint is float:
+        return [float(value)] if type(value) in (int, float) and isfinite(value) else []
+    return [value] if type(value) is hint else []
 
 
 def _words(hint: Any) -> str:
@@ -125,22 +119,18 @@ class TrainingSettings:
 
     @classmethod
     def read(cls, path: str | Path) -> "TrainingSettings":
-        """From a TOML file with the names of the attributes; ``options`` is a table."""
+        """From a TOML file, or the JSON file of a run, with the names of the fields; a name that means nothing is refused."""
+        text = Path(path).read_text()
         try:
-            values = tomllib.loads(Path(path).read_text())
+            values = json.loads(text) if Path(path).name == FILE else tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{path} is not TOML: {error}") from None
-        return cls.of(values, str(path))
-
-    @classmethod
-    def of(cls, values: dict[str, Any], origin: str) -> "TrainingSettings":
-        """From a mapping; a name that means nothing is refused."""
         for name, value in values.items():
             if name not in cls.__dataclass_fields__:
-                raise ValueError(f"{origin} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}")
+                raise ValueError(f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}")
             expected = {"recipe": str, "options": dict}.get(name, int)
             if type(value) is not expected:
-                raise ValueError(f"{name} = {value!r} in {origin}: it must be of type {expected.__name__}")
+                raise ValueError(f"{name} = {value!r} in {path}: it must be of type {expected.__name__}")
         return cls(**values)
 
     def build(self) -> tuple[Task, Recipe]:
@@ -164,4 +154,4 @@ class TrainingSettings:
         path = Path(directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
-        return cls.of(json.loads(path.read_text()), str(path))
+        return cls.read(path)

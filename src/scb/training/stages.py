@@ -82,9 +82,7 @@ class Stage:
 
     def over(self, step: int, V: Array, A: Array, mu: Array) -> bool:
         """Whether the stage ends after its step number ``step``."""
-        if step >= self.steps:
-            return True
-        return self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu)
+        return step >= self.steps or (self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu))
 
 
 # ------------------------------------------------------------------------------------------------------ updates
@@ -102,10 +100,7 @@ def precondition_A(gradient: Array, mu: Array) -> Array:
 
 
 def soft_threshold(a: Array, lam: float | Array) -> Array:
-    """sign(a)·max(|a| − λ, 0), entry by entry: argmin_z ½(z − a)² + λ|z|.
-
-    The paper writes the branch a ≥ −λ only; this is the two-sided operator.
-    """
+    """sign(a)·max(|a| − λ, 0), entry by entry: argmin_z ½(z − a)² + λ|z|. The paper writes the branch a ≥ −λ only."""
     return np.sign(a) * np.maximum(np.abs(a) - lam, 0.0)
 
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from scb.training.recipes.algorithm1 import paper, transfer, tuned
+from scb.training.recipes.algorithm1 import Knowledge, paper, transfer, tuned
 from scb.training.recipes.descent import sgd, softmax
-from scb.training.recipes.knowledge import Knowledge
 from scb.training.stages import MeasuredNoise, Recipe, Stage
 
 RECIPES: dict[str, Callable[..., Recipe]] = {recipe.__name__: recipe for recipe in (paper, tuned, sgd, softmax, transfer)}

@@ -5,7 +5,7 @@ import numpy as np
 from scb.geometry import trivial_V
 from scb.model import SoftmaxTransformer
 from scb.task import Seed, Task
-from scb.training.recipes.knowledge import Knowledge
+from scb.training.recipes.algorithm1 import Knowledge
 from scb.training.roundings import ResolveSign
 from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
 
