@@ -102,8 +102,7 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     alpha_A = K_AQ / task.K_Q
     B += alpha_A / T
     np.subtract.at(B, (task.positions, np.arange(task.N)), alpha_A * task.weights)  # B is now Δ_A
-    delta_A = mu_norm(B, mu)
-    return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=delta_V, delta_A=delta_A)
+    return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=delta_V, delta_A=mu_norm(B, mu))
 
 
 def projection_by_norms(task: "Task", alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> Projection:

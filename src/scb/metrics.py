@@ -38,10 +38,7 @@ def similarity_A(task: Task, A: Array) -> float:
 
 
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
-    """The paper's "star": A thresholded and normalised, and the V that the population's regression gives it.
-
-    ``threshold`` is the task's ``weight_threshold`` unless given.
-    """
+    """The paper's "star": A thresholded (at 1/(6Q) unless given) and normalised, and the V of the population's regression on it."""
     A_star = threshold_normalize(A, task.weight_threshold if threshold is None else threshold)
     return best_value(task, A_star), A_star
 

@@ -116,15 +116,14 @@ def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
 def token_mass(A: Array, batch: "Batch") -> Array:
     """(n, N): the attention that falls on each token, X·a^(k), row by row."""
     n, T = batch.context.shape
-    if A.shape[0] != T:
-        raise ValueError(f"the batch has T = {T} positions, the attention {A.shape[0]}: they must agree")
-    N = A.shape[1]
+    positions, N = A.shape
+    if positions != T:
+        raise ValueError(f"the batch has T = {T} positions, the attention {positions}: they must agree")
     mass = np.empty((n, N))
     for rows in _chunks(n, T):
         part = batch[rows]
-        m = len(part)
-        flat = (np.arange(m)[:, None] * N + part.context).ravel()
-        mass[rows] = np.bincount(flat, A.T[part.last].ravel(), minlength=m * N).reshape(m, N)
+        flat = (np.arange(len(part))[:, None] * N + part.context).ravel()
+        mass[rows] = np.bincount(flat, A.T[part.last].ravel(), minlength=len(part) * N).reshape(-1, N)
     return mass
 
 

@@ -20,8 +20,6 @@ from scb.theory.noise import noise_scales, residual_square
 from scb.training.roundings import Rounding
 from scb.training.stages import Recipe, Stage, soft_threshold
 
-# ------------------------------------------------------------------------------------------------------ the state
-
 
 class Columns:
     """A as what stands out of it, beginning at a point with given α_A and ‖Δ_A‖_μ.
@@ -170,13 +168,7 @@ class Collapsed:
             self.columns.mirror()
 
 
-# ------------------------------------------------------------------------------------------------------ the run
-
-COLUMNS = (
-    *("step", "stage", "samples", "loss"),
-    *(f"{name}_{layer}" for name in ("alpha", "delta", "dist") for layer in "VA"),
-    "explicit",
-)
+COLUMNS = ("step", "stage", "samples", "loss", "alpha_V", "alpha_A", "delta_V", "delta_A", "dist_V", "dist_A", "explicit")
 """Columns of a history; ``explicit`` is how many survivors of the noise A has outside the support."""
 
 

@@ -123,9 +123,6 @@ def vanilla_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Sta
 STEPS = {"proximal": proximal_step, "vanilla": vanilla_step}
 
 
-# ------------------------------------------------------------------------------------------------------ initial points
-
-
 @dataclass(frozen=True)
 class GivenStart:
     """An initial point with any V (N, N) and A (T, N); A are the logits of a softmax transformer."""

@@ -16,8 +16,6 @@ from scb.theory.noise import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
 from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention
 
-FALSE_POSITIONS = 1e-3  # a false position distorts K_Q more than a weak one that is missed
-
 
 @dataclass(frozen=True)
 class Knowledge:
@@ -53,7 +51,7 @@ def estimate(data: Batch, N: int) -> Knowledge:
     if (mu == 0).any():
         raise ValueError(f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed")
     mu /= mu.sum()
-    found = spectral(as_data(data, N), FALSE_POSITIONS)
+    found = spectral(as_data(data, N), 1e-3)  # false positions: one distorts K_Q more than a weak one that is missed
     squares = np.array([weights @ weights for weights in found.weights])  # (N,): ‖q^(k)‖², 0 without positions
     seen = squares > 0
     if not seen.any():
