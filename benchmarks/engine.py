@@ -15,8 +15,7 @@ import scb
 from scb.geometry import centred_square, line_A, line_V, threshold_normalize
 from scb.model import token_mass
 from scb.training.engine import Fused
-from scb.training.penalty import MeasuredNoise
-from scb.training.stages import Stage
+from scb.training.stages import MeasuredNoise, Stage
 
 
 def seconds(engine: Fused, V: np.ndarray, A: np.ndarray, stage: Stage, steps: int) -> float:
@@ -91,7 +90,7 @@ def screening() -> None:
                 r[np.arange(len(batch)), batch.label] -= 1
                 u = r @ V
                 worst = np.abs(u - (u * task.mu).sum(axis=1, keepdims=True)).max(axis=1)
-                lam = stage.penalty.levels(centred_square(V, task.mu), task.mu, stage)
+                lam = stage.levels(centred_square(V, task.mu), task.mu)
                 bound = [stage.eta_A / (task.mu[k] * len(batch)) * worst[batch.last == k].sum() for k in range(3)]
                 rows += list(zip(lam, bound, strict=True))
             lam, bound = np.array(rows).T

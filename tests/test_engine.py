@@ -16,10 +16,8 @@ from scb.kernels import moments
 from scb.kernels.step.deferred import prox_steps, prox_steps_on_survivors
 from scb.kernels.step.frozen import FrozenDraws, frozen_gradient
 from scb.training.engine import Composed, Fused, freeze
-from scb.training.penalty import MeasuredNoise
-from scb.training.sources.fresh import Fresh
-from scb.training.sources.reference import Reference
-from scb.training.stages import Stage
+from scb.training.sources.sampled import Fresh, Reference
+from scb.training.stages import MeasuredNoise, Stage
 from truth import twins as reference
 
 seeds = st.integers(0, 2**32 - 1)

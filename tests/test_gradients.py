@@ -8,10 +8,8 @@ from scb.kernels.step.batch import TILE, draw_mini_batch
 from scb.kernels.step.fused import mini_batch_gradient
 from scb.model import batch_gradient
 from scb.training.engine import step_keys
-from scb.training.sources.dataset import Dataset
-from scb.training.sources.fresh import Fresh
 from scb.training.sources.population import Population
-from scb.training.sources.reference import Reference
+from scb.training.sources.sampled import Dataset, Fresh, Reference
 from truth import twins as reference
 from truth.enumeration import WORLDS, constrained_point, free_point
 from truth.statistics import assert_law

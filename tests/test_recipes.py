@@ -10,10 +10,8 @@ from scb.jobs.kinds import complete_train
 from scb.metrics import similarity_A
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
-from scb.training.options import recipe_options
-from scb.training.penalty import MeasuredNoise
 from scb.training.recipes import RECIPES
-from scb.training.recipes.knowledge import Knowledge, estimate
+from scb.training.recipes.algorithm1 import estimate
 from scb.training.roundings import (
     SignalAbove,
     ThresholdNormalize,
@@ -21,8 +19,9 @@ from scb.training.roundings import (
     estimated_signal,
     noise_threshold,
 )
+from scb.training.settings import recipe_options
 from scb.training.sources.population import Population
-from scb.training.stages import Stage, proximal_step
+from scb.training.stages import MeasuredNoise, Stage, proximal_step
 
 TASK = scb.Task.random(3, 300, 2, seed=1)
 PROMISING = {
@@ -155,12 +154,12 @@ def test_roundings_at_measured_noise_find_the_support():
 
 def test_measured_lambda_is_the_noise_of_one_coordinate():
     """Against the spread of real gradients: the standard deviation of η_A ∇_A/μ_k, entry by entry, within 15 %."""
-    from scb.training.sources.fresh import Fresh
+    from scb.training.sources.sampled import Fresh
 
     task = scb.Task.random(3, 2000, 2, seed=1)
     V, A = line_V(task, 0.3), line_A(task, 0.3)
     stage = Stage("2", 1, 0.1, 0.1, MeasuredNoise(1.0), 500)
-    lam = MeasuredNoise(1.0).levels(centred_square(V, task.mu), task.mu, stage)
+    lam = stage.levels(centred_square(V, task.mu), task.mu)
     g = Fresh(task)(V, A, 500, np.uint64(0)).A / task.mu
     spread = 0.1 * 1.4826 * np.median(np.abs(g - np.median(g, axis=0)), axis=0)
     np.testing.assert_allclose(spread / lam, 1, atol=0.35)
@@ -169,7 +168,7 @@ def test_measured_lambda_is_the_noise_of_one_coordinate():
 def test_estimates_of_what_the_paper_takes_as_known():
     for seed in range(6):
         task = scb.Task.random(3, 2000, 2, seed=seed)
-        k = Knowledge.estimated(task, 6000, seed=seed)
+        k = estimate(sample(task, 6000, seed=seed), task.N)
         np.testing.assert_allclose(k.mu, task.mu, atol=0.002)
         assert pytest.approx(task.K_P, rel=0.25) == k.K_P
         assert pytest.approx(task.K_Q, rel=0.3) == k.K_Q
@@ -252,12 +251,12 @@ def test_options_of_recipes_are_checked_and_converted():
 def test_levels_of_lambda_are_affine_in_the_spread_of_V(lam):
     """What a compiled step is told, (constant + per_spread·√K_V)·per_column, gives the levels at every K_V."""
     stage = Stage("2", 1, 0.1, 0.2, lam, batch_size=7)
-    constant, per_spread, per_column = stage.penalty.affine(TASK.mu, stage)
+    constant, per_spread, per_column = stage.affine_levels(TASK.mu)
     for K_V in (0.0, 0.3, 1.7):
-        levels = stage.penalty.levels(K_V, TASK.mu, stage)
+        levels = stage.levels(K_V, TASK.mu)
         assert levels.shape == TASK.mu.shape
         np.testing.assert_allclose(levels, (constant + per_spread * np.sqrt(K_V)) * per_column)
-    assert (stage.penalty.size > 0) == bool((stage.penalty.levels(1.0, TASK.mu, stage) > 0).any())
+    assert (lam != 0) == bool((stage.levels(1.0, TASK.mu) > 0).any())
 
 
 @pytest.mark.parametrize(

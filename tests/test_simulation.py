@@ -9,13 +9,10 @@ from scb.geometry import line_A, line_V, mu_inner, population_projection, trivia
 from scb.theory.expectations import population_loss
 from scb.theory.noise import noise_scales, residual_square
 from scb.training.loop import train
-from scb.training.penalty import MeasuredNoise
 from scb.training.roundings import ResolveSign, ThresholdProject
 from scb.training.simulation import COLUMNS, simulate
-from scb.training.sources.gaussian import Gaussian
-from scb.training.sources.population import Population
-from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
-from scb.training.updates import precondition_A, precondition_V
+from scb.training.sources.population import Gaussian, Population
+from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention, precondition_A, precondition_V
 
 TASK = scb.Task.random(3, 150, 2, seed=0)
 RECIPES = {

@@ -8,7 +8,7 @@ from scb.theory.dynamics import population_recursion, population_step
 from scb.theory.expectations import best_value, population_loss
 from scb.theory.planner import Constants
 from scb.training.sources.population import Population
-from scb.training.updates import precondition_A, precondition_V
+from scb.training.stages import precondition_A, precondition_V
 from truth.checks import population_flow
 
 

@@ -8,11 +8,8 @@ from scb.geometry import uniform_start
 from scb.training.loop import train
 from scb.training.run import COLUMNS, Run
 from scb.training.sources import Gradient
-from scb.training.sources.dataset import Dataset
-from scb.training.sources.fresh import Fresh
-from scb.training.sources.gaussian import Gaussian
-from scb.training.sources.population import Population
-from scb.training.sources.reference import Reference
+from scb.training.sources.population import Gaussian, Population
+from scb.training.sources.sampled import Dataset, Fresh, Reference
 
 TASK = scb.Task.random(3, 60, 2, seed=1)
 SOURCES = {

@@ -5,7 +5,7 @@ Every distance is built on ⟨X, Y⟩_μ. The population process stays on two li
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,83 +70,48 @@ class Projection:
 
     V = Ṽ + Δ_V with Ṽ = α_V P + (1 − α_V) μ1ᵀ, and A = Ã + Δ_A with Ã = α_A Q + (1 − α_A) 11ᵀ/T; both Δ are
     orthogonal to the lines in ⟨·, ·⟩_μ.
-
-    Attributes
-    ----------
-    alpha_V, alpha_A : K_VP / K_P and K_AQ / K_Q, the signals
-    K_V, K_VP, K_A, K_AQ : ‖V‖_μ² − ‖μ‖², ⟨V, P⟩_μ − ‖μ‖², ‖A‖_μ² − 1/T, ⟨A, Q⟩_μ − 1/T
-    delta_V, delta_A : ‖Δ_V‖_μ and ‖Δ_A‖_μ
     """
 
-    alpha_V: float
-    alpha_A: float
-    K_V: float
-    K_VP: float
-    K_A: float
-    K_AQ: float
-    delta_V: float
-    delta_A: float
+    alpha_V: float  # K_VP / K_P, the signal of V
+    alpha_A: float  # K_AQ / K_Q, the signal of A
+    K_V: float  # ‖V‖_μ² − ‖μ‖²
+    K_VP: float  # ⟨V, P⟩_μ − ‖μ‖²
+    K_A: float  # ‖A‖_μ² − 1/T
+    K_AQ: float  # ⟨A, Q⟩_μ − 1/T
+    delta_V: float  # ‖Δ_V‖_μ
+    delta_A: float  # ‖Δ_A‖_μ
 
 
-class Signal(NamedTuple):
-    """One matrix X relative to its line through X₀ (μ1ᵀ or 11ᵀ/T) and X₁ (P or Q): X = X₀ + α(X₁ − X₀) + Δ."""
-
-    alpha: float  # K_cross / ‖X₁ − X₀‖_μ²
-    K: float  # ‖X − X₀‖_μ²
-    K_cross: float  # ⟨X − X₀, X₁⟩_μ
-    delta: float  # ‖Δ‖_μ
-
-
-def signal_V(task: "Task", V: Array) -> Signal:
-    """α_V, K_V, K_VP and ‖Δ_V‖_μ of V (N, N)."""
-    mu = task.mu
-    U = V - mu[:, None]
-    centred_P = task.P - mu[:, None]
-    K_VP = mu_inner(U, centred_P, mu)
+def signal_V(task: "Task", V: Array) -> tuple[float, float, float]:
+    """α_V, K_VP and ‖Δ_V‖_μ of V (N, N)."""
+    U = V - task.mu[:, None]
+    centred_P = task.P - task.mu[:, None]
+    K_VP = mu_inner(U, centred_P, task.mu)
     alpha = K_VP / task.K_P
-    return Signal(alpha, K=mu_inner(U, U, mu), K_cross=K_VP, delta=mu_norm(U - alpha * centred_P, mu))
-
-
-def signal_A(task: "Task", A: Array) -> Signal:
-    """α_A, K_A, K_AQ and ‖Δ_A‖_μ of A (T, N), without a dense Q."""
-    B = A - 1 / task.T
-    K_A = mu_inner(B, B, task.mu)
-    K_AQ = task.inner_Q(B)
-    alpha = K_AQ / task.K_Q
-    B += alpha / task.T
-    np.subtract.at(B, (task.positions, np.arange(task.N)), alpha * task.weights)  # B is now Δ_A
-    return Signal(alpha, K=K_A, K_cross=K_AQ, delta=mu_norm(B, task.mu))
+    return alpha, K_VP, mu_norm(U - alpha * centred_P, task.mu)
 
 
 def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     """α, K and ‖Δ‖ of a point (V, A), in O(N² + TN) and without a dense Q."""
-    v = signal_V(task, V)
-    a = signal_A(task, A)
-    return Projection(
-        alpha_V=v.alpha,
-        alpha_A=a.alpha,
-        K_V=v.K,
-        K_VP=v.K_cross,
-        K_A=a.K,
-        K_AQ=a.K_cross,
-        delta_V=v.delta,
-        delta_A=a.delta,
-    )
+    mu, T = task.mu, task.T
+    alpha_V, K_VP, delta_V = signal_V(task, V)
+    K_V = centred_square(V, mu)
+    B = A - 1 / T
+    K_A = mu_inner(B, B, mu)
+    K_AQ = task.inner_Q(B)
+    alpha_A = K_AQ / task.K_Q
+    B += alpha_A / T
+    np.subtract.at(B, (task.positions, np.arange(task.N)), alpha_A * task.weights)  # B is now Δ_A
+    return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=delta_V, delta_A=mu_norm(B, mu))
 
 
 def projection_by_norms(task: "Task", alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> Projection:
     """The projection of a point of which only four numbers are known: K = α²·K_P + ‖Δ‖_μ² for V, and likewise for A."""
     alpha_A = K_AQ / task.K_Q
-    return Projection(
-        alpha_V=alpha_V,
-        alpha_A=alpha_A,
-        K_V=alpha_V**2 * task.K_P + delta_V**2,
-        K_VP=alpha_V * task.K_P,
-        K_A=K_A,
-        K_AQ=K_AQ,
-        delta_V=float(delta_V),
-        delta_A=root(K_A - alpha_A**2 * task.K_Q),
-    )
+    K_V = alpha_V**2 * task.K_P + delta_V**2
+    K_VP = alpha_V * task.K_P
+    delta_A = root(K_A - alpha_A**2 * task.K_Q)
+    return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=float(delta_V), delta_A=delta_A)
 
 
 def distance_from_line_A(task: "Task", theta: float, K_A: float, cross: float) -> float:

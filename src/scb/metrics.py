@@ -28,21 +28,17 @@ def distance_A(task: Task, A: Array) -> float:
 
 def similarity_V(task: Task, V: Array) -> float:
     """The μ-cosine ⟨V, P⟩_μ / (‖V‖_μ‖P‖_μ)."""
-    mu = task.mu
-    return mu_inner(V, task.P, mu) / float(np.sqrt(mu_inner(V, V, mu) * mu_inner(task.P, task.P, mu)))
+    P, mu = task.P, task.mu
+    return mu_inner(V, P, mu) / float(np.sqrt(mu_inner(V, V, mu) * mu_inner(P, P, mu)))
 
 
 def similarity_A(task: Task, A: Array) -> float:
     """The μ-cosine ⟨A, Q⟩_μ / (‖A‖_μ‖Q‖_μ)."""
-    mu = task.mu
-    return task.inner_Q(A) / float(np.sqrt(mu_inner(A, A, mu) * _square_Q(task)))
+    return task.inner_Q(A) / float(np.sqrt(mu_inner(A, A, task.mu) * _square_Q(task)))
 
 
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
-    """The paper's "star": A thresholded and normalised, and the V that the population's regression gives it.
-
-    ``threshold`` is the task's ``weight_threshold`` unless given.
-    """
+    """The paper's "star": A thresholded (at 1/(6Q) unless given) and normalised, and the V of the population's regression on it."""
     A_star = threshold_normalize(A, task.weight_threshold if threshold is None else threshold)
     return best_value(task, A_star), A_star
 
@@ -61,24 +57,18 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     cross = K_AQ - float(mu @ sums) / T
     QQ = _square_Q(task)
     alpha_A = K_AQ / task.K_Q
+    alpha_V, _, delta_V = signal_V(task, V)
     return {
         "loss": loss_by_moments(task, V, 1 + sums, AA, QA),
-        **_measure_V(task, V),
+        "alpha_V": alpha_V,
         "alpha_A": alpha_A,
+        "delta_V": delta_V,
         "delta_A": distance_from_line_A(task, alpha_A, K_A, cross),
+        "dist_V": distance_V(task, V),
         "dist_A": distance_from_line_A(task, 1.0, K_A, cross),
+        "sim_V": similarity_V(task, V),
         "sim_A": QA / root(AA * QQ),
         **_measure_star(task, QQ, on_support, kept, kept_squares),
-    }
-
-
-def _measure_V(task: Task, V: Array) -> dict[str, float]:
-    signal = signal_V(task, V)
-    return {
-        "alpha_V": signal.alpha,
-        "delta_V": signal.delta,
-        "dist_V": distance_V(task, V),
-        "sim_V": similarity_V(task, V),
     }
 
 

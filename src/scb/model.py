@@ -18,19 +18,17 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 22  # (sample, position) pairs held at a time
 
 
-class ModelGradient(NamedTuple):
-    """Mean loss over a batch, and its gradients in V (N, N) and in the attention's parameters (T, N)."""
+class Gradient(NamedTuple):
+    """The mean loss over a mini-batch and its gradients."""
 
-    loss: float
-    V: Array
-    A: Array
+    loss: float  # mean of ½‖e_o − VXa‖²
+    V: Array  # (N, N), ∇_V l
+    A: Array  # (T, N), in the attention or in its parameters
+    samples: int  # how many fresh samples it took
 
 
 class Transformer(ABC):
-    """F(x, k) = V·X·a^(k); a subclass says what the attention a^(k) is.
-
-    It is made from V (N, N) and the parameters (T, N) of the attention.
-    """
+    """F(x, k) = V·X·a^(k), made from V (N, N) and (T, N) parameters; a subclass says what attention a^(k) these give."""
 
     V: Array
 
@@ -54,10 +52,10 @@ class Transformer(ABC):
     def pull_back(self, gA: Array) -> Array:
         """The gradient in the attention's parameters, given the gradient in the attention itself."""
 
-    def gradient(self, batch: "Batch") -> ModelGradient:
+    def gradient(self, batch: "Batch") -> Gradient:
         """Mean loss over the batch, and its exact gradients in V and in the attention's parameters."""
-        loss, gV, gA = batch_gradient(self.V, self.attention, batch)
-        return ModelGradient(loss, gV, self.pull_back(gA))
+        found = batch_gradient(self.V, self.attention, batch)
+        return found._replace(A=self.pull_back(found.A))
 
 
 class LinearTransformer(Transformer):
@@ -97,7 +95,8 @@ class SoftmaxTransformer(Transformer):
     @property
     def attention(self) -> Array:
         """σ(W), column by column."""
-        return softmax(self.W)
+        e = np.exp(self.W - self.W.max(axis=0))
+        return e / e.sum(axis=0)
 
     def pull_back(self, gA: Array) -> Array:
         """∇_w = (diag(a) − aaᵀ)∇_a, column by column."""
@@ -105,33 +104,26 @@ class SoftmaxTransformer(Transformer):
         return a * (gA - (a * gA).sum(axis=0))
 
 
-def batch_gradient(V: Array, A: Array, batch: "Batch") -> ModelGradient:
+def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
     """∇_V l = (VXa − e_o)(Xa)ᵀ and ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o), and l, averaged over a batch."""
     mass = token_mass(A, batch)  # (n, N)
     r = _residual(mass @ V.T, batch)  # (n, N)
     n = len(batch)
     loss = float(0.5 * np.square(r).sum() / n)
-    return ModelGradient(loss, r.T @ mass / n, scatter_scores(r @ V, batch, A.shape[0]) / n)
-
-
-def softmax(W: Array) -> Array:
-    """σ(W) along the first axis."""
-    e = np.exp(W - W.max(axis=0))
-    return e / e.sum(axis=0)
+    return Gradient(loss, V=r.T @ mass / n, A=scatter_scores(r @ V, batch, A.shape[0]) / n, samples=n)
 
 
 def token_mass(A: Array, batch: "Batch") -> Array:
     """(n, N): the attention that falls on each token, X·a^(k), row by row."""
     n, T = batch.context.shape
-    if A.shape[0] != T:
-        raise ValueError(f"the batch has T = {T} positions, the attention {A.shape[0]}: they must agree")
-    N = A.shape[1]
+    positions, N = A.shape
+    if positions != T:
+        raise ValueError(f"the batch has T = {T} positions, the attention {positions}: they must agree")
     mass = np.empty((n, N))
     for rows in _chunks(n, T):
         part = batch[rows]
-        m = len(part)
-        flat = (np.arange(m)[:, None] * N + part.context).ravel()
-        mass[rows] = np.bincount(flat, A.T[part.last].ravel(), minlength=m * N).reshape(m, N)
+        flat = (np.arange(len(part))[:, None] * N + part.context).ravel()
+        mass[rows] = np.bincount(flat, A.T[part.last].ravel(), minlength=len(part) * N).reshape(-1, N)
     return mass
 
 

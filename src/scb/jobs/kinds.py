@@ -15,9 +15,8 @@ from scb.jobs.parameters import Parameters, checked
 from scb.mixture.recovery import recover
 from scb.task.sampling import sample
 from scb.training.loop import train
-from scb.training.options import fitted, recipe_hints
 from scb.training.recipes import RECIPES
-from scb.training.settings import TrainingSettings
+from scb.training.settings import TrainingSettings, fitted, recipe_hints
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
 GIVEN = ("seed", "related_seed", "pretrained")  # options of recipes that a run gives, not the file

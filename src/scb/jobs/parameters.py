@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
-from scb.training.options import fitted
+from scb.training.settings import fitted
 
 Parameters = dict[str, Any]
 

@@ -9,7 +9,7 @@ from scb.task import Task
 from scb.task.sampling import generate, sample
 from scb.training.loop import train
 from scb.training.recipes.algorithm1 import paper
-from scb.training.sources.fresh import Fresh
+from scb.training.sources.sampled import Fresh
 
 
 def warm_up() -> float:

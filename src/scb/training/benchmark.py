@@ -16,7 +16,7 @@ import numpy as np
 from scb.geometry import Array, line_A, line_V
 from scb.task import Task
 from scb.training.engine import Fused
-from scb.training.sources.reference import Reference
+from scb.training.sources.sampled import Reference
 from scb.training.stages import Stage, proximal_step
 
 BATCH = 64
@@ -97,48 +97,38 @@ def serve(contender: Contender, N: int, T: int) -> None:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
 
 
-class _Served:
-    """A process that runs ``serve``."""
-
-    def __init__(self, name: str, N: int, T: int, file: Path | None) -> None:
-        command = [sys.executable, "-m", __name__, name, str(N), str(T), *([] if file is None else [str(file)])]
-        self.name = name
-        self._process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.loss = self._read()
-
-    def _read(self) -> float:
-        line = self._process.stdout.readline()
-        if not line:
-            raise ValueError(f"the contender {self.name!r} failed; its message is above")
-        return float(line)
-
-    def step(self, seed: int) -> float:
-        """Milliseconds of a step."""
-        print(seed, file=self._process.stdin, flush=True)
-        return self._read()
-
-    def leave(self) -> float:
-        """End the process; its peak memory in MB."""
-        self._process.stdin.close()
-        return self._read()
+def _read(name: str, process: Any) -> float:
+    line = process.stdout.readline()
+    if not line:
+        raise ValueError(f"the contender {name!r} failed; its message is above")
+    return float(line)
 
 
 def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str, Any]:
-    """Median milliseconds a step and peak memory of each contender, each in its own process, taking turns."""
-    served = [_Served(name, N, T, file) for name in contenders(file)]
-    losses = {one.name: one.loss for one in served}
+    """Median milliseconds a step and peak memory of each contender, each in its own process (see ``serve``), taking turns."""
+    processes = {}
+    losses = {}
+    for name in contenders(file):
+        command = [sys.executable, "-m", __name__, name, str(N), str(T), *([] if file is None else [str(file)])]
+        processes[name] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        losses[name] = _read(name, processes[name])
     if max(losses.values()) > 2 * min(losses.values()):
         raise ValueError(f"the contenders do not compute the same: losses {losses}")
-    times: dict[str, list[float]] = {one.name: [] for one in served}
+    times: dict[str, list[float]] = {name: [] for name in processes}
     deadline = perf_counter() + 60
     for i in range(repeats):
         if perf_counter() > deadline and i >= 3:
             break
-        for one in served:
+        for name, process in processes.items():
             sleep(0.02)  # lets the others' threads, which wait actively, go to sleep
-            times[one.name].append(one.step(i + 1))
+            print(i + 1, file=process.stdin, flush=True)
+            times[name].append(_read(name, process))
     milliseconds = {name: float(np.median(found)) for name, found in times.items()}
-    return {"N": N, "T": T, "ms": milliseconds, "mb": {one.name: one.leave() for one in served}}
+    memory = {}
+    for name, process in processes.items():
+        process.stdin.close()  # ends the process
+        memory[name] = _read(name, process)
+    return {"N": N, "T": T, "ms": milliseconds, "mb": memory}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast."""
 
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,48 +15,29 @@ from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.task.columns import slots
-from scb.training.buffers import Buffers
 from scb.training.sources import GradientSource
-from scb.training.sources.fresh import Fresh
-from scb.training.stages import STEPS, Stage
-from scb.training.updates import precondition_V
+from scb.training.sources.sampled import Fresh
+from scb.training.stages import STEPS, Stage, precondition_V
 
 LIMIT = 1e6  # a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
 
 
 class Taken(NamedTuple):
-    """What an engine answers: where (V, A) stand after ``steps`` steps, the loss of the last mini-batch, and samples used.
+    """What an engine answers."""
 
-    If ``steps`` is smaller than what was asked for, the next step diverges.
-    """
-
-    V: Array
-    A: Array
-    steps: int
-    loss: float
+    V: Array  # (N, N), after the steps
+    A: Array  # (T, N)
+    steps: int  # fewer than asked for if the next one diverges
+    loss: float  # of the last mini-batch
     samples: int
 
 
-class Engine(Protocol):
-    """Takes steps of one stage; what is random in step i depends on (seed, i) alone."""
-
-    def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
-        """Take ``steps`` of a stage from (V, A); A are the parameters that the transformer has in its place."""
-        ...
-
-
 def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
-    """The key of each step: it decides all that is random there. Keys are words of a stream that the seed chooses."""
+    """The key of each step, a word of the stream that the seed chooses: what is random in step i depends on (seed, i) alone."""
     stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     keys = np.empty(len(steps), np.uint64)
     fill_words(stream, steps.start, ALL_BITS, keys)
     return keys
-
-
-def bounded(V: Array, A: Array) -> bool:
-    """Whether ‖V‖ and every ‖a^(k)‖ are below ``LIMIT``; False for NaN."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.square(V).sum() < LIMIT**2) and bool((np.square(A).sum(axis=0) < LIMIT**2).all())
 
 
 @dataclass(frozen=True)
@@ -75,14 +56,52 @@ class Composed:
             gradient = self.source(V, at.attention, stage.batch_size, key)
             loss = gradient.loss
             samples += gradient.samples
-            after = STEPS[stage.rule](V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
-            if not bounded(*after):
+            new_V, new_A = STEPS[stage.rule](V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
+            with np.errstate(over="ignore", invalid="ignore"):
+                bounded = np.square(new_V).sum() < LIMIT**2 and (np.square(new_A).sum(axis=0) < LIMIT**2).all()
+            if not bounded:
                 return Taken(V, A, done, loss, samples)
-            V, A = after
+            V, A = new_V, new_A
         return Taken(V, A, len(steps), loss, samples)
 
 
-@dataclass
+class Buffers:
+    """Copies of arrays of one shape, in blocks that come back by themselves: fresh pages can cost as much as an engine's steps.
+
+    A block is lent through a ``_Loan``, the base of the array that the caller gets. NumPy keeps the base of an array, or the array
+    itself, alive for every view, memoryview or other buffer made from it. So a loan ends when the last of them is gone, whoever
+    holds it, and not before: nothing that can still be read is ever overwritten.
+    """
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.shape = shape
+        self._free: list[Array] = []
+
+    def copy(self, A: Array) -> Array:
+        """A copy of A, column-contiguous; it belongs to the caller for as long as anyone holds it."""
+        block = self._free.pop() if self._free else np.empty(self.shape, order="F")
+        lent = np.asarray(_Loan(block, self._free))
+        np.copyto(lent, A)
+        return lent
+
+    def __reduce__(self) -> "tuple[type[Buffers], tuple[tuple[int, int]]]":
+        """Pickles and deep copies begin without blocks."""
+        return Buffers, (self.shape,)
+
+
+class _Loan:
+    """Owner of a block while it is lent. It dies with the last array that needs the block, and puts it among the free ones."""
+
+    def __init__(self, block: Array, free: list[Array]) -> None:
+        self._block = block
+        self._free = free  # not the ``Buffers``: they may be collected before the loan, or after it
+        self.__array_interface__ = block.__array_interface__
+
+    def __del__(self) -> None:
+        if len(self._free) < 2:  # more are not worth their memory
+            self._free.append(self._block)
+
+
 class Fused:
     """Fresh samples of a task, with whole steps compiled into one.
 
@@ -91,31 +110,28 @@ class Fused:
     random numbers are others. Other rules go through ``Composed``.
     """
 
-    task: Task
-    fresh: Fresh = field(init=False)
-    _buffers: Buffers = field(init=False)
-    _frozen: tuple[Array, Frozen] | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        self.fresh = Fresh(self.task)
-        self._buffers = Buffers((self.task.T, self.task.N))
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.fresh = Fresh(task)
+        self._buffers = Buffers((task.T, task.N))
+        self._frozen: tuple[Array, Frozen] | None = None  # the A that was frozen last, and its columns
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
-        """Take ``steps`` of a stage from (V, A); A are the parameters that the transformer has in its place."""
+        """Take ``steps`` of a stage from (V, A)."""
         if stage.rule != "proximal":
             return Composed(self.fresh).take(V, A, mu, stage, seed, steps)
         take = self._frozen_steps if stage.eta_A == 0 else self._steps
         return take(V, A, mu, stage, step_keys(seed, steps))
 
     def _steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
-        constant, per_spread, per_column = stage.penalty.affine(mu, stage)
+        constant, per_spread, per_column = stage.affine_levels(mu)
         # Integers and read-only arrays are other types to Numba, for which it would compile everything anew.
         hyper = Hyperparameters(
             batch_size=stage.batch_size,
             eta_V=float(stage.eta_V),
             eta_A=float(stage.eta_A),
-            lam=float(constant),
-            per_spread=float(per_spread),
+            lam=constant,
+            per_spread=per_spread,
             per_column=per_column,
             centred=stage.centred,
             limit=LIMIT,
@@ -154,12 +170,12 @@ def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.rando
     u_source = rng.random(B)
     u_label = rng.random(B)
     u_tokens = rng.random((B, len(frozen.value) + 1))
-    if not frozen.common.any():  # the others have no weight: their numbers do not matter
-        return FrozenDraws(lasts, u_source, u_label, u_tokens, np.zeros((B, len(law.mu)), np.int64))
-    slot = (u_source >= law.q[:, lasts]).sum(axis=0)
-    outside = task.T - frozen.counts[lasts]
-    drawn_alone = frozen.source[slot, lasts] < 0  # a source outside is not among the numbers
-    return FrozenDraws(lasts, u_source, u_label, u_tokens, rng.multinomial(outside - drawn_alone, task.mu))
+    rest = np.zeros((B, task.N), np.int64)
+    if frozen.common.any():  # otherwise the others have no weight, and their numbers do not matter
+        slot = (u_source >= law.q[:, lasts]).sum(axis=0)
+        drawn_alone = frozen.source[slot, lasts] < 0  # a source outside is not among the numbers
+        rest = rng.multinomial(task.T - frozen.counts[lasts] - drawn_alone, task.mu)
+    return FrozenDraws(lasts, u_source, u_label, u_tokens, rest)
 
 
 def freeze(task: Task, A: Array) -> Frozen:

@@ -9,10 +9,10 @@ import numpy as np
 from scb import metrics
 from scb.model import LinearTransformer
 from scb.task import Task
-from scb.training.engine import Composed, Engine, Fused
+from scb.training.engine import Composed, Fused
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
-from scb.training.sources.fresh import Fresh
+from scb.training.sources.sampled import Fresh
 from scb.training.stages import Recipe
 
 
@@ -40,14 +40,19 @@ def train(
     resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
         because what is random in step i depends on (seed, i) alone
     """
-    engine = engine_for(task, recipe, source)
+    if source is None and recipe.transformer is LinearTransformer:
+        engine = Fused(task)
+    else:
+        engine = Composed(Fresh(task) if source is None else source, recipe.transformer)
     if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
         run = Run.load(checkpoint)
     elif start is not None:
         over = start.diverged is not None or start.stage >= len(recipe.stages)
         run = replace(start, recipe=recipe.name, finished=over)
     else:
-        run = evaluate(task, begin(recipe, seed), batch_loss=np.nan)
+        V, A = recipe.start.V, recipe.start.A  # (N, N), (T, N)
+        run = Run(V, A, recipe=recipe.name, transformer=recipe.transformer, seed=seed, samples=recipe.samples)
+        run = evaluate(task, run, batch_loss=np.nan)
     saved = run.step
     while not run.finished:
         run, batch_loss = advance(run, recipe, engine, every)
@@ -61,26 +66,7 @@ def train(
     return run
 
 
-def engine_for(task: Task, recipe: Recipe, source: GradientSource | None) -> Engine:
-    """The compiled engine for fresh samples and the linear transformer; step by step for any other source or transformer."""
-    if source is None and recipe.transformer is LinearTransformer:
-        return Fused(task)
-    return Composed(Fresh(task) if source is None else source, recipe.transformer)
-
-
-def begin(recipe: Recipe, seed: int) -> Run:
-    """A run before its first step."""
-    return Run(
-        V=recipe.start.V,  # (N, N)
-        parameters=recipe.start.A,  # (T, N)
-        recipe=recipe.name,
-        transformer=recipe.transformer,
-        seed=seed,
-        samples=recipe.samples,
-    )
-
-
-def advance(run: Run, recipe: Recipe, engine: Engine, every: int) -> tuple[Run, float]:
+def advance(run: Run, recipe: Recipe, engine: Composed | Fused, every: int) -> tuple[Run, float]:
     """Steps up to the next evaluation, stage end or question whether to stop; the run after them, and the last batch's loss."""
     stage = recipe.stages[run.stage]
     V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)
@@ -107,12 +93,8 @@ def advance(run: Run, recipe: Recipe, engine: Engine, every: int) -> tuple[Run, 
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:
     """Append one row to the history."""
     between_stages = run.stage_step == 0 and run.step > 0
-    row = {
-        "step": run.step,
-        # Stages count from 1 in the history; a row between two of them is the last of the one that has ended.
-        "stage": run.stage if between_stages else run.stage + 1,
-        "samples": run.samples,
-        "batch_loss": batch_loss,
-        **metrics.measure(task, run.V, run.A),
-    }
+    # Stages count from 1 in the history; a row between two of them is the last of the one that has ended.
+    stage = run.stage if between_stages else run.stage + 1
+    row = {"step": run.step, "stage": stage, "samples": run.samples, "batch_loss": batch_loss}
+    row |= metrics.measure(task, run.V, run.A)
     return replace(run, history={name: np.append(run.history[name], row[name]) for name in COLUMNS})

@@ -2,39 +2,26 @@
 
 A rounding and a stop see what the learner sees, never the task: V, A and μ. A rounding with a method ``on_collapsed`` can do its
 work on the collapsed state of the simulation as well.
+
+The sign. (V, A) and its mirror (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same V − μ1ᵀ times A − 11ᵀ/T, so they compute the same function up
+to O(1/T). The drift that should decide between them is 1/(T·K_Q), far below the noise of a small batch. But Q is sparse and
+nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all of the sign of α_A.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scb.geometry import Array, threshold_normalize, threshold_project
 from scb.theory.noise import noise_quantile
-from scb.training.updates import resolve_sign
 
 if TYPE_CHECKING:
-    from scb.training.collapsed import Collapsed
+    from scb.training.simulation import Collapsed
 
-Stop = Callable[[Array, Array, Array], bool]
-"""(V, A, μ) → whether a stage may end early."""
-
-
-class Rounding(Protocol):
-    """What is done on entering or leaving a stage."""
-
-    def __call__(self, V: Array, A: Array, mu: Array, /) -> tuple[Array, Array]:
-        """(V, A, μ) → (V, A)."""
-        ...
-
-
-def round_collapsed(rounding: Rounding, state: "Collapsed") -> None:
-    """Do what a rounding does to (V, A) to the state of the simulation; ValueError if it cannot."""
-    on_collapsed = getattr(rounding, "on_collapsed", None)
-    if on_collapsed is None:
-        raise ValueError(f"{rounding} cannot be simulated: only roundings that have on_collapsed can")
-    on_collapsed(state)
+Rounding = Callable[[Array, Array, Array], tuple[Array, Array]]  # (V, A, μ) → (V, A), on entering or leaving a stage
+Stop = Callable[[Array, Array, Array], bool]  # (V, A, μ) → whether a stage may end early
 
 
 @dataclass(frozen=True)
@@ -43,8 +30,7 @@ class ResolveSign:
 
     def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
         """(V, A) or its mirror."""
-        V, A, _ = resolve_sign(V, A, mu)
-        return V, A
+        return resolve_sign(V, A, mu)[:2]
 
     def on_collapsed(self, state: "Collapsed") -> None:
         """Take the mirror image if α_A < 0; skewness, which needs all entries, would say the same but for noise."""
@@ -100,6 +86,29 @@ class SignalAbove:
     def __call__(self, V: Array, A: Array, mu: Array) -> bool:
         """Whether it has."""
         return estimated_signal(A, mu) >= self.level
+
+
+def mirror(V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
+    """(2μ1ᵀ − V, 2·11ᵀ/T − A): the same point with α_V and α_A negated."""
+    return 2 * mu[:, None] - V, 2 / A.shape[0] - A
+
+
+def skewness(A: Array) -> Array:
+    """Skewness of the entries of A − 11ᵀ/T in each column: (N,); 0 where a column varies by rounding only."""
+    found = np.zeros(A.shape[1])
+    for k in range(A.shape[1]):  # a column at a time, to copy no more than that
+        centred = A[:, k] - A[:, k].mean()
+        scale = np.sqrt(np.square(centred).mean())
+        if scale > 1e-14:
+            found[k] = (centred**3).mean() / scale**3
+    return found
+
+
+def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
+    """(V, A) or its mirror, whichever has columns of A skewed to the right in the μ-weighted mean; and whether it is the mirror."""
+    if mu @ skewness(A) >= 0:
+        return V, A, False
+    return *mirror(V, A, mu), True
 
 
 def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:

@@ -1,27 +1,174 @@
 """The Gaussian simulation, collapsed: the laws of the signals and errors themselves, without (T, N) arrays.
 
-With noise that is isotropic in ⟨·, ·⟩_μ (``sources.gaussian``), a step acts on V through α_V and ‖Δ_V‖² alone. For λ = 0 the same
-holds for A, and a step costs O(1). For λ > 0, a column of A is one common value plus the entries that a proximal step has left
-above it: the support of Q and a few survivors of the noise. How many of the others pass ±λ is binomial, and by how much they
+With noise that is isotropic in ⟨·, ·⟩_μ (the source ``Gaussian``), a step acts on V through α_V and ‖Δ_V‖² alone. For λ = 0 the
+same holds for A, and a step costs O(1). For λ > 0, a column of A is one common value plus the entries that a proximal step has
+left above it: the support of Q and a few survivors of the noise. How many of the others pass ±λ is binomial, and by how much they
 pass it is a tail of the normal law, so a step costs O(N·Q + survivors).
 """
 
-import numpy as np
+from dataclasses import dataclass
 
-from scb.geometry import Array
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from scb.geometry import Array, Projection, projection_by_norms
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.theory.dynamics import StepNoise, error_step, signal_step
 from scb.theory.noise import noise_scales, residual_square
-from scb.training.collapsed import Collapsed
-from scb.training.roundings import round_collapsed
-from scb.training.stages import Recipe, Stage
+from scb.training.roundings import Rounding
+from scb.training.stages import Recipe, Stage, soft_threshold
 
-COLUMNS = (
-    *("step", "stage", "samples", "loss"),
-    *(f"{name}_{layer}" for name in ("alpha", "delta", "dist") for layer in "VA"),
-    "explicit",
-)
+
+class Columns:
+    """A as what stands out of it, beginning at a point with given α_A and ‖Δ_A‖_μ.
+
+    Δ_A has a uniform direction there; its entries are drawn as normal, right to O(1/(NT)).
+    """
+
+    def __init__(self, task: Task, alpha: float, delta: float, rng: np.random.Generator) -> None:
+        self.task = task
+        self.rng = rng
+        self.common = np.full(task.N, (1 - alpha) / task.T)  # (N,), the mean of all entries but the support and the survivors
+        self.spread = delta / np.sqrt(task.N * task.T * task.mu)  # (N,), their standard deviation; 0 after a proximal step
+        support = self.common + alpha * task.weights + self.spread * rng.normal(size=task.weights.shape)
+        self.support = np.where(task.weights > 0, support, self.common)  # (Q, N), entries at the positions of the task
+        self.column = np.empty(0, dtype=np.intp)  # of each survivor, an entry outside the support that stands out
+        self.value = np.empty(0)  # of each survivor
+
+    @property
+    def others(self) -> NDArray[np.intp]:
+        """(N,): how many entries have the common mean."""
+        survivors = np.bincount(self.column, minlength=self.task.N)
+        return self.task.T - (self.task.weights > 0).sum(axis=0) - survivors
+
+    def sums(self) -> Array:
+        """(N,): the sum of each column."""
+        return self._total(self.value, self.support) + self.others * self.common
+
+    def _total(self, survivors: Array, support: Array) -> Array:
+        total = np.bincount(self.column, survivors, minlength=self.task.N).astype(float)
+        return total + np.where(self.task.weights > 0, support, 0.0).sum(axis=0)
+
+    def constants(self) -> tuple[float, float]:
+        """K_A and K_AQ."""
+        mu, T = self.task.mu, self.task.T
+        squares = self._total(self.value**2, self.support**2) + self.others * (self.common**2 + self.spread**2)
+        K_A = float(mu @ squares) - 1 / T
+        K_AQ = float(mu @ (self.task.weights * self.support).sum(axis=0)) - 1 / T
+        return K_A, K_AQ
+
+    def keep_above(self, level: Array) -> None:
+        """Set every entry below ``level`` (N,) to 0; equal entries stay equal."""
+        fresh_column, fresh_value = self._emerge(self.common, self.spread, above=level, below=np.full(self.task.N, -np.inf))
+        column = np.append(self.column, fresh_column)
+        value = np.append(self.value, fresh_value)
+        self._set_survivors(column, np.where(value >= level[column], value, 0.0))
+        self.support = np.where(self.support >= level, self.support, 0.0)
+
+    def descend(self, shrink: float, pull: float, noise: Array, lam: Array) -> None:
+        """a ← Proj(soft(shrink·a + pull·q + noise·N(0, 1), λ)), entry by entry."""
+        spread = np.hypot(shrink * self.spread, noise)
+        fresh_column, fresh_value = self._emerge(shrink * self.common, spread, above=lam, below=-lam)
+        value = shrink * self.value + noise[self.column] * self.rng.normal(size=self.value.shape)
+        support = shrink * self.support + pull * self.task.weights + noise * self.rng.normal(size=self.support.shape)
+        column = np.append(self.column, fresh_column)
+        self._set_survivors(column, soft_threshold(np.append(value, fresh_value), lam[column]))
+        self.support = soft_threshold(support, lam)
+        self.project()
+
+    def project(self) -> None:
+        """Add the same to all entries of a column, so that it sums to 1."""
+        shift = (1 - self.sums()) / self.task.T
+        self.common = self.common + shift
+        self.support = self.support + shift
+        self.value = self.value + shift[self.column]
+
+    def mirror(self) -> None:
+        """2/T − a for every entry."""
+        twice = 2 / self.task.T
+        self.support = twice - self.support
+        self.value = twice - self.value
+        self.common = twice - self.common
+
+    def normalize(self) -> None:
+        """Divide each column by its sum; one without any mass becomes uniform."""
+        mass = self.sums()
+        some = mass > 0
+        divisor = np.where(some, mass, 1.0)
+        self.value = self.value / divisor[self.column]
+        self.support = np.where(some, self.support / divisor, 1 / self.task.T)
+        self.common = np.where(some, 0.0, 1 / self.task.T)
+
+    def _set_survivors(self, column: NDArray[np.intp], value: Array) -> None:
+        """Outside the support, let these entries be what is left, if they are not 0; all others become 0."""
+        kept = value != 0
+        self.column = column[kept]
+        self.value = value[kept]
+        self.common = np.zeros(self.task.N)
+        self.spread = np.zeros(self.task.N)
+
+    def _emerge(self, mean: Array, spread: Array, above: Array, below: Array) -> tuple[NDArray[np.intp], Array]:
+        """Which of the other entries, N(mean, spread²) each, lie above or below two levels: their columns and values.
+
+        How many do so is binomial, and by how much is a tail of the normal law; so only those are drawn.
+        """
+        random = spread > 0
+        scale = np.where(random, spread, 1.0)
+        left = self.others
+        columns = []
+        values = []
+        for sign, level in ((1.0, above), (-1.0, below)):
+            chance = np.where(random, ndtr(-sign * (level - mean) / scale), sign * mean > sign * level)
+            count = self.rng.binomial(left, np.clip(chance, 0, 1))
+            left = left - count
+            column = np.repeat(np.arange(self.task.N), count)
+            tail = -sign * ndtri(self.rng.random(column.size) * chance[column])
+            columns.append(column)
+            values.append(mean[column] + np.where(random[column], spread[column] * tail, 0.0))
+        return np.concatenate(columns), np.concatenate(values)
+
+
+@dataclass
+class Collapsed:
+    """Where a simulated run stands."""
+
+    task: Task
+    rng: np.random.Generator
+    p: Projection  # α, K and ‖Δ‖ of the point, which are all that V is known by
+    columns: Columns | None = None  # A entry by entry, from the first step or rounding that asks for entries; None before
+
+    def entries(self) -> Columns:
+        """A entry by entry, drawn from its law given ``p`` when asked for first."""
+        if self.columns is None:
+            self.columns = Columns(self.task, self.p.alpha_A, self.p.delta_A, self.rng)
+        return self.columns
+
+    def round(self, roundings: tuple[Rounding, ...]) -> None:
+        """Do to this state what roundings do to (V, A); ValueError for one that cannot."""
+        for rounding in roundings:
+            on_collapsed = getattr(rounding, "on_collapsed", None)
+            if on_collapsed is None:
+                raise ValueError(f"{rounding} cannot be simulated: only roundings that have on_collapsed can")
+            on_collapsed(self)
+
+    def place(self, alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> None:
+        """Move to the point with these numbers."""
+        self.p = projection_by_norms(self.task, alpha_V, delta_V, K_A, K_AQ)
+
+    def follow_entries(self) -> None:
+        """Take K_A and K_AQ from the entries, after these have changed."""
+        self.place(self.p.alpha_V, self.p.delta_V, *self.entries().constants())
+
+    def mirror(self) -> None:
+        """Go over to the mirror image, in which both signals are negated."""
+        self.place(-self.p.alpha_V, self.p.delta_V, self.p.K_A, -self.p.K_AQ)
+        if self.columns is not None:
+            self.columns.mirror()
+
+
+COLUMNS = ("step", "stage", "samples", "loss", "alpha_V", "alpha_A", "delta_V", "delta_A", "dist_V", "dist_A", "explicit")
 """Columns of a history; ``explicit`` is how many survivors of the noise A has outside the support."""
 
 
@@ -31,36 +178,29 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     The law is that of ``train(task, recipe, source=Gaussian(task))``. The sign, which is settled by skewness there, is settled by
     that of α_A here; a stage's ``stop`` is not asked.
     """
-    _check(recipe)
+    only = "only 'proximal' stages of the linear transformer can be simulated"  # the theory of the dynamics is that of their steps
+    if recipe.transformer is not LinearTransformer:
+        raise ValueError(f"recipe {recipe.name!r} trains a {recipe.transformer.__name__}: {only}")
+    for stage in recipe.stages:
+        if stage.rule != "proximal":
+            raise ValueError(f"rule = {stage.rule!r} in stage {stage.name!r}: {only}")
     state = Collapsed(task, np.random.default_rng(seed), recipe.start.projection(task))
     step = 0
     samples = recipe.samples
     rows = [_row(state, step, 1, samples)]
     for number, stage in enumerate(recipe.stages, start=1):
-        for rounding in stage.enter:
-            round_collapsed(rounding, state)
-        if stage.eta_A and stage.penalty.size > 0:
+        state.round(stage.enter)
+        if stage.eta_A and stage.levels(1.0, task.mu).any():
             state.entries()  # from here on, A is followed entry by entry
         for i in range(stage.steps):
             _step(state, stage)
             step += 1
             samples += stage.batch_size
             if i + 1 == stage.steps:
-                for rounding in stage.leave:
-                    round_collapsed(rounding, state)
+                state.round(stage.leave)
             if step % every == 0 or step == recipe.steps:
                 rows.append(_row(state, step, number, samples))
     return {name: np.array(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
-
-
-def _check(recipe: Recipe) -> None:
-    """Whether a recipe can be simulated: the theory of the dynamics is that of the paper's steps."""
-    only = "only 'proximal' stages of the linear transformer can be simulated"
-    if recipe.transformer is not LinearTransformer:
-        raise ValueError(f"recipe {recipe.name!r} trains a {recipe.transformer.__name__}: {only}")
-    for stage in recipe.stages:
-        if stage.rule != "proximal":
-            raise ValueError(f"rule = {stage.rule!r} in stage {stage.name!r}: {only}")
 
 
 def _step(state: Collapsed, stage: Stage) -> None:
@@ -79,7 +219,7 @@ def _step(state: Collapsed, stage: Stage) -> None:
                 shrink=1 - stage.eta_A * p.K_V,
                 pull=stage.eta_A * p.K_VP,
                 noise=stage.eta_A * scale_A / np.sqrt(task.mu),
-                lam=stage.penalty.levels(p.K_V, task.mu, stage),
+                lam=stage.levels(p.K_V, task.mu),
             )
         K_A, K_AQ = columns.constants()
     state.place(alpha_V, np.sqrt(max(delta_V2, 0.0)), K_A, K_AQ)
@@ -89,23 +229,16 @@ def _draw_noise(state: Collapsed, scale_V: float, scale_A: float) -> StepNoise:
     """The parts of isotropic noise along the line and along Δ, which are normal, and its square, whose other parts are χ²."""
     task, p, rng = state.task, state.p, state.rng
     x, y = rng.normal(size=(2, 2))  # along the line and along Δ, for V and A
-    rest_V = _chi2((task.N - 1) ** 2 - 2, rng)
-    square_V = scale_V**2 * (x[0] ** 2 + y[0] ** 2 + rest_V)
-    rest_A = _chi2(task.N * (task.T - 1) - 2, rng)
-    square_A = scale_A**2 * (x[1] ** 2 + y[1] ** 2 + rest_A)
+    degrees = ((task.N - 1) ** 2 - 2, task.N * (task.T - 1) - 2)  # dimensions that are left
+    rest_V, rest_A = (rng.chisquare(left) if left > 0 else 0.0 for left in degrees)
     return StepNoise(
         along_P=scale_V * np.sqrt(task.K_P) * x[0],
         along_Q=scale_A * np.sqrt(task.K_Q) * x[1],
         along_V=scale_V * p.delta_V * y[0],
         along_A=scale_A * p.delta_A * y[1],
-        square_V=square_V,
-        square_A=square_A,
+        square_V=scale_V**2 * (x[0] ** 2 + y[0] ** 2 + rest_V),
+        square_A=scale_A**2 * (x[1] ** 2 + y[1] ** 2 + rest_A),
     )
-
-
-def _chi2(degrees: int, rng: np.random.Generator) -> float:
-    """A draw of χ²; 0 where there are no dimensions left."""
-    return rng.chisquare(degrees) if degrees > 0 else 0.0
 
 
 def _row(state: Collapsed, step: int, stage: int, samples: int) -> tuple:

@@ -1,26 +1,25 @@
-"""What a recipe is made of: an initial point, and stages with their update rules."""
+"""What a recipe is made of: an initial point, and stages; and the updates of Algorithm 1 as pure functions, each one line of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from scb.geometry import (
-    Array,
-    Projection,
-    centred_square,
-    population_projection,
-    project,
-    projection_by_norms,
-    signal_V,
-)
+from scb.geometry import Array, Projection, centred_square, population_projection, project, projection_by_norms, signal_V
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
-from scb.training.penalty import Penalty, as_penalty
+from scb.theory.noise import residual_variance
 from scb.training.roundings import Rounding, Stop
-from scb.training.updates import precondition_A, precondition_V, soft_threshold
 
-Rule = Literal["proximal", "vanilla"]
+
+@dataclass(frozen=True)
+class MeasuredNoise:
+    """λ as ``multiple`` standard deviations of one coordinate's noise in one step, η_A √(K_V ρ / (B μ_k)), for each column k.
+
+    K_V is that of the current V, and ρ ≤ (1 − ‖μ‖²)/(N − 1) its largest value, from the start of training.
+    """
+
+    multiple: float
 
 
 @dataclass(frozen=True)
@@ -32,35 +31,47 @@ class Stage:
     name : for the progress bar and the history
     steps : at most this many
     eta_V, eta_A : step sizes; 0 freezes that layer
-    lam : λ of each proximal step: a number, or a ``Penalty`` that gives it
+    lam : λ of each proximal step: a number, or a ``MeasuredNoise`` that gives it
     batch_size : samples a step
     rule : "proximal" (preconditioned, proximal, projected: the paper's) or "vanilla" (plain gradients)
     centred : take the common part out of each column's gradient before the proximal step instead of after it
     enter, leave : what is done to (V, A) before the first step and after the last, in this order
     stop : end the stage early, asked every ``check_every`` steps
-    penalty : ``lam`` as a ``Penalty``, whatever was given
     """
 
     name: str
     steps: int
     eta_V: float
     eta_A: float
-    lam: float | Penalty = 0.0
+    lam: float | MeasuredNoise = 0.0
     batch_size: int = 64
-    rule: Rule = "proximal"
+    rule: Literal["proximal", "vanilla"] = "proximal"
     centred: bool = False
     enter: tuple[Rounding, ...] = ()
     leave: tuple[Rounding, ...] = ()
     stop: Stop | None = None
     check_every: int = 10
-    penalty: Penalty = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "penalty", as_penalty(self.lam))
-        values = vars(self) | {"lam": self.penalty.size}
+        values = dict(vars(self))
+        if isinstance(self.lam, MeasuredNoise):
+            values["lam"] = self.lam.multiple
         for name, low in (("steps", 0), ("eta_V", 0), ("eta_A", 0), ("lam", 0), ("batch_size", 1), ("check_every", 1)):
             if not values[name] >= low:
                 raise ValueError(f"{name} = {values[name]} in stage {self.name!r}: it must be at least {low}")
+
+    def levels(self, K_V: float, mu: Array) -> Array:
+        """(N,): λ of each column in a step from a V with ‖V − μ1ᵀ‖_μ² = K_V."""
+        if isinstance(self.lam, MeasuredNoise):
+            rho = residual_variance(1 - float(mu @ mu), len(mu))
+            return self.lam.multiple * self.eta_A * np.sqrt(K_V * rho / (self.batch_size * mu))
+        return np.full(len(mu), self.lam)
+
+    def affine_levels(self, mu: Array) -> tuple[float, float, Array]:
+        """(c, s, w) with levels (c + s·√K_V)·w, all that a compiled step has to know; w is (N,)."""
+        if isinstance(self.lam, MeasuredNoise):
+            return 0.0, 1.0, self.levels(1.0, mu)
+        return float(self.lam), 0.0, np.ones(len(mu))
 
     def ahead(self, step: int) -> int:
         """How many steps can be taken after ``step`` before ``over`` must be asked."""
@@ -71,17 +82,31 @@ class Stage:
 
     def over(self, step: int, V: Array, A: Array, mu: Array) -> bool:
         """Whether the stage ends after its step number ``step``."""
-        if step >= self.steps:
-            return True
-        return self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu)
+        return step >= self.steps or (self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu))
 
 
-# ------------------------------------------------------------------------------------------------------ update rules
+# ------------------------------------------------------------------------------------------------------ updates
+
+
+def precondition_V(gradient: Array, mu: Array) -> Array:
+    """∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μμᵀ/‖μ‖²), which keeps 1ᵀV = 1ᵀ and Vμ = μ. Shape (N, N)."""
+    G = (gradient - gradient.mean(axis=0)) / mu
+    return G - np.outer(G @ mu, mu) / (mu @ mu)
+
+
+def precondition_A(gradient: Array, mu: Array) -> Array:
+    """∇̂_{a^(k)} = (I − 11ᵀ/T) ∇_{a^(k)} / μ_k, which keeps 1ᵀA = 1ᵀ. Shape (T, N)."""
+    return (gradient - gradient.mean(axis=0)) / mu
+
+
+def soft_threshold(a: Array, lam: float | Array) -> Array:
+    """sign(a)·max(|a| − λ, 0), entry by entry: argmin_z ½(z − a)² + λ|z|. The paper writes the branch a ≥ −λ only."""
+    return np.sign(a) * np.maximum(np.abs(a) - lam, 0.0)
 
 
 def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage) -> tuple[Array, Array]:
     """One step of the paper's equations for V and a: precondition, descend, soft-threshold, project."""
-    lam = stage.penalty.levels(centred_square(V, mu), mu, stage)  # of the V before the step
+    lam = stage.levels(centred_square(V, mu), mu)  # of the V before the step
     if stage.eta_V:
         V = V - stage.eta_V * precondition_V(gV, mu)
     if stage.eta_A:
@@ -96,9 +121,6 @@ def vanilla_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Sta
 
 
 STEPS = {"proximal": proximal_step, "vanilla": vanilla_step}
-
-
-# ------------------------------------------------------------------------------------------------------ initial points
 
 
 @dataclass(frozen=True)
@@ -127,8 +149,8 @@ class UniformAttention:
 
     def projection(self, task: Task) -> Projection:
         """α_V and ‖Δ_V‖ of V; those of A are 0."""
-        signal = signal_V(task, self.V)
-        return projection_by_norms(task, signal.alpha, signal.delta, K_A=0.0, K_AQ=0.0)
+        alpha, _, delta = signal_V(task, self.V)
+        return projection_by_norms(task, alpha, delta, K_A=0.0, K_AQ=0.0)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ from scb.geometry import line_A, line_V
 from scb.jobs.job import Job, Rows, random_task
 from scb.task import Task
 from scb.training.loop import train
-from scb.training.penalty import MeasuredNoise
 from scb.training.recipes import Recipe, paper, sgd
 from scb.training.roundings import ResolveSign, ThresholdProject
 from scb.training.simulation import simulate
-from scb.training.stages import GivenStart, Stage
+from scb.training.stages import GivenStart, MeasuredNoise, Stage
 
 KEPT = ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")
 RATES = (0.02, 0.01, 0.01)

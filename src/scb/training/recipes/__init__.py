@@ -2,21 +2,11 @@
 
 from collections.abc import Callable
 
-from scb.training.penalty import MeasuredNoise
-from scb.training.recipes.algorithm1 import paper, tuned
-from scb.training.recipes.descent import sgd
-from scb.training.recipes.knowledge import Knowledge
-from scb.training.recipes.softmax_attention import softmax
-from scb.training.recipes.transferred import transfer
-from scb.training.stages import Recipe, Stage
+from scb.training.recipes.algorithm1 import Knowledge, paper, transfer, tuned
+from scb.training.recipes.descent import sgd, softmax
+from scb.training.stages import MeasuredNoise, Recipe, Stage
 
-RECIPES: dict[str, Callable[..., Recipe]] = {
-    "paper": paper,
-    "tuned": tuned,
-    "sgd": sgd,
-    "softmax": softmax,
-    "transfer": transfer,
-}
+RECIPES: dict[str, Callable[..., Recipe]] = {recipe.__name__: recipe for recipe in (paper, tuned, sgd, softmax, transfer)}
 """All recipes by name: what ``scb train --recipe`` and sweeps know."""
 
 __all__ = ["RECIPES", "Knowledge", "MeasuredNoise", "Recipe", "Stage", "paper", "sgd", "softmax", "transfer", "tuned"]

@@ -1,18 +1,65 @@
-"""Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages."""
+"""Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages, of which transfer replaces the first."""
 
+from dataclasses import dataclass
 from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from scb.geometry import Array, trivial_V
+from scb.geometry import Array, centred_square, trivial_V
+from scb.mixture.reading import as_data
 from scb.mixture.recovery import recover
+from scb.mixture.spectral import spectral
 from scb.task import Seed, Task
-from scb.task.sampling import sample
+from scb.task.sampling import Batch, sample
 from scb.theory.noise import residual_variance
-from scb.training.recipes.knowledge import Knowledge
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
-from scb.training.stages import GivenStart, Recipe, UniformAttention
+from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The stationary law μ and the norms K_P and K_Q, which set the preconditioner and the step sizes."""
+
+    mu: Array
+    K_P: float
+    K_Q: float
+    samples: int = 0
+
+    @classmethod
+    def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
+        """The truth; or, if it is not ``known``, estimates from 4,000 fresh samples and nothing else of the task."""
+        if known:
+            return cls(task.mu, task.K_P, task.K_Q)
+        return estimate(sample(task, 4000, seed), task.N)
+
+    def stage(self, name: str, steps: int, eta: float, **rest: Any) -> Stage:
+        """A stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P, unless ``rest`` has others."""
+        rates: dict[str, Any] = {"eta_V": eta / self.K_Q, "eta_A": eta / self.K_P}
+        return Stage(name, steps, **(rates | rest))
+
+
+def estimate(data: Batch, N: int) -> Knowledge:
+    """μ, K_P and K_Q from samples alone: the norms of the spectral estimates of P and Q.
+
+    Tokens for which no position was found say nothing about K_Q, and are left out of its mean.
+    """
+    n, T = data.context.shape
+    if n == 0:
+        raise ValueError("the batch is empty: there must be at least 1 sample to estimate from")
+    mu = np.bincount(data.context.ravel(), minlength=N) + np.bincount(data.last, minlength=N).astype(float)
+    if (mu == 0).any():
+        raise ValueError(f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed")
+    mu /= mu.sum()
+    found = spectral(as_data(data, N), 1e-3)  # false positions: one distorts K_Q more than a weak one that is missed
+    squares = np.array([weights @ weights for weights in found.weights])  # (N,): ‖q^(k)‖², 0 without positions
+    seen = squares > 0
+    if not seen.any():
+        # The least K_P that assumption (c) allows, and sparsity 1.
+        return Knowledge(mu, K_P=float(mu @ mu), K_Q=1.0, samples=n)
+    K_P = max(centred_square(found.P, mu), float(mu @ mu) / 2)
+    K_Q = mu[seen] @ squares[seen] / mu[seen].sum() - 1 / T
+    return Knowledge(mu, K_P=K_P, K_Q=float(np.clip(K_Q, 1 / T, 1.0)), samples=n)
 
 
 def paper(
@@ -112,3 +159,45 @@ def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool 
         k.stage("3", 5 * length, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
     return Recipe("tuned", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)
+
+
+def transfer(
+    task: Task,
+    V_hat: Array,
+    *,
+    theta: float = 0.5,
+    first_batch: int = 8000,
+    eta: float = 0.2,
+    batch_size: int = 2500,
+    multiple: float = 2.0,
+    known: bool = True,
+    seed: Seed = 0,
+) -> Recipe:
+    """One step on A from V = θP̂ + (1 − θ)μ1ᵀ and uniform attention; then Algorithm 1 from Stage 2 on.
+
+    Nothing depends on T: neither batch sizes nor step counts.
+
+    Parameters
+    ----------
+    V_hat : (N, N), the pretrained P̂, which shares the task's μ
+    theta : how much of it is used
+    first_batch : samples of the one step on A, at η = 1
+    eta, batch_size : of Stage 2; large batches and large steps, so that λ can stand above the noise and the bias λ/η stay small
+    multiple : λ in standard deviations of one coordinate's noise, as it is in each step
+    """
+    V_hat = np.asarray(V_hat, dtype=float)
+    if V_hat.shape != task.P.shape:
+        raise ValueError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
+    if not 0 < theta <= 1:
+        raise ValueError(f"theta = {theta}: it must lie in (0, 1]")
+    k = Knowledge.of(task, known, seed)
+    length = ceil(1 / eta)
+    lam = MeasuredNoise(multiple)
+    normalize = ThresholdNormalize(task.weight_threshold)
+    stages = (
+        k.stage("first", 1, 1.0, batch_size=first_batch, eta_V=0.0),
+        k.stage("2", 6 * length, eta, batch_size=batch_size, lam=lam, centred=True, enter=(ThresholdProject(),)),
+        k.stage("3", 4 * length, eta, batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
+    )
+    start = UniformAttention(theta * V_hat + (1 - theta) * trivial_V(k.mu), task.T)
+    return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples)

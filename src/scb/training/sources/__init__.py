@@ -1,19 +1,11 @@
 """Gradient sources: each answers "at (V, A), what is the mini-batch gradient, and the loss?"."""
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from scb.geometry import Array
-
-
-class Gradient(NamedTuple):
-    """What a source answers."""
-
-    loss: float  # mean of ½‖e_o − VXa‖² over the mini-batch
-    V: Array  # (N, N), ∇_V l
-    A: Array  # (T, N), ∇_A l
-    samples: int  # how many fresh samples it took
+from scb.model import Gradient
 
 
 class GradientSource(Protocol):

@@ -1,13 +1,14 @@
-"""Exact expected gradients: an infinite batch."""
+"""Gradients without samples: the exact expectation, alone (an infinite batch) or with Gaussian noise in place of a batch's."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.geometry import Array, population_projection
+from scb.model import Gradient
 from scb.task import Task
 from scb.theory.expectations import expected_gradients, population_loss
-from scb.training.sources import Gradient
+from scb.theory.noise import noise_scales
 
 
 @dataclass(frozen=True)
@@ -19,4 +20,28 @@ class Population:
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """The expected gradient and loss."""
         gV, gA = expected_gradients(self.task, V, A)
-        return Gradient(population_loss(self.task, V, A), gV, gA, 0)
+        return Gradient(population_loss(self.task, V, A), gV, gA, samples=0)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """E∇l plus noise whose preconditioned form is isotropic in ⟨·, ·⟩_μ, with the variances of ``theory.noise``.
+
+    V and A must satisfy the constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ. ``simulation.simulate`` gives the same law of the signals
+    and errors without any (T, N) array.
+    """
+
+    task: Task
+
+    def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
+        """A gradient with the noise of ``batch_size`` samples."""
+        rng = np.random.default_rng(key)
+        root = np.sqrt(self.task.mu)
+        scale_V, scale_A = noise_scales(self.task, population_projection(self.task, V, A), batch_size)
+        gV, gA = expected_gradients(self.task, V, A)
+        h_V = rng.normal(size=gV.shape)
+        h_V -= h_V.mean(axis=0)
+        h_V -= np.outer(h_V @ root, root)  # h_V diag(1/√μ) now satisfies the constraints
+        gV += scale_V * h_V * root
+        gA += scale_A * root * rng.normal(size=gA.shape)
+        return Gradient(population_loss(self.task, V, A), gV, gA, batch_size)

@@ -1,4 +1,4 @@
-"""Fresh samples, drawn and differentiated by compiled code that stores no batch."""
+"""Gradients from samples: fresh ones of a task, in plain NumPy or by compiled code that stores no batch, or those of a data set."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,9 +10,20 @@ from scb.kernels import may_run_parallel
 from scb.kernels.random import token_law
 from scb.kernels.step.batch import LabelLaw, TaskLaw
 from scb.kernels.step.fused import mini_batch_gradient
+from scb.model import Gradient, batch_gradient
 from scb.task import Task
-from scb.task.sampling import closed_cumulative
-from scb.training.sources import Gradient
+from scb.task.sampling import Batch, closed_cumulative, sample
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Draws a fresh ``Batch`` from the task at each call: the definition that faster sources are compared with."""
+
+    task: Task
+
+    def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
+        """Mean gradient over ``batch_size`` fresh samples."""
+        return batch_gradient(V, A, sample(self.task, batch_size, np.random.default_rng(key)))
 
 
 @dataclass(frozen=True)
@@ -47,3 +58,22 @@ class Fresh:
         loss, gV = mini_batch_gradient(may_run_parallel(), np.uint64(key), self.law, batch_size, V, A, offset, gA)
         gA /= batch_size
         return Gradient(loss / batch_size, gV / batch_size, gA, batch_size)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Draws each mini-batch from ``data`` uniformly, without repetition inside it; the whole of it when it is no larger."""
+
+    data: Batch
+
+    def __post_init__(self) -> None:
+        if len(self.data) == 0:
+            raise ValueError("data is empty: there must be at least 1 sample")
+
+    def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
+        """Mean gradient over min(``batch_size``, n) samples of the data set."""
+        n = len(self.data)
+        if batch_size >= n:
+            return batch_gradient(V, A, self.data)
+        chosen = np.random.default_rng(key).choice(n, batch_size, replace=False, shuffle=False)
+        return batch_gradient(V, A, self.data[chosen])
