@@ -159,8 +159,7 @@ def _report(console: "Console", asked: "Sweep", store: "SweepStore", table: "Tab
     failed = [store.failures[job.key] for job in jobs if job.key in store.failures and job.key not in done]
     left = len(jobs) - len(done) - len(failed)
     console.print(
-        f"{asked.kind.name}: {len(done):,} of {len(jobs):,} runs done, {len(failed):,} failed, {left:,} left",
-        soft_wrap=True,
+        f"{asked.kind.name}: {len(done):,} of {len(jobs):,} runs done, {len(failed):,} failed, {left:,} left", soft_wrap=True
     )
     if table is not None and asked.success:
         reached = f"{table['success'].sum():,} of {len(done):,}"

@@ -67,15 +67,7 @@ def train(
         settings = TrainingSettings.load(out)
     else:
         settings = TrainingSettings() if config is None else TrainingSettings.read(config)
-        given = {
-            "recipe": recipe,
-            "N": n,
-            "T": t,
-            "sparsity": sparsity,
-            "task_seed": task_seed,
-            "seed": seed,
-            "every": every,
-        }
+        given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "task_seed": task_seed, "seed": seed, "every": every}
         options = settings.options | dict(_option(text) for text in set)
         changed = {name: value for name, value in given.items() if value is not None}
         settings = replace(settings, options=options, **changed)

@@ -105,11 +105,7 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("scb.paper", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=PackageLoader("scb.paper", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["maths"] = _maths
     pictures = {name: base64.b64encode((images / f"{name}.png").read_bytes()).decode() for name in figures}

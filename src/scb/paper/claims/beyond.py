@@ -53,12 +53,6 @@ CLAIMS = (
             few_samples,
         ),
     ),
-    *beside(
-        "F11",
-        ("beyond the paper; ours", "Maximum likelihood reaches the Cramér–Rao bound.", reaches_the_bound),
-    ),
-    *beside(
-        "F12",
-        ("Section 6, open question; ours", "One long sequence of dependent tokens is enough.", sequences_work),
-    ),
+    *beside("F11", ("beyond the paper; ours", "Maximum likelihood reaches the Cramér–Rao bound.", reaches_the_bound)),
+    *beside("F12", ("Section 6, open question; ours", "One long sequence of dependent tokens is enough.", sequences_work)),
 )

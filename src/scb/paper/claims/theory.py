@@ -131,11 +131,7 @@ def near_sparse(preconditioner: Table) -> Outcome:
 CLAIMS = (
     *beside(
         "F9",
-        (
-            "Section 3.1",
-            "The population process stays on the straight lines through μ1ᵀ and P, 11ᵀ/T and Q.",
-            on_the_line,
-        ),
+        ("Section 3.1", "The population process stays on the straight lines through μ1ᵀ and P, 11ᵀ/T and Q.", on_the_line),
         ("Section 3.1, equation for α", "Two numbers, α_V and α_A, follow a recursion of their own.", two_dimensions),
         ("Section 3.2; Appendix D", "Without noise Stage 1 takes Θ(log(T K_Q)/η) steps.", stage_one_length),
         ("Appendix D", "|α_V − α_A| shrinks in Stage 1 while the signals grow.", signals_meet),
@@ -150,24 +146,12 @@ CLAIMS = (
         "F3",
         ("Section 3.3", "The variance of the mini-batch gradient in A grows with T.", variance_grows),
         ("Section 3.3", "Its largest entry hardly grows: like √log T.", largest_entry),
-        (
-            "Appendix E, separation of noise and signal",
-            "A threshold Θ(α/Q) tells true positions from others.",
-            separation,
-        ),
-        (
-            "Appendix E, effect of rounding",
-            "The thresholding-projection changes α_A and ‖Δ_A‖² by O(1)/T.",
-            rounding_is_mild,
-        ),
+        ("Appendix E, separation of noise and signal", "A threshold Θ(α/Q) tells true positions from others.", separation),
+        ("Appendix E, effect of rounding", "The thresholding-projection changes α_A and ‖Δ_A‖² by O(1)/T.", rounding_is_mild),
     ),
     *beside(
         "F2",
-        (
-            "Section 5.2",
-            "Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
-            near_uniform,
-        ),
+        ("Section 5.2", "Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².", near_uniform),
         ("Section 5.2", "Near sparse attention it is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).", near_sparse),
     ),
 )

@@ -155,11 +155,7 @@ def larger_N(sizes: Table) -> Outcome:
         parts.append(f"N = {N}: closer than SGD {share(beats[-1])}, star within {2 * CLOSE} {share(stars[-1])}")
     ahead = mostly(np.concatenate(beats))
     found = mostly(np.concatenate(stars))
-    return Outcome(
-        "; ".join(parts),
-        verdict(ahead and found, ahead),
-        "on slow tasks 1,000 steps are too few for either method",
-    )
+    return Outcome("; ".join(parts), verdict(ahead and found, ahead), "on slow tasks 1,000 steps are too few for either method")
 
 
 CLAIMS = (
@@ -189,18 +185,8 @@ CLAIMS = (
         "F4",
         ("Appendix I, similarity", "Normalisation improves the proximal solution further.", normalisation_helps),
         ("Appendix I, similarity and convergence", "SGD never learns Q, even with normalisation.", sgd_star_fails),
-        (
-            "Appendix I, similarity",
-            "With or without normalisation the proximal method outperforms SGD.",
-            proximal_similarity,
-        ),
+        ("Appendix I, similarity", "With or without normalisation the proximal method outperforms SGD.", proximal_similarity),
     ),
-    *beside(
-        "F6",
-        ("Appendix I, convergence", "Larger N (10, 20) behaves alike.", larger_N),
-    ),
-    *beside(
-        "F8",
-        ("Sections 3.1 and 5.1", "The drift guides the process in the right direction.", sign_is_right),
-    ),
+    *beside("F6", ("Appendix I, convergence", "Larger N (10, 20) behaves alike.", larger_N)),
+    *beside("F8", ("Sections 3.1 and 5.1", "The drift guides the process in the right direction.", sign_is_right)),
 )

@@ -56,8 +56,5 @@ def _by_samples(ax, table: Table, y: str, number: int, label: str) -> None:
     runs = [pick(table, replicate=i) for i in np.unique(table["replicate"])]
     ends = min(run["samples"][-1] for run in runs)
     xs = np.linspace(0, ends, 80)
-    curves = {
-        "samples": np.tile(xs, len(runs)),
-        y: np.concatenate([np.interp(xs, run["samples"], run[y]) for run in runs]),
-    }
+    curves = {"samples": np.tile(xs, len(runs)), y: np.concatenate([np.interp(xs, run["samples"], run[y]) for run in runs])}
     band(ax, curves, "samples", y, number, label)
