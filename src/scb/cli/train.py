@@ -124,8 +124,8 @@ def _report(console: "Console", run: "Run", out: Path, settings: "TrainingSettin
     """A table with the last row of each stage, what is wrong with the run if anything is, and its curves in OUT."""
     from rich.table import Table
 
-    from scb.paper.figures.curves import curves
     from scb.paper.figures.style import save
+    from scb.paper.figures.training import curves
 
     size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
     title = f"{run.recipe}: {size}, task {settings.task_seed}, seed {run.seed}"

@@ -1,145 +1,120 @@
 """The executable paper in one place: which tables are made, which figures are drawn from them, which claims are judged by them."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 from scb.jobs.job import Job
 from scb.jobs.table import Table
-from scb.paper.claims import beyond, simulation, theory, training, transfer
+from scb.paper.claims import samples, theory, training
 from scb.paper.claims.claim import Claim
-from scb.paper.experiments.experiment import Axes, Experiment
 from scb.paper.experiments.noise import NoiseJob, RoundingJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
 from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
-from scb.paper.experiments.softmax import PreconditionerJob, SoftmaxJob
-from scb.paper.experiments.training import TrainingJob
+from scb.paper.experiments.training import PreconditionerJob, SoftmaxJob, TrainingJob
 from scb.paper.experiments.transfer import DriftJob, TransferJob
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CLAIMS: tuple[Claim, ...] = tuple(
-    sorted(
-        (*theory.CLAIMS, *training.CLAIMS, *simulation.CLAIMS, *transfer.CLAIMS, *beyond.CLAIMS),
-        key=lambda claim: int(claim.figure[1:]),
-    )
-)
+Axes = dict[str | tuple[str, ...], tuple[Any, ...]]
+"""Name of a parameter → its values; or several names → values of all of them, which change together."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The settings of an experiment; ``seeds`` is None if the number of random tasks cannot be chosen."""
+
+    job: type[Job]
+    axes: Axes = field(default_factory=dict)
+    seeds: int | None = None
+
+    def jobs(self) -> list[Job]:
+        """All jobs, in the order of the table: points, the last axis running fastest, and random tasks at each."""
+        found = []
+        for coordinates in product(*self.axes.values()):
+            point: dict[str, Any] = {}
+            for names, value in zip(self.axes, coordinates, strict=True):
+                point |= {names: value} if isinstance(names, str) else dict(zip(names, value, strict=True))
+            replicates = [{}] if self.seeds is None else [{"replicate": i} for i in range(self.seeds)]
+            found += [self.job(**point, **replicate) for replicate in replicates]
+        return found
+
+    def changed(self, seeds: int | None = None, axes: Axes | None = None) -> "Experiment":
+        """The experiment with another number of random tasks, if that can be chosen, and other values of some parameters."""
+        if seeds is None or self.seeds is None:
+            seeds = self.seeds
+        return Experiment(self.job, self.axes | (axes or {}), seeds)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is varied, and over how many random tasks, for people."""
+        found = {name if isinstance(name, str) else ", ".join(name): values for name, values in self.axes.items()}
+        return found if self.seeds is None else found | {"seeds": self.seeds}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} = {value}" for name, value in self.settings.items())
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure: where in the paper, what to see in it, the tables that it is drawn from, and by which function.
-
-    The function is named as "module:function" of scb.paper.figures, and loaded when it is asked to draw: matplotlib is heavy.
-    """
+    """A figure of the report."""
 
     title: str
-    paper: str
-    see: str
-    needs: tuple[str, ...]
-    drawn_by: str
+    paper: str  # where it is in the paper
+    needs: tuple[str, ...]  # the tables that it is drawn from
+    drawn_by: str  # "module:function" of scb.paper.figures, loaded when it is asked to draw: matplotlib is heavy
+    see: str  # what to see in it
 
     def draw(self, tables: Mapping[str, Table]) -> "Figure":
-        """Draw it from its tables."""
+        """Draw it from its tables, in the style of all figures."""
+        from scb.paper.figures.style import quiet
+
         module, _, name = self.drawn_by.partition(":")
-        function: Callable[..., Figure] = getattr(import_module(f"scb.paper.figures.{module}"), name)
-        return function(*(tables[need] for need in self.needs))
+        function = getattr(import_module(f"scb.paper.figures.{module}"), name)
+        return quiet(function)(*(tables[need] for need in self.needs))
 
 
+# fmt: off
 FIGURES = {
-    "F1": PaperFigure(
-        title="Convergence",
-        paper="Figure 1",
-        see="After the common Stage 1, λ = 1e-4 brings both layers to the truth; λ = 1e-5, the paper's value, is below the noise "
-        "of one entry and does little more than SGD. Stars show the proximal method after thresholding and normalising A.",
-        needs=("convergence",),
-        drawn_by="convergence:convergence",
-    ),
-    "F2": PaperFigure(
-        title="Softmax and linear attention",
-        paper="Figure 2",
-        see="Both transformers find the same two positions for every token and the same transition matrix.",
-        needs=("patterns", "softmax"),
-        drawn_by="softmax:softmax",
-    ),
-    "F3": PaperFigure(
-        title="Signals and errors",
-        paper="Appendix I, first figure",
-        see="α is what has been learned, ‖Δ‖ the distance to the path that the algorithm would take without noise.",
-        needs=("convergence",),
-        drawn_by="convergence:signals",
-    ),
-    "F4": PaperFigure(
-        title="Similarity with the truth",
-        paper="Appendix I, second figure",
-        see="Before normalisation the proximal method is ahead; after it SGD has the same support.",
-        needs=("convergence",),
-        drawn_by="convergence:similarity",
-    ),
-    "F5": PaperFigure(
-        title="Large sizes",
-        paper="Appendix I, simulation",
-        see="Upper rows: simulated. Last row: real gradients at a size the authors could not run, and the simulation of the same "
-        "steps as circles.",
-        needs=("gaussian", "prediction"),
-        drawn_by="simulation:simulation",
-    ),
-    "F6": PaperFigure(
-        title="Larger N",
-        paper="Appendix I, last figure",
-        see="The paper's settings at N = 3, 10 and 20.",
-        needs=("convergence", "sizes"),
-        drawn_by="convergence:sizes",
-    ),
-    "F7": PaperFigure(
-        title="Transfer",
-        paper="Section 4 (a theorem there; no figure)",
-        see="Samples until both layers are within ε. The dotted line is what Stage 1 asks for when nothing but the drift may "
-        "decide the sign.",
-        needs=("transfer", "drift"),
-        drawn_by="transfer:transfer",
-    ),
-    "F8": PaperFigure(
-        title="The sign",
-        paper="nothing; found by running it",
-        see="(V, A) and its mirror image fit almost equally well; at B = 64 noise chooses between them.",
-        needs=("signs",),
-        drawn_by="convergence:signs",
-    ),
-    "F9": PaperFigure(
-        title="Population theory",
-        paper="Section 3.1 (no figure there)",
-        see="Real runs follow the flow of the two signals; near (1, 1) their difference hardly moves.",
-        needs=("convergence", "near one"),
-        drawn_by="flow:flow",
-    ),
-    "F10": PaperFigure(
-        title="Beyond: the support from few samples",
-        paper="Section 6, an open question",
-        see="The covariances of label and token form a sparse rank-one matrix; its support shows from a few hundred samples. "
-        "Algorithm 1 and transfer count as there once A, normalised, is within 0.1 of Q.",
-        needs=("support", "transfer", "drift"),
-        drawn_by="recovery:support",
-    ),
-    "F11": PaperFigure(
-        title="Beyond: down to the Cramér–Rao bound",
-        paper="nothing",
-        see="Lines: the least that unbiased estimates can have. Marks: maximum likelihood on the support that it found itself.",
-        needs=("bound",),
-        drawn_by="recovery:bound",
-    ),
-    "F12": PaperFigure(
-        title="Beyond: sequences",
-        paper="Section 6, an open question",
-        see="The likelihood asks for no independence; the moments do, and mark neighbours of the true sources as well.",
-        needs=("sequences",),
-        drawn_by="recovery:sequences",
-    ),
+    "F1": PaperFigure("Convergence", "Figure 1", ("convergence",), "training:convergence",
+        "After the common Stage 1, λ = 1e-4 brings both layers to the truth; λ = 1e-5, the paper's value, is below the noise "
+        "of one entry and does little more than SGD. Stars show the proximal method after thresholding and normalising A."),
+    "F2": PaperFigure("Softmax and linear attention", "Figure 2", ("patterns", "softmax"), "models:softmax",
+        "Both transformers find the same two positions for every token and the same transition matrix."),
+    "F3": PaperFigure("Signals and errors", "Appendix I, first figure", ("convergence",), "training:signals",
+        "α is what has been learned, ‖Δ‖ the distance to the path that the algorithm would take without noise."),
+    "F4": PaperFigure("Similarity with the truth", "Appendix I, second figure", ("convergence",), "training:similarity",
+        "Before normalisation the proximal method is ahead; after it SGD has the same support."),
+    "F5": PaperFigure("Large sizes", "Appendix I, simulation", ("gaussian", "prediction"), "models:simulation",
+        "Upper rows: simulated. Last row: real gradients at a size the authors could not run, and the simulation of the same "
+        "steps as circles."),
+    "F6": PaperFigure("Larger N", "Appendix I, last figure", ("convergence", "sizes"), "training:sizes",
+        "The paper's settings at N = 3, 10 and 20."),
+    "F7": PaperFigure("Transfer", "Section 4 (a theorem there; no figure)", ("transfer", "drift"), "samples:transfer",
+        "Samples until both layers are within ε. The dotted line is what Stage 1 asks for when nothing but the drift may "
+        "decide the sign."),
+    "F8": PaperFigure("The sign", "nothing; found by running it", ("signs",), "training:signs",
+        "(V, A) and its mirror image fit almost equally well; at B = 64 noise chooses between them."),
+    "F9": PaperFigure("Population theory", "Section 3.1 (no figure there)", ("convergence", "near one"), "models:flow",
+        "Real runs follow the flow of the two signals; near (1, 1) their difference hardly moves."),
+    "F10": PaperFigure("Beyond: the support from few samples", "Section 6, an open question", ("support", "transfer", "drift"),
+        "samples:support",
+        "The covariances of label and token form a sparse rank-one matrix; its support shows from a few hundred samples. "
+        "Algorithm 1 and transfer count as there once A, normalised, is within 0.1 of Q."),
+    "F11": PaperFigure("Beyond: down to the Cramér–Rao bound", "nothing", ("bound",), "samples:bound",
+        "Lines: the least that unbiased estimates can have. Marks: maximum likelihood on the support that it found itself."),
+    "F12": PaperFigure("Beyond: sequences", "Section 6, an open question", ("sequences",), "samples:sequences",
+        "The likelihood asks for no independence; the moments do, and mark neighbours of the true sources as well."),
 }
+# fmt: on
 
+CLAIMS: tuple[Claim, ...] = tuple(
+    sorted((*theory.CLAIMS, *training.CLAIMS, *samples.CLAIMS), key=lambda claim: int(claim.figure.removeprefix("F")))
+)
 
 BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")

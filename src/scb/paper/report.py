@@ -12,8 +12,7 @@ from typing import Any
 from scb.files import write_atomically
 from scb.jobs.table import Table, write_table
 from scb.paper.claims.claim import Claim, Outcome, Verdict
-from scb.paper.experiments.experiment import Experiment
-from scb.paper.registry import FIGURES, claims_for
+from scb.paper.registry import FIGURES, Experiment, claims_for
 from scb.provenance import versions
 
 MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.FAILS: "✗"}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scb.jobs.table import Table, at, pick, values
+from scb.jobs.table import Table, at, by_value, pick, values, where
 from scb.paper.claims.claim import Outcome, beside, log_slope, mostly, share, spread, verdict
 from scb.paper.experiments.population import residual
 
@@ -45,21 +45,18 @@ def signals_meet(stage_1: Table, convergence: Table) -> Outcome:
 
 def variance_grows(noise: Table) -> Outcome:
     """Mean ‖h_A‖_μ² of batches of 64; exponent 1 ± 0.1."""
-    T = np.unique(noise["T"])
-    slope = log_slope(T, [noise["square"][noise["T"] == t].mean() for t in T])
+    slope = log_slope(*by_value(noise, "T", "square", np.mean))
     return Outcome(f"grows like T^{slope:.3f}", verdict(abs(slope - 1) <= 0.1))
 
 
 def largest_entry(noise: Table) -> Outcome:
     """Largest entry over σ√(2 log NT) varies by at most 25 % for T from 100 to 100,000."""
-    ratios = []
-    for T in np.unique(noise["T"]):
-        mine = pick(noise, T=T)
-        ratios.append(np.mean(mine["largest"] / np.sqrt(2 * mine["entry"] * np.log(mine["N"] * T))))
+    ratio = noise["largest"] / np.sqrt(2 * noise["entry"] * np.log(noise["N"] * noise["T"]))
+    _, ratios = by_value(noise | {"ratio": ratio}, "T", "ratio", np.mean)
     text = ", ".join(f"{r:.2f}" for r in ratios)
     return Outcome(
         f"largest entry / (σ√(2 log NT)): {text} as T grows {noise['T'].max() // noise['T'].min():,}-fold",
-        verdict(max(ratios) / min(ratios) <= 1.25),
+        verdict(ratios.max() / ratios.min() <= 1.25),
     )
 
 
@@ -70,9 +67,8 @@ def separation(rounding: Table) -> Outcome:
 
 def rounding_is_mild(rounding: Table) -> Outcome:
     """Exponent of the change of α_A at most −0.9; growth of ‖Δ_A‖² at most 2/T."""
-    T = np.unique(rounding["T"])
     change = np.abs(rounding["alpha_after"] - rounding["alpha_before"])
-    slope = log_slope(T, [np.median(change[rounding["T"] == t]) for t in T])
+    slope = log_slope(*by_value(rounding | {"change": change}, "T", "change"))
     growth = ((rounding["square_after"] - rounding["square_before"]) * rounding["T"]).max()
     return Outcome(
         f"α_A changes like T^{slope:.2f}; T times the growth of ‖Δ_A‖² is at most {growth:.2g}",
@@ -117,9 +113,8 @@ def near_uniform(preconditioner: Table) -> Outcome:
 
 def near_sparse(preconditioner: Table) -> Outcome:
     """Entries within 10 %, error falling like 1/T."""
-    rows = {name: column[preconditioner["first"] > 0] for name, column in preconditioner.items()}
-    T = np.unique(rows["T"])
-    slope = log_slope(T, [rows["corrected"][rows["T"] == t].mean() for t in T])
+    rows = where(preconditioner, preconditioner["first"] > 0)
+    slope = log_slope(*by_value(rows, "T", "corrected", np.mean))
     return Outcome(
         f"error of the printed form {rows['printed'].min():.1f} and more; of its square "
         f"{rows['corrected'].max():.3f} at most, falling like T^{slope:.2f}",
