@@ -1,12 +1,13 @@
 """``scb bench``: our engine against what one would otherwise write."""
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.table import Column, Table
 
 from scb.provenance import machine, versions
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 CONTENDERS = Path("benchmarks/contenders.py")
 
@@ -30,8 +31,6 @@ def bench(
         sizes: N x T of the tasks.
         contenders: Python file with further contenders; benchmarks/contenders.py, if it is there, unless given.
     """
-    from rich.console import Console
-
     from scb.training.benchmark import compare
 
     if repeats < 1:
@@ -40,36 +39,24 @@ def bench(
         contenders = CONTENDERS if CONTENDERS.exists() else None
     elif not contenders.is_file():
         raise FileNotFoundError(f"{contenders} is not there, or not a file")
-    console = Console()
+    console = Console(highlight=False)
     results = []
     for size in sizes:
-        N, T = _size(size)
+        if (found := re.fullmatch("([0-9]+)x([0-9]+)", size)) is None:
+            raise ValueError(f"sizes has {size!r}: it must look like 3x5000")
+        N, T = map(int, found.groups())
         with console.status(f"N = {N}, T = {T:,}"):
             results.append(compare(N, T, repeats, contenders))
-    _show(console, results)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(_markdown(results))
-    console.print(f"wrote {out}", highlight=False)
-
-
-def _size(text: str) -> tuple[int, int]:
-    N, separator, T = text.partition("x")
-    if not (separator and N.isdigit() and T.isdigit()):
-        raise ValueError(f"sizes has {text!r}: it must look like 3x5000")
-    return int(N), int(T)
-
-
-def _show(console: "Console", results: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table(title="one step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)", title_justify="left")
     names = list(results[0]["ms"])
-    for name in ("N", "T", *names):
-        table.add_column(name, justify="right")
+    title = "one step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)"
+    table = Table(*(Column(name, justify="right") for name in ("N", "T", *names)), title=title, title_justify="left")
     for row in results:
         best = row["ms"]["scb, 2 threads"]
         table.add_row(str(row["N"]), f"{row['T']:,}", *(f"{ms:.3g} ({ms / best:.3g})" for ms in row["ms"].values()))
     console.print(table)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(_markdown(results))
+    console.print(f"wrote {out}")
 
 
 def _markdown(results: list[dict[str, Any]]) -> str:

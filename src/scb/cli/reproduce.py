@@ -5,13 +5,11 @@ from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+
+from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
 
 from scb.files import write_atomically
 from scb.provenance import machine, versions
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 
 def reproduce(
@@ -57,7 +55,8 @@ def reproduce(
     cache = Cache(out / "cache")
     missing = cache.missing(job for jobs_of_table in work.values() for job in jobs_of_table)
     with ExitStack() as stack:
-        bar = stack.enter_context(_bar())
+        columns = (*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn())
+        bar = stack.enter_context(Progress(*columns))
         here = stack.enter_context(processes(jobs or os.cpu_count() or 1))
         pool = here if scheduler is None else stack.enter_context(connected(scheduler, bar.console.print))
         running = bar.add_task("running", total=1)
@@ -98,12 +97,6 @@ def _chosen(only: str, figures: list[str]) -> list[str]:
         if name not in figures:
             raise ValueError(f"only has {name!r}: the figures are {', '.join(figures)}")
     return [name for name in figures if name in names or not names]
-
-
-def _bar() -> "Progress":
-    from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    return Progress(*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn())
 
 
 def _duration(seconds: float) -> str:

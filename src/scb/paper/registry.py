@@ -1,7 +1,7 @@
 """The executable paper in one place: which tables are made, which figures are drawn from them, which claims are judged by them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,8 @@ class Experiment:
     job: type[Job]
     axes: Axes = field(default_factory=dict)
     seeds: int | None = None
+    quick: tuple[int | None, Axes | None] = (None, None)  # random tasks, and values of parameters, for a first look
+    full: Axes | None = None  # values of parameters that take a minute or more
 
     def jobs(self) -> list[Job]:
         """All jobs, in the order of the table: points, the last axis running fastest, and random tasks at each."""
@@ -47,7 +49,7 @@ class Experiment:
         """The experiment with another number of random tasks, if that can be chosen, and other values of some parameters."""
         if seeds is None or self.seeds is None:
             seeds = self.seeds
-        return Experiment(self.job, self.axes | (axes or {}), seeds)
+        return replace(self, axes=self.axes | (axes or {}), seeds=seeds)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -120,56 +122,44 @@ BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
 LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size; SGD with the experiment's 64 samples beside it
 SIMULATED = tuple(case for N, B in LARGE.items() for case in ((N, "proximal", B), (N, "SGD", B), (N, "SGD", 64)))
+TENS = tuple(10**i for i in range(2, 9))
+FIVES = (500, 5000, 50_000, 500_000)
 TABLES = {
-    "convergence": Experiment(TrainingJob, {"methods": (FOUR,), "steps": (1400,)}, seeds=10),
-    "signs": Experiment(TrainingJob, {"methods": (("literal", "proximal"),)}, seeds=12),
-    "sizes": Experiment(TrainingJob, {"N": (10, 20)}, seeds=10),
-    "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=10),
+    "convergence": Experiment(TrainingJob, {"methods": (FOUR,), "steps": (1400,)}, seeds=10, quick=(3, {"T": (1000,)})),
+    "signs": Experiment(TrainingJob, {"methods": (("literal", "proximal"),)}, seeds=12, quick=(6, {"T": (1000,)})),
+    "sizes": Experiment(TrainingJob, {"N": (10, 20)}, seeds=10, quick=(3, {"N": (10,), "T": (1000,)})),
+    "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=10, quick=(2, {})),
     "patterns": Experiment(SoftmaxJob, {"model": BOTH, "patterns": (True,), "replicate": (0,)}),
-    "gaussian": Experiment(GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=10),
-    "prediction": Experiment(PredictionJob, {"lam": (0.0, 8e-4), "gradients": ("real", "simulated")}, seeds=10),
-    "transfer": Experiment(TransferJob, {"overlap": (0.0, 0.3, 0.6), "T": (500, 5000, 50_000)}, seeds=10),
-    "drift": Experiment(DriftJob, {"T": (500, 5000, 50_000, 500_000)}, seeds=20),
-    "noise": Experiment(NoiseJob, {"T": (100, 1000, 10_000, 100_000)}, seeds=20),
-    "rounding": Experiment(RoundingJob, {"T": (100, 1000, 10_000, 100_000)}, seeds=10),
+    "gaussian": Experiment(GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=10, quick=(2, {})),
+    "prediction": Experiment(
+        PredictionJob, {"lam": (0.0, 8e-4), "gradients": ("real", "simulated")}, seeds=10, quick=(3, {"T": (2000,)})
+    ),
+    "transfer": Experiment(TransferJob, {"overlap": (0.0, 0.3, 0.6), "T": FIVES[:3]}, seeds=10, quick=(3, {"T": FIVES[:2]})),
+    "drift": Experiment(DriftJob, {"T": FIVES}, seeds=20, quick=(5, {})),
+    "noise": Experiment(NoiseJob, {"T": TENS[:4]}, seeds=20, quick=(10, {"T": TENS[:3]})),
+    "rounding": Experiment(RoundingJob, {"T": TENS[:4]}, seeds=10, quick=(3, {"T": TENS[:3]})),
     "preconditioner": Experiment(PreconditionerJob, {"first": (0.0, 0.1, 0.3, 0.6), "T": (50, 100, 200, 400)}, seeds=3),
-    "line": Experiment(LineJob, {("N", "T"): ((3, 5000), (10, 1000))}, seeds=3),
-    "stage 1": Experiment(StageOneJob, {"T": tuple(10**i for i in range(2, 9))}),
+    "line": Experiment(LineJob, {("N", "T"): ((3, 5000), (10, 1000))}, seeds=3, quick=(1, {("N", "T"): ((3, 500),)})),
+    "stage 1": Experiment(StageOneJob, {"T": TENS}),
     "near one": Experiment(NearOneJob, {"direction": ("difference", "sum", "normalised")}),
-    "support": Experiment(SupportJob, {"T": (500, 5000, 50_000)}, seeds=10),
-    "bound": Experiment(BoundJob, {"N": (3, 10), "n": (1000, 5000, 20_000)}, seeds=10),
-    "sequences": Experiment(SequenceJob, {"length": (250, 500, 1000, 4000, 16_000)}, seeds=10),
+    "support": Experiment(SupportJob, {"T": FIVES[:3]}, seeds=10, quick=(5, {"T": FIVES[:2]}), full={"T": FIVES}),
+    "bound": Experiment(BoundJob, {"N": (3, 10), "n": (1000, 5000, 20_000)}, seeds=10, quick=(5, {"n": (5000,)})),
+    "sequences": Experiment(SequenceJob, {"length": (250, 500, 1000, 4000, 16_000)}, seeds=10, quick=(4, {"length": (1000, 5000)})),
 }
 EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment in TABLES.items()}
 """What can be swept: name → job."""
-FULL: dict[str, Axes] = {"support": {"T": (500, 5000, 50_000, 500_000)}}
-QUICK: dict[str, tuple[int, Axes]] = {
-    "convergence": (3, {"T": (1000,)}),
-    "signs": (6, {"T": (1000,)}),
-    "sizes": (3, {"N": (10,), "T": (1000,)}),
-    "softmax": (2, {}),
-    "gaussian": (2, {}),
-    "prediction": (3, {"T": (2000,)}),
-    "transfer": (3, {"T": (500, 5000)}),
-    "drift": (5, {}),
-    "noise": (10, {"T": (100, 1000, 10_000)}),
-    "rounding": (3, {"T": (100, 1000, 10_000)}),
-    "line": (1, {("N", "T"): ((3, 500),)}),
-    "support": (5, {"T": (500, 5000)}),
-    "bound": (5, {"n": (5000,)}),
-    "sequences": (4, {"length": (1000, 5000)}),
-}
-"""Random tasks, and values of parameters, for a first look."""
 
 
 def tables(quick: bool = False, seeds: int | None = None, full: bool = False) -> dict[str, Experiment]:
     """Name → settings of every table; ``quick`` makes them smaller, ``full`` larger; ``seeds`` sets the random tasks."""
-    made = dict(TABLES)
-    if full:
-        made |= {name: made[name].changed(axes=axes) for name, axes in FULL.items()}
-    if quick:
-        made |= {name: made[name].changed(fewer, axes) for name, (fewer, axes) in QUICK.items()}
-    return {name: experiment.changed(seeds) for name, experiment in made.items()}
+    made = {}
+    for name, experiment in TABLES.items():
+        if full:
+            experiment = experiment.changed(axes=experiment.full)
+        if quick:
+            experiment = experiment.changed(*experiment.quick)
+        made[name] = experiment.changed(seeds)
+    return made
 
 
 def claims_for(figures: Iterable[str]) -> dict[int, Claim]:

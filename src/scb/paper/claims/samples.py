@@ -56,11 +56,9 @@ def few_samples(support: Table, transfer: Table) -> Outcome:
     factor = np.median(pick(transfer, overlap=0.0)["found"]) / np.median(support["likelihood"])
     hardly_moves = samples.max() < 2 * samples.min()
     text = f"{', '.join(f'{n:,.0f}' for n in samples)} samples at T = {', '.join(f'{t:,}' for t in T)}"
-    return Outcome(
-        f"{text}; Algorithm 1 needs {factor:,.0f} times as many",
-        verdict(hardly_moves and factor > 10),
-        "" if hardly_moves else "the number moves with T by more than a factor 2",
-    )
+    measured = f"{text}; Algorithm 1 needs {factor:,.0f} times as many"
+    note = "" if hardly_moves else "the number moves with T by more than a factor 2"
+    return Outcome(measured, verdict(hardly_moves and factor > 10), note)
 
 
 def reaches_the_bound(bound: Table) -> Outcome:

@@ -18,11 +18,9 @@ def two_dimensions(line: Table) -> Outcome:
     error = {
         form: max(float(np.abs(line[f"alpha_{x}"] - line[f"{form}_{x}"]).max()) for x in "VA") for form in ("recursion", "printed")
     }
-    return Outcome(
-        f"largest error {error['recursion']:.1e}; as printed {error['printed']:.2g}",
-        verdict(error["printed"] <= 1e-6, error["recursion"] <= 1e-9),
-        "the printed matrix form lacks the identity: α stays itself, plus what is printed",
-    )
+    measured = f"largest error {error['recursion']:.1e}; as printed {error['printed']:.2g}"
+    note = "the printed matrix form lacks the identity: α stays itself, plus what is printed"
+    return Outcome(measured, verdict(error["printed"] <= 1e-6, error["recursion"] <= 1e-9), note)
 
 
 def stage_one_length(stage_1: Table) -> Outcome:
@@ -37,10 +35,8 @@ def signals_meet(stage_1: Table, convergence: Table) -> Outcome:
     slope = log_slope(stage_1["T"], stage_1["gap"])
     end = at(pick(convergence, method="SGD"), 400)
     ratio = np.abs(end["alpha_V"] - end["alpha_A"]) / np.abs(end["alpha_V"] + end["alpha_A"])
-    return Outcome(
-        f"without noise it falls like T^{slope:.2f}; in real runs {spread(ratio, 2)} of the sum at step 400",
-        verdict(slope <= -0.9 and np.median(ratio) <= 0.25),
-    )
+    measured = f"without noise it falls like T^{slope:.2f}; in real runs {spread(ratio, 2)} of the sum at step 400"
+    return Outcome(measured, verdict(slope <= -0.9 and np.median(ratio) <= 0.25))
 
 
 def variance_grows(noise: Table) -> Outcome:
@@ -54,10 +50,8 @@ def largest_entry(noise: Table) -> Outcome:
     ratio = noise["largest"] / np.sqrt(2 * noise["entry"] * np.log(noise["N"] * noise["T"]))
     _, ratios = by_value(noise | {"ratio": ratio}, "T", "ratio", np.mean)
     text = ", ".join(f"{r:.2f}" for r in ratios)
-    return Outcome(
-        f"largest entry / (σ√(2 log NT)): {text} as T grows {noise['T'].max() // noise['T'].min():,}-fold",
-        verdict(ratios.max() / ratios.min() <= 1.25),
-    )
+    measured = f"largest entry / (σ√(2 log NT)): {text} as T grows {noise['T'].max() // noise['T'].min():,}-fold"
+    return Outcome(measured, verdict(ratios.max() / ratios.min() <= 1.25))
 
 
 def separation(rounding: Table) -> Outcome:
@@ -70,10 +64,8 @@ def rounding_is_mild(rounding: Table) -> Outcome:
     change = np.abs(rounding["alpha_after"] - rounding["alpha_before"])
     slope = log_slope(*by_value(rounding | {"change": change}, "T", "change"))
     growth = ((rounding["square_after"] - rounding["square_before"]) * rounding["T"]).max()
-    return Outcome(
-        f"α_A changes like T^{slope:.2f}; T times the growth of ‖Δ_A‖² is at most {growth:.2g}",
-        verdict(slope <= -0.9 and growth <= 2.0),
-    )
+    measured = f"α_A changes like T^{slope:.2f}; T times the growth of ‖Δ_A‖² is at most {growth:.2g}"
+    return Outcome(measured, verdict(slope <= -0.9 and growth <= 2.0))
 
 
 def _rates(near_one: Table) -> dict[str, float]:
@@ -90,19 +82,15 @@ def _rates(near_one: Table) -> dict[str, float]:
 def slow_difference(near_one: Table) -> Outcome:
     """Rate of the difference at most 5 % of that of the sum."""
     rates = _rates(near_one)
-    return Outcome(
-        f"rates in units of η: sum {rates['sum']:.2f}, difference {rates['difference']:.4f}",
-        verdict(rates["difference"] <= 0.05 * rates["sum"]),
-    )
+    measured = f"rates in units of η: sum {rates['sum']:.2f}, difference {rates['difference']:.4f}"
+    return Outcome(measured, verdict(rates["difference"] <= 0.05 * rates["sum"]))
 
 
 def stage_three_repairs(near_one: Table, transfer: Table) -> Outcome:
     """Rate at least 0.8 η; real runs end within ε in 90 %."""
     rate = _rates(near_one)["normalised"]
-    return Outcome(
-        f"α_V contracts at {rate:.2f} η once A is normalised; in real runs ‖V − P‖ ends at {spread(transfer['dist_V'], 2)}",
-        verdict(rate >= 0.8 and mostly(transfer["dist_V"] <= transfer["epsilon"])),
-    )
+    measured = f"α_V contracts at {rate:.2f} η once A is normalised; in real runs ‖V − P‖ ends at {spread(transfer['dist_V'], 2)}"
+    return Outcome(measured, verdict(rate >= 0.8 and mostly(transfer["dist_V"] <= transfer["epsilon"])))
 
 
 def near_uniform(preconditioner: Table) -> Outcome:

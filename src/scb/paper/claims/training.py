@@ -12,21 +12,17 @@ def signal_after_stage_one(convergence: Table) -> Outcome:
     """Median |α| at step 400 between 0.05 and 0.2."""
     (end,) = ends(convergence, 400, "proximal")
     size = (np.abs(end["alpha_A"]) + np.abs(end["alpha_V"])) / 2
-    return Outcome(
-        f"|α| at step 400: {spread(size, 2)}",
-        verdict(0.05 <= np.median(size) <= 0.2),
-        "the signal is smaller, and differs from task to task",
-    )
+    measured = f"|α| at step 400: {spread(size, 2)}"
+    note = "the signal is smaller, and differs from task to task"
+    return Outcome(measured, verdict(0.05 <= np.median(size) <= 0.2), note)
 
 
 def sign_is_right(signs: Table) -> Outcome:
     """Positive α_A at the end in 95 % of tasks."""
     literal, settled = ends(signs, None, "literal", "proximal")
-    return Outcome(
-        f"negative in {share(literal['alpha_A'] < 0)} as printed, in {share(settled['alpha_A'] < 0)} with the sign settled",
-        verdict(mostly(literal["alpha_A"] > 0, 0.95), mostly(settled["alpha_A"] > 0, 0.95)),
-        "noise decides the sign at B = 64; going over to the mirror image where A is skewed to the left repairs it",
-    )
+    measured = f"negative in {share(literal['alpha_A'] < 0)} as printed, in {share(settled['alpha_A'] < 0)} with the sign settled"
+    note = "noise decides the sign at B = 64; going over to the mirror image where A is skewed to the left repairs it"
+    return Outcome(measured, verdict(mostly(literal["alpha_A"] > 0, 0.95), mostly(settled["alpha_A"] > 0, 0.95)), note)
 
 
 def proximal_beats_sgd(convergence: Table) -> Outcome:
@@ -72,22 +68,18 @@ def sgd_error_dominates(convergence: Table) -> Outcome:
     early, late = (*ends(convergence, END, "SGD"), *ends(convergence, None, "SGD"))
     over = [end["delta_A"] > np.abs(end["alpha_A"]) * np.sqrt(end["K_Q"]) for end in (early, late)]
     ratio = early["delta_A"] / (np.abs(early["alpha_A"]) * np.sqrt(early["K_Q"]))
-    return Outcome(
-        f"‖Δ_A‖ over signal {spread(ratio, 2)} after {END:,} steps; above 1 in {share(over[0])}, later in {share(over[1])}",
-        verdict(mostly(over[0])),
-        "it grows with the signal and stays of its size, mostly below it",
-    )
+    measured = f"‖Δ_A‖ over signal {spread(ratio, 2)} after {END:,} steps; above 1 in {share(over[0])}, later in {share(over[1])}"
+    note = "it grows with the signal and stays of its size, mostly below it"
+    return Outcome(measured, verdict(mostly(over[0])), note)
 
 
 def proximal_denoises(convergence: Table) -> Outcome:
     """Median ‖Δ_A‖_μ at most half of SGD's."""
     sgd, small, large = ends(convergence, END, "SGD", "proximal", "proximal, larger λ")
     ratios = [end["delta_A"] / sgd["delta_A"] for end in (small, large)]
-    return Outcome(
-        f"‖Δ_A‖ over that of SGD: {spread(ratios[0], 2)} with λ = 1e-5, {spread(ratios[1], 2)} with 1e-4",
-        verdict(np.median(ratios[0]) <= 0.5, np.median(ratios[1]) <= 0.5),
-        "λ = 1e-4; 1e-5 is below the noise of one entry in one step",
-    )
+    measured = f"‖Δ_A‖ over that of SGD: {spread(ratios[0], 2)} with λ = 1e-5, {spread(ratios[1], 2)} with 1e-4"
+    note = "λ = 1e-4; 1e-5 is below the noise of one entry in one step"
+    return Outcome(measured, verdict(np.median(ratios[0]) <= 0.5, np.median(ratios[1]) <= 0.5), note)
 
 
 def error_grows_late(convergence: Table) -> Outcome:
@@ -98,11 +90,8 @@ def error_grows_late(convergence: Table) -> Outcome:
         run = pick(rows, replicate=i)
         if run["alpha_A"].max() >= 1:  # else it has not got there yet
             helped.append(run["dist_A"][-1] > run["dist_A"].min() + 0.01)
-    return Outcome(
-        f"‖A − Q‖ ends above its minimum in {share(helped)} tasks whose α_A has passed 1",
-        verdict(mostly(helped)),
-        "" if helped else "no run has come that far",
-    )
+    measured = f"‖A − Q‖ ends above its minimum in {share(helped)} tasks whose α_A has passed 1"
+    return Outcome(measured, verdict(mostly(helped)), "" if helped else "no run has come that far")
 
 
 def value_error_is_small(convergence: Table) -> Outcome:
@@ -116,33 +105,27 @@ def normalisation_helps(convergence: Table) -> Outcome:
     """‖A* − Q‖_μ below ‖A − Q‖_μ in 90 % after 1,000 steps."""
     early, late = (*ends(convergence, END, "proximal"), *ends(convergence, None, "proximal"))
     better = [end["dist_A_star"] < end["dist_A"] for end in (early, late)]
-    return Outcome(
-        f"closer after it in {share(better[0])} after {END:,} steps, {share(better[1])} at the end",
-        verdict(mostly(better[0]), mostly(better[1])),
-        "once the signal has passed the threshold",
-    )
+    measured = f"closer after it in {share(better[0])} after {END:,} steps, {share(better[1])} at the end"
+    note = "once the signal has passed the threshold"
+    return Outcome(measured, verdict(mostly(better[0]), mostly(better[1])), note)
 
 
 def sgd_star_fails(convergence: Table) -> Outcome:
     """‖A* − Q‖_μ above 0.05 in 90 %."""
     early, late = (*ends(convergence, END, "SGD"), *ends(convergence, None, "SGD"))
     good = [end["dist_A_star"] <= CLOSE for end in (early, late)]
-    return Outcome(
-        f"‖A* − Q‖ ≤ {CLOSE} for SGD in {share(good[0])} after {END:,} steps, {share(good[1])} at the end",
-        verdict(mostly(~good[0]) and mostly(~good[1])),
-        "normalised SGD finds Q as well, as soon as its signal has passed the threshold; its V stays off",
-    )
+    measured = f"‖A* − Q‖ ≤ {CLOSE} for SGD in {share(good[0])} after {END:,} steps, {share(good[1])} at the end"
+    note = "normalised SGD finds Q as well, as soon as its signal has passed the threshold; its V stays off"
+    return Outcome(measured, verdict(mostly(~good[0]) and mostly(~good[1])), note)
 
 
 def proximal_similarity(convergence: Table) -> Outcome:
     """Larger cosine of A with Q in 90 %, both ways."""
     ours, theirs = ends(convergence, END, "proximal", "SGD")
     before, after = ours["sim_A"] > theirs["sim_A"], ours["sim_A_star"] > theirs["sim_A_star"]
-    return Outcome(
-        f"more similar in {share(before)} before, {share(after)} after normalisation",
-        verdict(mostly(before) and mostly(after), mostly(before)),
-        "before normalisation only; after it the two are alike",
-    )
+    measured = f"more similar in {share(before)} before, {share(after)} after normalisation"
+    note = "before normalisation only; after it the two are alike"
+    return Outcome(measured, verdict(mostly(before) and mostly(after), mostly(before)), note)
 
 
 def larger_N(sizes: Table) -> Outcome:
@@ -181,11 +164,9 @@ def simulation_recovers(gaussian: Table) -> Outcome:
         diverged.append(~np.isfinite(at(pick(gaussian, N=N, method="SGD", batch_size=64))["dist_A"]))
         parts.append(f"N = {N}: ‖A − Q‖ {spread(ours['dist_A'], 2)}, SGD {spread(theirs['dist_A'], 2)} at B = {batch:,}")
     good = mostly(np.concatenate(recovered))
-    return Outcome(
-        f"{'; '.join(parts)}; SGD at B = 64 diverges in {share(np.concatenate(diverged))}",
-        verdict(good and not np.any(diverged), good),
-        "the batch has to be large: with 64 samples the simulated dynamics diverges at these sizes",
-    )
+    measured = f"{'; '.join(parts)}; SGD at B = 64 diverges in {share(np.concatenate(diverged))}"
+    note = "the batch has to be large: with 64 samples the simulated dynamics diverges at these sizes"
+    return Outcome(measured, verdict(good and not np.any(diverged), good), note)
 
 
 def simulation_predicts(prediction: Table) -> Outcome:
@@ -198,11 +179,9 @@ def simulation_predicts(prediction: Table) -> Outcome:
         errors["SGD" if lam == 0 else f"λ = {lam:.0e}"] = error
     text = "α_A {alpha_A:+.1%}, ‖Δ_A‖ {delta_A:+.1%}, ‖Δ_V‖ {delta_V:+.1%}"
     good = {name: max(map(abs, error.values())) <= 0.1 for name, error in errors.items()}
-    return Outcome(
-        "; ".join(f"{name}: {text.format(**error)}" for name, error in errors.items()),
-        verdict(all(good.values()), good.get("SGD", False)),
-        "for SGD; the noise of a column that few samples touch has heavier tails, and more of it passes λ than the Gaussian says",
-    )
+    measured = "; ".join(f"{name}: {text.format(**error)}" for name, error in errors.items())
+    note = "for SGD; the noise of a column that few samples touch has heavier tails, and more of it passes λ than the Gaussian says"
+    return Outcome(measured, verdict(all(good.values()), good.get("SGD", False)), note)
 
 
 CLAIMS = (
