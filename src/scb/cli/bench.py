@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Column, Table
@@ -10,6 +9,13 @@ from rich.table import Column, Table
 from scb.provenance import machine, versions
 
 CONTENDERS = Path("benchmarks/contenders.py")
+HEADING = """\
+# Benchmark: one training step
+
+Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,
+project. All contenders take turns, each in a process of its own; medians in milliseconds, and how many times slower
+than our engine on 2 threads. Memory is the peak of the contender's process.
+"""
 
 
 def bench(
@@ -50,31 +56,14 @@ def bench(
     names = list(results[0]["ms"])
     title = "one step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)"
     table = Table(*(Column(name, justify="right") for name in ("N", "T", *names)), title=title, title_justify="left")
+    about = f"Machine: {machine()}. " + ", ".join(f"{name} {number}" for name, number in versions().items()) + "."
+    lines = [HEADING, about, "", "| N | T | " + " | ".join(names) + " |", "|" + "---:|" * (len(names) + 2)]
     for row in results:
         best = row["ms"]["scb, 2 threads"]
         table.add_row(str(row["N"]), f"{row['T']:,}", *(f"{ms:.3g} ({ms / best:.3g})" for ms in row["ms"].values()))
-    console.print(table)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(_markdown(results))
-    console.print(f"wrote {out}")
-
-
-def _markdown(results: list[dict[str, Any]]) -> str:
-    names = list(results[0]["ms"])
-    lines = [
-        "# Benchmark: one training step",
-        "",
-        "Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,",
-        "project. All contenders take turns, each in a process of its own; medians in milliseconds, and how many times slower",
-        "than our engine on 2 threads. Memory is the peak of the contender's process.",
-        "",
-        f"Machine: {machine()}. " + ", ".join(f"{name} {number}" for name, number in versions().items()) + ".",
-        "",
-        "| N | T | " + " | ".join(names) + " |",
-        "|" + "---:|" * (len(names) + 2),
-    ]
-    for row in results:
-        best = row["ms"]["scb, 2 threads"]
         cells = (f"{ms:.3g} ms, {ms / best:.3g} × ({row['mb'][name]:,.0f} MB)" for name, ms in row["ms"].items())
         lines.append(f"| {row['N']} | {row['T']:,} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, ""])
+    console.print(table)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text("\n".join([*lines, ""]))
+    console.print(f"wrote {out}")

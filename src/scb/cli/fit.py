@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +15,6 @@ from rich.table import Column, Table
 from scb.cli.files import read
 
 if TYPE_CHECKING:
-    from scb.mixture.data import Data
     from scb.sequences.lag_model import FitFacts, LagModel
 
 MODEL = "model.safetensors"
@@ -118,11 +118,10 @@ def _compare(model: "LagModel", train: list[Any], test: list[Any]) -> dict[str, 
     from scb.sequences.lag_fit import LagSettings, fit_lags
     from scb.sequences.ngrams import baselines
 
-    def windows(codes: list[Any], contexts: bool) -> "Data":
-        return windows_of_codes(codes, len(model.classes), model.max_lag, contexts)
+    windows = partial(windows_of_codes, N=len(model.classes), max_lag=model.max_lag)
 
     def score(of: "LagModel") -> float:
-        data = windows(test, of.context)
+        data = windows(test, contexts=of.context)
         return of.loglik(data) / data.n
 
     try:

@@ -59,7 +59,7 @@ def sweep(
     from scb.paper.registry import EXPERIMENTS
 
     kinds = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     if status is not None:
         if not (status / "sweep.toml").exists():
             raise FileNotFoundError(f"{status} holds no sweep: there is no sweep.toml in it")
@@ -78,10 +78,9 @@ def sweep(
     console.print(f"{fresh:,} new runs in {_duration(perf_counter() - begin)}")
     store = SweepStore(directory)
     table = store.table(asked)
-    if table is not None:
-        store.write(table, asked)
     _report(console, asked, store, table)
     if table is not None:
+        store.write(table, asked)
         console.print(f"wrote {directory / 'table.parquet'}")
         if asked.figure is not None:
             console.print(f"wrote {_draw(asked, table, directory)}")
@@ -174,10 +173,8 @@ def _rates(console: Console, figure: dict[str, str], table: "Table") -> None:
 
 def _show_failures(console: Console, asked: "Sweep", failed: list[dict[str, Any]], directory: Path, details: bool) -> None:
     """What failed, and where; with the traceback of the first of each error if ``details``."""
-    errors: dict[str, list[dict[str, Any]]] = {}
-    for one in failed:
-        errors.setdefault(one["error"], []).append(one)
-    for error, ones in errors.items():
+    for error in dict.fromkeys(one["error"] for one in failed):
+        ones = [one for one in failed if one["error"] == error]
         console.print(f"{len(ones)} × {error}", style="red", markup=False)
         for one in ones if details else ones[:3]:
             point = ", ".join(f"{name} = {one['parameters'][name]}" for name in asked.grid)

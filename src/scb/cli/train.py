@@ -1,7 +1,6 @@
 """``scb train``: one run, its summary and its curves."""
 
 import tomllib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,8 +73,17 @@ def train(
         (out / FILE).unlink(missing_ok=True)
         task.save(out / "task.npz")
         settings.save(out)
-    progress, show = _progress(console, built.steps)
-    with progress:
+    signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
+    text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
+    samples = TextColumn("{task.fields[samples]:,.0f} samples")
+    with Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console) as progress:
+        bar = progress.add_task("", total=built.steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
+
+        def show(run: "Run") -> None:
+            last = {name: column[-1] for name, column in run.history.items()}
+            fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
+            progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
+
         run = run_training(task, built, settings.seed, every=settings.every, callbacks=[show], checkpoint=out, resume=resume)
     report_run(console, run, out, settings)
 
@@ -89,22 +97,6 @@ def _option(text: str) -> tuple[str, Any]:
         return name, tomllib.loads(f"x = {value}")["x"]
     except tomllib.TOMLDecodeError:
         return name, value
-
-
-def _progress(console: Console, steps: int) -> tuple[Progress, "Callable[[Run], None]"]:
-    """A bar that shows stage, signals and samples, and the callback that moves it."""
-    signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
-    text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
-    samples = TextColumn("{task.fields[samples]:,.0f} samples")
-    progress = Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console)
-    bar = progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
-
-    def show(run: "Run") -> None:
-        last = {name: column[-1] for name, column in run.history.items()}
-        fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
-        progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
-
-    return progress, show
 
 
 def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:

@@ -73,12 +73,10 @@ def _plural(verdict: Verdict, count: int) -> str:
 
 def terminal_table(judged: Sequence[Judged]) -> Any:
     """The claims for 80 columns."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(title=summary(judged), title_justify="left", show_lines=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("the paper says", ratio=4)
-    table.add_column("measured", ratio=5)
+    columns = (Column("", no_wrap=True), Column("the paper says", ratio=4), Column("measured", ratio=5))
+    table = Table(*columns, title=summary(judged), title_justify="left", show_lines=True)
     for row in judged:
         measured = row.outcome.measured + (f"\n[dim]{row.note}[/dim]" if row.note else "")
         colour = COLOURS[row.outcome.verdict]
@@ -91,9 +89,8 @@ def markdown_table(judged: Sequence[Judged]) -> str:
     """The claims for a README."""
     lines = [f"{summary(judged)}.", "", "| | the paper says | measured | |", "|---:|---|---|---|"]
     for row in judged:
-        note = f" ({row.note})" if row.note else ""
         says = f"{row.claim.says} *{row.claim.where}*"
-        measured = f"{row.outcome.measured}{note}"
+        measured = row.outcome.measured + (f" ({row.note})" if row.note else "")
         cells = (str(row.number), says, measured, f"{row.mark} {row.outcome.verdict.value}")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join([*lines, ""])

@@ -55,12 +55,9 @@ def star_recovers(signs: Table, convergence: Table) -> Outcome:
 
 def small_rate_is_slow(convergence: Table) -> Outcome:
     """α_A behind the proximal method's in 90 %."""
-    slow, ours = ends(convergence, END, "SGD, small η₂'", "proximal")
-    behind = slow["alpha_A"] < ours["alpha_A"]
-    return Outcome(
-        f"α_A after {END:,} steps {spread(slow['alpha_A'], 2)}, proximal {spread(ours['alpha_A'], 2)}; behind in {share(behind)}",
-        verdict(mostly(behind)),
-    )
+    slow, ours = (end["alpha_A"] for end in ends(convergence, END, "SGD, small η₂'", "proximal"))
+    measured = f"α_A after {END:,} steps {spread(slow, 2)}, proximal {spread(ours, 2)}; behind in {share(slow < ours)}"
+    return Outcome(measured, verdict(mostly(slow < ours)))
 
 
 def sgd_error_dominates(convergence: Table) -> Outcome:
@@ -144,12 +141,10 @@ def larger_N(sizes: Table) -> Outcome:
 def softmax_is_alike(softmax: Table) -> Outcome:
     """Both cosines ≥ 0.95 and losses within 2 % in 90 % of tasks."""
     soft, linear = (at(pick(softmax, model=model)) for model in ("softmax", "linear"))
-    alike = [np.minimum(soft[name], linear[name]) for name in ("sim_A", "sim_V")]
-    difference = np.abs(soft["loss"] / linear["loss"] - 1)
-    return Outcome(
-        f"smaller cosine with Q {spread(alike[0])}, with P {spread(alike[1])}; losses differ by {spread(100 * difference, 2)} %",
-        verdict(mostly(alike[0] >= 0.95) and mostly(alike[1] >= 0.95) and mostly(difference <= 0.02)),
-    )
+    with_Q, with_P = (np.minimum(soft[name], linear[name]) for name in ("sim_A", "sim_V"))
+    differ = np.abs(soft["loss"] / linear["loss"] - 1)
+    measured = f"smaller cosine with Q {spread(with_Q)}, with P {spread(with_P)}; losses differ by {spread(100 * differ, 2)} %"
+    return Outcome(measured, verdict(mostly(with_Q >= 0.95) and mostly(with_P >= 0.95) and mostly(differ <= 0.02)))
 
 
 def simulation_recovers(gaussian: Table) -> Outcome:
