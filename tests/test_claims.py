@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scb.paper.claims import beyond, simulation, theory, training, transfer
+from scb.paper.claims import samples, theory, training
 from scb.paper.claims.claim import Verdict, log_slope, mostly, share, spread, verdict
 
 HOLDS, CHANGED, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.FAILS
@@ -107,8 +107,8 @@ def test_sgd_star(star, expected):
 @pytest.mark.parametrize(("power", "expected"), [(0.0, HOLDS), (0.6, FAILS)])
 def test_transfer_is_flat(power, expected):
     table = {"T": T, "overlap": np.full(4, 0.3), "reached": 1000.0 * T**power}
-    assert transfer.transfer_is_flat(table).verdict is expected
-    flat = transfer.scratch_is_flat(table | {"overlap": np.zeros(4)})
+    assert samples.transfer_is_flat(table).verdict is expected
+    flat = samples.scratch_is_flat(table | {"overlap": np.zeros(4)})
     assert flat.verdict is (FAILS if power == 0 else HOLDS)
 
 
@@ -120,7 +120,7 @@ def test_small_overlap(distance, expected):
         "dist_V": np.full(3, 0.01),
         "dist_A": np.full(3, distance),
     }
-    assert transfer.small_overlap_transfers(table).verdict is expected
+    assert samples.small_overlap_transfers(table).verdict is expected
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(1.02, HOLDS), (1.5, FAILS)])
@@ -132,20 +132,20 @@ def test_simulation_predicts(factor, expected):
         "replicate": np.zeros(2),
         "step": np.ones(2),
     }
-    assert simulation.simulation_predicts(facts | columns).verdict is expected
+    assert training.simulation_predicts(facts | columns).verdict is expected
 
 
 @pytest.mark.parametrize(("power", "trained", "expected"), [(0.0, 1e5, HOLDS), (0.5, 1e5, FAILS), (0.0, 500.0, FAILS)])
 def test_few_samples(power, trained, expected):
     found = {"T": T, "likelihood": 100.0 * T**power}
-    assert beyond.few_samples(found, {"overlap": np.zeros(1), "found": np.array([trained])}).verdict is expected
+    assert samples.few_samples(found, {"overlap": np.zeros(1), "found": np.array([trained])}).verdict is expected
 
 
 @pytest.mark.parametrize(("ratio", "covered", "expected"), [(1.0, 95, HOLDS), (1.5, 95, FAILS), (1.0, 80, FAILS)])
 def test_bound(ratio, covered, expected):
     table = {"N": np.full(4, 3), "n": np.full(4, 5000), "covered": np.full(4, covered), "intervals": np.full(4, 100)}
     table |= {f"square_{x}": np.full(4, 0.1 * ratio) for x in "PQ"} | {f"bound_{x}": np.full(4, 0.1) for x in "PQ"}
-    assert beyond.reaches_the_bound(table).verdict is expected
+    assert samples.reaches_the_bound(table).verdict is expected
 
 
 @pytest.mark.parametrize(("right", "expected"), [(True, HOLDS), (False, FAILS)])
@@ -156,7 +156,7 @@ def test_sequences(right, expected):
         "moments": np.zeros(2),
         "marked": np.ones(2),
     }
-    assert beyond.sequences_work(table).verdict is expected
+    assert samples.sequences_work(table).verdict is expected
 
 
 def test_words():

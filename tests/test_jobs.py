@@ -15,12 +15,11 @@ from scb.jobs.job import Job, seed_of
 from scb.jobs.pool import InProcess, processes, run_jobs
 from scb.jobs.store import Cache, JobFailed, Result
 from scb.jobs.table import at, concatenate, pick, quartiles, read_table, write_table
-from scb.paper.experiments.experiment import Experiment
 from scb.paper.experiments.noise import RoundingJob
 from scb.paper.experiments.population import StageOneJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
 from scb.paper.experiments.training import TrainingJob
-from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, needed, tables
+from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, Experiment, needed, tables
 from scb.provenance import ROOT, code_digest
 
 

@@ -11,7 +11,7 @@ _NULLS = ["", "NA", "NaN", "nan", "null"]
 
 
 class Column(NamedTuple):
-    """Sequences of symbols, and how their symbols are joined when they are printed."""
+    """Sequences of symbols, each a list or a column of Arrow, and how their symbols are joined when they are printed."""
 
     sequences: list[Any]
     separator: str
@@ -22,17 +22,19 @@ def read(path: Path, column: str | None, group: str | None, by: Literal["char", 
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not there, or not a file")
     ending = path.suffix.lower()
+    separator = " "
     if ending in (".csv", ".tsv", ".parquet", ".pq"):
-        sequences, separator = _table(path, ending, column, group), " "
+        sequences = _table(path, ending, column, group)
     else:
         for name, value in (("--column", column), ("--group", group)):
             if value is not None:
                 raise ValueError(f"{name} is for tables, and {path} is read as text: only .csv, .tsv and .parquet are tables")
-        sequences, separator = _text(path, by), "" if by == "char" else " "
+        sequences = [_text(path, by)]
+        separator = "" if by == "char" else " "
     return Column(sequences if top is None else _common(sequences, top), separator)
 
 
-def _text(path: Path, by: str) -> list[Any]:
+def _text(path: Path, by: str) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -40,7 +42,7 @@ def _text(path: Path, by: str) -> list[Any]:
     symbols = list(text) if by == "char" else text.split()
     if not symbols:
         raise ValueError(f"{path} is empty")
-    return [symbols]
+    return symbols
 
 
 def _table(path: Path, ending: str, column: str | None, group: str | None) -> list[Any]:
@@ -73,12 +75,12 @@ def _table(path: Path, ending: str, column: str | None, group: str | None) -> li
     of = table[group].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
     order = np.argsort(of, kind="stable")
     bounds = np.flatnonzero(np.diff(of[order])) + 1
-    return [values.take(pa.array(rows)) for rows in np.split(order, bounds)]
+    return [values.take(pa.array(rows)).combine_chunks() for rows in np.split(order, bounds)]
 
 
 def _common(sequences: list[Any], top: int) -> list[list[Any]]:
     """The sequences with all but the ``top`` most common symbols of the file as ``OTHER``."""
-    listed = [s.to_pylist() if hasattr(s, "to_pylist") else s for s in sequences]
-    counts = Counter(x for s in listed for x in s if x is not None)
-    kept = {x for x, _ in counts.most_common(top)}
-    return [[x if x is None else str(x) if x in kept else OTHER for x in s] for s in listed]
+    symbols = [s.to_pylist() if hasattr(s, "to_pylist") else s for s in sequences]
+    counts = Counter(x for s in symbols for x in s if x is not None)
+    names = {x: str(x) for x, _ in counts.most_common(top)} | {None: None}
+    return [[names.get(x, OTHER) for x in s] for s in symbols]

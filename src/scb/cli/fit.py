@@ -1,19 +1,20 @@
 """``scb fit``: which lags matter in a file of sequences, and when."""
 
 import csv
-import io
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import tyro
+from rich.console import Console
+from rich.table import Column, Table
+
+from scb.cli.files import read
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from scb.mixture.data import Data
     from scb.sequences.lag_model import FitFacts, LagModel
 
 MODEL = "model.safetensors"
@@ -60,26 +61,20 @@ def fit(
         split: Part of the symbols (the last ones) or sequences (the last ones) that is held out to be predicted.
         out: Directory for model, table and heat map.
     """
-    from rich.console import Console
-
-    from scb.cli.files import read
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_file import save_model
     from scb.sequences.lag_fit import LagSettings, fit_lags
-    from scb.sequences.symbols import Sequences, as_sequences, encode
+    from scb.sequences.symbols import as_sequences, encode
 
     if not 0 <= split < 1:
         raise ValueError(f"--split {split}: it must lie between 0 and 1")
-    console, errors = Console(), Console(stderr=True)
+    console = Console(highlight=False)
     settings = LagSettings(max_lag, transition=transition, context=context, lags=_lags(lags))
     source = read(file, column, group, by, top)
-    parts = [as_sequences(s) for s in source.sequences]
-    flat = parts[0].flat if len(parts) == 1 else [symbol for part in parts for symbol in _listed(part.flat)]
-    codes, classes = encode(Sequences(flat, [n for part in parts for n in part.lengths], many=True))
+    codes, classes = encode(as_sequences(source.sequences if len(source.sequences) > 1 else source.sequences[0]))
     train, test = _split(codes, split, max_lag)
-    title = f"{file.name}: {sum(map(len, codes)):,} symbols of {len(classes)} kinds in {len(codes):,} sequence(s)"
-    console.print(title, highlight=False)
-    with errors.status("looking for lags …") as status:
+    console.print(f"{file.name}: {sum(map(len, codes)):,} symbols of {len(classes)} kinds in {len(codes):,} sequence(s)")
+    with Console(stderr=True).status("looking for lags …") as status:
         say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
         data = windows_of_codes(train, len(classes), max_lag, context)
         model, facts = fit_lags(data, classes, settings, progress=say)
@@ -92,10 +87,6 @@ def fit(
     summary = {"file": file.name, "separator": source.separator, "held_out_nats": scores}
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     report(console, model, facts, out, scores)
-
-
-def _listed(flat: Any) -> list[Any]:
-    return flat.to_pylist() if hasattr(flat, "to_pylist") else list(flat)
 
 
 def _lags(text: str) -> str | int | list[int]:
@@ -127,11 +118,10 @@ def _compare(model: "LagModel", train: list[Any], test: list[Any]) -> dict[str, 
     from scb.sequences.lag_fit import LagSettings, fit_lags
     from scb.sequences.ngrams import baselines
 
-    def windows(codes: list[Any], contexts: bool) -> "Data":
-        return windows_of_codes(codes, len(model.classes), model.max_lag, contexts)
+    windows = partial(windows_of_codes, N=len(model.classes), max_lag=model.max_lag)
 
     def score(of: "LagModel") -> float:
-        data = windows(test, of.context)
+        data = windows(test, contexts=of.context)
         return of.loglik(data) / data.n
 
     try:
@@ -142,59 +132,44 @@ def _compare(model: "LagModel", train: list[Any], test: list[Any]) -> dict[str, 
     return scores | {"plain MTD": score(plain), "this model": score(model)}
 
 
-def report(console: "Console", model: "LagModel", facts: "FitFacts", out: Path, scores: dict[str, float]) -> None:
+def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: dict[str, float]) -> None:
     """Print the lags, and how well held-out symbols are predicted; write the table and the heat map."""
-    from rich.table import Table
-
     from scb.paper.figures.style import quiet, save
     from scb.sequences.heatmap import attention_map
 
     kind = "a matrix for each lag" if model.transition == "per_lag" else "one matrix for all lags"
-    console.print(f"Lags that matter, of 1 … {model.max_lag}; {kind}", style="italic", highlight=False)
-    table = Table()
-    table.add_column("current symbol" if model.context else "", max_width=20)
-    table.add_column("lag: weight ± standard error (by how much it moves the next symbol's law)")
+    console.print(f"Lags that matter, of 1 … {model.max_lag}; {kind}", style="italic")
+    heading = "lag: weight ± standard error (by how much it moves the next symbol's law)"
+    table = Table(Column("current symbol" if model.context else "", max_width=20), heading)
     contexts = model.classes.tolist() if model.context else ["all"]
     rows = model.table()
-    found = np.diff(model.attention.indptr)
-    moves = model.influence().data
-    ends = np.cumsum(found)
-    shown = np.argsort(-found, kind="stable")[:_SHOWN] if len(contexts) > _SHOWN else np.arange(len(contexts))
-    for k in np.sort(shown):
-        mine = range(ends[k] - found[k], ends[k])
-        parts = [
-            f"{rows['lag'][i]}: {rows['weight'][i]:.2f} ± {_error(rows['stderr'][i])}"
-            + (f" ({moves[i]:.2f})" if moves[i] > 0 else "")
-            for i in mine
-        ]
+    errors = [f"{error:.2f}" if np.isfinite(error) else "?" for error in rows["stderr"]]
+    moves = [f" ({move:.2f})" if move > 0 else "" for move in model.influence().data]
+    cells = zip(rows["lag"], rows["weight"], errors, moves, strict=True)
+    texts = [f"{lag}: {weight:.2f} ± {error}{move}" for lag, weight, error, move in cells]
+    bounds = model.attention.indptr
+    most = np.argsort(-np.diff(bounds), kind="stable")[:_SHOWN]
+    for k in np.sort(most):
         name = contexts[k] if isinstance(contexts[k], str) and contexts[k].isprintable() else repr(contexts[k])
-        table.add_row(repr(name) if name.strip() != name else name, "   ".join(parts) or "none")
-    console.print(table, highlight=False)
+        table.add_row(repr(name) if name.strip() != name else name, "   ".join(texts[bounds[k] : bounds[k + 1]]) or "none")
+    console.print(table)
     if len(contexts) > _SHOWN:
-        console.print(f"{len(contexts) - _SHOWN} more current symbols are in {out / 'lags.csv'}", highlight=False)
+        console.print(f"{len(contexts) - _SHOWN} more current symbols are in {out / 'lags.csv'}")
     if not facts.converged:
-        console.print(f"the fit did not converge: its log-likelihood could gain up to {facts.gap:.2g}", style="bold red")
+        gain = f"its log-likelihood could gain up to {facts.gap:.2g}"
+        console.print(f"the fit did not converge: {gain}", style="bold red", highlight=True)
     if scores:
-        bits = Table()
-        bits.add_column("model")
-        bits.add_column("bits a held-out symbol", justify="right")
+        bits = Table("model", Column("bits a held-out symbol", justify="right"))
         best = max(scores.values())
         for name, score in sorted(scores.items(), key=lambda item: item[1]):
             bits.add_row(name, f"{-score / np.log(2):.4f}", style="bold" if score == best else None)
-        console.print(bits, highlight=False)
+        console.print(bits)
     out.mkdir(parents=True, exist_ok=True)
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(rows)
-    writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
-    (out / "lags.csv").write_text(text.getvalue())
+    with (out / "lags.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
     figure: Any = quiet(attention_map)(model).figure
     for path in save(figure, out / "attention", ("png",)):
-        console.print(f"wrote {path}, and beside it {MODEL}, lags.csv", highlight=False)
-
-
-def _error(value: float) -> str:
-    return f"{value:.2f}" if np.isfinite(value) else "?"
+        console.print(f"wrote {path}, and beside it {MODEL}, lags.csv")
 
 
 def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":

@@ -1,13 +1,12 @@
 """``scb plan``: what the paper's lemmas ask for."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import tyro
+from rich.console import Console
+from rich.table import Table
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from scb.theory.planner import Plan
+from scb.theory.planner import plan as make_plan
 
 
 def plan(
@@ -39,28 +38,8 @@ def plan(
         overlap: Centred μ-cosine of the pretrained P̂ with P; otherwise the least that the paper allows.
         eta: Step size η; otherwise the largest that the lemma on Stage 1 allows.
     """
-    from rich.console import Console
-
-    from scb.theory.planner import plan as make_plan
-
     result = make_plan(n, t, sparsity, eps, delta, K_P=k_p, K_Q=k_q, overlap=overlap, eta=eta)
-    console = Console()
-    console.print(_table(result, f"N = {n}, T = {t}, Q = {sparsity}, ε = {eps:g}, δ = {delta:g}"))
-    scratch = sum(stage.samples for stage in result.stages)
-    transfer = result.transfer.samples + sum(stage.samples for stage in result.stages[1:])
-    console.print(f"samples: {scratch:.1e} from scratch, {transfer:.1e} with transfer (θ = {result.theta:.2g})", highlight=False)
-    console.print(
-        f"K_P = {result.K_P:.3g}, K_Q = {result.K_Q:.3g}; η_V = η/K_Q, η_A = η/K_P. 'threshold' is applied on entering a"
-        " stage (after the step, for transfer). Worst-case conditions with Θ-constants 1: read the scaling.",
-        style="dim",
-        highlight=False,
-    )
-
-
-def _table(result: "Plan", title: str) -> "Table":
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
+    table = Table(title=f"N = {n}, T = {t}, Q = {sparsity}, ε = {eps:g}, δ = {delta:g}", title_justify="left")
     for name in ("stage", "η", "steps", "batch", "λ", "threshold", "leaves"):
         table.add_column(name, justify="left" if name in ("stage", "leaves") else "right")
     for stage in (*result.stages, result.transfer):
@@ -68,4 +47,13 @@ def _table(result: "Plan", title: str) -> "Table":
         lam = f"{stage.lam:.1e}" if stage.lam else "-"
         cells = (f"{stage.eta:.2g}", f"{stage.steps:,}", f"{stage.batch_size:.1e}", lam, threshold)
         table.add_row(stage.name, *cells, stage.leaves, end_section=stage.name == "Stage 3")
-    return table
+    console = Console(highlight=False)
+    console.print(table)
+    scratch = sum(stage.samples for stage in result.stages)
+    transfer = result.transfer.samples + sum(stage.samples for stage in result.stages[1:])
+    console.print(f"samples: {scratch:.1e} from scratch, {transfer:.1e} with transfer (θ = {result.theta:.2g})")
+    console.print(
+        f"K_P = {result.K_P:.3g}, K_Q = {result.K_Q:.3g}; η_V = η/K_Q, η_A = η/K_P. 'threshold' is applied on entering a"
+        " stage (after the step, for transfer). Worst-case conditions with Θ-constants 1: read the scaling.",
+        style="dim",
+    )

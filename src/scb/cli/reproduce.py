@@ -5,13 +5,11 @@ from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+
+from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
 
 from scb.files import write_atomically
 from scb.provenance import machine, versions
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 
 def reproduce(
@@ -46,7 +44,11 @@ def reproduce(
     from scb.paper.report import draw_figure, judge, markdown_table, terminal_table, write_report, write_tables
 
     begin = perf_counter()
-    figures = _chosen(only, list(FIGURES))
+    asked = [name.strip().upper() for name in only.split(",") if name.strip()]
+    for name in asked:
+        if name not in FIGURES:
+            raise ValueError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
+    figures = [name for name in FIGURES if name in asked or not asked]
     if quick and full:
         raise ValueError("quick and full exclude each other")
     for name, value in (("seeds", seeds), ("jobs", jobs)):
@@ -57,7 +59,8 @@ def reproduce(
     cache = Cache(out / "cache")
     missing = cache.missing(job for jobs_of_table in work.values() for job in jobs_of_table)
     with ExitStack() as stack:
-        bar = stack.enter_context(_bar())
+        columns = (*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn())
+        bar = stack.enter_context(Progress(*columns))
         here = stack.enter_context(processes(jobs or os.cpu_count() or 1))
         pool = here if scheduler is None else stack.enter_context(connected(scheduler, bar.console.print))
         running = bar.add_task("running", total=1)
@@ -82,28 +85,12 @@ def reproduce(
         "compute": _duration(sum(seconds for _, seconds in loaded.values())),
         "tables": {name: (str(experiments[name]), seconds) for name, (_, seconds) in loaded.items()},
     }
-    write_report(out / "report.html", judged, figures, out / "figures", facts)
+    report = out / "report.html"
+    write_report(report, judged, figures, out / "figures", facts)
     if judged:
         write_atomically(out / "claims.md", markdown_table(judged).encode())
         bar.console.print(terminal_table(judged))
-    bar.console.print(
-        f"{len(missing)} new runs, {perf_counter() - begin:.0f} s; the report is {out / 'report.html'}", highlight=False
-    )
-
-
-def _chosen(only: str, figures: list[str]) -> list[str]:
-    """The figures that the option asks for."""
-    names = [name.strip().upper() for name in only.split(",") if name.strip()]
-    for name in names:
-        if name not in figures:
-            raise ValueError(f"only has {name!r}: the figures are {', '.join(figures)}")
-    return [name for name in figures if name in names or not names]
-
-
-def _bar() -> "Progress":
-    from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    return Progress(*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn())
+    bar.console.print(f"{len(missing)} new runs, {perf_counter() - begin:.0f} s; the report is {report}", highlight=False)
 
 
 def _duration(seconds: float) -> str:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import tyro
 
+from scb.cli.fit import MODEL, load
+
 
 def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, separator: str | None = None) -> None:
     """Draw a sequence from a fitted model and print it.
@@ -17,7 +19,6 @@ def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, 
         seed: Of the random numbers.
         separator: Between two symbols; nothing for characters of a text, else a space.
     """
-    from scb.cli.fit import MODEL, load
     from scb.sequences.estimator import SparseContextualBigram
 
     _, _, summary = load(model)

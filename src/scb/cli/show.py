@@ -3,6 +3,10 @@
 from pathlib import Path
 
 import tyro
+from rich.console import Console
+
+from scb.cli.fit import MODEL, load, report
+from scb.cli.train import report_run
 
 
 def show(path: tyro.conf.Positional[Path]) -> None:
@@ -11,14 +15,12 @@ def show(path: tyro.conf.Positional[Path]) -> None:
     Args:
         path: Directory that 'scb train' or 'scb fit' wrote, or a saved model.
     """
-    from rich.console import Console
+    from scb.training.run import Run
+    from scb.training.settings import TrainingSettings
 
-    from scb.cli.fit import MODEL, load, report
-    from scb.cli.train import show_run
-
+    console = Console(highlight=False)
     if path.is_file() or (path / MODEL).exists():
         model, facts, summary = load(path)
-        out = path if path.is_dir() else path.parent
-        report(Console(), model, facts, out, summary.get("held_out_nats", {}))
+        report(console, model, facts, path if path.is_dir() else path.parent, summary.get("held_out_nats", {}))
     else:
-        show_run(Console(), path)
+        report_run(console, Run.load(path), path, TrainingSettings.load(path))

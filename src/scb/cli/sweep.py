@@ -8,10 +8,13 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
+from rich.table import Table as TerminalTable
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from scb.jobs.grid import Sweep
     from scb.jobs.pool import Pool
     from scb.jobs.store import SweepStore
@@ -50,15 +53,13 @@ def sweep(
         retry: Try the runs that failed once more.
         status: Say what is done, and list failures, in this directory; nothing is run.
     """
-    from rich.console import Console
-
     from scb.jobs.grid import Sweep
     from scb.jobs.kinds import KINDS, kind_of
     from scb.jobs.store import SweepStore
     from scb.paper.registry import EXPERIMENTS
 
     kinds = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     if status is not None:
         if not (status / "sweep.toml").exists():
             raise FileNotFoundError(f"{status} holds no sweep: there is no sweep.toml in it")
@@ -77,72 +78,59 @@ def sweep(
     console.print(f"{fresh:,} new runs in {_duration(perf_counter() - begin)}")
     store = SweepStore(directory)
     table = store.table(asked)
-    if table is not None:
-        store.write(table, asked)
     _report(console, asked, store, table)
     if table is not None:
-        console.print(f"wrote {directory / 'table.parquet'}", soft_wrap=True)
+        store.write(table, asked)
+        console.print(f"wrote {directory / 'table.parquet'}")
         if asked.figure is not None:
-            console.print(f"wrote {_draw(asked, table, directory)}", soft_wrap=True)
+            console.print(f"wrote {_draw(asked, table, directory)}")
 
 
 def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
-    """Do what is missing; how many runs that was."""
-    from scb.jobs.pool import run_jobs
+    """Do what is missing, in this process, on a local Dask cluster, or on the scheduler at an address; how many runs that was."""
+    from scb.jobs import dask
+    from scb.jobs.pool import InProcess, run_jobs
     from scb.jobs.store import SweepStore
 
     with SweepStore(directory).alone():
-        store = SweepStore(directory)
+        store = SweepStore(directory)  # what is there now that nobody else writes
         missing = store.missing(asked.jobs(), retry)
         store.begin(asked, missing)
         if not missing:
             return 0
-        with _progress(len(missing)) as (note, progress), _pool(min(jobs, len(missing)), scheduler, note) as pool:
-            run_jobs(missing, pool, store, lambda done, _: progress(done))
+        workers = min(jobs, len(missing))
+        with _progress(len(missing)) as (note, progress):
+            pool: AbstractContextManager[Pool] = nullcontext(InProcess())
+            if scheduler is not None:
+                pool = dask.connected(scheduler, note)
+            elif workers > 1:
+                pool = dask.local(workers, note)
+            with pool as opened:
+                run_jobs(missing, opened, store, lambda done, _: progress(done))
         return len(missing)
-
-
-def _pool(jobs: int, scheduler: str | None, note: Callable[[str], None]) -> "AbstractContextManager[Pool]":
-    """This process, a local Dask cluster, or the scheduler at an address."""
-    from scb.jobs import dask
-    from scb.jobs.pool import InProcess
-
-    if scheduler is not None:
-        return dask.connected(scheduler, note)
-    return nullcontext(InProcess()) if jobs == 1 else dask.local(jobs, note)
 
 
 @contextmanager
 def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
-    """A bar with the time left on a terminal, a line every ten seconds elsewhere; and a function for notes."""
-    from rich.console import Console
-
+    """A function for notes; and one that shows progress, as a bar on a terminal, as a line every ten seconds elsewhere."""
     console = Console(stderr=True, highlight=False)
     if console.is_terminal:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-
         left = (TimeRemainingColumn(), "left", TimeElapsedColumn(), "so far")
         with Progress(BarColumn(24), MofNCompleteColumn(), "runs", *left, console=console) as bar:
             task = bar.add_task("", total=total)
             yield bar.console.print, lambda done: bar.update(task, completed=done)
-    else:
-        yield lambda text: console.print(text, soft_wrap=True), _Lines(console, total)
+        return
+    begin = said = monotonic()
 
-
-class _Lines:
-    """Progress for a log file."""
-
-    def __init__(self, console: "Console", total: int) -> None:
-        self.console = console
-        self.total = total
-        self.begin = self.said = monotonic()
-
-    def __call__(self, done: int) -> None:
+    def log(done: int) -> None:
+        nonlocal said
         now = monotonic()
-        if done and now - self.said > 10:
-            left = (now - self.begin) / done * (self.total - done)
-            self.console.print(f"{done:,} of {self.total:,} runs, {_duration(left)} left", soft_wrap=True)
-            self.said = now
+        if done and now - said > 10:
+            left = (now - begin) / done * (total - done)
+            console.print(f"{done:,} of {total:,} runs, {_duration(left)} left", soft_wrap=True)
+            said = now
+
+    yield lambda text: console.print(text, soft_wrap=True), log
 
 
 def _duration(seconds: float) -> str:
@@ -151,62 +139,51 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _report(console: "Console", asked: "Sweep", store: "SweepStore", table: "Table | None", details: bool = False) -> None:
+def _report(console: Console, asked: "Sweep", store: "SweepStore", table: "Table | None", details: bool = False) -> None:
     from scb.jobs.grid import in_words
 
     jobs = asked.jobs()
     done = set() if table is None else set(table["key"])
     failed = [store.failures[job.key] for job in jobs if job.key in store.failures and job.key not in done]
     left = len(jobs) - len(done) - len(failed)
-    console.print(
-        f"{asked.kind.name}: {len(done):,} of {len(jobs):,} runs done, {len(failed):,} failed, {left:,} left",
-        soft_wrap=True,
-    )
+    console.print(f"{asked.kind.name}: {len(done):,} of {len(jobs):,} runs done, {len(failed):,} failed, {left:,} left")
     if table is not None and asked.success:
-        reached = f"{table['success'].sum():,} of {len(done):,}"
-        console.print(f"success ({in_words(asked.success)}): {reached}", soft_wrap=True)
+        console.print(f"success ({in_words(asked.success)}): {table['success'].sum():,} of {len(done):,}")
     if table is not None and asked.figure is not None:
         _rates(console, asked.figure, table)
-    _failures(console, asked, failed, store.directory, details)
+    if failed:
+        _show_failures(console, asked, failed, store.directory, details)
 
 
-def _rates(console: "Console", figure: dict[str, str], table: "Table") -> None:
+def _rates(console: Console, figure: dict[str, str], table: "Table") -> None:
     """The diagram in numbers, where it fits into the terminal."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as Shown
-
     from scb.paper.figures.phase import split, text
 
     x = figure["x"]
     y = figure["y"]
     for title, part in split(table, x, y, figure.get("panel")):
-        shown = Shown(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for name in (y, *map(text, part.xs)):
-            shown.add_column(name, justify="right", no_wrap=True)
+        columns = [Column(name, justify="right", no_wrap=True) for name in (y, *map(text, part.xs))]
+        shown = TerminalTable(*columns, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for name, row in zip(part.ys, part.rate, strict=True):
             shown.add_row(text(name), *("-" if rate != rate else f"{100 * rate:.0f}" for rate in row))
         if console.measure(shown).minimum <= console.width:
-            console.print(f"success in %, {y} down, {x} across{title and '; ' + title}:", soft_wrap=True)
+            console.print(f"success in %, {y} down, {x} across{title and '; ' + title}:")
             console.print(shown)
 
 
-def _failures(console: "Console", asked: "Sweep", failed: list[dict[str, Any]], directory: Path, details: bool) -> None:
+def _show_failures(console: Console, asked: "Sweep", failed: list[dict[str, Any]], directory: Path, details: bool) -> None:
     """What failed, and where; with the traceback of the first of each error if ``details``."""
-    if not failed:
-        return
-    errors: dict[str, list[dict[str, Any]]] = {}
-    for one in failed:
-        errors.setdefault(one["error"], []).append(one)
-    for error, ones in errors.items():
-        console.print(f"{len(ones)} × {error}", style="red", markup=False, soft_wrap=True)
+    for error in dict.fromkeys(one["error"] for one in failed):
+        ones = [one for one in failed if one["error"] == error]
+        console.print(f"{len(ones)} × {error}", style="red", markup=False)
         for one in ones if details else ones[:3]:
             point = ", ".join(f"{name} = {one['parameters'][name]}" for name in asked.grid)
-            console.print(f"  {point}, replicate {one['replicate']}", markup=False, soft_wrap=True)
+            console.print(f"  {point}, replicate {one['replicate']}", markup=False)
         if len(ones) > 3 and not details:
             console.print(f"  and {len(ones) - 3} more")
         if details:
-            console.print(ones[0]["traceback"].rstrip(), style="dim", markup=False, soft_wrap=True)
-    console.print(f"tracebacks: {directory / 'failures.json'}; --retry tries these runs again", soft_wrap=True)
+            console.print(ones[0]["traceback"].rstrip(), style="dim", markup=False)
+    console.print(f"tracebacks: {directory / 'failures.json'}; --retry tries these runs again")
 
 
 def _draw(asked: "Sweep", table: "Table", directory: Path) -> Path:

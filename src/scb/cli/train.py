@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rich.console import Console
-    from rich.progress import Progress
-
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
 
@@ -56,26 +54,16 @@ def train(
         out: Directory for the run; it is written every 100 steps, so that a run can be resumed.
         resume: Go on with the run in OUT, with its own settings; the result is the same as without the break.
     """
-    from rich.console import Console
-
     from scb.training.loop import train as run_training
     from scb.training.run import FILE
     from scb.training.settings import TrainingSettings
 
-    console = Console()
+    console = Console(highlight=False)
     if resume:
         settings = TrainingSettings.load(out)
     else:
         settings = TrainingSettings() if config is None else TrainingSettings.read(config)
-        given = {
-            "recipe": recipe,
-            "N": n,
-            "T": t,
-            "sparsity": sparsity,
-            "task_seed": task_seed,
-            "seed": seed,
-            "every": every,
-        }
+        given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "task_seed": task_seed, "seed": seed, "every": every}
         options = settings.options | dict(_option(text) for text in set)
         changed = {name: value for name, value in given.items() if value is not None}
         settings = replace(settings, options=options, **changed)
@@ -85,18 +73,19 @@ def train(
         (out / FILE).unlink(missing_ok=True)
         task.save(out / "task.npz")
         settings.save(out)
-    progress, show = _progress(console, built.steps)
-    with progress:
+    signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
+    text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
+    samples = TextColumn("{task.fields[samples]:,.0f} samples")
+    with Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console) as progress:
+        bar = progress.add_task("", total=built.steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
+
+        def show(run: "Run") -> None:
+            last = {name: column[-1] for name, column in run.history.items()}
+            fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
+            progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
+
         run = run_training(task, built, settings.seed, every=settings.every, callbacks=[show], checkpoint=out, resume=resume)
-    _report(console, run, out, settings)
-
-
-def show_run(console: "Console", directory: Path) -> None:
-    """The summary of a saved run, and its curves."""
-    from scb.training.run import Run
-    from scb.training.settings import TrainingSettings
-
-    _report(console, Run.load(directory), directory, TrainingSettings.load(directory))
+    report_run(console, run, out, settings)
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -110,36 +99,15 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _progress(console: "Console", steps: int) -> "tuple[Progress, Callable[[Run], None]]":
-    """A bar that shows stage, signals and samples, and the callback that moves it."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
-    text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
-    samples = TextColumn("{task.fields[samples]:,.0f} samples")
-    progress = Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console)
-    bar = progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
-
-    def show(run: "Run") -> None:
-        last = {name: column[-1] for name, column in run.history.items()}
-        fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
-        progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
-
-    return progress, show
-
-
-def _report(console: "Console", run: "Run", out: Path, settings: "TrainingSettings") -> None:
-    """A table with the last row of each stage, what is wrong with the run if anything is, and its curves in OUT."""
-    from rich.table import Table
-
-    from scb.paper.figures.curves import curves
+def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
+    """Print a table with the last row of each stage, and what is wrong with the run if anything is; draw its curves into OUT."""
     from scb.paper.figures.style import save
+    from scb.paper.figures.training import curves
 
     size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
     title = f"{run.recipe}: {size}, task {settings.task_seed}, seed {run.seed}"
-    table = Table(title=title, title_justify="left", show_header=True)
-    for name in ("stage", "step", "samples", "α_V", "α_A", "‖V−P‖", "‖A−Q‖", "‖A*−Q‖", "loss"):
-        table.add_column(name, justify="right")
+    names = ("stage", "step", "samples", "α_V", "α_A", "‖V−P‖", "‖A−Q‖", "‖A*−Q‖", "loss")
+    table = Table(*(Column(name, justify="right") for name in names), title=title, title_justify="left")
     h = run.history
     for number in sorted(set(h["stage"].astype(int).tolist())):
         i = (h["stage"] == number).nonzero()[0][-1]
@@ -147,8 +115,8 @@ def _report(console: "Console", run: "Run", out: Path, settings: "TrainingSettin
         table.add_row(str(number), f"{h['step'][i]:.0f}", f"{h['samples'][i]:,.0f}", *values, f"{h['loss'][i]:.4f}")
     console.print(table)
     if run.diverged is not None:
-        console.print(f"diverged at step {run.diverged}: smaller step sizes are needed", style="bold red", highlight=False)
+        console.print(f"diverged at step {run.diverged}: smaller step sizes are needed", style="bold red")
     elif not run.finished:
-        console.print(f"not finished: go on with 'scb train --out {out} --resume'", highlight=False)
+        console.print(f"not finished: go on with 'scb train --out {out} --resume'")
     for path in save(curves(run.history, title), out / "curves", ("png",)):
-        console.print(f"wrote {path}", highlight=False)
+        console.print(f"wrote {path}")

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,16 @@ def at(table: Table, step: int | None = None) -> Table:
     return where(table, np.array(chosen))
 
 
+def by_value(table: Table, x: str, y: str, statistic: Callable[..., Any] = np.median) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The values of x, ascending, and a statistic of y at each."""
+    xs = np.unique(table[x])
+    return xs, np.array([statistic(table[y][table[x] == value]) for value in xs])
+
+
 def quartiles(table: Table, x: str, y: str) -> tuple[NDArray[Any], ...]:
     """The values of x, and the three quartiles of y at each."""
-    xs = np.unique(table[x])
-    return xs, *np.array([np.percentile(table[y][table[x] == value], (25, 50, 75)) for value in xs]).T
+    xs, found = by_value(table, x, y, lambda ys: np.percentile(ys, (25, 50, 75)))
+    return xs, *found.T
 
 
 def values(table: Table, name: str) -> list[Any]:

@@ -12,8 +12,7 @@ from typing import Any
 from scb.files import write_atomically
 from scb.jobs.table import Table, write_table
 from scb.paper.claims.claim import Claim, Outcome, Verdict
-from scb.paper.experiments.experiment import Experiment
-from scb.paper.registry import FIGURES, claims_for
+from scb.paper.registry import FIGURES, Experiment, claims_for
 from scb.provenance import versions
 
 MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.FAILS: "✗"}
@@ -74,12 +73,10 @@ def _plural(verdict: Verdict, count: int) -> str:
 
 def terminal_table(judged: Sequence[Judged]) -> Any:
     """The claims for 80 columns."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(title=summary(judged), title_justify="left", show_lines=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("the paper says", ratio=4)
-    table.add_column("measured", ratio=5)
+    columns = (Column("", no_wrap=True), Column("the paper says", ratio=4), Column("measured", ratio=5))
+    table = Table(*columns, title=summary(judged), title_justify="left", show_lines=True)
     for row in judged:
         measured = row.outcome.measured + (f"\n[dim]{row.note}[/dim]" if row.note else "")
         colour = COLOURS[row.outcome.verdict]
@@ -92,9 +89,8 @@ def markdown_table(judged: Sequence[Judged]) -> str:
     """The claims for a README."""
     lines = [f"{summary(judged)}.", "", "| | the paper says | measured | |", "|---:|---|---|---|"]
     for row in judged:
-        note = f" ({row.note})" if row.note else ""
         says = f"{row.claim.says} *{row.claim.where}*"
-        measured = f"{row.outcome.measured}{note}"
+        measured = row.outcome.measured + (f" ({row.note})" if row.note else "")
         cells = (str(row.number), says, measured, f"{row.mark} {row.outcome.verdict.value}")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join([*lines, ""])
@@ -105,11 +101,7 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("scb.paper", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=PackageLoader("scb.paper", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["maths"] = _maths
     pictures = {name: base64.b64encode((images / f"{name}.png").read_bytes()).decode() for name in figures}

@@ -9,7 +9,6 @@ import numpy as np
 from scb.geometry import Array, deviations, mu_norm, population_projection, uniform_start
 from scb.jobs.job import Job, Rows, random_task
 from scb.jobs.table import Table
-from scb.task import Task
 from scb.theory.dynamics import population_recursion, population_step
 
 
@@ -38,15 +37,12 @@ class LineJob(Job):
             if step % 50 == 0:
                 p = population_projection(task, V, A)
                 off_line = max(mu_norm(D, task.mu) for D in deviations(task, V, A))
-                printed = self._printed(p.alpha_V, p.alpha_A, task)
-                rows.append((step, p.alpha_V, p.alpha_A, off_line, *path[step], *printed))
+                gap = 1 - p.alpha_A * p.alpha_V  # the matrix form as it is printed lacks the identity: one step of it
+                printed_V = self.eta * gap * p.alpha_A + self.eta * (1 - p.alpha_V) / (task.K_Q * self.T)
+                printed_A = self.eta * gap * p.alpha_V
+                rows.append((step, p.alpha_V, p.alpha_A, off_line, *path[step], printed_V, printed_A))
         names = ("step", "alpha_V", "alpha_A", "off_line", "recursion_V", "recursion_A", "printed_V", "printed_A")
         return dict(zip(names, np.array(rows).T, strict=True))
-
-    def _printed(self, a_V: float, a_A: float, task: Task) -> tuple[float, float]:
-        """One step of the matrix form as it is printed, without the identity."""
-        gap = 1 - a_A * a_V
-        return self.eta * gap * a_A + self.eta * (1 - a_V) / (task.K_Q * self.T), self.eta * gap * a_V
 
 
 @dataclass(frozen=True)

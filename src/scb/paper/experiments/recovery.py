@@ -38,10 +38,7 @@ class SupportJob(Job):
         """One row: n by the likelihood and by the moments alone."""
         task = random_task(self.N, self.T, 2, self.replicate)
         batch = sample(task, LADDER[-1], self.seed, compiled=True)  # its beginnings are the smaller samples
-        return {
-            "likelihood": self._fewest(task, batch, "likelihood"),
-            "moments": self._fewest(task, batch, "spectral"),
-        }
+        return {"likelihood": self._fewest(task, batch, "likelihood"), "moments": self._fewest(task, batch, "spectral")}
 
     def _fewest(self, task: Task, batch: Batch, method: Literal["likelihood", "spectral"]) -> float:
         """The least n that is enough, by bisection on a ladder of steps of a quarter; ∞ if all samples are too few."""

@@ -7,31 +7,19 @@ import numpy as np
 
 from scb.geometry import line_A, line_V
 from scb.jobs.job import Job, Rows, random_task
-from scb.task import Task
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd
 from scb.training.roundings import ResolveSign, ThresholdProject
 from scb.training.simulation import simulate
 from scb.training.stages import GivenStart, MeasuredNoise, Stage
 
-KEPT = ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")
 RATES = (0.02, 0.01, 0.01)
 STEPS = (600, 300, 100)
 
 
-def gaussian_recipe(task: Task, method: str, batch_size: int) -> Recipe:
-    """SGD, or Algorithm 1 with its rounding after Stage 1 and λ at 4.5 standard deviations of one entry's noise."""
-    if method == "SGD":
-        return sgd(task, eta=RATES[:2], steps=(STEPS[0], STEPS[1] + STEPS[2]), batch_size=batch_size)
-    made = paper(task, eta=RATES, steps=STEPS, batch_size=batch_size)
-    one, two, three = made.stages
-    two = replace(two, lam=MeasuredNoise(4.5), centred=True, enter=(ResolveSign(), ThresholdProject()), leave=())
-    return replace(made, stages=(one, two, three))
-
-
 @dataclass(frozen=True)
 class GaussianJob(Job):
-    """One simulated run."""
+    """One simulated run: SGD, or Algorithm 1, rounded after Stage 1, with λ at 4.5 standard deviations of one entry's noise."""
 
     label: ClassVar = {"experiment": "gaussian", "job": "Job"}
 
@@ -49,8 +37,15 @@ class GaussianJob(Job):
     def run(self) -> Rows:
         """The history of the run."""
         task = random_task(self.N, self.T, 2, self.replicate)
+        if self.method == "SGD":
+            recipe = sgd(task, eta=RATES[:2], steps=(STEPS[0], STEPS[1] + STEPS[2]), batch_size=self.batch_size)
+        else:
+            recipe = paper(task, eta=RATES, steps=STEPS, batch_size=self.batch_size)
+            one, two, three = recipe.stages
+            two = replace(two, lam=MeasuredNoise(4.5), centred=True, enter=(ResolveSign(), ThresholdProject()), leave=())
+            recipe = replace(recipe, stages=(one, two, three))
         with np.errstate(over="ignore", invalid="ignore"):  # SGD with small batches diverges, and shows as NaN
-            return simulate(task, gaussian_recipe(task, self.method, self.batch_size), self.seed)
+            return simulate(task, recipe, self.seed)
 
 
 @dataclass(frozen=True)
@@ -87,4 +82,4 @@ class PredictionJob(Job):
             history = train(task, recipe, self.seed, every=5).history
         else:
             history = simulate(task, recipe, self.seed, every=5)
-        return {name: history[name] for name in KEPT}
+        return {name: history[name] for name in ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")}

@@ -1,8 +1,8 @@
-"""Training by the paper's methods with real mini-batches, every replicate on a random task of its own."""
+"""Training with real mini-batches, every replicate on a random task of its own: by the paper's methods, and by the softmax."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.jobs.table import concatenate
 from scb.task import Task
 from scb.training.loop import train
-from scb.training.recipes import Recipe, paper, sgd
+from scb.training.recipes import Recipe, paper, sgd, softmax, tuned
 
 STAGE_ONE = 400  # steps
 Steps = tuple[int, int, int]
@@ -64,3 +64,62 @@ class TrainingJob(Job):
             facts = {"method": method, "K_P": task.K_P, "K_Q": task.K_Q}
             tables.append({name: np.full(len(history["step"]), fact) for name, fact in facts.items()} | history)
         return concatenate(tables)
+
+
+@dataclass(frozen=True)
+class SoftmaxJob(Job):
+    """One run: its history, or what it has learned."""
+
+    label: ClassVar = {"experiment": "softmax", "job": "Job"}
+
+    model: Literal["softmax", "linear"]
+    replicate: int
+    patterns: bool = False
+    N: int = 10
+    T: int = 50
+
+    @property
+    def seed(self) -> int:
+        """One seed for the history and for the patterns: they come from the same run."""
+        return seed_of(use="softmax", model=self.model, replicate=self.replicate)
+
+    def run(self) -> Rows:
+        """The history; or the entries of V and A, and of the true P and Q, if ``patterns`` are asked for."""
+        task = random_task(self.N, self.T, 2, self.replicate)
+        recipe = {"softmax": softmax, "linear": tuned}[self.model](task)
+        run = train(task, recipe, self.seed, every=20)
+        if not self.patterns:
+            return {name: run.history[name] for name in ("step", "samples", "loss", "dist_V", "dist_A", "sim_V", "sim_A")}
+        tables = []
+        for name, matrix in {"V": run.V, "A": run.A, "P": task.P, "Q": task.Q}.items():
+            row, column = np.indices(matrix.shape).reshape(2, -1)
+            tables.append({"matrix": np.full(matrix.size, name), "row": row, "column": column, "value": matrix.ravel()})
+        return concatenate(tables)
+
+
+@dataclass(frozen=True)
+class PreconditionerJob(Job):
+    """One attention vector of length T: near uniform, or with a₁ = ``first`` and the rest about (1 − a₁)/T each."""
+
+    label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
+    seconds: ClassVar = 0.1
+
+    T: int
+    first: float
+    replicate: int
+
+    def run(self) -> Rows:
+        """One row: the largest error of an entry of the paper's forms, relative to the largest entry."""
+        rng = np.random.default_rng(self.seed)
+        a = rng.uniform(0.99, 1.01, self.T)
+        if self.first:
+            a *= (1 - self.first) / a[1:].sum()
+            a[0] = self.first
+        a /= a.sum()
+        M = np.diag(a) - np.outer(a, a)
+        square = M @ M
+        corner = np.zeros_like(M)
+        corner[0, 0] = a[0] * (1 - a[0])
+        forms = {"uniform": (np.eye(self.T) - 1 / self.T) / self.T**2, "printed": corner, "corrected": corner**2}
+        size = np.abs(square).max()
+        return {name: np.abs(square - form).max() / size for name, form in forms.items()}

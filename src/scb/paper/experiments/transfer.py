@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from scb.jobs.job import Job, Rows, random_task, seed_of
-from scb.task import Task
 from scb.theory.noise import residual_variance
 from scb.training.loop import train
 from scb.training.recipes import sgd, transfer, tuned
@@ -70,16 +69,13 @@ class DriftJob(Job):
     eta: float = 0.01
     z: float = 1.645
 
-    def batch_size(self, task: Task) -> int:
-        """B for a sign that is right with probability Φ(z)."""
-        rho = residual_variance(1 - float(task.mu @ task.mu), task.N)
-        return ceil(self.z**2 * self.eta * rho * self.T / (2 * task.K_P))
-
     def run(self) -> Rows:
         """One row: samples until |α_A| is 0.1 and its sign there; if it never is, ∞ and the sign at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         steps = ceil(2 * log(self.T) / self.eta)
-        recipe = sgd(task, eta=(self.eta, self.eta), steps=(steps, 0), batch_size=self.batch_size(task), resolve_sign=False)
+        rho = residual_variance(1 - float(task.mu @ task.mu), task.N)
+        batch_size = ceil(self.z**2 * self.eta * rho * self.T / (2 * task.K_P))
+        recipe = sgd(task, eta=(self.eta, self.eta), steps=(steps, 0), batch_size=batch_size, resolve_sign=False)
         history = simulate(task, recipe, self.seed)
         large = np.flatnonzero(np.abs(history["alpha_A"]) >= 0.1)
         if large.size == 0:

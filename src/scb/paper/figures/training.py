@@ -1,4 +1,4 @@
-"""F1, F3, F4, F6, F8: what training with the paper's methods looks like."""
+"""F1, F3, F4, F6, F8: what training with the paper's methods looks like; and the curves of one run."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from scb.jobs.table import Table, at, concatenate, pick, values, where
-from scb.paper.figures.style import COLOURS, band, caption, grid, mark, panels, quiet, replicates, star
+from scb.paper.figures.style import COLOURS, band, caption, grid, look, mark, panels, quiet, replicates, star
 
 NAMES = {
     "proximal": "proximal, λ = 1e-5",
@@ -17,7 +17,6 @@ NAMES = {
 NUMBER = {name: i for i, name in enumerate(NAMES)}  # a method looks the same in every figure
 
 
-@quiet
 def convergence(table: Table) -> Figure:
     """F1: both distances to the truth; stars are the proximal method after normalisation, after 1,000 steps and at the end."""
     figure, axes = panels(2, "F1  Distance to the truth: the proximal method against SGD")
@@ -25,16 +24,14 @@ def convergence(table: Table) -> Figure:
         _methods(ax, table, f"dist_{layer}")
         for number, method in enumerate(("proximal", "proximal, larger λ")):
             for end in (1000, int(table["step"].max())):
-                x = np.median(at(pick(table, method=method), end)[f"dist_{layer}_star"])
-                star(ax, end, x, number)
+                star(ax, end, np.median(at(pick(table, method=method), end)[f"dist_{layer}_star"]), number)
         _stages(ax, table)
         ax.set(title=label, ylim=(-0.02, None))
     axes[1].legend(loc="lower left")
-    caption(figure, f"{setting(table)}. Stars: after normalisation")
+    caption(figure, f"{_setting(table)}. Stars: after normalisation")
     return figure
 
 
-@quiet
 def signals(table: Table) -> Figure:
     """F3: the signals, and the distances to the population's lines."""
     titles = {"alpha_V": "signal α$_V$", "alpha_A": "signal α$_A$", "delta_V": "‖Δ$_V$‖$_μ$", "delta_A": "‖Δ$_A$‖$_μ$"}
@@ -43,7 +40,6 @@ def signals(table: Table) -> Figure:
     return figure
 
 
-@quiet
 def similarity(table: Table) -> Figure:
     """F4: μ-cosines with the truth, before and after normalisation."""
     titles = {
@@ -59,10 +55,10 @@ def similarity(table: Table) -> Figure:
     return figure
 
 
-@quiet
 def sizes(smallest: Table, others: Table) -> Figure:
     """F6: distances and loss for each N, over the paper's 1,000 steps."""
-    table = concatenate([_first_steps(smallest), others])
+    in_common = (smallest["step"] <= 1000) & np.isin(smallest["method"], ("proximal", "SGD"))
+    table = concatenate([where(smallest, in_common), others])
     Ns = values(table, "N")
     figure, axes = grid(len(Ns), 3, "F6  Distance and test loss as N grows", height=2.1)
     for row, N in zip(axes, Ns, strict=True):
@@ -71,42 +67,34 @@ def sizes(smallest: Table, others: Table) -> Figure:
             _methods(ax, mine, column)
             _stages(ax, mine)
         for ax, layer in zip(row, "VA", strict=False):
-            final = np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"])
-            star(ax, mine["step"].max(), final, 0)
+            star(ax, mine["step"].max(), np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"]), 0)
             ax.set_ylim(-0.02, None)
         row[0].set_ylabel(f"N = {N}")
     for ax, title in zip(axes[0], ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
         ax.set_title(title)
     axes[0, 1].legend(loc="lower left")
-    caption(figure, f"{setting(table, N=False)}. Stars: proximal, after normalisation")
+    caption(figure, f"{_setting(table, N=False)}. Stars: proximal, after normalisation")
     return figure
 
 
-@quiet
 def signs(table: Table) -> Figure:
     """F8: the signal at the end, seed by seed, by the letter and with the sign settled."""
     figure, axes = panels(2, "F8  The sign: α$_A$ at the end of training, one dot a task", height=2.6)
     for ax, method, title in zip(axes, ("literal", "proximal"), ("as printed", "sign settled by skewness"), strict=True):
         end = np.sort(at(pick(table, method=method))["alpha_A"])
         ax.axhline(0, color="0.4", linewidth=0.8)
-        colours = [COLOURS[1] if x < 0 else COLOURS[0] for x in end]
-        ax.scatter(np.arange(1, len(end) + 1), end, c=colours, s=14)
+        ax.scatter(np.arange(1, len(end) + 1), end, c=np.where(end < 0, COLOURS[1], COLOURS[0]), s=14)
         ax.set(title=f"{title}: {np.mean(end < 0):.0%} negative", xlabel="task, in order of α$_A$", ylim=(-1.05, 1.05))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_ylabel("α$_A$")
-    caption(figure, setting(table).partition(";")[0] + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5")
+    caption(figure, _setting(table).partition(";")[0] + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5")
     return figure
 
 
-def setting(table: Table, N: bool = True) -> str:
+def _setting(table: Table, N: bool = True) -> str:
     """The line under a figure."""
     size = f"N = {values(table, 'N')[0]}, " if N else ""
     return f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64; median and quartiles over {replicates(table)} random tasks"
-
-
-def _first_steps(table: Table) -> Table:
-    """The two methods that all sizes have, up to step 1,000."""
-    return where(table, (table["step"] <= 1000) & np.isin(table["method"], ("proximal", "SGD")))
 
 
 def _four(table: Table, title: str, titles: dict[str, str]) -> tuple[Figure, np.ndarray]:
@@ -116,7 +104,7 @@ def _four(table: Table, title: str, titles: dict[str, str]) -> tuple[Figure, np.
         _methods(ax, table, column)
         _stages(ax, table)
         ax.set(title=name)
-    caption(figure, setting(table))
+    caption(figure, _setting(table))
     return figure, axes
 
 
@@ -130,3 +118,23 @@ def _stages(ax: Axes, table: Table) -> None:
     if table["step"].max() > 1000:
         mark(ax, 1000, "the paper ends")
     ax.set_xlabel("step")
+
+
+@quiet
+def curves(history: Table, title: str) -> Figure:
+    """Distances, signals and errors of one run against steps; grey lines where a stage begins."""
+    shown = {
+        "distance to the truth": {"dist_V": "‖V − P‖", "dist_A": "‖A − Q‖", "dist_A_star": "‖A* − Q‖, normalised"},
+        "signals": {"alpha_V": "α_V", "alpha_A": "α_A"},
+        "distance to the population's line": {"delta_V": "‖Δ_V‖", "delta_A": "‖Δ_A‖"},
+    }
+    figure, axes = panels(len(shown), title)
+    changes = history["step"][np.flatnonzero(np.diff(history["stage"]))]
+    for ax, (name, lines) in zip(axes, shown.items(), strict=True):
+        for number, (column, label) in enumerate(lines.items()):
+            ax.plot(history["step"], history[column], label=label, **look(number))
+        for step in changes:
+            ax.axvline(step, color="0.5", linewidth=0.8)
+        ax.set(title=name, xlabel="step")
+        ax.legend()
+    return figure

@@ -1,0 +1,100 @@
+"""Claims about the number of samples: from scratch, transferred, by the drift alone; and the paper's open questions, as ours."""
+
+import numpy as np
+
+from scb.jobs.table import Table, by_value, pick, values, where
+from scb.paper.claims.claim import Outcome, beside, log_slope, mostly, share, verdict
+
+
+def transfer_is_flat(transfer: Table) -> Outcome:
+    """Exponent in T at most 0.05."""
+    parts = []
+    slopes = []
+    for overlap in values(transfer, "overlap"):
+        if overlap == 0:
+            continue
+        T, samples = by_value(pick(transfer, overlap=overlap), "T", "reached")
+        slopes.append(log_slope(T, samples))
+        parts.append(f"overlap {overlap:g}: {samples.min():,.0f} to {samples.max():,.0f} samples, T^{slopes[-1]:+.3f}")
+    T = transfer["T"]
+    return Outcome(f"{'; '.join(parts)} for T = {T.min():,} to {T.max():,}", verdict(all(abs(slope) <= 0.05 for slope in slopes)))
+
+
+def small_overlap_transfers(transfer: Table) -> Outcome:
+    """Both distances within ε in 90 % of runs at the smaller overlap."""
+    overlap = min(o for o in values(transfer, "overlap") if o > 0)
+    mine = pick(transfer, overlap=overlap)
+    good = (mine["dist_V"] <= mine["epsilon"]) & (mine["dist_A"] <= mine["epsilon"])
+    return Outcome(f"overlap {overlap:g}: within ε = {mine['epsilon'][0]:g} in {share(good)} runs", verdict(mostly(good)))
+
+
+def drift_needs_samples(drift: Table) -> Outcome:
+    """Simulated; exponent in T at least 0.9 with the sign right in 90 %."""
+    T, samples = by_value(drift, "T", "reached")
+    slope = log_slope(T, samples)
+    return Outcome(
+        f"{samples.min():,.0f} to {samples.max():,.0f} samples for T = {T.min():,} to {T.max():,}: "
+        f"T^{slope:.2f}, sign right in {share(drift['right'])}",
+        verdict(slope >= 0.9 and mostly(drift["right"])),
+    )
+
+
+def scratch_is_flat(transfer: Table) -> Outcome:
+    """Exponent in T at least 0.5 for the best method from scratch that we have."""
+    T, samples = by_value(pick(transfer, overlap=0.0), "T", "reached")
+    slope = log_slope(T, samples)
+    return Outcome(
+        f"from scratch {samples.min():,.0f} to {samples.max():,.0f} samples for T = {T.min():,} to {T.max():,}: T^{slope:+.3f}",
+        verdict(slope >= 0.5),
+        "let noise choose the sign, and read it off the skewness of A afterwards: no poly(T) is needed",
+    )
+
+
+def few_samples(support: Table, transfer: Table) -> Outcome:
+    """Median samples within a factor 2 over all T, and ten times fewer than Algorithm 1's."""
+    T, samples = by_value(support, "T", "likelihood")
+    factor = np.median(pick(transfer, overlap=0.0)["found"]) / np.median(support["likelihood"])
+    hardly_moves = samples.max() < 2 * samples.min()
+    text = f"{', '.join(f'{n:,.0f}' for n in samples)} samples at T = {', '.join(f'{t:,}' for t in T)}"
+    measured = f"{text}; Algorithm 1 needs {factor:,.0f} times as many"
+    note = "" if hardly_moves else "the number moves with T by more than a factor 2"
+    return Outcome(measured, verdict(hardly_moves and factor > 10), note)
+
+
+def reaches_the_bound(bound: Table) -> Outcome:
+    """Mean squared errors within 0.8 to 1.25 of the bound; intervals cover 92 to 98 %."""
+    large = where(bound, bound["n"] >= 5000)
+    freedom = {"P": large["N"] * (large["N"] - 1), "Q": large["N"]}  # two weights a token, which add up to 1
+    ratio = {x: np.average(large[f"square_{x}"] / large[f"bound_{x}"], weights=freedom[x]) for x in "PQ"}
+    error = {x: np.sqrt(2 / freedom[x].sum()) for x in "PQ"}  # of a mean of squares of standard normals
+    coverage = large["covered"].sum() / large["intervals"].sum()
+    return Outcome(
+        f"squared error over bound: P {ratio['P']:.2f} ± {error['P']:.2f}, Q {ratio['Q']:.2f} ± {error['Q']:.2f} "
+        f"({len(large['n'])} fits, n ≥ 5,000); 95 % intervals cover {coverage:.1%}",
+        verdict(all(0.8 <= r <= 1.25 for r in ratio.values()) and 0.92 <= coverage <= 0.98),
+    )
+
+
+def sequences_work(sequences: Table) -> Outcome:
+    """Exact support in 90 % of tasks at the largest length."""
+    longest = pick(sequences, length=sequences["length"].max())
+    return Outcome(
+        f"support exactly right in {share(longest['likelihood'])} from {int(longest['length'][0]):,} tokens; "
+        f"by moments in {share(longest['moments'])}, which mark {longest['marked'].mean():.0f} positions a token instead of 2",
+        verdict(mostly(longest["likelihood"])),
+    )
+
+
+OURS = "Section 6, open question; ours"
+CLAIMS = (
+    *beside(
+        "F7",
+        ("Section 4; Appendix H", "Transfer needs a number of samples that does not depend on T.", transfer_is_flat),
+        ("Section 4", "A small correlation between the tasks is enough.", small_overlap_transfers),
+        ("Section 3.2", "Stage 1 needs poly(T) samples for the drift to decide.", drift_needs_samples),
+        ("Section 3.2, conjecture", "This poly(T) dependence is unavoidable.", scratch_is_flat),
+    ),
+    *beside("F10", (OURS, "Stage 1 can be replaced: the support needs samples that hardly depend on T.", few_samples)),
+    *beside("F11", ("beyond the paper; ours", "Maximum likelihood reaches the Cramér–Rao bound.", reaches_the_bound)),
+    *beside("F12", (OURS, "One long sequence of dependent tokens is enough.", sequences_work)),
+)
