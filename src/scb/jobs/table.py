@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from scb.files import write_atomically
 
-Table = dict[str, NDArray[Any]]
-"""Column name → array, all of one length."""
+Table = dict[str, NDArray[Any]]  # column name → array, all of one length
 
 
 def concatenate(tables: Sequence[Table]) -> Table:
@@ -77,10 +76,10 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
     write_atomically(path, buffer.getvalue())
 
 
-def read_table(path: Path) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_table`` wrote, and its facts."""
+def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
+    """A table that ``write_table`` wrote, or some of its columns, and its facts."""
     from pyarrow.parquet import read_table as read
 
-    arrow = read(path)
+    arrow = read(path, columns=columns)
     facts = json.loads((arrow.schema.metadata or {})[b"scb"])
     return {name: arrow[name].to_numpy() for name in arrow.column_names}, facts
