@@ -64,8 +64,8 @@ def fit(
 
     from scb.cli.files import read
     from scb.sequences.coding import windows_of_codes
-    from scb.sequences.lag_file import save_model
     from scb.sequences.lag_fit import LagSettings, fit_lags
+    from scb.sequences.lag_model import save_model
     from scb.sequences.symbols import Sequences, as_sequences, encode
 
     if not 0 <= split < 1:
@@ -147,7 +147,6 @@ def report(console: "Console", model: "LagModel", facts: "FitFacts", out: Path, 
     from rich.table import Table
 
     from scb.paper.figures.style import quiet, save
-    from scb.sequences.heatmap import attention_map
 
     kind = "a matrix for each lag" if model.transition == "per_lag" else "one matrix for all lags"
     console.print(f"Lags that matter, of 1 … {model.max_lag}; {kind}", style="italic", highlight=False)
@@ -188,7 +187,7 @@ def report(console: "Console", model: "LagModel", facts: "FitFacts", out: Path, 
     writer.writerow(rows)
     writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
     (out / "lags.csv").write_text(text.getvalue())
-    figure: Any = quiet(attention_map)(model).figure
+    figure: Any = quiet(model.plot)().figure
     for path in save(figure, out / "attention", ("png",)):
         console.print(f"wrote {path}, and beside it {MODEL}, lags.csv", highlight=False)
 
@@ -199,7 +198,7 @@ def _error(value: float) -> str:
 
 def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
     """The model in a directory of ``scb fit``, or in a file; how its fit went; and what is known of its data."""
-    from scb.sequences.lag_file import load_model
+    from scb.sequences.lag_model import load_model
 
     model, facts, *_ = load_model(path / MODEL if path.is_dir() else path)
     summary = (path if path.is_dir() else path.parent) / "summary.json"

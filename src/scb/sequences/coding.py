@@ -1,7 +1,6 @@
 """Sequences of symbols as windows of codes, laid out for a fit; here or on a cluster, by the same functions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.mixture.data import Data, Here, Source, is_dask
+from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.reading import PARTITION, source_of
 from scb.mixture.windows import sequence_blocks, symbol_counts
@@ -28,22 +27,17 @@ class Windows(NamedTuple):
 
 def windows_of_codes(codes: Sequence[Codes], N: int, max_lag: int, contexts: bool) -> Data:
     """The windows of sequences of codes, ``MISSING`` where there is a gap; all in one context unless symbols choose it."""
-    blocks = sequence_blocks(codes, max_lag, nearest=1, contexts=contexts)
-    if not blocks:
-        raise _no_window(max((len(sequence) for sequence in codes), default=0), max_lag)
-    counts = symbol_counts(codes, N)
-    shape = _shape(N, max_lag, contexts)
-    return Data.of(Here(), [Partition.of(blocks)], shape, counts / counts.sum(), independent=False)
+    partition = Partition.of(sequence_blocks(codes, max_lag, nearest=1, contexts=contexts))
+    return _data(Here(), [partition], symbol_counts(codes, N), max_lag, contexts, longest=max(map(len, codes), default=0))
 
 
 def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Windows:
     """The windows of whatever holds sequences: see ``scb.sequences.symbols``, and ``scb.mixture.dask`` for collections."""
-    if is_dask(X):
-        if lengths is not None:
-            raise ValueError("lengths are for one long X in memory; give a bag of sequences, or delayed ones")
-        source = source_of("X", X, max_lag)
-    else:
-        source = Source.here(as_sequences(X, lengths))
+    if not is_dask(X):
+        X = as_sequences(X, lengths)
+    elif lengths is not None:
+        raise ValueError("lengths are for one long X in memory; give a bag of sequences, or delayed ones")
+    source = source_of("X", X, max_lag)
     executor = source.executor
     coded = source.read(_code, source.kind)
     summaries = executor.results(executor.map(_Coded.summary, zip(coded, strict=True)))
@@ -52,36 +46,30 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
     held = executor.map(_windows, zip(coded, strict=True), classes, max_lag, contexts)
     counts = executor.total(executor.map(itemgetter(1), zip(held, strict=True)))
     partitions = executor.map(PARTITION, zip(held, strict=True))
-    shape = _shape(len(classes), max_lag, contexts)
-    data = Data.of(executor, partitions, shape, counts / counts.sum(), independent=False)
-    if data.n == 0:
-        raise _no_window(source.length or max(longest), max_lag)
+    data = _data(executor, partitions, counts, max_lag, contexts, longest=source.length or max(longest))
     same = all(many) and min(shortest) == max(longest)
     return Windows(data, classes, max(longest) if same else None)
 
 
-def _shape(N: int, max_lag: int, contexts: bool) -> Shape:
-    return Shape(N=N, K=N if contexts else 1, T=max_lag)
-
-
-def _no_window(longest: int, max_lag: int) -> ValueError:
-    return ValueError(f"no window of max_lag + 1 = {max_lag + 1} symbols without a gap; the longest sequence has {longest}")
+def _data(executor: Any, partitions: list[Any], counts: Array, max_lag: int, contexts: bool, longest: int) -> Data:
+    """Partitions of windows as the data of a fit; each symbol occurs ``counts`` (N,) times in the sequences."""
+    shape = Shape(N=len(counts), K=len(counts) if contexts else 1, T=max_lag)
+    data = Data.of(executor, partitions, shape, counts / max(counts.sum(), 1), independent=False)
+    if data.n == 0:
+        raise ValueError(f"no window of max_lag + 1 = {max_lag + 1} symbols without a gap; the longest sequence has {longest}")
+    return data
 
 
 # ------------------------------------------------------------------------------------------------- piece by piece
 
 
-@dataclass(frozen=True)
-class _Coded:
+class _Coded(NamedTuple):
     """A piece in codes of its own symbols; the first ``skipped`` of each sequence belong to the piece before it."""
 
     codes: list[Codes]
     classes: NDArray[Any]
     skipped: int
     many: bool
-
-    def __sizeof__(self) -> int:
-        return sum(x.nbytes for x in self.codes)
 
     def summary(self) -> tuple[NDArray[Any], float, int, bool]:
         """What the driver has to know: the symbols, the shortest and the longest sequence, and whether these are many."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,13 @@ from scb.mixture.law import Initial
 from scb.mixture.select import Progress
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 
-_CERTAIN = 1e-3  # nats: what a converged fit may still gain
-
 
 @dataclass(frozen=True)
 class LagSettings:
     """What is asked for: see the parameters of ``SparseContextualBigram``. A ValueError names what cannot be."""
 
     max_lag: int
-    transition: str = "shared"
+    transition: Literal["shared", "per_lag"] = "shared"
     context: bool = True
     lags: str | int | Sequence[int] = "auto"
     smoothing: float = 1.0
@@ -52,29 +50,18 @@ class LagSettings:
 
 
 def fit_lags(
-    data: Data,
-    classes: NDArray[Any],
-    settings: LagSettings,
-    *,
-    init: LagModel | None = None,
-    progress: Progress | None = None,
+    data: Data, classes: NDArray[Any], settings: LagSettings, *, init: LagModel | None = None, progress: Progress | None = None
 ) -> tuple[LagModel, FitFacts]:
     """Find the lags in windows of symbols, and estimate the model."""
     known = {} if init is None else _known(init, classes, data, settings)
+    start = None if init is None else _initial(known, data)
     number = None
     positions = None
     if isinstance(settings.lags, int | np.integer):
         number = int(settings.lags)
     elif not isinstance(settings.lags, str):
         positions = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
-    found = fit_mixture(
-        data,
-        matrices="per_lag" if settings.transition == "per_lag" else "shared",
-        number=number,
-        positions=positions,
-        known=None if init is None else _initial(known, data),
-        progress=progress,
-    )
+    found = fit_mixture(data, matrices=settings.transition, number=number, positions=positions, known=start, progress=progress)
     model = _model(found, data, classes, settings, known)
     facts = FitFacts(
         loglik=model.loglik(data),
@@ -82,7 +69,7 @@ def fit_lags(
         n_parameters=found.parameters,
         n_iter=len(found.path),
         gap=found.gap,
-        converged=bool(found.gap <= _CERTAIN),
+        converged=bool(found.gap <= 1e-3),  # nats
     )
     return model, facts
 
@@ -134,14 +121,13 @@ def _known(init: LagModel, classes: NDArray[Any], data: Data, settings: LagSetti
     there = [theirs.index(classes[i]) for i in ours]
     law = data.label_law
     known = {}
-    for lag, P in init.matrices.items():
-        part = P[np.ix_(there, there)]
+    for lag in [lag for lag in init.matrices if lag <= data.T]:
+        part = init.matrices[lag][np.ix_(there, there)]
         inside = np.zeros((data.N, len(ours)))
         inside[ours] = part
         whole = np.repeat(law[:, None], data.N, axis=1)
         whole[:, ours] = inside + (1 - part.sum(axis=0)) * law[:, None]
-        if lag <= data.T:
-            known[lag] = whole / whole.sum(axis=0)
+        known[lag] = whole / whole.sum(axis=0)
     return known
 
 

@@ -18,14 +18,11 @@ _MOST = 4096
 
 @dataclass(frozen=True)
 class Sequences:
-    """Symbols as given: one array after the other in ``flat``, where sequence i has ``lengths[i]`` of them.
+    """Symbols as given."""
 
-    ``many`` says whether X was a collection of sequences, rather than one (or one cut by lengths).
-    """
-
-    flat: Any
-    lengths: list[int]
-    many: bool
+    flat: Any  # one sequence after the other
+    lengths: list[int]  # sequence i has ``lengths[i]`` symbols
+    many: bool  # whether X was a collection of sequences, rather than one (or one cut by lengths)
 
 
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
