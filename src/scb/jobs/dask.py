@@ -20,7 +20,7 @@ from scb.jobs.store import Failure
 from scb.provenance import code_digest, require_code
 
 CONNECT_SECONDS = 3.0
-SILENT = logging.CRITICAL
+SILENT = logging.CRITICAL  # Dask's log is not shown: what a user needs to know is said by us
 GONE = "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on from them"
 # What serves a dashboard, which nobody looks at, and giving memory back, of which little is held, take time from the jobs.
 QUIET = {
@@ -110,11 +110,8 @@ class DaskPool:
 def connected(address: str, note: Note) -> Iterator[DaskPool]:
     """The pool of the scheduler at an address."""
     distributed = _distributed()
-    from distributed.comm.addressing import parse_address
-    from distributed.comm.registry import get_backend
-
-    get_backend(parse_address(address)[0])  # ValueError for what is no address
-    with _silent():
+    distributed.comm.registry.get_backend(distributed.comm.parse_address(address)[0])  # ValueError for what is no address
+    with distributed.utils.silence_logging_cmgr(SILENT):
         try:
             client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError:
@@ -129,7 +126,7 @@ def local(workers: int, note: Note) -> Iterator[DaskPool]:
     distributed = _distributed()
     import dask.config
 
-    with _silent():
+    with distributed.utils.silence_logging_cmgr(SILENT):
         with _deaf_children(), dask.config.set(QUIET):
             here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
             cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, silence_logs=SILENT, **here)
@@ -143,20 +140,6 @@ def _distributed() -> Any:
     except ImportError:
         raise ValueError("several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1") from None
     return distributed
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Dask's log is not shown: what a user needs to know is said by us."""
-    loggers = [logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.startswith("distributed")]
-    before = {logger: logger.level for logger in loggers}
-    for logger in loggers:
-        logger.setLevel(SILENT)
-    try:
-        yield
-    finally:
-        for logger, level in before.items():
-            logger.setLevel(level)
 
 
 @contextmanager

@@ -42,11 +42,9 @@ class Kind:
     """A kind of sweep: which parameters a run has, and what is measured."""
 
     name: str
-    # what a run measures, and what success may ask for; bool, int or float. None: known only once a run is through
-    metrics: Mapping[str, type] | None
+    metrics: Mapping[str, type] | None  # what a run measures: bool, int or float. None: known only once a run is through
     success: Mapping[str, Any]  # what counts as success unless the sweep says otherwise
-    # checks the parameters of a run and returns all of them, those not given by their defaults; ValueError
-    complete: Callable[[Parameters], Parameters]
+    complete: Callable[[Parameters], Parameters]  # checks those that are given, and adds the defaults of the others; ValueError
     make: Callable[[Parameters, int], Job]  # (parameters, replicate) → the job
 
 
@@ -108,9 +106,6 @@ class Sweep:
         return list({job.key: job for job in found}.values())  # without random tasks, all replicates have one key
 
 
-# ------------------------------------------------------------------------------------------------- success
-
-
 def _sense(name: str, level: Any) -> str:
     """How a metric is compared: truth values exactly, α and similarities from below, other numbers from above."""
     if isinstance(level, bool):
@@ -140,9 +135,6 @@ def _checked_success(asked: dict[str, Any], kind: Kind) -> dict[str, Any]:
     _only(asked, kind.metrics, "[success]")
     types = {name: bool if kind.metrics[name] is bool else float for name in asked}
     return {name: fitted(name, level, types[name]) for name, level in asked.items()}
-
-
-# ------------------------------------------------------------------------------------------------- checks
 
 
 def _only(given: Mapping[str, Any], allowed: Any, part: str) -> None:

@@ -11,13 +11,13 @@ import numpy as np
 
 from scb import metrics
 from scb.jobs.grid import Kind, Parameters
-from scb.jobs.job import Job, Rows, random_task, seed_of, task_seed
+from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.mixture.recovery import recover
+from scb.task import Task
 from scb.task.sampling import sample
 from scb.training.loop import train
-from scb.training.options import fitted, recipe_hints
+from scb.training.options import build_recipe, fitted, recipe_hints
 from scb.training.recipes import RECIPES
-from scb.training.settings import TrainingSettings
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
 GIVEN = ("seed", "related_seed", "pretrained")  # options of recipes that a run gives, not the file
@@ -114,12 +114,11 @@ class TrainJob(Job):
         options = dict(self.options)
         sizes = {name: options.pop(name) for name in SIZES}
         recipe = options.pop("recipe")
+        task = random_task(**sizes, replicate=self.replicate)
         options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
         if recipe == "transfer":
             options["related_seed"] = seed_of(use="related", seed=self.seed)
-        seed = task_seed(**sizes, replicate=self.replicate)
-        settings = TrainingSettings(**sizes, task_seed=seed, recipe=recipe, options=options)
-        run = train(*settings.build(), self.seed, every=100)
+        run = train(task, build_recipe(recipe, task, options), self.seed, every=100)
         last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
         return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
 
@@ -143,7 +142,7 @@ def _rehearse(recipe: str, options: str) -> None:
     """Make the recipe for a tiny task: it refuses what is out of range."""
     cheap = {name: v for name, v in json.loads(options).items() if name not in ("known", "start")}  # these draw samples
     try:
-        TrainingSettings(N=3, T=8, recipe=recipe, options=cheap).build()
+        build_recipe(recipe, Task.random(3, 8, 2), cheap)
     except ArithmeticError as error:
         raise ValueError(f"recipe {recipe!r} with {options}: {error}") from None
 

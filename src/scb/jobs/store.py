@@ -70,17 +70,8 @@ class Cache:
 
     def load(self, jobs: Sequence[Job]) -> tuple[Table, float]:
         """The tables of jobs that are all done, one after the other, and the seconds that they took."""
-        tables = []
-        seconds = 0.0
-        for job in jobs:
-            path = self.path(job)
-            try:
-                table, facts = read_table(path)
-            except Exception as error:
-                raise ValueError(f"{path} cannot be read ({error}); delete it and run again") from error
-            tables.append(table)
-            seconds += facts["seconds"]
-        return concatenate(tables), seconds
+        loaded = [read_table(self.path(job)) for job in jobs]
+        return concatenate([table for table, _ in loaded]), sum(facts["seconds"] for _, facts in loaded)
 
 
 class SweepStore:
