@@ -10,11 +10,12 @@ import dask.bag as db
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from distributed.utils import silence_logging_cmgr
 
 import scb
 import scb.mixture.dask as on_dask
 from scb import SparseContextualBigram
-from scb.jobs.dask import SILENT, _silent
+from scb.jobs.dask import SILENT
 from scb.mixture.dask import Workers, current_executor
 from scb.mixture.data import Here
 from scb.mixture.law import Mixture
@@ -28,7 +29,7 @@ CLOSE = 1e-10
 @pytest.fixture(scope="module")
 def cluster():
     with (
-        _silent(),
+        silence_logging_cmgr(SILENT),
         LocalCluster(
             n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=SILENT
         ) as cluster,

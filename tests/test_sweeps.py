@@ -22,7 +22,7 @@ import scb
 from scb.jobs.grid import Sweep, succeeded
 from scb.jobs.job import Job, task_seed
 from scb.jobs.kinds import KINDS, RecoverJob, kind_of, swept_hints
-from scb.jobs.pool import BATCH_SECONDS, InProcess, Pace, run_batch, run_jobs, take
+from scb.jobs.pool import BATCH_SECONDS, InProcess, Pace, run_batch, run_jobs
 from scb.jobs.store import SweepStore
 from scb.jobs.table import read_table, wilson
 from scb.paper.experiments.noise import NoiseJob
@@ -308,7 +308,7 @@ def test_rows_do_not_depend_on_threads_or_batches():
 def test_batches_grow_to_a_second_and_shrink_at_the_end():
     def size(left, slots):
         jobs = deque(RecoverJob(replicate=i) for i in range(left))
-        return len(take(jobs, pace.budget(left, slots)))
+        return len(pace.take(jobs, left, slots))
 
     pace = Pace()
     assert size(10_000, 4) == 1

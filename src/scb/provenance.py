@@ -11,7 +11,6 @@ from pathlib import Path
 from threading import Lock
 
 ROOT = Path(__file__).parent
-KERNELS = "scb.kernels"
 _parser = Lock()  # of Python 3.11, which fails if two threads of a worker use it at once
 
 
@@ -36,11 +35,15 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
     """A hash of the sources of some modules of scb and of all that they import; of the whole library unless modules are named.
 
     Imports inside functions count, those for the type checker alone do not. The kernels are part of every digest, as one unit:
-    Numba compiles them into one another.
+    Numba compiles them into one another. A module that is no part of scb, a script for instance, may use the whole library.
     """
-    sources = _sources(root)
-    wanted = _closure(modules, sources) if modules else set(sources)
-    wanted |= {name for name in sources if name.startswith(KERNELS)}
+    sources = {}
+    for path in root.rglob("*.py"):
+        parts = ("scb", *path.relative_to(root).with_suffix("").parts)
+        sources[".".join(parts).removesuffix(".__init__")] = path
+    wanted = set(sources)
+    if modules and wanted.issuperset(modules):
+        wanted = _closure(modules, sources) | {name for name in sources if name.startswith("scb.kernels")}
     digest = sha256()
     for name in sorted(wanted):
         digest.update(name.encode() + sources[name].read_bytes())
@@ -53,22 +56,8 @@ def require_code(code: str, *modules: str) -> None:
         raise ValueError("a worker has another version of scb than this process: install the same one there")
 
 
-def _sources(root: Path) -> dict[str, Path]:
-    """Name → file of every module."""
-    found = {}
-    for path in root.rglob("*.py"):
-        parts = ("scb", *path.relative_to(root).with_suffix("").parts)
-        found[".".join(parts).removesuffix(".__init__")] = path
-    return found
-
-
 def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:
-    """The modules and everything of scb that they import, directly or not.
-
-    A module that is no part of scb, a script for instance, may use anything: then it is the whole library.
-    """
-    if not sources.keys() >= set(modules):
-        return set(sources)
+    """The modules and everything of scb that they import, directly or not."""
     found: set[str] = set()
     waiting = list(modules)
     while waiting:
@@ -78,22 +67,17 @@ def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:
         found.add(name)
         with _parser:
             tree = ast.parse(sources[name].read_text())
-        waiting += _imports(tree, sources)
-        package = name.rpartition(".")[0]
-        if package and package != "scb":  # its __init__ runs first; that of scb names others without importing them
-            waiting.append(package)
+        package = name.rpartition(".")[0]  # its __init__ runs first; that of scb names others without importing them
+        waiting += [other for other in (package, *_imports(tree)) if other in sources and other != "scb"]
     return found
 
 
-def _imports(node: ast.AST, sources: dict[str, Path]) -> Iterator[str]:
-    """The modules of scb that are imported below a node, but for those in blocks of TYPE_CHECKING."""
+def _imports(node: ast.AST) -> Iterator[str]:
+    """The modules, and the names in them, that are imported below a node, but for those in blocks of TYPE_CHECKING."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
-            continue
-        names = []
         if isinstance(child, ast.Import):
-            names = [alias.name for alias in child.names]
+            yield from (alias.name for alias in child.names)
         elif isinstance(child, ast.ImportFrom) and child.module is not None:
-            names = [child.module, *(f"{child.module}.{alias.name}" for alias in child.names)]
-        yield from (name for name in names if name in sources and name != "scb")
-        yield from _imports(child, sources)
+            yield from (child.module, *(f"{child.module}.{alias.name}" for alias in child.names))
+        elif not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            yield from _imports(child)

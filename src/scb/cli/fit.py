@@ -62,8 +62,8 @@ def fit(
         out: Directory for model, table and heat map.
     """
     from scb.sequences.coding import windows_of_codes
-    from scb.sequences.lag_file import save_model
     from scb.sequences.lag_fit import LagSettings, fit_lags
+    from scb.sequences.lag_model import save_model
     from scb.sequences.symbols import as_sequences, encode
 
     if not 0 <= split < 1:
@@ -135,7 +135,6 @@ def _compare(model: "LagModel", train: list[Any], test: list[Any]) -> dict[str, 
 def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: dict[str, float]) -> None:
     """Print the lags, and how well held-out symbols are predicted; write the table and the heat map."""
     from scb.paper.figures.style import quiet, save
-    from scb.sequences.heatmap import attention_map
 
     kind = "a matrix for each lag" if model.transition == "per_lag" else "one matrix for all lags"
     console.print(f"Lags that matter, of 1 … {model.max_lag}; {kind}", style="italic")
@@ -167,14 +166,14 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
     out.mkdir(parents=True, exist_ok=True)
     with (out / "lags.csv").open("w", newline="") as file:
         csv.writer(file).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
-    figure: Any = quiet(attention_map)(model).figure
+    figure: Any = quiet(model.plot)().figure
     for path in save(figure, out / "attention", ("png",)):
         console.print(f"wrote {path}, and beside it {MODEL}, lags.csv")
 
 
 def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
     """The model in a directory of ``scb fit``, or in a file; how its fit went; and what is known of its data."""
-    from scb.sequences.lag_file import load_model
+    from scb.sequences.lag_model import load_model
 
     model, facts, *_ = load_model(path / MODEL if path.is_dir() else path)
     summary = (path if path.is_dir() else path.parent) / "summary.json"

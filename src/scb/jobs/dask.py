@@ -16,10 +16,13 @@ from typing import Any
 
 from scb.jobs.job import Job
 from scb.jobs.pool import Answer, run_batch
+from scb.jobs.store import Failure
 from scb.provenance import code_digest, require_code
 
 CONNECT_SECONDS = 3.0
-SILENT = logging.CRITICAL
+SILENT = logging.CRITICAL  # Dask's log is not shown: what a user needs to know is said by us
+GONE = "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on from them"
+# What serves a dashboard, which nobody looks at, and giving memory back, of which little is held, take time from the jobs.
 QUIET = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -27,11 +30,7 @@ QUIET = {
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
 }
-"""Settings of a local cluster. What serves a dashboard, which nobody looks at, and giving memory back, of which little is held,
-take time from the jobs."""
-AHEAD = 2  # batches for each worker, so that it need not wait for the next one
-Note = Callable[[str], None]
-"""Called with a line for the user."""
+Note = Callable[[str], None]  # called with a line for the user
 
 
 def modules_of(batch: Sequence[Job]) -> list[str]:
@@ -59,8 +58,8 @@ class DaskPool:
 
     @property
     def slots(self) -> int:
-        """Two batches a worker; a scheduler that has no worker yet gets work too, so that one that adapts asks for some."""
-        return AHEAD * max(1, len(self._workers))
+        """Two batches a worker, so that it need not wait; without one, too, so that a scheduler that adapts asks for some."""
+        return 2 * max(1, len(self._workers))
 
     def submit(self, batch: Sequence[Job]) -> None:
         """Send the batch to the scheduler."""
@@ -71,60 +70,48 @@ class DaskPool:
 
     def collect(self) -> list[tuple[Sequence[Job], Answer]]:
         """Wait for a second at most until a batch is through."""
+        from distributed import KilledWorker
+
         if monotonic() - self._looked > 1:
             self._look_for_workers()
         try:
             future = self._done.get(timeout=1)
         except Empty:
             return []
-        return [(self._futures[future.key][1], self._answer(future))]
-
-    def _answer(self, future: Any) -> Answer:
-        from distributed import KilledWorker
-
+        _, batch = self._futures.pop(future.key)
         try:
-            return future.result()
+            return [(batch, future.result())]
         except KilledWorker as error:
             reason = f"every worker that ran it died, {error.allowed_failures + 1} of them: out of memory, perhaps"
-            return Answer({}, {}, 0.0, lost=reason)
+            return [(batch, Answer({}, {job.key: Failure(reason, "") for job in batch}, 0.0, lost=True))]
         except (CancelledError, OSError):
-            raise self._gone() from None
+            raise ConnectionError(GONE) from None
         except ImportError as error:
             raise ValueError(f"a worker cannot run scb: {error}; install scb there as it is here") from None
-        finally:
-            del self._futures[future.key]
 
     def _look_for_workers(self) -> None:
         """See which workers there are, and say so when one has gone."""
         first = self._looked < 0
         self._looked = monotonic()
         if self.client.status in ("closing", "closed"):  # it has given up reconnecting
-            raise self._gone()
+            raise ConnectionError(GONE)
         try:
             workers = set(self.client.nthreads())
         except OSError:
-            raise self._gone() from None
+            raise ConnectionError(GONE) from None
         for worker in sorted(self._workers - workers):
             self.note(f"worker {worker} has gone; what it was running goes to another one")
         if not workers and (first or self._workers):
             self.note("the scheduler has no workers: waiting for some")
         self._workers = workers
 
-    def _gone(self) -> ConnectionError:
-        return ConnectionError(
-            "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on from them"
-        )
-
 
 @contextmanager
 def connected(address: str, note: Note) -> Iterator[DaskPool]:
     """The pool of the scheduler at an address."""
     distributed = _distributed()
-    from distributed.comm.addressing import parse_address
-    from distributed.comm.registry import get_backend
-
-    get_backend(parse_address(address)[0])  # ValueError for what is no address
-    with _silent():
+    distributed.comm.registry.get_backend(distributed.comm.parse_address(address)[0])  # ValueError for what is no address
+    with distributed.utils.silence_logging_cmgr(SILENT):
         try:
             client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError:
@@ -139,15 +126,10 @@ def local(workers: int, note: Note) -> Iterator[DaskPool]:
     distributed = _distributed()
     import dask.config
 
-    with _silent():
+    with distributed.utils.silence_logging_cmgr(SILENT):
         with _deaf_children(), dask.config.set(QUIET):
-            cluster = distributed.LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                silence_logs=SILENT,
-            )
+            here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+            cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, silence_logs=SILENT, **here)
         with cluster, distributed.Client(cluster, set_as_default=False) as client:
             yield DaskPool(client, note)
 
@@ -158,20 +140,6 @@ def _distributed() -> Any:
     except ImportError:
         raise ValueError("several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1") from None
     return distributed
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Dask's log is not shown: what a user needs to know is said by us."""
-    loggers = [logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.startswith("distributed")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(SILENT)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
 
 
 @contextmanager

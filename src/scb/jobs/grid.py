@@ -31,11 +31,10 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.job import Job
-from scb.jobs.parameters import Parameters, fitted
 from scb.jobs.table import Table
+from scb.training.options import fitted
 
-KEYS = ("kind", "seeds", "fixed", "grid", "success", "figure")
-FIGURE_KEYS = ("x", "y", "panel", "title")
+Parameters = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,9 @@ class Kind:
     """A kind of sweep: which parameters a run has, and what is measured."""
 
     name: str
-    # what a run measures, and what success may ask for; bool, int or float. None: known only once a run is through
-    metrics: Mapping[str, type] | None
+    metrics: Mapping[str, type] | None  # what a run measures: bool, int or float. None: known only once a run is through
     success: Mapping[str, Any]  # what counts as success unless the sweep says otherwise
-    # checks the parameters of a run and returns all of them, those not given by their defaults; ValueError
-    complete: Callable[[Parameters], Parameters]
+    complete: Callable[[Parameters], Parameters]  # checks those that are given, and adds the defaults of the others; ValueError
     make: Callable[[Parameters, int], Job]  # (parameters, replicate) → the job
 
 
@@ -78,7 +75,7 @@ class Sweep:
             given = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"not TOML: {error}") from None
-        _only(given, KEYS, "the file")
+        _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
         if given.get("kind") not in kinds:
             raise ValueError(f"kind = {given.get('kind')!r}: it must be one of {', '.join(map(repr, kinds))}")
         kind = kinds[given["kind"]]
@@ -108,26 +105,12 @@ class Sweep:
         found = [self.kind.make(point, i) for point in self.points() for i in range(self.seeds)]
         return list({job.key: job for job in found}.values())  # without random tasks, all replicates have one key
 
-    @property
-    def parameter_names(self) -> list[str]:
-        """All that a run depends on, but for the number of its random task."""
-        return sorted(next(self.points()))
 
-
-# ------------------------------------------------------------------------------------------------- success
-
-
-def senses(asked: Mapping[str, Any]) -> dict[str, str]:
-    """How each metric is compared: truth values exactly, α and similarities from below, other numbers from above."""
-    found = {}
-    for name, level in asked.items():
-        if isinstance(level, bool):
-            found[name] = "="
-        elif name.startswith(("alpha", "sim")):
-            found[name] = "≥"
-        else:
-            found[name] = "≤"
-    return found
+def _sense(name: str, level: Any) -> str:
+    """How a metric is compared: truth values exactly, α and similarities from below, other numbers from above."""
+    if isinstance(level, bool):
+        return "="
+    return "≥" if name.startswith(("alpha", "sim")) else "≤"
 
 
 def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
@@ -135,13 +118,13 @@ def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
     _only(asked, table, "[success]")
     compare = {"=": np.equal, "≥": np.greater_equal, "≤": np.less_equal}
     reached = [np.ones(len(table["key"]), dtype=bool)]  # where nothing is asked, a run that is through succeeds
-    reached += [compare[sense](table[name], asked[name]) for name, sense in senses(asked).items()]
+    reached += [compare[_sense(name, level)](table[name], level) for name, level in asked.items()]
     return np.logical_and.reduce(reached)
 
 
 def in_words(asked: Mapping[str, Any]) -> str:
     """What is asked, for people."""
-    return ", ".join(f"{name} {sense} {json.dumps(asked[name])}" for name, sense in senses(asked).items())
+    return ", ".join(f"{name} {_sense(name, level)} {json.dumps(level)}" for name, level in asked.items())
 
 
 def _checked_success(asked: dict[str, Any], kind: Kind) -> dict[str, Any]:
@@ -152,9 +135,6 @@ def _checked_success(asked: dict[str, Any], kind: Kind) -> dict[str, Any]:
     _only(asked, kind.metrics, "[success]")
     types = {name: bool if kind.metrics[name] is bool else float for name in asked}
     return {name: fitted(name, level, types[name]) for name, level in asked.items()}
-
-
-# ------------------------------------------------------------------------------------------------- checks
 
 
 def _only(given: Mapping[str, Any], allowed: Any, part: str) -> None:
@@ -184,14 +164,11 @@ def _check_axes(fixed: Parameters, grid: dict[str, Any]) -> None:
 
 
 def _check_figure(figure: dict[str, Any], grid: dict[str, list[Any]]) -> None:
-    _only(figure, FIGURE_KEYS, "[figure]")
-    for name in ("x", "y"):
-        if name not in figure:
-            raise ValueError(f"[figure] lacks {name!r}: it must be one of the axes, {', '.join(grid)}")
+    _only(figure, ("x", "y", "panel", "title"), "[figure]")
     axes = [figure[name] for name in ("x", "y", "panel") if name in figure]
-    for axis in axes:
-        if axis not in grid:
-            raise ValueError(f"[figure] has {axis!r}: it must be one of the axes, {', '.join(grid)}")
+    wrong = [f"lacks {name!r}" for name in ("x", "y") if name not in figure] + [f"has {x!r}" for x in axes if x not in grid]
+    if wrong:
+        raise ValueError(f"[figure] {wrong[0]}: it must be one of the axes, {', '.join(grid)}")
     if len(set(axes)) < len(axes):
         raise ValueError(f"[figure] uses an axis twice: x, y and panel must be different ones of {', '.join(grid)}")
     for name, axis in grid.items():

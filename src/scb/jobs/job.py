@@ -13,18 +13,16 @@ import numpy as np
 from scb.jobs.table import Table
 from scb.task import Task
 
-Rows = Mapping[str, Any]
-"""What a job gives: column name → array of values, or a single value each if there is one row only."""
+Rows = Mapping[str, Any]  # what a job gives: column name → array of values, or a single value each if there is one row only
 
 
 @dataclass(frozen=True)
 class Job(ABC):
     """One piece of work: a frozen dataclass whose fields, or ``parameters``, say all that its result depends on."""
 
+    # What kind of job it is, as that enters seeds. Classes and files may be renamed, this may not: the samples would change.
     label: ClassVar[dict[str, str]]
-    """What kind of job it is, as that enters seeds. Classes and files may be renamed, this may not: the samples would change."""
-    seconds: ClassVar[float] = 1.0
-    """How long it takes on one core, roughly, if that does not depend on the parameters."""
+    seconds: ClassVar[float] = 1.0  # on one core, roughly, if that does not depend on the parameters
 
     @abstractmethod
     def run(self) -> Rows:

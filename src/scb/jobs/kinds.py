@@ -3,55 +3,66 @@
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from functools import cache, partial
+from functools import cache
+from math import inf
 from typing import Any, ClassVar, Literal, get_type_hints
 
 import numpy as np
 
 from scb import metrics
-from scb.jobs.grid import Kind
-from scb.jobs.job import Job, Rows, random_task, seed_of, task_seed
-from scb.jobs.parameters import Parameters, checked
+from scb.jobs.grid import Kind, Parameters
+from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.mixture.recovery import recover
+from scb.task import Task
 from scb.task.sampling import sample
 from scb.training.loop import train
 from scb.training.recipes import RECIPES
-from scb.training.settings import TrainingSettings, fitted, recipe_hints
+from scb.training.settings import build_recipe, fitted, recipe_hints
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
 GIVEN = ("seed", "related_seed", "pretrained")  # options of recipes that a run gives, not the file
+RANGES = {"N": (2, 4096), "overlap": (0, 1), "accuracy": (1e-4, 1)}  # least and largest value
+RANGES |= dict.fromkeys(("T", "sparsity", "samples", "start_samples"), (1, inf))
 
 
-def kind_of(name: str, job: type[Job], metrics: Mapping[str, type] | None = None, success: Mapping[str, Any] | None = None) -> Kind:
-    """A kind of sweep over the fields of a job but for ``replicate``, which the sweep counts."""
-    return Kind(
-        name=name,
-        metrics=metrics,
-        success=success or {},
-        complete=partial(_complete_fields, name, job),
-        make=partial(_make, job),
-    )
-
-
-def _complete_fields(name: str, job: type[Job], given: Parameters) -> Parameters:
-    """Types from the annotations, defaults from the dataclass."""
-    hints = get_type_hints(job)
-    parameters = [field for field in fields(job) if field.name != "replicate"]
-    defaults = {field.name: field.default for field in parameters if field.default is not MISSING}
-    found = checked(defaults | given, {field.name: hints[field.name] for field in parameters}, f"kind = {name!r}")
-    for field in parameters:
-        if field.name not in found:
-            raise ValueError(f"kind = {name!r} needs {field.name!r}: it must be in [fixed] or in [grid]")
-    _make(job, found, 0)  # it may refuse what is out of range
+def _checked(given: Parameters, hints: Mapping[str, Any], kind: str) -> Parameters:
+    """The parameters as their types have them; ValueError for an unknown name, another type, or a value out of range."""
+    found = {}
+    for name, value in given.items():
+        if name not in hints:
+            raise ValueError(f"{name!r} means nothing to {kind}: it has {', '.join(sorted(hints))}")
+        found[name] = fitted(name, value, hints[name])
+        low, high = RANGES.get(name, (-inf, inf))
+        if isinstance(found[name], int | float) and not low <= found[name] <= high:
+            within = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
+            raise ValueError(f"{name} = {value}: it must be {within}")
+    if found.get("sparsity", 1) > found.get("T", inf):
+        raise ValueError(f"sparsity = {found['sparsity']}: it must be at most T = {found['T']}")
     return found
 
 
-def _make(job: type[Job], parameters: Parameters, replicate: int) -> Job:
-    """The job at a point; one in which nothing is random has no replicates."""
-    given = {name: tuple(v) if isinstance(v, list) else v for name, v in parameters.items()}  # TOML has no tuples
-    if "replicate" in job.__dataclass_fields__:
-        given["replicate"] = replicate
-    return job(**given)
+def kind_of(name: str, job: type[Job], metrics: Mapping[str, type] | None = None, success: Mapping[str, Any] | None = None) -> Kind:
+    """A kind of sweep over the fields of a job but for ``replicate``, which the sweep counts where anything is random."""
+    parameters = {field.name: field for field in fields(job)}
+    is_random = parameters.pop("replicate", None) is not None
+    defaults = {field.name: field.default for field in parameters.values() if field.default is not MISSING}
+    types = get_type_hints(job)
+
+    def make(point: Parameters, replicate: int) -> Job:
+        given = {name: tuple(v) if isinstance(v, list) else v for name, v in point.items()}  # TOML has no tuples
+        if is_random:
+            given["replicate"] = replicate
+        return job(**given)
+
+    def complete(given: Parameters) -> Parameters:
+        found = _checked(defaults | given, {field: types[field] for field in parameters}, f"kind = {name!r}")
+        for field in parameters:
+            if field not in found:
+                raise ValueError(f"kind = {name!r} needs {field!r}: it must be in [fixed] or in [grid]")
+        make(found, 0)  # it may refuse what is out of range
+        return found
+
+    return Kind(name=name, metrics=metrics, success=success or {}, complete=complete, make=make)
 
 
 @dataclass(frozen=True)
@@ -80,13 +91,8 @@ class RecoverJob(Job):
         supports = list(zip(task.support, fit.support, strict=True))
         missed = sum(np.setdiff1d(true, found).size for true, found in supports)
         false = sum(np.setdiff1d(found, true).size for true, found in supports)
-        return {
-            "exact": missed + false == 0,
-            "missed": missed,
-            "false": false,
-            "dist_V": metrics.distance_V(task, fit.V),
-            "dist_A": metrics.distance_A(task, fit.A),
-        }
+        distances = {"dist_V": metrics.distance_V(task, fit.V), "dist_A": metrics.distance_A(task, fit.A)}
+        return {"exact": missed + false == 0, "missed": missed, "false": false} | distances
 
 
 @dataclass(frozen=True)
@@ -108,12 +114,11 @@ class TrainJob(Job):
         options = dict(self.options)
         sizes = {name: options.pop(name) for name in SIZES}
         recipe = options.pop("recipe")
+        task = random_task(**sizes, replicate=self.replicate)
         options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
         if recipe == "transfer":
             options["related_seed"] = seed_of(use="related", seed=self.seed)
-        seed = task_seed(**sizes, replicate=self.replicate)
-        settings = TrainingSettings(**sizes, task_seed=seed, recipe=recipe, options=options)
-        run = train(*settings.build(), self.seed, every=100)
+        run = train(task, build_recipe(recipe, task, options), self.seed, every=100)
         last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
         return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
 
@@ -127,7 +132,7 @@ def complete_train(given: Parameters) -> Parameters:
     """Sizes, recipe, and options of the recipe; those not given are the recipe's own."""
     recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
     hints = dict.fromkeys(SIZES, int) | {"recipe": str} | swept_hints(recipe)
-    found = checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
+    found = _checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
     _rehearse(recipe, json.dumps({name: v for name, v in found.items() if name in swept_hints(recipe)}))
     return found
 
@@ -137,23 +142,15 @@ def _rehearse(recipe: str, options: str) -> None:
     """Make the recipe for a tiny task: it refuses what is out of range."""
     cheap = {name: v for name, v in json.loads(options).items() if name not in ("known", "start")}  # these draw samples
     try:
-        TrainingSettings(N=3, T=8, recipe=recipe, options=cheap).build()
+        build_recipe(recipe, Task.random(3, 8, 2), cheap)
     except ArithmeticError as error:
         raise ValueError(f"recipe {recipe!r} with {options}: {error}") from None
 
 
+RECOVERED = {"exact": bool, "missed": int, "false": int, "dist_V": float, "dist_A": float}
+TRAINED = {"step": int, "samples": int, "diverged": bool} | dict.fromkeys(metrics.COLUMNS, float)
+REACHED = {"dist_A_star": 0.05, "diverged": False}
 KINDS = {
-    "recover": kind_of(
-        "recover",
-        RecoverJob,
-        metrics={"exact": bool, "missed": int, "false": int, "dist_V": float, "dist_A": float},
-        success={"exact": True},
-    ),
-    "train": Kind(
-        name="train",
-        metrics={"step": int, "samples": int, "diverged": bool} | dict.fromkeys(metrics.COLUMNS, float),
-        success={"dist_A_star": 0.05, "diverged": False},
-        complete=complete_train,
-        make=TrainJob,
-    ),
+    "recover": kind_of("recover", RecoverJob, RECOVERED, success={"exact": True}),
+    "train": Kind(name="train", metrics=TRAINED, success=REACHED, complete=complete_train, make=TrainJob),
 }

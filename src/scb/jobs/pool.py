@@ -9,7 +9,7 @@ import os
 import signal
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -17,7 +17,7 @@ from multiprocessing.connection import wait as wait_for
 from statistics import median
 from threading import Lock, Thread
 from time import monotonic, perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numba
 from threadpoolctl import threadpool_limits
@@ -25,40 +25,23 @@ from threadpoolctl import threadpool_limits
 from scb.jobs.job import Job
 from scb.jobs.store import Cache, Failure, Result, SweepStore
 
-Progress = Callable[[int, float], None]
-"""Called with the number of jobs that are through, and the share of the work that this is."""
+if TYPE_CHECKING:
+    from scb.jobs.dask import DaskPool
 
+# It says how many batches it wants to have at a time (``slots``), takes one (``submit``), and gives back those that are through.
+Pool: TypeAlias = "InProcess | Processes | DaskPool"
+Progress = Callable[[int, float], None]  # called with the number of jobs that are through, and their share of the work
 BATCH_SECONDS = 1.0
 _kernels = Lock()  # Numba's threads serve one caller at a time; a worker may have several threads
 
 
 class Answer(NamedTuple):
-    """What came back for a batch: for each job, by its key, what it gave, or how it failed.
-
-    Or ``lost``, the reason, if process after process died over it.
-    """
+    """What came back for a batch: for each job, by its key, what it gave, or how it failed."""
 
     results: dict[str, Result]
     failures: dict[str, Failure]
     seconds: float
-    lost: str | None = None
-
-
-class Pool(Protocol):
-    """Where batches are run."""
-
-    @property
-    def slots(self) -> int:
-        """How many batches it wants to have at a time."""
-        ...
-
-    def submit(self, batch: Sequence[Job]) -> None:
-        """Take a batch."""
-        ...
-
-    def collect(self) -> list[tuple[Sequence[Job], Answer]]:
-        """Wait until a batch is through, for a second at most where that is possible."""
-        ...
+    lost: bool = False  # whether process after process died over the batch, so that any of its jobs may be to blame
 
 
 def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
@@ -89,18 +72,15 @@ def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
 class InProcess:
     """Batches one after the other in this process."""
 
-    def __init__(self) -> None:
-        self.slots = 1
-        self._batches: deque[Sequence[Job]] = deque()
+    slots = 1
 
     def submit(self, batch: Sequence[Job]) -> None:
-        """Put the batch into the queue."""
-        self._batches.append(batch)
+        """Keep the batch until it is asked for."""
+        self._batch = batch
 
     def collect(self) -> list[tuple[Sequence[Job], Answer]]:
-        """Run the oldest batch."""
-        batch = self._batches.popleft()
-        return [(batch, run_batch(batch))]
+        """Run the batch."""
+        return [(self._batch, run_batch(self._batch))]
 
 
 class Processes:
@@ -142,9 +122,8 @@ def processes(workers: int) -> Iterator[Processes]:
         for process in started:
             process.terminate()
         if isinstance(error, BrokenProcessPool):
-            raise OSError(
-                "a process died, out of memory perhaps. Finished runs are kept; the same command goes on from them"
-            ) from None
+            message = "a process died, out of memory perhaps. Finished runs are kept; the same command goes on from them"
+            raise OSError(message) from None
         raise
     executor.shutdown()
 
@@ -152,14 +131,14 @@ def processes(workers: int) -> Iterator[Processes]:
 def _start() -> None:
     """In a child: an interrupt is for the parent, which ends its children; and without a parent there is nothing left to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes
-    Thread(target=_follow_parent, daemon=True).start()
-
-
-def _follow_parent() -> None:
     parent = multiprocessing.parent_process()
-    if parent is not None:
+    assert parent is not None
+
+    def follow_parent() -> None:
         wait_for([parent.sentinel])
         os._exit(1)  # a child writes no files: any moment is good
+
+    Thread(target=follow_parent, daemon=True).start()
 
 
 class Pace:
@@ -172,23 +151,19 @@ class Pace:
         """Learn from a batch."""
         self._latest.append(max(seconds / cost, 1e-9))
 
-    def budget(self, left: float, slots: int) -> float:
-        """The cost of the next batch, if so much is left."""
-        pace = median(self._latest) if self._latest else BATCH_SECONDS
-        return min(BATCH_SECONDS / pace, left / (2 * slots))  # small batches at the end, so that all end together
+    def take(self, jobs: deque[Job], left: float, slots: int) -> list[Job]:
+        """The next batch, of at least one job; ``left`` is the cost of all jobs."""
+        pace = median(self._latest or [BATCH_SECONDS])
+        budget = min(BATCH_SECONDS / pace, left / (2 * slots))  # small batches at the end, so that all end together
+        batch = [jobs.popleft()]
+        cost = batch[0].cost
+        while jobs and cost < budget:
+            batch.append(jobs.popleft())
+            cost += batch[-1].cost
+        return batch
 
 
-def take(jobs: deque[Job], budget: float) -> list[Job]:
-    """The next jobs, at least one, until their cost reaches the budget."""
-    batch = [jobs.popleft()]
-    cost = batch[0].cost
-    while jobs and cost < budget:
-        batch.append(jobs.popleft())
-        cost += batch[-1].cost
-    return batch
-
-
-def _cost(jobs: Sequence[Job] | deque[Job]) -> float:
+def _cost(jobs: Iterable[Job]) -> float:
     return sum(job.cost for job in jobs)
 
 
@@ -211,7 +186,7 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Cache | SweepStore, progres
     try:
         while todo or suspects or under_way:
             while todo and under_way < pool.slots:
-                batch = take(todo, pace.budget(work_left, pool.slots))
+                batch = pace.take(todo, work_left, pool.slots)
                 work_left -= _cost(batch)
                 pool.submit(batch)
                 under_way += 1
@@ -221,12 +196,16 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Cache | SweepStore, progres
                 under_way += 1
             for batch, answer in pool.collect():
                 under_way -= 1
-                if answer.lost is not None and not alone:
+                if answer.lost and not alone:
                     suspects.extend(batch)
                     continue
-                if answer.lost is None:
+                if not answer.lost:
                     pace.note(_cost(batch), answer.seconds)
-                _keep(store, batch, answer)
+                by_key = {job.key: job for job in batch}
+                for key, result in answer.results.items():  # first: a failure may end the run
+                    store.add(by_key[key], result)
+                for key, failure in answer.failures.items():
+                    store.fail(by_key[key], failure)
                 done += len(batch)
                 work_done += _cost(batch)
             progress(done, work_done / total)
@@ -239,15 +218,3 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Cache | SweepStore, progres
         with suppress(OSError):
             store.flush()
         raise
-
-
-def _keep(store: Cache | SweepStore, batch: Sequence[Job], answer: Answer) -> None:
-    """Results first: a failure may end the run."""
-    for job in batch:
-        if job.key in answer.results:
-            store.add(job, answer.results[job.key])
-    for job in batch:
-        if answer.lost is not None:
-            store.fail(job, Failure(answer.lost, ""))
-        elif job.key in answer.failures:
-            store.fail(job, answer.failures[job.key])

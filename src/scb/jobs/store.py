@@ -70,17 +70,8 @@ class Cache:
 
     def load(self, jobs: Sequence[Job]) -> tuple[Table, float]:
         """The tables of jobs that are all done, one after the other, and the seconds that they took."""
-        tables = []
-        seconds = 0.0
-        for job in jobs:
-            path = self.path(job)
-            try:
-                table, facts = read_table(path)
-            except Exception as error:
-                raise ValueError(f"{path} cannot be read ({error}); delete it and run again") from error
-            tables.append(table)
-            seconds += facts["seconds"]
-        return concatenate(tables), seconds
+        loaded = [read_table(self.path(job)) for job in jobs]
+        return concatenate([table for table, _ in loaded]), sum(facts["seconds"] for _, facts in loaded)
 
 
 class SweepStore:
@@ -99,14 +90,12 @@ class SweepStore:
         self.failures: dict[str, dict[str, Any]] = {}
         if (path := directory / "failures.json").exists():
             self.failures = json.loads(path.read_text())
-        self._waiting: dict[str, Table] = {}  # key → row that is not on disk yet
         self._failures_changed = False
+        self._waiting: dict[str, Table] = {}  # key → row that is not on disk yet
 
     def done(self) -> set[str]:
         """Keys of the rows on disk."""
-        from pyarrow.parquet import read_table as read
-
-        return {key for path in self._parts() for key in read(path, columns=["key"])["key"].to_pylist()}
+        return {key for path in self._parts() for key in read_table(path, ["key"])[0]["key"]}
 
     def missing(self, jobs: Iterable[Job], retry: bool = False) -> list[Job]:
         """The runs that are still to do; those that failed among them only if they are to be tried again."""
@@ -119,23 +108,18 @@ class SweepStore:
     def begin(self, sweep: Sweep, jobs: Sequence[Job]) -> None:
         """Write down what is asked for; ValueError if what is there is another sweep, or of another code, with jobs left to do."""
         code = code_digest(type(sweep.jobs()[0]).__module__)
-        facts = {"kind": sweep.kind.name, "parameters": sweep.parameter_names, "code": code, "versions": versions()}
+        facts = {"kind": sweep.kind.name, "parameters": sorted(next(sweep.points())), "code": code, "versions": versions()}
         path = self.directory / "facts.json"
-        if path.exists():
-            before = json.loads(path.read_text())
-            for name in ("kind", "parameters"):
-                if before[name] != facts[name]:
-                    raise ValueError(
-                        f"{self.directory} holds a sweep with {name} {before[name]}, this one has {facts[name]}: take another --out"
-                    )
-            if jobs and before["code"] != code:  # where nothing is left to run, a table can be drawn again by any code
-                raise ValueError(
-                    f"{self.directory} was begun by another version of scb: go on with that one, or take another --out"
-                )
+        before = json.loads(path.read_text()) if path.exists() else facts
+        for name in ("kind", "parameters"):
+            if before[name] != facts[name]:
+                difference = f"{name} {before[name]}, this one has {facts[name]}"
+                raise ValueError(f"{self.directory} holds a sweep with {difference}: take another --out")
+        if jobs and before["code"] != code:  # where nothing is left to run, a table can be drawn again by any code
+            raise ValueError(f"{self.directory} was begun by another version of scb: go on with that one, or take another --out")
         with self._writing():
             self.folder.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                write_atomically(path, (json.dumps(facts, indent=2) + "\n").encode())
+            write_atomically(path, (json.dumps(before, indent=2) + "\n").encode())
             write_atomically(self.directory / "sweep.toml", sweep.text.encode())
 
     def add(self, job: Job, result: Result) -> None:
@@ -144,15 +128,13 @@ class SweepStore:
         plain = {name: json.dumps(v) if isinstance(v, list | tuple) else v for name, v in parameters.items()}
         columns = {"key": job.key, **plain, "replicate": replicate, "seed": job.seed} | dict(result.rows)
         self._waiting[job.key] = {name: np.atleast_1d(values)[-1:] for name, values in columns.items()}
-        if job.key in self.failures:
-            del self.failures[job.key]
+        if self.failures.pop(job.key, None) is not None:
             self._failures_changed = True
 
     def fail(self, job: Job, failure: Failure) -> None:
         """Note that a run failed; the others go on."""
         parameters, replicate = _split(job)
-        asked = {"parameters": parameters, "replicate": replicate, "seed": job.seed}
-        self.failures[job.key] = asked | failure._asdict()
+        self.failures[job.key] = {"parameters": parameters, "replicate": replicate, "seed": job.seed} | failure._asdict()
         self._failures_changed = True
 
     def flush(self) -> None:
@@ -213,9 +195,8 @@ class SweepStore:
         except OSError as error:
             for partial in self.directory.glob("*.partial"):
                 partial.unlink()
-            raise OSError(
-                f"cannot write to {self.directory}: {error.strerror}. Rows that are there stay; the same command goes on from them"
-            ) from error
+            kept = "Rows that are there stay; the same command goes on from them"
+            raise OSError(f"cannot write to {self.directory}: {error.strerror}. {kept}") from error
 
 
 def _split(job: Job) -> tuple[dict[str, Any], int]:

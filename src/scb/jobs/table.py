@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from scb.files import write_atomically
 
-Table = dict[str, NDArray[Any]]
-"""Column name → array, all of one length."""
+Table = dict[str, NDArray[Any]]  # column name → array, all of one length
 
 
 def concatenate(tables: Sequence[Table]) -> Table:
@@ -83,10 +82,13 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
     write_atomically(path, buffer.getvalue())
 
 
-def read_table(path: Path) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_table`` wrote, and its facts."""
+def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
+    """A table that ``write_table`` wrote, or some of its columns, and its facts; ValueError if the file is damaged."""
     from pyarrow.parquet import read_table as read
 
-    arrow = read(path)
-    facts = json.loads((arrow.schema.metadata or {})[b"scb"])
+    try:
+        arrow = read(path, columns=columns)
+        facts = json.loads((arrow.schema.metadata or {})[b"scb"])
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read ({error}); delete it and run again") from error
     return {name: arrow[name].to_numpy() for name in arrow.column_names}, facts

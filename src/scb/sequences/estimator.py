@@ -12,11 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scb.geometry import Array
-from scb.mixture.data import Data, is_dask
+from scb.mixture.data import is_dask
 from scb.sequences.coding import windows_of_codes, windows_of_symbols
-from scb.sequences.lag_file import load_model, save_model
 from scb.sequences.lag_fit import LagSettings, fit_lags
-from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.lag_model import SHARED, FitFacts, LagModel, load_model, save_model
 from scb.sequences.symbols import as_sequences, encode
 
 if TYPE_CHECKING:
@@ -88,24 +87,15 @@ class SparseContextualBigram(BaseEstimator):
         lengths : where X is many sequences one after the other, their lengths
         init : a fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data
         """
-        settings = self._settings()
+        settings = LagSettings(**{name: value for name, value in self.get_params().items() if name != "verbose"})
         if y is not None and not is_dask(X) and len(y) not in (len(X), len(as_sequences(X, lengths).lengths)):
             raise ValueError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
         windows = windows_of_symbols(X, lengths, settings.max_lag, bool(settings.context))
-        model, facts = fit_lags(
-            windows.data,
-            windows.classes,
-            settings,
-            init=None if init is None else init._model(),
-            progress=_say if self.verbose else None,
-        )
+        known = None if init is None else init._model()
+        progress = _say if self.verbose else None
+        model, facts = fit_lags(windows.data, windows.classes, settings, init=known, progress=progress)
         self._take(model, facts, windows.width)
         return self
-
-    def _settings(self) -> LagSettings:
-        parameters = self.get_params()
-        del parameters["verbose"]
-        return LagSettings(**parameters)
 
     def _take(self, model: LagModel, facts: FitFacts, width: int | None) -> None:
         """Keep a model by its public names."""
@@ -127,13 +117,12 @@ class SparseContextualBigram(BaseEstimator):
     def _model(self) -> LagModel:
         """The model behind the public names; an error if there is none yet."""
         check_is_fitted(self)
-        matrices = self.transition_ if isinstance(self.transition_, dict) else {SHARED: self.transition_}
         return LagModel(
             classes=self.classes_,
             context=bool(self.context),
             attention=self.attention_,
             errors=self._errors,
-            matrices=matrices,
+            matrices=self.transition_ if isinstance(self.transition_, dict) else {SHARED: self.transition_},
             prior=self.prior_,
             frequencies=self.frequencies_,
         )
@@ -150,15 +139,17 @@ class SparseContextualBigram(BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------- using it
 
-    def _windows(self, X: Any, lengths: Any) -> Data:
-        check_is_fitted(self)
+    def _loglik(self, X: Any, lengths: Any) -> tuple[float, int]:
+        """Log-likelihood of the labels in X, and how many they are."""
+        model = self._model()
         codes, classes = encode(as_sequences(X, lengths), self.classes_)
-        return windows_of_codes(codes, len(classes), self.max_lag, bool(self.context))
+        data = windows_of_codes(codes, len(classes), self.max_lag, model.context)
+        return model.loglik(data), data.n
 
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
         """Mean log-likelihood of a symbol given the max_lag before it, in nats; higher is better."""
-        data = self._windows(X, lengths)
-        return self._model().loglik(data) / data.n
+        loglik, n = self._loglik(X, lengths)
+        return loglik / n
 
     def perplexity(self, X: Any, *, lengths: Any = None) -> float:
         """exp(−score): among how many equally likely symbols the model hesitates."""
@@ -166,12 +157,13 @@ class SparseContextualBigram(BaseEstimator):
 
     def bic(self, X: Any, *, lengths: Any = None) -> float:
         """Bayesian information criterion on X; lower is better."""
-        data = self._windows(X, lengths)
-        return float(np.log(data.n)) * self.n_parameters_ - 2 * self._model().loglik(data)
+        loglik, n = self._loglik(X, lengths)
+        return float(np.log(n)) * self.n_parameters_ - 2 * loglik
 
     def aic(self, X: Any, *, lengths: Any = None) -> float:
         """Akaike's information criterion on X; lower is better."""
-        return 2 * self.n_parameters_ - 2 * self._model().loglik(self._windows(X, lengths))
+        loglik, _ = self._loglik(X, lengths)
+        return 2 * self.n_parameters_ - 2 * loglik
 
     def predict_proba(self, X: Any, *, lengths: Any = None) -> Array:
         """The law of the symbol that comes next: after each symbol of one sequence, or after the end of each of many.
@@ -188,8 +180,8 @@ class SparseContextualBigram(BaseEstimator):
 
     def predict(self, X: Any, *, lengths: Any = None) -> NDArray[Any]:
         """The most likely next symbol, for each row of ``predict_proba``."""
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X, lengths=lengths).argmax(axis=1)]
+        best = self.predict_proba(X, lengths=lengths).argmax(axis=1)
+        return self.classes_[best]
 
     def sample(self, length: int, *, start: Any = None, random_state: int | np.random.Generator = 0) -> NDArray[Any]:
         """Draw a sequence from the model.
@@ -213,9 +205,7 @@ class SparseContextualBigram(BaseEstimator):
 
     def plot_attention(self, ax: "Axes | None" = None) -> "Axes":
         """A heat map of ``attention_``: contexts down, lags across; white where a lag has no weight."""
-        from scb.sequences.heatmap import attention_map
-
-        return attention_map(self._model(), ax)
+        return self._model().plot(ax)
 
     # ------------------------------------------------------------------------------------------------- keeping it
 

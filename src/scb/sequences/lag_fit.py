@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,9 @@ from scipy.sparse import csr_array
 from scb.geometry import Array
 from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture
-from scb.mixture.law import Initial, Mixture
+from scb.mixture.law import Initial
 from scb.mixture.select import Progress
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
-
-_CERTAIN = 1e-3  # nats: what a converged fit may still gain
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class LagSettings:
     """What is asked for: see the parameters of ``SparseContextualBigram``. A ValueError names what cannot be."""
 
     max_lag: int
-    transition: str = "shared"
+    transition: Literal["shared", "per_lag"] = "shared"
     context: bool = True
     lags: str | int | Sequence[int] = "auto"
     smoothing: float = 1.0
@@ -38,13 +36,7 @@ class LagSettings:
             raise ValueError(f"context = {self.context!r}: it must be True or False")
         if not isinstance(self.smoothing, int | float | np.number) or not 0 <= self.smoothing < np.inf:
             raise ValueError(f"smoothing = {self.smoothing!r}: it must be a number of at least 0")
-        self._check_lags()
-
-    def _check_lags(self) -> None:
-        allowed = "it must be 'auto', a number of lags, or the lags themselves"
-        if isinstance(self.lags, str):
-            if self.lags != "auto":
-                raise ValueError(f"lags = {self.lags!r}: {allowed}")
+        if isinstance(self.lags, str) and self.lags == "auto":
             return
         if isinstance(self.lags, int | np.integer):
             if not 1 <= self.lags <= self.max_lag:
@@ -52,35 +44,24 @@ class LagSettings:
             return
         values = np.asarray(self.lags)
         if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
-            raise ValueError(f"lags = {self.lags!r}: {allowed}")
+            raise ValueError(f"lags = {self.lags!r}: it must be 'auto', a number of lags, or the lags themselves")
         if values.min() < 1 or values.max() > self.max_lag:
             raise ValueError(f"lags = {self.lags!r}: each must lie between 1 and max_lag = {self.max_lag}")
 
 
 def fit_lags(
-    data: Data,
-    classes: NDArray[Any],
-    settings: LagSettings,
-    *,
-    init: LagModel | None = None,
-    progress: Progress | None = None,
+    data: Data, classes: NDArray[Any], settings: LagSettings, *, init: LagModel | None = None, progress: Progress | None = None
 ) -> tuple[LagModel, FitFacts]:
     """Find the lags in windows of symbols, and estimate the model."""
-    known = None if init is None else _known(init, classes, data, settings)
+    known = {} if init is None else _known(init, classes, data, settings)
+    start = None if init is None else _initial(known, data)
     number = None
     positions = None
     if isinstance(settings.lags, int | np.integer):
         number = int(settings.lags)
     elif not isinstance(settings.lags, str):
         positions = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
-    found = fit_mixture(
-        data,
-        matrices="per_lag" if settings.transition == "per_lag" else "shared",
-        number=number,
-        positions=positions,
-        known=known,
-        progress=progress,
-    )
+    found = fit_mixture(data, matrices=settings.transition, number=number, positions=positions, known=start, progress=progress)
     model = _model(found, data, classes, settings, known)
     facts = FitFacts(
         loglik=model.loglik(data),
@@ -88,18 +69,20 @@ def fit_lags(
         n_parameters=found.parameters,
         n_iter=len(found.path),
         gap=found.gap,
-        converged=bool(found.gap <= _CERTAIN),
+        converged=bool(found.gap <= 1e-3),  # nats
     )
     return model, facts
 
 
-def _model(found: Estimate, data: Data, classes: NDArray[Any], settings: LagSettings, known: Initial | None) -> LagModel:
+def _model(found: Estimate, data: Data, classes: NDArray[Any], settings: LagSettings, known: dict[int, Array]) -> LagModel:
     """An estimate as a model of lags, its matrices smoothed towards the law of the labels, or towards what was known."""
     s = float(settings.smoothing)
     law = data.label_law
+    owners = [SHARED] if found.owners is None else [data.T - t for t in found.owners]
+    columns = {lag: slice(i * data.N, (i + 1) * data.N) for i, lag in enumerate(owners)}
     base = np.repeat(law[:, None], found.P.shape[1], axis=1)
-    if known is not None:
-        base = _known_columns(known, found, base)
+    for lag in columns.keys() & known.keys():
+        base[:, columns[lag]] = known[lag]
     counts = found.counts + s
     smooth = (found.P * found.counts + s * base) / np.where(counts > 0, counts, 1.0)
     P = np.where(counts > 0, smooth, base)
@@ -109,7 +92,7 @@ def _model(found: Estimate, data: Data, classes: NDArray[Any], settings: LagSett
         context=bool(settings.context),
         attention=_sparse(lags, found.weights, data.T),
         errors=_sparse(lags, found.weight_errors, data.T),
-        matrices=_by_lag(P, found.owners, data.T),
+        matrices={lag: np.ascontiguousarray(P[:, columns[lag]]) for lag in sorted(columns)},
         prior=(law * data.n + s * data.mu) / (data.n + s),
         frequencies=data.mu,
     )
@@ -124,20 +107,11 @@ def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> 
     return table
 
 
-def _by_lag(P: Array, owners: tuple[int, ...] | None, max_lag: int) -> dict[int, Array]:
-    """Lag → matrix, from matrices (N, C) side by side."""
-    if owners is None:
-        return {SHARED: P}
-    N = len(P)
-    matrices = {max_lag - t: np.ascontiguousarray(P[:, number * N : (number + 1) * N]) for number, t in enumerate(owners)}
-    return dict(sorted(matrices.items()))
-
-
 # ------------------------------------------------------------------------------------------------- what is known
 
 
-def _known(init: LagModel, classes: NDArray[Any], data: Data, settings: LagSettings) -> Initial:
-    """The matrices of another model for our classes; a symbol that it does not know has the law of the labels."""
+def _known(init: LagModel, classes: NDArray[Any], data: Data, settings: LagSettings) -> dict[int, Array]:
+    """The matrices (N, N) of another model by lag, for our classes; a symbol that it does not know has the law of the labels."""
     if init.transition != settings.transition:
         raise ValueError(f"init has transition={init.transition!r}, this model {settings.transition!r}: they must agree")
     theirs = init.classes.tolist()
@@ -145,35 +119,24 @@ def _known(init: LagModel, classes: NDArray[Any], data: Data, settings: LagSetti
     if not ours:
         raise ValueError("init has no symbol in common with X: its matrices say nothing here")
     there = [theirs.index(classes[i]) for i in ours]
-    places = np.ix_(there, there)
+    law = data.label_law
+    known = {}
+    for lag in [lag for lag in init.matrices if lag <= data.T]:
+        part = init.matrices[lag][np.ix_(there, there)]
+        inside = np.zeros((data.N, len(ours)))
+        inside[ours] = part
+        whole = np.repeat(law[:, None], data.N, axis=1)
+        whole[:, ours] = inside + (1 - part.sum(axis=0)) * law[:, None]
+        known[lag] = whole / whole.sum(axis=0)
+    return known
+
+
+def _initial(known: dict[int, Array], data: Data) -> Initial:
+    """Known matrices as the start of a search, which has no positions yet."""
     nowhere = [np.zeros(0, np.intp)] * data.K
     nothing = [np.zeros(0)] * data.K
-    if SHARED in init.matrices:
-        P = _translated(init.matrices[SHARED][places], ours, data.label_law)
-        return Initial(P, nowhere, nothing)
-    lags = [lag for lag in sorted(init.matrices, reverse=True) if lag <= data.T]
-    blocks = [_translated(init.matrices[lag][places], ours, data.label_law) for lag in lags]
-    P = np.column_stack(blocks) if blocks else np.zeros((data.N, 0))
+    if SHARED in known:
+        return Initial(known[SHARED], nowhere, nothing)
+    lags = sorted(known, reverse=True)
+    P = np.column_stack([np.zeros((data.N, 0)), *(known[lag] for lag in lags)])
     return Initial(P, nowhere, nothing, owners=tuple(data.T - lag for lag in lags))
-
-
-def _translated(part: Array, ours: list[int], law: Array) -> Array:
-    """(N, N): a matrix between some of our symbols, filled up with the law of the labels."""
-    whole = np.repeat(law[:, None], len(law), axis=1)
-    inside = np.zeros((len(law), len(ours)))
-    inside[ours] = part
-    whole[:, ours] = inside + (1 - part.sum(axis=0)) * law[:, None]
-    return whole / whole.sum(axis=0)
-
-
-def _known_columns(known: Initial, found: Estimate, otherwise: Array) -> Array:
-    """The known matrices in the places of those that were found."""
-    if known.owners is None or found.owners is None:
-        return known.P
-    columns = otherwise.copy()
-    N = len(columns)
-    before = Mixture.of(known.P, np.zeros(N), np.zeros((1, 1)), known.owners)
-    for number, t in enumerate(found.owners):
-        if t in known.owners:
-            columns[:, number * N : (number + 1) * N] = before.matrix(t)
-    return columns

@@ -1,27 +1,37 @@
 """A fitted model of lags: the next symbol has the law Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ], where k is the current symbol.
 
 Weights and matrices, and what follows from them: the law of the next symbol, the likelihood of data, how far each lag moves the
-law, and sequences drawn from it. How the lags are found is told in ``lag_fit``.
+law, sequences drawn from it, and a picture. How the lags are found is told in ``lag_fit``. On disk it is one file of arrays, and
+everything else as JSON in its header (safetensors; nothing is executed).
 """
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 from scipy.sparse import csr_array
 
+from scb.files import write_atomically
 from scb.geometry import Array
 from scb.kernels.sequence import continue_lags
 from scb.mixture.data import Data
 from scb.mixture.law import Mixture
 from scb.mixture.rows import RowTable, Slots
+from scb.provenance import versions
 from scb.sequences.symbols import MISSING
 from scb.task.sampling import closed_cumulative, token_dtype
 
-SHARED = 0
-"""Stands for the lag of a matrix that all lags share."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHARED = 0  # stands for the lag of a matrix that all lags share
+FORMAT = "scb.SparseContextualBigram"
 _BURN_IN = 10  # times max_lag: symbols that a sequence drawn from nothing loses at its start
 
 
@@ -61,21 +71,13 @@ class LagModel:
         """Whether all lags share a matrix."""
         return "shared" if SHARED in self.matrices else "per_lag"
 
-    def matrix(self, lag: int) -> Array:
-        """(N, N): the matrix of a lag."""
-        return self.matrices[SHARED] if SHARED in self.matrices else self.matrices[lag]
-
     def table(self) -> dict[str, NDArray[Any]]:
         """The lags in the support as columns context, lag, weight, stderr; the context is None in a model without."""
         a = self.attention
         rows = np.repeat(np.arange(len(a.indptr) - 1), np.diff(a.indptr))
         contexts = self.classes[rows] if self.context else np.full(rows.size, None, dtype=object)
-        return {
-            "context": contexts,
-            "lag": a.indices.astype(np.int64) + 1,
-            "weight": a.data.copy(),
-            "stderr": self.errors.data.copy(),
-        }
+        weights = {"weight": a.data.copy(), "stderr": self.errors.data.copy()}
+        return {"context": contexts, "lag": a.indices.astype(np.int64) + 1} | weights
 
     def influence(self) -> csr_array:
         """How far each lag in the support moves the law of the next symbol, in total variation, on average over symbols."""
@@ -84,7 +86,7 @@ class LagModel:
             if self.context and lag == 1:
                 influence.data[i] = 0.0  # the current symbol cannot vary where it is the context
                 continue
-            P = self.matrix(lag)
+            P = self.matrices[SHARED if SHARED in self.matrices else lag]
             distance = np.abs(P - (P @ self.frequencies)[:, None]).sum(axis=0) / 2
             influence.data[i] *= float(distance @ self.frequencies)
         return influence
@@ -92,28 +94,19 @@ class LagModel:
     # --------------------------------------------------------------------------------------------- as a mixture
 
     @cached_property
-    def lags(self) -> list[NDArray[np.intp]]:
-        """For each context, its lags, ascending."""
-        a = self.attention
-        return [a.indices[begin:end].astype(np.intp) + 1 for begin, end in zip(a.indptr[:-1], a.indptr[1:], strict=True)]
-
-    @cached_property
     def slots(self) -> Slots:
         """Where the slots of a window of max_lag symbols look; slot 0 is the background, the law of all labels."""
-        owners = None
-        if SHARED not in self.matrices:
-            owners = [self.max_lag - lag for lag in self.matrices]
-        return Slots.of([self.max_lag - lags for lags in self.lags], owners)
+        positions = self.max_lag - 1 - self.attention.indices.astype(np.intp)
+        owners = None if SHARED in self.matrices else [self.max_lag - lag for lag in self.matrices]
+        return Slots.of(np.split(positions, self.attention.indptr[1:-1]), owners)
 
     @cached_property
     def mixture(self) -> Mixture:
         """The parameters; the background has weight only in a context without lags."""
-        a = self.attention
         q = np.zeros(self.slots.positions.shape)
-        for k, lags in enumerate(self.lags):
-            if lags.size:
-                q[k, 1 : 1 + lags.size] = a.data[a.indptr[k] : a.indptr[k + 1]]
-            else:
+        for k, weights in enumerate(np.split(self.attention.data, self.attention.indptr[1:-1])):
+            q[k, 1 : 1 + weights.size] = weights
+            if not weights.size:
                 q[k, 0] = 1.0
         nobody = np.repeat(self.prior[:, None], len(self.classes), axis=1)  # a matrix to point to where there is none
         matrices = list(self.matrices.values()) or [nobody]
@@ -125,16 +118,13 @@ class LagModel:
             return data.rows(self.slots).total(RowTable.evaluate, self.mixture).loglik
 
     def laws(self, codes: NDArray[np.int64]) -> Array:
-        """(n, N): the law of what comes after each symbol of a sequence; after none, the law of all labels.
-
-        A lag that reaches back beyond the start, or to a missing symbol, contributes the law of all labels; so does everything
-        where the current symbol is missing and chooses the lags.
-        """
+        """(n, N): the law of what comes after each symbol of a sequence; that of all labels stands for what is not there."""
         N = len(self.classes)
         n = max(codes.size, 1)
         codes = codes if codes.size else np.array([MISSING])
         context = codes if self.context else np.zeros(n, np.int64)
-        positions, matrix = self.slots.positions[context], self.slots.matrix[context]
+        positions = self.slots.positions[context]
+        matrix = self.slots.matrix[context]
         laws = np.zeros((n, N))
         for j in range(positions.shape[1]):
             at = np.arange(n) + 1 - self.max_lag + positions[:, j]
@@ -157,6 +147,92 @@ class LagModel:
         lags = np.where(self.slots.positions >= 0, self.max_lag - self.slots.positions, 0)
         first = np.where(lags > 0, N * self.slots.matrix, self.mixture.columns.shape[1] - 1)
         u = rng.random((skipped + length, 2))
-        weights, columns = closed_cumulative(self.mixture.q.T), closed_cumulative(self.mixture.columns)
+        weights = closed_cumulative(self.mixture.q.T)
+        columns = closed_cumulative(self.mixture.columns)
         continue_lags(tokens, before.size, weights, lags.T, columns, first.T, u)
         return tokens[before.size + skipped :]
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """A heat map of the weights: contexts down, lags across; white where a lag has no weight."""
+        from matplotlib import colormaps
+        from matplotlib.colors import ListedColormap
+        from matplotlib.figure import Figure
+
+        attention = self.attention.toarray()
+        contexts, lags = attention.shape
+        if ax is None:
+            size = min(12.0, 1.8 + 0.32 * max(lags, 6)), min(10.0, 1.3 + 0.3 * contexts)
+            ax = Figure(figsize=size, layout="constrained").subplots()
+        blues = ListedColormap(colormaps["Blues"](np.linspace(0.15, 1, 256)))
+        shown = np.where(attention > 0, attention, np.nan)
+        extent = (0.5, lags + 0.5, contexts - 0.5, -0.5)
+        image = ax.imshow(shown, cmap=blues, vmin=0, vmax=1, aspect="auto", extent=extent)
+        ax.set(xlabel="lag: symbols before the one that is predicted", ylabel="current symbol" if self.context else "")
+        names = [str(x) for x in self.classes.tolist()] if self.context else ["all"]
+        every = -(-contexts // 40)  # so many labels along the side, at most
+        ax.set_yticks(range(0, contexts, every), names[::every])
+        step = next(step for step in (1, 2, 5, 10, 20, 50, 100, lags) if step >= min(lags, lags / 15))
+        ax.set_xticks(sorted({1, *range(step, lags + 1, step)}))
+        if contexts * lags <= 400:  # few enough to write weights into the cells
+            for k, j in np.argwhere(attention > 0):
+                text = f"{attention[k, j]:.2f}".lstrip("0")
+                colour = "white" if attention[k, j] > 0.55 else "black"
+                ax.text(j + 1, k, text, color=colour, fontsize=6.5, ha="center", va="center")
+        ax.figure.colorbar(image, ax=ax, label="weight", shrink=0.9)
+        return ax
+
+
+# ------------------------------------------------------------------------------------------------- on disk
+
+
+def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: dict[str, Any], width: int | None) -> None:
+    """Write a model, how its fit went, the parameters of its estimator and the common length of its sequences."""
+    a = model.attention
+    arrays = {"attention": a.data, "stderr": model.errors.data, "prior": model.prior, "frequencies": model.frequencies}
+    arrays |= {"columns": a.indices.astype(np.int64), "bounds": a.indptr.astype(np.int64)}
+    arrays |= {f"transition.{lag}": np.ascontiguousarray(P) for lag, P in model.matrices.items()}
+    lags = parameters["lags"] if isinstance(parameters["lags"], str) else np.asarray(parameters["lags"]).tolist()
+    header = {
+        "format": FORMAT,
+        "versions": versions(),
+        "parameters": parameters | {"lags": lags, "max_lag": model.max_lag},
+        "classes": model.classes.tolist(),
+        "kind": model.classes.dtype.str,
+        "fit": {f"{name}_": value for name, value in asdict(facts).items()},
+        "n_features_in": width,
+    }
+    # One entry in the header: safetensors does not fix the order of several.
+    write_atomically(Path(path), save(arrays, {"scb": json.dumps(header)}))
+
+
+def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], int | None]:
+    """Read what ``save_model`` wrote; a ValueError says what is wrong with the file."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path} is not there, or not a file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged, or not a saved model ({error})") from None
+    if FORMAT not in header.get("scb", ""):
+        raise ValueError(f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else")
+    try:
+        content = json.loads(header["scb"])
+        parameters = content["parameters"]
+        shape = len(arrays["bounds"]) - 1, parameters["max_lag"]
+        where = arrays["columns"], arrays["bounds"]
+        matrices = {int(name.split(".")[1]): P for name, P in arrays.items() if name.startswith("transition.")}
+        model = LagModel(
+            classes=np.array(content["classes"], dtype=content["kind"]),
+            context=parameters["context"],
+            attention=csr_array((arrays["attention"], *where), shape=shape),
+            errors=csr_array((arrays["stderr"], *where), shape=shape),
+            matrices=dict(sorted(matrices.items())),
+            prior=arrays["prior"],
+            frequencies=arrays["frequencies"],
+        )
+        facts = FitFacts(**{name.removesuffix("_"): value for name, value in content["fit"].items()})
+        return model, facts, parameters, content["n_features_in"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error!r}") from None

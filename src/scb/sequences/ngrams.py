@@ -11,8 +11,7 @@ from scb.mixture.data import Data, Here
 from scb.mixture.partition import Partition
 
 _CODES = 1 << 62  # different n-grams at most
-LONGEST = 8
-"""Longest n-gram that is tried."""
+LONGEST = 8  # n-gram that is tried
 
 
 @dataclass(frozen=True)
@@ -21,15 +20,11 @@ class NGram:
 
     d(c) is how many different labels came after c, and c' is c without its oldest symbol. Below the unigram, all symbols are
     equally likely, so that none is impossible.
-
-    Attributes
-    ----------
-    order : n; the label depends on the n − 1 symbols before it
     """
 
-    order: int
+    order: int  # n: the label depends on the n − 1 symbols before it
     N: int
-    levels: list[dict[str, NDArray[np.int64]]]
+    levels: list[dict[str, NDArray[np.int64]]]  # for 1 … n, what was counted
 
     @classmethod
     def fit(cls, data: Data, order: int) -> "NGram":
@@ -42,16 +37,10 @@ class NGram:
         label = _windows(data).label
         for context in _contexts(data, order):
             joint, counts = np.unique(context * data.N + label, return_counts=True)
-            of, first = np.unique(joint // data.N, return_index=True)
-            levels.append(
-                {
-                    "joint": joint,
-                    "count": counts,
-                    "context": of,
-                    "total": np.add.reduceat(counts, first),
-                    "kinds": np.diff(np.r_[first, len(joint)]),
-                }
-            )
+            seen, first = np.unique(joint // data.N, return_index=True)
+            totals = np.add.reduceat(counts, first)
+            kinds = np.diff(np.r_[first, len(joint)])
+            levels.append({"joint": joint, "count": counts, "context": seen, "total": totals, "kinds": kinds})
         return cls(order, data.N, levels)
 
     def likelihoods(self, data: Data) -> Array:
@@ -80,10 +69,8 @@ def _contexts(data: Data, order: int) -> list[NDArray[np.int64]]:
     """For n = 1 … order, the n − 1 symbols before the label as one number."""
     lags = np.arange(data.T - 1, data.T - order, -1)
     tokens = _windows(data).gather(np.tile(lags, (data.K, 1)), data.N).astype(np.int64)
-    contexts = [np.zeros(data.n, np.int64)]
-    for j in range(order - 1):
-        contexts.append(contexts[-1] + (tokens[:, j] + 1) * (data.N + 1) ** j)
-    return contexts
+    digits = (tokens + 1) * (data.N + 1) ** np.arange(order - 1)
+    return [np.zeros(data.n, np.int64), *np.cumsum(digits, axis=1).T]
 
 
 def _look_up(keys: NDArray[np.int64], known: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -95,17 +82,13 @@ def _look_up(keys: NDArray[np.int64], known: NDArray[np.int64], values: NDArray[
 def best_order(data: Data, orders: Sequence[int]) -> int:
     """The order whose n-gram, fitted to all windows but the last tenth, predicts these best."""
     first = np.arange(data.n) < data.n - max(1, data.n // 10)
-    begin, end = (
-        Data.of(Here(), [_windows(data).only(chosen)], data.shape, data.mu, independent=False) for chosen in (first, ~first)
-    )
+    parts = [_windows(data).only(chosen) for chosen in (first, ~first)]
+    begin, end = (Data.of(Here(), [part], data.shape, data.mu, independent=False) for part in parts)
     return max(orders, key=lambda order: NGram.fit(begin, order).score(end))
 
 
 def baselines(train: Data, test: Data) -> dict[str, float]:
-    """Mean log-likelihood on the windows of ``test``, in nats, by name.
-
-    The order of the n-gram is the best on the last tenth of ``train``.
-    """
+    """Mean log-likelihood on the windows of ``test``, in nats, by name; an n-gram has the best order on the end of ``train``."""
     orders = [n for n in range(3, min(LONGEST, train.T + 1) + 1) if (train.N + 1) ** n < _CODES]
     results = {name: NGram.fit(train, n).score(test) for n, name in ((1, "unigram"), (2, "bigram"))}
     if orders and train.n > 1:

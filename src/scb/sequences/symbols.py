@@ -18,14 +18,11 @@ _MOST = 4096
 
 @dataclass(frozen=True)
 class Sequences:
-    """Symbols as given: one array after the other in ``flat``, where sequence i has ``lengths[i]`` of them.
+    """Symbols as given."""
 
-    ``many`` says whether X was a collection of sequences, rather than one (or one cut by lengths).
-    """
-
-    flat: Any
-    lengths: list[int]
-    many: bool
+    flat: Any  # one sequence after the other
+    lengths: list[int]  # sequence i has ``lengths[i]`` symbols
+    many: bool  # whether X was a collection of sequences, rather than one (or one cut by lengths)
 
 
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
@@ -42,19 +39,20 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
         raise TypeError(f"X is of type {type(X).__name__}: it must be a sequence of symbols, or sequences")
     if len(X) == 0:
         raise ValueError("X holds 0 sample(s) (shape=(0,)) while a minimum of 1 is required: it must not be empty")
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        if X.shape[1] == 0:
-            raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required: the rows of X are empty")
-        return Sequences(X.reshape(-1), [X.shape[1]] * len(X), many=True) if lengths is None else _refuse_lengths()
+    rows = isinstance(X, np.ndarray) and X.ndim == 2
+    if rows and X.shape[1] == 0:
+        raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required: the rows of X are empty")
     if isinstance(X, np.ndarray) and X.ndim > 2:
         raise ValueError(f"X has {X.ndim} dimensions: one sequence has 1, rows of sequences have 2")
-    if isinstance(X, list | tuple) and any(_is_sequence(x) for x in X):
+    if rows or (isinstance(X, list | tuple) and any(_is_sequence(x) for x in X)):
         if lengths is not None:
-            _refuse_lengths()
+            raise ValueError("lengths are for one long X; here X holds sequences already")
+        if isinstance(X, np.ndarray):
+            return Sequences(X.reshape(-1), [X.shape[1]] * len(X), many=True)
         for i, x in enumerate(X):
             if not _is_sequence(x):
                 raise ValueError(f"X[{i}] is {x!r}, but other items are sequences: all of them must be, or none")
-        flat = [symbol for x in X for symbol in _listed(x)]
+        flat = [symbol for x in X for symbol in (x.tolist() if hasattr(x, "tolist") else x)]
         return Sequences(flat, [len(x) for x in X], many=True)
     if lengths is None:
         return Sequences(X, [len(X)], many=False)
@@ -64,56 +62,62 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     return Sequences(X, lengths, many=False)
 
 
-def _refuse_lengths() -> Any:
-    raise ValueError("lengths are for one long X; here X holds sequences already")
-
-
 def _is_sequence(x: Any) -> bool:
     return not isinstance(x, str | bytes) and hasattr(x, "__len__") and np.ndim(np.asarray(x, dtype=object)) > 0
 
 
-def _listed(x: Any) -> list[Any]:
-    return x.tolist() if hasattr(x, "tolist") else list(x)
-
-
 def encode(sequences: Sequences, classes: NDArray[Any] | None = None) -> tuple[list[NDArray[np.int64]], NDArray[Any]]:
     """Codes of each sequence, −1 where a symbol is missing, and the sorted classes; with ``classes``, no others may occur."""
-    codes, found = _factorise(sequences.flat)
+    codes, found = factorise(sequences)
     if classes is None:
-        classes = found
-        if len(classes) == 0:
-            raise ValueError("X holds no symbol: all are missing")
-        if len(classes) > _MOST:
-            raise ValueError(f"X holds {len(classes)} different symbols: at most {_MOST} can be handled. Are they numbers?")
-    elif not np.array_equal(found, classes):
-        place = np.searchsorted(classes, found) if _comparable(found, classes) else np.zeros(len(found), np.int64)
-        place = np.minimum(place, len(classes) - 1)
-        if (unknown := [x for x, i in zip(found.tolist(), place, strict=True) if classes[i] != x]) != []:
-            raise ValueError(f"X holds {unknown[0]!r}, which did not occur in fit: known are {_few(classes)}")
-        codes = np.where(codes >= 0, place[codes], MISSING) if len(found) else codes
-    return np.split(codes, np.cumsum(sequences.lengths)[:-1]), classes
+        return codes, checked_classes(found)
+    if np.array_equal(found, classes):
+        return codes, classes
+    comparable = (found.dtype.kind in "US") == (classes.dtype.kind in "US")
+    place = np.searchsorted(classes, found) if comparable else np.zeros(len(found), np.int64)
+    place = np.minimum(place, len(classes) - 1)
+    if (unknown := [x for x, i in zip(found.tolist(), place, strict=True) if classes[i] != x]) != []:
+        known = ", ".join(map(repr, classes[:8].tolist())) + (", …" if len(classes) > 8 else "")
+        raise ValueError(f"X holds {unknown[0]!r}, which did not occur in fit: known are {known}")
+    place = np.append(place, MISSING)  # the last place is that of a gap
+    return [place[x] for x in codes], classes
 
 
-def _few(classes: NDArray[Any]) -> str:
-    shown = ", ".join(repr(x) for x in classes[:8].tolist())
-    return shown + (", …" if len(classes) > 8 else "")
+def checked_classes(classes: NDArray[Any]) -> NDArray[Any]:
+    """The classes, if there are any, and not too many."""
+    if len(classes) == 0:
+        raise ValueError("X holds no symbol: all are missing")
+    if len(classes) > _MOST:
+        raise ValueError(f"X holds {len(classes)} different symbols: at most {_MOST} can be handled. Are they numbers?")
+    return classes
 
 
-def _comparable(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    return (a.dtype.kind in "US") == (b.dtype.kind in "US")
-
-
-def _factorise(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes and sorted classes of any column."""
-    if isinstance(flat, np.ndarray) and flat.dtype.kind in "iub":
-        classes, codes = np.unique(flat, return_inverse=True)
-        return codes.astype(np.int64), classes
+def factorise(sequences: Sequences) -> tuple[list[NDArray[np.int64]], NDArray[Any]]:
+    """Codes of each sequence, −1 where a symbol is missing, and the sorted classes, however many."""
+    flat = sequences.flat
     if isinstance(flat, np.ndarray) and flat.dtype.kind == "c":
         raise ValueError("Complex data not supported: symbols are integers, strings, booleans or floats")
-    arrow = _arrow(flat)
+    if isinstance(flat, np.ndarray) and flat.dtype.kind in "iub":
+        classes, codes = np.unique(flat, return_inverse=True)
+    else:
+        codes, classes = _factorise_column(flat)
+    return np.split(codes.astype(np.int64), np.cumsum(sequences.lengths)[:-1]), classes
+
+
+def _factorise_column(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Codes and sorted classes of whatever Arrow can read."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    try:
+        if isinstance(flat, pa.Array | pa.ChunkedArray):
+            arrow = flat
+        else:
+            arrow = pa.chunked_array(flat) if hasattr(flat, "__arrow_c_stream__") else pa.array(flat, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise TypeError(f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type") from None
+    if pa.types.is_dictionary(arrow.type):
+        arrow = pa.array(arrow.to_pylist())
     if pa.types.is_floating(arrow.type):
         arrow = pc.if_else(pc.is_nan(arrow), pa.scalar(None, arrow.type), arrow)  # pyright: ignore
     if pa.types.is_null(arrow.type):
@@ -126,23 +130,5 @@ def _factorise(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise TypeError(f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type")
     classes, place = np.unique(np.array(values), return_inverse=True)
-    codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
-    return np.where(codes >= 0, place[codes], MISSING) if len(classes) else codes, classes
-
-
-def _arrow(flat: Any) -> Any:
-    """The column as an Arrow array."""
-    import pyarrow as pa
-
-    if isinstance(flat, pa.Array | pa.ChunkedArray):
-        arrow = flat
-    elif hasattr(flat, "__arrow_c_stream__"):
-        arrow = pa.chunked_array(flat)
-    else:
-        try:
-            arrow = pa.array(flat, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise TypeError(
-                f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type"
-            ) from None
-    return pa.array(arrow.to_pylist()) if pa.types.is_dictionary(arrow.type) else arrow
+    codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
+    return np.append(place, MISSING)[codes], classes  # the last place is that of a gap

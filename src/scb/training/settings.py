@@ -98,6 +98,16 @@ def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: fitted(name, value, hints[name]) for name, value in options.items()}
 
 
+def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
+    """The recipe with these options, which ``recipe_options`` has checked, for a task."""
+    make = RECIPES[recipe]
+    given = dict(options)
+    if "V_hat" in arguments(make):
+        of_V_hat = {name: given.pop(name) for name in arguments(pretrained_value) if name in given}
+        given["V_hat"] = pretrained_value(task, **of_V_hat)
+    return make(task, **given)
+
+
 @dataclass(frozen=True)
 class TrainingSettings:
     """Everything that determines a training run."""
@@ -136,12 +146,7 @@ class TrainingSettings:
     def build(self) -> tuple[Task, Recipe]:
         """The task and the recipe."""
         task = Task.random(self.N, self.T, self.sparsity, self.task_seed)
-        make = RECIPES[self.recipe]
-        options = dict(self.options)
-        if "V_hat" in arguments(make):
-            of_V_hat = {name: options.pop(name) for name in arguments(pretrained_value) if name in options}
-            options["V_hat"] = pretrained_value(task, **of_V_hat)
-        return task, make(task, **options)
+        return task, build_recipe(self.recipe, task, self.options)
 
     def save(self, directory: str | Path) -> None:
         """Write the settings as JSON beside the run."""
