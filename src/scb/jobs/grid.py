@@ -32,7 +32,7 @@ import numpy as np
 
 from scb.jobs.job import Job
 from scb.jobs.table import Table
-from scb.training.options import fitted
+from scb.training.settings import fitted
 
 Parameters = dict[str, Any]
 
