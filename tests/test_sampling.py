@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from scb import Task, generate, sample
-from scb.kernels import sequence
+from scb.kernels.random import continue_sequence
 from scb.task.sampling import Batch, closed_cumulative
 from truth import twins as reference
 from truth.enumeration import WORLDS, World, tiny_task
@@ -84,7 +84,7 @@ def test_sequence_kernel_equals_its_twin():
     u = np.random.default_rng(0).random((3000, 2))
     laws = closed_cumulative(task.weights), task.positions, closed_cumulative(task.P)
     fast, plain = np.zeros(3041, dtype=np.uint8), np.zeros(3041, dtype=np.uint8)
-    sequence.continue_sequence(fast, 41, *laws, u)
+    continue_sequence(fast, 41, *laws, u)
     reference.continue_sequence(plain, 41, *laws, u)
     np.testing.assert_array_equal(fast, plain)
     assert len(np.unique(fast)) == 6

@@ -1,4 +1,4 @@
-"""Random words by counting, and tokens with a given law from 16 random bits each.
+"""Random words by counting, tokens with a given law from 16 random bits each, and sequences of them.
 
 Word i of a stream is a hash of the stream's key and i (splitmix64), so that any part of a stream can be made anywhere, by any
 thread. Keys are random 64-bit numbers.
@@ -106,7 +106,10 @@ def draw_tokens(key, law, scratch, tokens):
         if law.whole.size < _FEW:
             _count_thresholds_below(w, law.whole, chunk, scratch.ties)
         else:
-            _look_up(w, law, chunk, scratch.ties)
+            for t in range(chunk.size):
+                chunk[t] = law.table[w[t] >> law.shift]
+            for t in range(chunk.size):
+                scratch.ties[t] = np.uint8(chunk[t] == law.unknown)
         _settle_ties(key, start, w, law, chunk, scratch.ties)
 
 
@@ -129,7 +132,10 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
         above_here, last_here = _weigh(a, offset, w, first, final)
         above += above_here
         last += last_here
-        if _any(ties):
+        tied = np.uint64(0)
+        for word in ties.view(np.uint64):
+            tied |= word
+        if tied != 0:
             for t in range(chunk.size):  # take out what ties have counted, ...
                 if ties[t]:
                     if w[t] > first:
@@ -170,15 +176,6 @@ def _count_thresholds_below(w, whole, tokens, ties):
 
 
 @numba.njit(cache=True)
-def _look_up(w, law, tokens, ties):
-    """Take tokens from the table; ties where it does not know."""
-    for t in range(tokens.size):
-        tokens[t] = law.table[w[t] >> law.shift]
-    for t in range(tokens.size):
-        ties[t] = np.uint8(tokens[t] == law.unknown)
-
-
-@numba.njit(cache=True)
 def _settle_ties(key, start, w, law, tokens, ties):
     """Redo, exactly, every token of a chunk that is tied."""
     whole = law.whole
@@ -216,8 +213,29 @@ def _weigh(raw, offset, w, m, n):
 
 
 @numba.njit(cache=True)
-def _any(ties):
-    found = np.uint64(0)
-    for word in ties.view(np.uint64):
-        found |= word
-    return found != 0
+def continue_sequence(tokens, start, cumulative_q, positions, cumulative_p, u):
+    """Fill ``tokens[start:]``; u[i] holds the two uniforms of token start + i. Twin: ``continue_sequence``."""
+    T = start - 1
+    for i in range(start, tokens.size):
+        last = tokens[i - 1]
+        slot = choose(cumulative_q[:, last], u[i - start, 0])
+        source = tokens[i - 1 - T + positions[slot, last]]
+        tokens[i] = choose(cumulative_p[:, source], u[i - start, 1])
+
+
+@numba.njit(cache=True)
+def continue_lags(tokens, start, cumulative_q, lags, cumulative_p, first, u):
+    """Fill ``tokens[start:]`` where the slots of each context are lags; lag 0 is the background. Twin: ``continue_lags``.
+
+    Slot j of context k looks ``lags[j, k]`` tokens back and takes its law from the column of cumulative_p that many after
+    ``first[j, k]``. With one column of cumulative_q there is one context for all.
+    """
+    contexts = cumulative_q.shape[1]
+    for i in range(start, tokens.size):
+        k = tokens[i - 1] if contexts > 1 else 0
+        slot = choose(cumulative_q[:, k], u[i - start, 0])
+        lag = lags[slot, k]
+        column = first[slot, k]
+        if lag > 0:
+            column += tokens[i - lag]
+        tokens[i] = choose(cumulative_p[:, column], u[i - start, 1])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.geometry import Array
-from scb.kernels.sequence import continue_lags
+from scb.kernels.random import continue_lags
 from scb.mixture.data import Data
 from scb.mixture.law import Mixture
 from scb.mixture.rows import RowTable, Slots

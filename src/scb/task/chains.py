@@ -94,7 +94,8 @@ def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> A
     identity = np.eye(len(mu))  # K_P = 1 − ‖μ‖², the largest there is
     sharp = next((P for P in candidates if centred_square(P, mu) >= 1.02 * target), identity)
     share = _crossing(lambda c: centred_square((1 - c) * dense + c * sharp, mu) - target)
-    return _normalise((1 - share) * dense + share * sharp)
+    P = (1 - share) * dense + share * sharp
+    return P / P.sum(axis=0)
 
 
 def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Generator) -> Array:
@@ -104,7 +105,8 @@ def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Gener
         other = random_transition(mu, contrast, rng)
         if _cosine(other, P, mu) <= overlap:
             share = _crossing(lambda c: _cosine((1 - c) * other + c * P, P, mu) - overlap)  # noqa: B023
-            return _normalise((1 - share) * other + share * P)
+            related = (1 - share) * other + share * P
+            return related / related.sum(axis=0)
     raise ValueError(f"overlap = {overlap}: no transition matrix that far from P was found; a larger overlap would do")
 
 
@@ -126,7 +128,3 @@ def _cosine(X: Array, Y: Array, mu: Array) -> float:
     """⟨X − μ1ᵀ, Y − μ1ᵀ⟩_μ / √(K_X K_Y)."""
     cross = mu_inner(X - mu[:, None], Y - mu[:, None], mu)
     return cross / np.sqrt(centred_square(X, mu) * centred_square(Y, mu))
-
-
-def _normalise(P: Array) -> Array:
-    return P / P.sum(axis=0)

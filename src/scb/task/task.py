@@ -5,6 +5,7 @@ Given a context x (T tokens) and a last token k, both drawn iid from μ, the nex
     Pr(o = n | k, x) = Σ_t Q[t, k] · P[n, x_t].
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -15,13 +16,39 @@ from numpy.typing import ArrayLike, NDArray
 from scb.geometry import Array, centred_square, mu_inner
 from scb.model import LinearTransformer
 from scb.task import chains
-from scb.task.assumptions import CONDITION, Assumptions, check_assumptions
-from scb.task.columns import pack
-from scb.task.inputs import attention_entries, check_sizes, distributions, sparse_entries, transition_matrix
+from scb.task.columns import attention_entries, distributions, pack, sparse_entries, transition_matrix
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 CONTRAST = 1.4  # Task.random keeps K_P at least this many times ‖μ‖²: assumption (c) asks for 1
+CONDITION = 2.0  # Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One assumption of the paper, with the value that a task has and whether it holds."""
+
+    name: str
+    statement: str
+    measured: float
+    holds: bool
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does not hold"
+        return f"({self.name}) {self.statement:<48} measured {self.measured:<10.4g} {verdict}"
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The report of ``Task.check``; index it by letter: ``task.check()["c"].measured``."""
+
+    rows: tuple[Assumption, ...]
+
+    def __getitem__(self, name: str) -> Assumption:
+        return next(row for row in self.rows if row.name == name)
+
+    def __str__(self) -> str:
+        return "\n".join(str(row) for row in self.rows)
 
 
 class Task:
@@ -38,6 +65,7 @@ class Task:
     Attributes
     ----------
     P, mu : the transition matrix and its stationary law, Pμ = μ
+    T : the number of positions
     positions, weights : (Q, N) arrays
         Column k holds the positions on which ``q^(k)`` is not zero, ascending, and its values there.
         Shorter columns are filled up with weight 0 at position 0.
@@ -45,6 +73,7 @@ class Task:
 
     P: Array
     mu: Array
+    T: int
     positions: NDArray[np.intp]
     weights: Array
 
@@ -75,11 +104,9 @@ class Task:
         self.weights = distributions("Q", weights)
         self.P = P
         self.mu = chains.stationary(P)
-        self._T = int(T)
+        self.T = int(T)
         for array in (self.P, self.mu, self.positions, self.weights):
             array.setflags(write=False)
-
-    # ---------------------------------------------------------------------------------------------- construction
 
     @classmethod
     def random(cls, N: int, T: int, sparsity: int, seed: Seed = 0) -> "Task":
@@ -92,7 +119,12 @@ class Task:
         For N = 2, assumption (c) leaves no choice: K_P ≤ 1 − ‖μ‖² ≤ 1/2 ≤ ‖μ‖², with equality for the uniform μ and
         a permutation only, and the identity is reducible. So P is then the swap of the two tokens; only Q is random.
         """
-        check_sizes(N, T, sparsity)
+        if N < 2:
+            raise ValueError(f"N = {N}: there must be at least 2 tokens")
+        if T < 1:
+            raise ValueError(f"T = {T}: there must be at least 1 position")
+        if not 1 <= sparsity <= T:
+            raise ValueError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
         rng = np.random.default_rng(seed)
         mu = _near_uniform(rng, (N, 1))[:, 0]
         P = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -116,17 +148,10 @@ class Task:
         P_hat = chains.related_transition(self.P, self.mu, overlap, np.random.default_rng(seed))
         return Task.sparse(P_hat, self.positions, self.weights, self.T)
 
-    # ---------------------------------------------------------------------------------------------- attributes
-
     @property
     def N(self) -> int:
         """Number of tokens."""
         return self.P.shape[0]
-
-    @property
-    def T(self) -> int:
-        """Number of positions."""
-        return self._T
 
     @property
     def sparsity(self) -> int:
@@ -169,10 +194,20 @@ class Task:
         return LinearTransformer(self.P, self.Q)
 
     def check(self, C: float = CONDITION) -> Assumptions:
-        """The paper's assumptions (a)-(d), each with the value measured on this task."""
-        return check_assumptions(self, C)
-
-    # ---------------------------------------------------------------------------------------------- on disk
+        """The paper's assumptions (a)-(d), each with the value measured on this task; ``C`` is the constant of (b)."""
+        Q, N, T, mu = self.sparsity, self.N, self.T, self.mu
+        q = self.weights[self.weights > 0]
+        length = T / float(N * Q) ** 10
+        condition = max(Q * q.max(), 1 / (Q * q.min()), N * mu.max(), 1 / (N * mu.min()))
+        contrast = self.K_P / float(mu @ mu)
+        return Assumptions(
+            (
+                Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
+                Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
+                Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
+                Assumption("d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1),
+            )
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the task to ``path`` as a NumPy .npz file without pickles."""
