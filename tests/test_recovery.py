@@ -328,7 +328,7 @@ def test_errors_lie_at_the_bound_and_intervals_cover():
         fit, least = scb.recover(scb.sample(task, 5000, seed=seed + 100), N=3), cramer_rao(task, 5000)
         on = task.Q > 0
         square += np.square(fit.V - task.P).sum(), np.square(fit.A - task.Q)[on].sum()
-        bound += least.total_P, least.total_Q
+        bound += least.P.sum(), least.Q.sum()
         inside += [
             *(np.abs(fit.V - task.P) <= 1.96 * fit.stderr.V).ravel(),
             *(np.abs(fit.A - task.Q) <= 1.96 * fit.stderr.A)[on],

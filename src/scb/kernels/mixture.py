@@ -162,9 +162,7 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
     """
     N, T = chi.shape
     table = np.zeros((N, N))
-    longest = 0
-    for k in range(N):
-        longest = max(longest, bounds[k + 1] - bounds[k])
+    longest = (bounds[1:] - bounds[:-1]).max()
     x = np.empty((_BLOCK, longest), tokens.dtype)  # a block of positions of the samples of one k, turned: by position
     o = np.empty(longest, np.int64)
     inverse = np.empty((N, N))

@@ -36,13 +36,11 @@ def stationary(P: Array) -> Array:
 
 def _check_irreducible(P: Array) -> None:
     for graph, words in ((P > 0, "cannot be reached from token 0"), (P.T > 0, "cannot reach token 0")):
-        reached = np.zeros(P.shape[0], dtype=bool)
-        reached[0] = True
-        frontier = np.array([0])
-        while frontier.size:
-            new = graph[:, frontier].any(axis=1) & ~reached
+        reached = np.zeros(len(P), dtype=bool)
+        new = np.arange(len(P)) == 0
+        while new.any():
             reached |= new
-            frontier = np.flatnonzero(new)
+            new = graph[:, new].any(axis=1) & ~reached
         if not reached.all():
             missed = np.flatnonzero(~reached)[:5].tolist()
             raise ValueError(

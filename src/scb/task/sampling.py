@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.kernels.random import continue_sequence, draw_tokens, token_law, token_scratch
+from scb.kernels.random import continue_lags, draw_tokens, token_law, token_scratch
 from scb.task import Seed, Task
 
 Tokens = NDArray[np.unsignedinteger[Any]]
@@ -81,8 +81,9 @@ def generate(task: Task, length: int, seed: Seed = 0) -> Tokens:
     start = min(length, task.T + 1)
     tokens[:start] = _draw(task.mu, start, rng)
     if length > start:
-        uniforms = rng.random((length - start, 2))
-        continue_sequence(tokens, start, closed_cumulative(task.weights), task.positions, closed_cumulative(task.P), uniforms)
+        q = closed_cumulative(task.weights)
+        lags = task.T + 1 - task.positions
+        continue_lags(tokens, start, q, lags, closed_cumulative(task.P), np.zeros_like(lags), rng.random((length - start, 2)))
     return tokens
 
 

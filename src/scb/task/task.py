@@ -38,17 +38,11 @@ class Assumption:
         return f"({self.name}) {self.statement:<48} measured {self.measured:<10.4g} {verdict}"
 
 
-@dataclass(frozen=True)
-class Assumptions:
-    """The report of ``Task.check``; index it by letter: ``task.check()["c"].measured``."""
-
-    rows: tuple[Assumption, ...]
-
-    def __getitem__(self, name: str) -> Assumption:
-        return next(row for row in self.rows if row.name == name)
+class Assumptions(dict[str, Assumption]):
+    """The report of ``Task.check``, by letter: ``task.check()["c"].measured``."""
 
     def __str__(self) -> str:
-        return "\n".join(str(row) for row in self.rows)
+        return "\n".join(str(assumption) for assumption in self.values())
 
 
 class Task:
@@ -79,24 +73,17 @@ class Task:
 
     def __init__(self, P: ArrayLike, Q: Any) -> None:
         matrix = transition_matrix(P)
-        rows, columns, values, T = attention_entries(Q, len(matrix))
-        self._set(matrix, rows, columns, values, T)
+        self._set(matrix, *attention_entries(Q, len(matrix)))
 
     @classmethod
     def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> "Task":
-        """The task whose column k attends to ``positions[:, k]`` with ``weights[:, k]`` among T positions.
+        """The task whose column k attends to ``positions[:, k]`` with ``weights[:, k]``, both (Q, N), among T positions.
 
-        Parameters
-        ----------
-        P : (N, N) array
-        positions, weights : (Q, N) arrays
-            Distinct positions in each column where the weight is not 0.
-        T : number of positions
+        Where weights are not 0, the positions in a column are distinct.
         """
         matrix = transition_matrix(P)
-        rows, columns, values = sparse_entries(positions, weights, len(matrix), T)
         task = cls.__new__(cls)
-        task._set(matrix, rows, columns, values, T)
+        task._set(matrix, *sparse_entries(positions, weights, len(matrix), T), T)
         return task
 
     def _set(self, P: Array, rows: NDArray[Any], columns: NDArray[Any], values: Array, T: int) -> None:
@@ -200,14 +187,13 @@ class Task:
         length = T / float(N * Q) ** 10
         condition = max(Q * q.max(), 1 / (Q * q.min()), N * mu.max(), 1 / (N * mu.min()))
         contrast = self.K_P / float(mu @ mu)
-        return Assumptions(
-            (
-                Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
-                Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
-                Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
-                Assumption("d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1),
-            )
+        report = (
+            Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
+            Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
+            Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
+            Assumption("d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1),
         )
+        return Assumptions({assumption.name: assumption for assumption in report})
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the task to ``path`` as a NumPy .npz file without pickles."""
@@ -224,13 +210,8 @@ class Task:
             raise ValueError(f"{path} is not a task: it lacks {error}") from None
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Task)
-            and self.T == other.T
-            and np.array_equal(self.P, other.P)
-            and np.array_equal(self.positions, other.positions)
-            and np.array_equal(self.weights, other.weights)
-        )
+        names = ("T", "P", "positions", "weights")
+        return isinstance(other, Task) and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -60,12 +60,12 @@ class Information:
         of_P, of_q = np.full((N, C), np.nan), np.full((K, s), np.nan)
         if N * C + K * s > _DENSE:
             return of_P, of_q
-        J = block_diag(*self.PP, *self.qq)
+        J: Any = block_diag(*self.PP, *self.qq)
         J[: N * C, N * C :] = self.Pq.reshape(N * C, K * s)
         J[N * C :, : N * C] = J[: N * C, N * C :].T
         in_P = _tangent(self.free_P.T)
         in_P = in_P.reshape(C, N, in_P.shape[1]).transpose(1, 0, 2).reshape(N * C, in_P.shape[1])
-        B = block_diag(in_P, _tangent(self.free_q))
+        B: Any = block_diag(in_P, _tangent(self.free_q))
         H = B.T @ J @ B
         if H.size == 0 or not np.isfinite(H).all():
             return of_P, of_q
@@ -183,22 +183,11 @@ def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Info
     return Information.of(rows[:, 1:].copy(), rows[:, 0].copy(), weight, task.weights.T, task.P)
 
 
-@dataclass(frozen=True)
-class CramerRao:
-    """The least variances that unbiased estimates of P and Q can have."""
+class CramerRao(NamedTuple):
+    """The least variances that unbiased estimates of P and Q can have; their sums bound E‖P̂ − P‖² and E‖Q̂ − Q‖²."""
 
     P: Array  # (N, N), for each entry
     Q: Array  # (sparsity, N), for each weight, as in ``task.weights``
-
-    @property
-    def total_P(self) -> float:
-        """Bound for E‖P̂ − P‖², summed over all entries."""
-        return float(self.P.sum())
-
-    @property
-    def total_Q(self) -> float:
-        """Bound for E‖Q̂ − Q‖², summed over the support."""
-        return float(self.Q.sum())
 
 
 def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> CramerRao:

@@ -31,17 +31,15 @@ class TaskLaw(NamedTuple):
 
 
 class MiniBatch(NamedTuple):
-    """All that is random in a mini-batch but its tokens, and its division, which ``kernels.step`` draws.
+    """All that is random in a mini-batch but its tokens, and its division: where shares, tiles and segments begin, and the end.
 
-    ``shares``, ``tiles`` and ``segments`` hold where each begins, and the end. A share is one thread's work; shares depend on the
-    sizes alone, not on threads. A segment is the samples of one share with one last token. A tile holds whole segments, or a piece
-    of a segment longer than ``TILE``.
+    ``kernels.step`` has a drawing. A tile holds whole segments, or a piece of a segment longer than ``TILE``.
     """
 
     lasts: np.ndarray  # (B,), last tokens, ascending
     keys: np.ndarray  # (B,), the streams of the samples' tokens
     uniforms: np.ndarray  # (2, B), what decides source and label
-    shares: np.ndarray
+    shares: np.ndarray  # which depend on the sizes alone, not on threads
     tiles: np.ndarray
     segments: np.ndarray
     accumulator: np.ndarray  # of each segment, or −1: its column is updated in place

@@ -213,16 +213,6 @@ def _step_V(V, gV, mu, rate):
 
 
 @numba.njit(cache=True)
-def _spread(V, mu):
-    """K_V = ‖V − μ1ᵀ‖_μ²."""
-    s = 0.0
-    for n in range(mu.size):
-        for m in range(mu.size):
-            s += mu[m] * (V[n, m] - mu[n]) ** 2
-    return s
-
-
-@numba.njit(cache=True)
 def _finish_column(k, step, columns):
     """Bring column k up to date, and its offset into raw."""
     apply_deferred_prox(k, step, columns)
@@ -250,7 +240,11 @@ def fused_steps(parallel, keys, law, hyper, V, A):
     for step in range(keys.size):
         columns.lams[step] = hyper.lam
         if hyper.per_spread > 0:
-            columns.lams[step] += hyper.per_spread * np.sqrt(_spread(V, hyper.mu))
+            spread = 0.0  # K_V = ‖V − μ1ᵀ‖_μ²
+            for n in range(N):
+                for m in range(N):
+                    spread += hyper.mu[m] * (V[n, m] - hyper.mu[n]) ** 2
+            columns.lams[step] += hyper.per_spread * np.sqrt(spread)
         batch = draw_mini_batch(keys[step], law.labels.mu, hyper.batch_size, T, np.bool_(True))
         for segment in range(batch.accumulator.size):
             if batch.accumulator[segment] >= 0:  # several shares may read these columns, so none may change them
