@@ -158,14 +158,9 @@ def _count_thresholds_below(w, whole, tokens, ties):
 
     Two thresholds at a time and without branches: comparisons are added as bytes, because only then do the loops vectorise.
     """
-    m = whole[0]
-    n = whole[min(1, whole.size - 1)]
-    second = np.uint8(whole.size > 1)
-    for t in range(tokens.size):
-        tokens[t] = np.uint8(w[t] > m) + (np.uint8(w[t] > n) & second)
-    for t in range(ties.size):
-        ties[t] = np.uint8(w[t] == m) | np.uint8(w[t] == n)
-    for j in range(2, whole.size, 2):
+    tokens[:] = 0
+    ties[:] = 0
+    for j in range(0, whole.size, 2):
         m = whole[j]
         n = whole[min(j + 1, whole.size - 1)]
         second = np.uint8(whole.size > j + 1)
@@ -187,17 +182,11 @@ def _settle_ties(key, start, w, law, tokens, ties):
         for t in range(8 * i, min(8 * i + 8, tokens.size)):
             if ties[t] == 0:
                 continue
-            cell = np.int64(w[t] >> law.shift)  # the token of the last cell that knows one is where the search begins
-            while cell > 0 and law.table[cell] == law.unknown:
-                cell -= 1
-            token = 0 if law.table[cell] == law.unknown else np.int64(law.table[cell])
-            while token < whole.size and whole[token] < w[t]:
+            fill_words(key, _FRACTIONS + start + t, ALL_BITS, fraction)
+            u = to_unit(fraction[0])
+            token = np.searchsorted(whole, w[t])
+            while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
                 token += 1
-            if token < whole.size and whole[token] == w[t]:
-                fill_words(key, _FRACTIONS + start + t, ALL_BITS, fraction)
-                u = to_unit(fraction[0])
-                while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
-                    token += 1
             tokens[t] = token
 
 

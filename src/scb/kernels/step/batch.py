@@ -254,10 +254,7 @@ def add_scores(tokens, scores, begin, g):
 
 @numba.njit(cache=True)
 def frozen_gradient(draws, law, frozen, V):
-    """Summed loss of a mini-batch, its summed gradient in V, and each sample's mass Xa (B, N). Twin: ``frozen_mass``.
-
-    ``law`` is a ``LabelLaw``.
-    """
+    """Summed loss of a mini-batch with a ``LabelLaw``, its summed gradient in V, and each mass Xa (B, N). Twin: ``frozen_mass``."""
     B, N = draws.rest.shape
     tokens = np.empty(draws.u_tokens.shape[1], np.int64)
     labels = np.empty(B, np.int64)
