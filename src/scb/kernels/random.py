@@ -158,9 +158,14 @@ def _count_thresholds_below(w, whole, tokens, ties):
 
     Two thresholds at a time and without branches: comparisons are added as bytes, because only then do the loops vectorise.
     """
-    tokens[:] = 0
-    ties[:] = 0
-    for j in range(0, whole.size, 2):
+    m = whole[0]
+    n = whole[min(1, whole.size - 1)]
+    second = np.uint8(whole.size > 1)
+    for t in range(tokens.size):  # the first two thresholds write, the others add
+        tokens[t] = np.uint8(w[t] > m) + (np.uint8(w[t] > n) & second)
+    for t in range(ties.size):
+        ties[t] = np.uint8(w[t] == m) | np.uint8(w[t] == n)
+    for j in range(2, whole.size, 2):
         m = whole[j]
         n = whole[min(j + 1, whole.size - 1)]
         second = np.uint8(whole.size > j + 1)
