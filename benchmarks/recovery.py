@@ -107,7 +107,7 @@ def bound(N: int, repetitions: int = 100) -> None:
             on = task.Q > 0
             right += wrong(task, fit) == (0, 0)
             square = np.square(fit.V - task.P).sum(), np.square(fit.A - task.Q)[on].sum()
-            ratio.append([square[0] / least.total_P, square[1] / least.total_Q])
+            ratio.append([square[0] / least.P.sum(), square[1] / least.Q.sum()])
             inside_P.append(np.mean(np.abs(fit.V - task.P) <= 1.96 * fit.stderr.V))
             inside_Q.append(np.mean((np.abs(fit.A - task.Q) <= 1.96 * fit.stderr.A)[on]))
         mean, error = np.mean(ratio, axis=0), np.std(ratio, axis=0) / np.sqrt(repetitions)

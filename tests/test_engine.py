@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import scb
 from scb import metrics
 from scb.geometry import line_A, line_V, population_projection, project, threshold_normalize
-from scb.kernels import moments
-from scb.kernels.step.deferred import prox_steps, prox_steps_on_survivors
-from scb.kernels.step.frozen import FrozenDraws, frozen_gradient
+from scb.kernels.step.batch import FrozenDraws, frozen_gradient
+from scb.kernels.step.columns import column_moments, prox_steps, prox_steps_on_survivors
 from scb.training.engine import Composed, Fused, freeze
 from scb.training.sources.sampled import Fresh, Reference
 from scb.training.stages import MeasuredNoise, Stage
@@ -215,7 +214,7 @@ def test_frozen_kernel_equals_its_twin():
 
 def test_moments_equal_their_twin():
     A = np.asfortranarray(np.random.default_rng(0).normal(size=(777, 5)))
-    np.testing.assert_allclose(moments.column_moments(A, 0.3), reference.column_moments(A, 0.3), rtol=1e-12)
+    np.testing.assert_allclose(column_moments(A, 0.3), reference.column_moments(A, 0.3), rtol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)

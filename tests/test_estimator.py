@@ -16,7 +16,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import scb
-from scb.kernels import pairs, sequence
+from scb.kernels import mixture
+from scb.kernels.random import continue_lags
 from scb.mixture.law import Mixture
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
@@ -185,7 +186,7 @@ def test_kernels_equal_their_twins():
     tokens, starts = rng.integers(N, size=300).astype(np.uint8), rng.integers(290, size=n)
     label, row, laws = rng.integers(N, size=n), rng.integers(9, size=n), rng.dirichlet(np.ones(N), 9)
     scores, information = np.zeros((T, N, N)), np.zeros((T, N, N))
-    pairs.add_source_tables(tokens, starts, label, row, 1 / laws, np.arange(n), scores, information)
+    mixture.add_source_tables(tokens, starts, label, row, 1 / laws, np.arange(n), scores, information)
     for fast, plain in zip((scores, information), reference.source_tables(tokens, starts, label, row, laws, T), strict=True):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)
     for K in (N, 1):
@@ -197,7 +198,7 @@ def test_kernels_equal_their_twins():
         first = np.array([[2 * N] * K, [0] * K, [N] * K])
         fast, u = rng.integers(N, size=50), rng.random((46, 2))
         plain = fast.copy()
-        sequence.continue_lags(fast, 4, q, lags, P, first, u)
+        continue_lags(fast, 4, q, lags, P, first, u)
         reference.continue_lags(plain, 4, q, lags, P, first, u)
         np.testing.assert_array_equal(fast, plain)
 

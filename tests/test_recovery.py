@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 import scb
-from scb.kernels import mixture, pairs
+from scb.kernels import mixture
 from scb.mixture.data import Here, Rows
 from scb.mixture.em import maximise
 from scb.mixture.fit import standard_errors
@@ -64,15 +64,15 @@ def test_pair_kernels_equal_their_twins(N, T, n):
     bounds = np.searchsorted(last[order], np.arange(N + 1))
     for starts in (np.arange(n) * T, np.arange(n)):
         fast, plain = np.zeros((N, T)), np.zeros((N, T))
-        pairs.add_pair_scores(tokens, starts, last, label, weight, order, table, fast)
+        mixture.add_pair_scores(tokens, starts, last, label, weight, order, table, fast)
         reference.add_pair_scores(tokens, starts, last, label, weight, table, plain)
         np.testing.assert_allclose(fast, plain, atol=1e-12)
         chi = np.zeros((N, T))
-        pairs.pair_chi_squares(tokens, starts, label, order, bounds, mu, chi)
+        mixture.pair_chi_squares(tokens, starts, label, order, bounds, mu, chi)
         plain = reference.pair_chi_squares(tokens, starts, last, label, mu, T)
         np.testing.assert_allclose(chi, plain, rtol=1e-9, atol=1e-9)
     counts = np.ones(N)
-    pairs.count_tokens(tokens, counts)
+    mixture.count_tokens(tokens, counts)
     np.testing.assert_array_equal(counts, 1 + np.bincount(tokens, minlength=N))
 
 
@@ -328,7 +328,7 @@ def test_errors_lie_at_the_bound_and_intervals_cover():
         fit, least = scb.recover(scb.sample(task, 5000, seed=seed + 100), N=3), cramer_rao(task, 5000)
         on = task.Q > 0
         square += np.square(fit.V - task.P).sum(), np.square(fit.A - task.Q)[on].sum()
-        bound += least.total_P, least.total_Q
+        bound += least.P.sum(), least.Q.sum()
         inside += [
             *(np.abs(fit.V - task.P) <= 1.96 * fit.stderr.V).ravel(),
             *(np.abs(fit.A - task.Q) <= 1.96 * fit.stderr.A)[on],

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from scb import Task, generate, sample
-from scb.kernels import sequence
+from scb.kernels.random import continue_lags
 from scb.task.sampling import Batch, closed_cumulative
 from truth import twins as reference
 from truth.enumeration import WORLDS, World, tiny_task
@@ -82,10 +82,10 @@ def test_generate_starts_with_iid_tokens():
 def test_sequence_kernel_equals_its_twin():
     task = Task.random(6, 40, 3, seed=2)
     u = np.random.default_rng(0).random((3000, 2))
-    laws = closed_cumulative(task.weights), task.positions, closed_cumulative(task.P)
+    q, P = closed_cumulative(task.weights), closed_cumulative(task.P)
     fast, plain = np.zeros(3041, dtype=np.uint8), np.zeros(3041, dtype=np.uint8)
-    sequence.continue_sequence(fast, 41, *laws, u)
-    reference.continue_sequence(plain, 41, *laws, u)
+    continue_lags(fast, 41, q, 41 - task.positions, P, np.zeros_like(task.positions), u)
+    reference.continue_sequence(plain, 41, q, task.positions, P, u)
     np.testing.assert_array_equal(fast, plain)
     assert len(np.unique(fast)) == 6
 

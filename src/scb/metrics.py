@@ -3,7 +3,7 @@
 import numpy as np
 
 from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_V, threshold_normalize
-from scb.kernels.moments import column_moments
+from scb.kernels.step.columns import column_moments
 from scb.task import Task
 from scb.theory.expectations import best_value, loss_by_moments
 

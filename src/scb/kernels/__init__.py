@@ -7,17 +7,9 @@ import numba
 REORDER = {"reassoc", "contract", "nsz"}
 """``fastmath`` flags: sums may be reordered, so that they vectorise; NaN and infinity stay what they are."""
 
-_forked = False
-
-
-def _remember_fork() -> None:
-    global _forked
-    _forked = True
-
-
-os.register_at_fork(after_in_child=_remember_fork)
+_PROCESS = os.getpid()
 
 
 def may_run_parallel() -> bool:
     """Whether kernels may use several threads. Not in a forked process: OpenMP would end it."""
-    return not _forked and numba.get_num_threads() > 1
+    return os.getpid() == _PROCESS and numba.get_num_threads() > 1

@@ -11,11 +11,10 @@ from scb.training.loop import train
 from scb.training.recipes.algorithm1 import paper
 from scb.training.sources.sampled import Fresh
 
-
-def warm_up() -> float:
-    """Train for a few steps in each way there is and recover, with tokens of one and of two bytes; the seconds that took."""
+if __name__ == "__main__":
+    print("compiling kernels, a minute or two ...", file=sys.stderr, flush=True)
     start = perf_counter()
-    for N in (3, 300):
+    for N in (3, 300):  # tokens of one and of two bytes
         task = Task.random(N, 40, 2)
         train(task, paper(task, steps=(2, 2, 2)))
         train(task, paper(task, steps=(2, 0, 0)), source=Fresh(task))
@@ -25,9 +24,4 @@ def warm_up() -> float:
     recover(sequence, max_lag=5)
     for transition in ("shared", "per_lag"):
         SparseContextualBigram(5, transition=transition).fit(sequence).sample(10)
-    return perf_counter() - start
-
-
-if __name__ == "__main__":
-    print("compiling kernels, a minute or two ...", file=sys.stderr, flush=True)
-    print(f"kernels are ready ({warm_up():.0f} s)", file=sys.stderr)
+    print(f"kernels are ready ({perf_counter() - start:.0f} s)", file=sys.stderr)

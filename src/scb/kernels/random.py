@@ -1,4 +1,4 @@
-"""Random words by counting, and tokens with a given law from 16 random bits each.
+"""Random words by counting, tokens with a given law from 16 random bits each, and sequences of them.
 
 Word i of a stream is a hash of the stream's key and i (splitmix64), so that any part of a stream can be made anywhere, by any
 thread. Keys are random 64-bit numbers.
@@ -106,7 +106,10 @@ def draw_tokens(key, law, scratch, tokens):
         if law.whole.size < _FEW:
             _count_thresholds_below(w, law.whole, chunk, scratch.ties)
         else:
-            _look_up(w, law, chunk, scratch.ties)
+            for t in range(chunk.size):
+                chunk[t] = law.table[w[t] >> law.shift]
+            for t in range(chunk.size):
+                scratch.ties[t] = np.uint8(chunk[t] == law.unknown)
         _settle_ties(key, start, w, law, chunk, scratch.ties)
 
 
@@ -129,7 +132,10 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
         above_here, last_here = _weigh(a, offset, w, first, final)
         above += above_here
         last += last_here
-        if _any(ties):
+        tied = np.uint64(0)
+        for word in ties.view(np.uint64):
+            tied |= word
+        if tied != 0:
             for t in range(chunk.size):  # take out what ties have counted, ...
                 if ties[t]:
                     if w[t] > first:
@@ -155,7 +161,7 @@ def _count_thresholds_below(w, whole, tokens, ties):
     m = whole[0]
     n = whole[min(1, whole.size - 1)]
     second = np.uint8(whole.size > 1)
-    for t in range(tokens.size):
+    for t in range(tokens.size):  # the first two thresholds write, the others add
         tokens[t] = np.uint8(w[t] > m) + (np.uint8(w[t] > n) & second)
     for t in range(ties.size):
         ties[t] = np.uint8(w[t] == m) | np.uint8(w[t] == n)
@@ -170,15 +176,6 @@ def _count_thresholds_below(w, whole, tokens, ties):
 
 
 @numba.njit(cache=True)
-def _look_up(w, law, tokens, ties):
-    """Take tokens from the table; ties where it does not know."""
-    for t in range(tokens.size):
-        tokens[t] = law.table[w[t] >> law.shift]
-    for t in range(tokens.size):
-        ties[t] = np.uint8(tokens[t] == law.unknown)
-
-
-@numba.njit(cache=True)
 def _settle_ties(key, start, w, law, tokens, ties):
     """Redo, exactly, every token of a chunk that is tied."""
     whole = law.whole
@@ -190,17 +187,11 @@ def _settle_ties(key, start, w, law, tokens, ties):
         for t in range(8 * i, min(8 * i + 8, tokens.size)):
             if ties[t] == 0:
                 continue
-            cell = np.int64(w[t] >> law.shift)  # the token of the last cell that knows one is where the search begins
-            while cell > 0 and law.table[cell] == law.unknown:
-                cell -= 1
-            token = 0 if law.table[cell] == law.unknown else np.int64(law.table[cell])
-            while token < whole.size and whole[token] < w[t]:
+            fill_words(key, _FRACTIONS + start + t, ALL_BITS, fraction)
+            u = to_unit(fraction[0])
+            token = np.searchsorted(whole, w[t])
+            while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
                 token += 1
-            if token < whole.size and whole[token] == w[t]:
-                fill_words(key, _FRACTIONS + start + t, ALL_BITS, fraction)
-                u = to_unit(fraction[0])
-                while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
-                    token += 1
             tokens[t] = token
 
 
@@ -216,8 +207,19 @@ def _weigh(raw, offset, w, m, n):
 
 
 @numba.njit(cache=True)
-def _any(ties):
-    found = np.uint64(0)
-    for word in ties.view(np.uint64):
-        found |= word
-    return found != 0
+def continue_lags(tokens, start, cumulative_q, lags, cumulative_p, first, u):
+    """Fill ``tokens[start:]`` one after the other, each from a source among those before it. Twin: ``continue_lags``.
+
+    Slot j of context k looks ``lags[j, k]`` tokens back and takes its law from the column of cumulative_p that many after
+    ``first[j, k]``; lag 0 is the background. With one column of cumulative_q there is one context for all. u[i] holds the two
+    uniforms of token start + i.
+    """
+    contexts = cumulative_q.shape[1]
+    for i in range(start, tokens.size):
+        k = tokens[i - 1] if contexts > 1 else 0
+        slot = choose(cumulative_q[:, k], u[i - start, 0])
+        lag = lags[slot, k]
+        column = first[slot, k]
+        if lag > 0:
+            column += tokens[i - lag]
+        tokens[i] = choose(cumulative_p[:, column], u[i - start, 1])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.kernels.pairs import add_pair_scores, add_source_tables, pair_chi_squares
+from scb.kernels.mixture import add_pair_scores, add_source_tables, pair_chi_squares
 from scb.mixture.law import Mixture
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.windows import Block, Ints

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.kernels.pairs import count_tokens
+from scb.kernels.mixture import count_tokens
 from scb.task.sampling import Batch, token_dtype
 
 Ints = NDArray[np.int64]

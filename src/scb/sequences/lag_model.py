@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from scb.files import write_atomically
 from scb.geometry import Array
-from scb.kernels.sequence import continue_lags
+from scb.kernels.random import continue_lags
 from scb.mixture.data import Data
 from scb.mixture.law import Mixture
 from scb.mixture.rows import RowTable, Slots

@@ -36,13 +36,11 @@ def stationary(P: Array) -> Array:
 
 def _check_irreducible(P: Array) -> None:
     for graph, words in ((P > 0, "cannot be reached from token 0"), (P.T > 0, "cannot reach token 0")):
-        reached = np.zeros(P.shape[0], dtype=bool)
-        reached[0] = True
-        frontier = np.array([0])
-        while frontier.size:
-            new = graph[:, frontier].any(axis=1) & ~reached
+        reached = np.zeros(len(P), dtype=bool)
+        new = np.arange(len(P)) == 0
+        while new.any():
             reached |= new
-            frontier = np.flatnonzero(new)
+            new = graph[:, new].any(axis=1) & ~reached
         if not reached.all():
             missed = np.flatnonzero(~reached)[:5].tolist()
             raise ValueError(
@@ -94,7 +92,8 @@ def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> A
     identity = np.eye(len(mu))  # K_P = 1 − ‖μ‖², the largest there is
     sharp = next((P for P in candidates if centred_square(P, mu) >= 1.02 * target), identity)
     share = _crossing(lambda c: centred_square((1 - c) * dense + c * sharp, mu) - target)
-    return _normalise((1 - share) * dense + share * sharp)
+    P = (1 - share) * dense + share * sharp
+    return P / P.sum(axis=0)
 
 
 def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Generator) -> Array:
@@ -104,7 +103,8 @@ def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Gener
         other = random_transition(mu, contrast, rng)
         if _cosine(other, P, mu) <= overlap:
             share = _crossing(lambda c: _cosine((1 - c) * other + c * P, P, mu) - overlap)  # noqa: B023
-            return _normalise((1 - share) * other + share * P)
+            related = (1 - share) * other + share * P
+            return related / related.sum(axis=0)
     raise ValueError(f"overlap = {overlap}: no transition matrix that far from P was found; a larger overlap would do")
 
 
@@ -126,7 +126,3 @@ def _cosine(X: Array, Y: Array, mu: Array) -> float:
     """⟨X − μ1ᵀ, Y − μ1ᵀ⟩_μ / √(K_X K_Y)."""
     cross = mu_inner(X - mu[:, None], Y - mu[:, None], mu)
     return cross / np.sqrt(centred_square(X, mu) * centred_square(Y, mu))
-
-
-def _normalise(P: Array) -> Array:
-    return P / P.sum(axis=0)

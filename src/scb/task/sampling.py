@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.kernels.random import draw_tokens, token_law, token_scratch
-from scb.kernels.sequence import continue_sequence
+from scb.kernels.random import continue_lags, draw_tokens, token_law, token_scratch
 from scb.task import Seed, Task
 
 Tokens = NDArray[np.unsignedinteger[Any]]
@@ -57,9 +56,13 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
     if n < 0:
         raise ValueError(f"n = {n}: it must be at least 0")
     rng = np.random.default_rng(seed)
-    last = _draw(task.mu, n, rng, task.N)
-    draw = _draw_compiled if compiled else _draw
-    context = draw(task.mu, n * task.T, rng, task.N).reshape(n, task.T)
+    last = _draw(task.mu, n, rng)
+    if compiled:
+        context = np.empty(n * task.T, token_dtype(task.N))
+        draw_tokens(rng.integers(1 << 64, dtype=np.uint64), token_law(task.mu), token_scratch(), context)
+    else:
+        context = _draw(task.mu, n * task.T, rng)
+    context = context.reshape(n, task.T)
     slot = _choose(task.weights, last, rng.random(n))
     source = context[np.arange(n), task.positions[slot, last]]
     label = _choose(task.P, source, rng.random(n))
@@ -76,33 +79,21 @@ def generate(task: Task, length: int, seed: Seed = 0) -> Tokens:
     rng = np.random.default_rng(seed)
     tokens = np.empty(length, dtype=token_dtype(task.N))
     start = min(length, task.T + 1)
-    tokens[:start] = _draw(task.mu, start, rng, task.N)
+    tokens[:start] = _draw(task.mu, start, rng)
     if length > start:
-        continue_sequence(
-            tokens,
-            start,
-            closed_cumulative(task.weights),
-            task.positions,
-            closed_cumulative(task.P),
-            rng.random((length - start, 2)),
-        )
+        q = closed_cumulative(task.weights)
+        lags = task.T + 1 - task.positions
+        continue_lags(tokens, start, q, lags, closed_cumulative(task.P), np.zeros_like(lags), rng.random((length - start, 2)))
     return tokens
 
 
-def _draw(p: Array, n: int, rng: np.random.Generator, N: int) -> Tokens:
+def _draw(p: Array, n: int, rng: np.random.Generator) -> Tokens:
     """n independent tokens with law p."""
     edges = closed_cumulative(p)[:-1]
-    tokens = np.empty(n, dtype=token_dtype(N))
+    tokens = np.empty(n, dtype=token_dtype(len(p)))
     for start in range(0, n, _CHUNK):
         stop = min(n, start + _CHUNK)
         tokens[start:stop] = np.searchsorted(edges, rng.random(stop - start), side="right")
-    return tokens
-
-
-def _draw_compiled(p: Array, n: int, rng: np.random.Generator, N: int) -> Tokens:
-    """n independent tokens with law p, from the engine's generator, whose stream ``rng`` chooses."""
-    tokens = np.empty(n, dtype=token_dtype(N))
-    draw_tokens(rng.integers(1 << 64, dtype=np.uint64), token_law(p), token_scratch(), tokens)
     return tokens
 
 

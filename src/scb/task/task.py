@@ -5,6 +5,7 @@ Given a context x (T tokens) and a last token k, both drawn iid from μ, the nex
     Pr(o = n | k, x) = Σ_t Q[t, k] · P[n, x_t].
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -15,13 +16,33 @@ from numpy.typing import ArrayLike, NDArray
 from scb.geometry import Array, centred_square, mu_inner
 from scb.model import LinearTransformer
 from scb.task import chains
-from scb.task.assumptions import CONDITION, Assumptions, check_assumptions
-from scb.task.columns import pack
-from scb.task.inputs import attention_entries, check_sizes, distributions, sparse_entries, transition_matrix
+from scb.task.columns import attention_entries, distributions, pack, sparse_entries, transition_matrix
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
 CONTRAST = 1.4  # Task.random keeps K_P at least this many times ‖μ‖²: assumption (c) asks for 1
+CONDITION = 2.0  # Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One assumption of the paper, with the value that a task has and whether it holds."""
+
+    name: str
+    statement: str
+    measured: float
+    holds: bool
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "does not hold"
+        return f"({self.name}) {self.statement:<48} measured {self.measured:<10.4g} {verdict}"
+
+
+class Assumptions(dict[str, Assumption]):
+    """The report of ``Task.check``, by letter: ``task.check()["c"].measured``."""
+
+    def __str__(self) -> str:
+        return "\n".join(str(assumption) for assumption in self.values())
 
 
 class Task:
@@ -38,6 +59,7 @@ class Task:
     Attributes
     ----------
     P, mu : the transition matrix and its stationary law, Pμ = μ
+    T : the number of positions
     positions, weights : (Q, N) arrays
         Column k holds the positions on which ``q^(k)`` is not zero, ascending, and its values there.
         Shorter columns are filled up with weight 0 at position 0.
@@ -45,29 +67,23 @@ class Task:
 
     P: Array
     mu: Array
+    T: int
     positions: NDArray[np.intp]
     weights: Array
 
     def __init__(self, P: ArrayLike, Q: Any) -> None:
         matrix = transition_matrix(P)
-        rows, columns, values, T = attention_entries(Q, len(matrix))
-        self._set(matrix, rows, columns, values, T)
+        self._set(matrix, *attention_entries(Q, len(matrix)))
 
     @classmethod
     def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> "Task":
-        """The task whose column k attends to ``positions[:, k]`` with ``weights[:, k]`` among T positions.
+        """The task whose column k attends to ``positions[:, k]`` with ``weights[:, k]``, both (Q, N), among T positions.
 
-        Parameters
-        ----------
-        P : (N, N) array
-        positions, weights : (Q, N) arrays
-            Distinct positions in each column where the weight is not 0.
-        T : number of positions
+        Where weights are not 0, the positions in a column are distinct.
         """
         matrix = transition_matrix(P)
-        rows, columns, values = sparse_entries(positions, weights, len(matrix), T)
         task = cls.__new__(cls)
-        task._set(matrix, rows, columns, values, T)
+        task._set(matrix, *sparse_entries(positions, weights, len(matrix), T), T)
         return task
 
     def _set(self, P: Array, rows: NDArray[Any], columns: NDArray[Any], values: Array, T: int) -> None:
@@ -75,11 +91,9 @@ class Task:
         self.weights = distributions("Q", weights)
         self.P = P
         self.mu = chains.stationary(P)
-        self._T = int(T)
+        self.T = int(T)
         for array in (self.P, self.mu, self.positions, self.weights):
             array.setflags(write=False)
-
-    # ---------------------------------------------------------------------------------------------- construction
 
     @classmethod
     def random(cls, N: int, T: int, sparsity: int, seed: Seed = 0) -> "Task":
@@ -92,7 +106,12 @@ class Task:
         For N = 2, assumption (c) leaves no choice: K_P ≤ 1 − ‖μ‖² ≤ 1/2 ≤ ‖μ‖², with equality for the uniform μ and
         a permutation only, and the identity is reducible. So P is then the swap of the two tokens; only Q is random.
         """
-        check_sizes(N, T, sparsity)
+        if N < 2:
+            raise ValueError(f"N = {N}: there must be at least 2 tokens")
+        if T < 1:
+            raise ValueError(f"T = {T}: there must be at least 1 position")
+        if not 1 <= sparsity <= T:
+            raise ValueError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
         rng = np.random.default_rng(seed)
         mu = _near_uniform(rng, (N, 1))[:, 0]
         P = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -116,17 +135,10 @@ class Task:
         P_hat = chains.related_transition(self.P, self.mu, overlap, np.random.default_rng(seed))
         return Task.sparse(P_hat, self.positions, self.weights, self.T)
 
-    # ---------------------------------------------------------------------------------------------- attributes
-
     @property
     def N(self) -> int:
         """Number of tokens."""
         return self.P.shape[0]
-
-    @property
-    def T(self) -> int:
-        """Number of positions."""
-        return self._T
 
     @property
     def sparsity(self) -> int:
@@ -169,10 +181,19 @@ class Task:
         return LinearTransformer(self.P, self.Q)
 
     def check(self, C: float = CONDITION) -> Assumptions:
-        """The paper's assumptions (a)-(d), each with the value measured on this task."""
-        return check_assumptions(self, C)
-
-    # ---------------------------------------------------------------------------------------------- on disk
+        """The paper's assumptions (a)-(d), each with the value measured on this task; ``C`` is the constant of (b)."""
+        Q, N, T, mu = self.sparsity, self.N, self.T, self.mu
+        q = self.weights[self.weights > 0]
+        length = T / float(N * Q) ** 10
+        condition = max(Q * q.max(), 1 / (Q * q.min()), N * mu.max(), 1 / (N * mu.min()))
+        contrast = self.K_P / float(mu @ mu)
+        report = (
+            Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
+            Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
+            Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
+            Assumption("d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1),
+        )
+        return Assumptions({assumption.name: assumption for assumption in report})
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the task to ``path`` as a NumPy .npz file without pickles."""
@@ -189,13 +210,8 @@ class Task:
             raise ValueError(f"{path} is not a task: it lacks {error}") from None
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Task)
-            and self.T == other.T
-            and np.array_equal(self.P, other.P)
-            and np.array_equal(self.positions, other.positions)
-            and np.array_equal(self.weights, other.weights)
-        )
+        names = ("T", "P", "positions", "weights")
+        return isinstance(other, Task) and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -16,15 +16,12 @@ from scb.theory.expectations import expected_preconditioned_gradients
 class StepNoise:
     """The numbers through which the gradient noise (h_V, h_A) enters the signals and errors of one step."""
 
-    # along_P, along_Q: ⟨h_V, P⟩_μ and ⟨h_A, Q⟩_μ
-    along_P: float = 0.0
-    along_Q: float = 0.0
-    # along_V, along_A: ⟨Δ_V, h_V⟩_μ and ⟨Δ_A, h_A⟩_μ
-    along_V: float = 0.0
-    along_A: float = 0.0
-    # square_V, square_A: ‖h_V‖_μ² and ‖h_A‖_μ²
-    square_V: float = 0.0
-    square_A: float = 0.0
+    along_P: float = 0.0  # ⟨h_V, P⟩_μ
+    along_Q: float = 0.0  # ⟨h_A, Q⟩_μ
+    along_V: float = 0.0  # ⟨Δ_V, h_V⟩_μ
+    along_A: float = 0.0  # ⟨Δ_A, h_A⟩_μ
+    square_V: float = 0.0  # ‖h_V‖_μ²
+    square_A: float = 0.0  # ‖h_A‖_μ²
 
 
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:

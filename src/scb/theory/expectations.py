@@ -11,14 +11,9 @@ from scb.geometry import Array, mu_inner
 from scb.task import Task
 
 
-def _q(task: Task, k: int, t: int) -> float:
-    """q_t^(k)."""
-    return float(task.weights[:, k] @ (task.positions[:, k] == t))
-
-
 def joint_probability(task: Task, k: int, t: int) -> Array:
     """Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m: (N, N). Lemma 1 of Appendix B, to be checked."""
-    q = _q(task, k, t)
+    q = task.Q[t, k]
     return q * task.P * task.mu + (1 - q) * np.outer(task.mu, task.mu)
 
 
@@ -29,8 +24,8 @@ def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
     """
     if s == t:
         raise ValueError(f"s = t = {s}: the two positions must differ")
-    qs = _q(task, k, s)
-    qt = _q(task, k, t)
+    qs = task.Q[s, k]
+    qt = task.Q[t, k]
     return qs * task.P[:, :, None] + qt * task.P[:, None, :] + (1 - qs - qt) * task.mu[:, None, None]
 
 
@@ -47,7 +42,7 @@ def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
 
 def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
     """E[V[x_o, x_t] | x_{T+1} = k] = q_t⟨V, P⟩_μ + (1 − q_t)·μᵀVμ (‖μ‖² when Vμ = μ). Lemma 6 of Appendix B, to be checked."""
-    q = _q(task, k, t)
+    q = task.Q[t, k]
     return q * mu_inner(V, task.P, task.mu) + (1 - q) * float(task.mu @ V @ task.mu)
 
 

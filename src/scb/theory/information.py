@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.kernels.mixture import likelihood_information
 from scb.task import Seed, Task
 
 _DENSE = 1500  # parameters of an information that is decomposed as a whole, at most
@@ -25,9 +26,8 @@ class Information:
     PP: Array  # (N, C, C), for each label o the (C, C) block of the row P[o]; C = N for one matrix, more for several side by side
     Pq: Array  # (N, C, K, s), row P[o] against q[k]
     qq: Array  # (K, s, s), the block of each q[k]
-    # free_P, free_q: (N, C) and (K, s), whether an entry is a parameter; others are known
-    free_P: NDArray[np.bool_]
-    free_q: NDArray[np.bool_]
+    free_P: NDArray[np.bool_]  # (N, C), whether an entry is a parameter; others are known
+    free_q: NDArray[np.bool_]  # (K, s)
 
     @classmethod
     def of(cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> "Information":
@@ -36,8 +36,6 @@ class Information:
         Entries of P (N, C) and of q (K, s) that are 0 lie on the boundary and count as known, and so does a column of P whose token
         never occurs: there is no information on it.
         """
-        from scb.kernels.mixture import likelihood_information
-
         PP, Pq, qq = blocks(P, q)
         likelihood_information(tokens, last, weight, np.ascontiguousarray(q), np.ascontiguousarray(P), PP, Pq, qq)
         seen = np.einsum("omm->m", PP) > 0
@@ -55,24 +53,19 @@ class Information:
         return np.maximum(of_P, 0.0) * self.free_P, np.maximum(of_q, 0.0)
 
     def _variances_of_the_rest(self) -> tuple[Array, Array]:
-        """The same where some directions are flat: NaN for the entries that move along them; all NaN if there are too many."""
+        """Variances where some directions are flat: NaN for the entries that move along them; all NaN if there are too many."""
+        from scipy.linalg import block_diag
+
         (N, C), (K, s) = self.free_P.shape, self.free_q.shape
         of_P, of_q = np.full((N, C), np.nan), np.full((K, s), np.nan)
         if N * C + K * s > _DENSE:
             return of_P, of_q
-        J = np.zeros((N * C + K * s,) * 2)
-        for o in range(N):
-            at = slice(o * C, (o + 1) * C)
-            J[at, at] = self.PP[o]
-            J[at, N * C :] = self.Pq[o].reshape(C, K * s)
-            J[N * C :, at] = J[at, N * C :].T
-        for k in range(K):
-            at = slice(N * C + k * s, N * C + (k + 1) * s)
-            J[at, at] = self.qq[k]
+        J: Any = block_diag(*self.PP, *self.qq)
+        J[: N * C, N * C :] = self.Pq.reshape(N * C, K * s)
+        J[N * C :, : N * C] = J[: N * C, N * C :].T
         in_P = _tangent(self.free_P.T)
         in_P = in_P.reshape(C, N, in_P.shape[1]).transpose(1, 0, 2).reshape(N * C, in_P.shape[1])
-        in_q = _tangent(self.free_q)
-        B = np.block([[in_P, np.zeros((N * C, in_q.shape[1]))], [np.zeros((K * s, in_P.shape[1])), in_q]])
+        B: Any = block_diag(in_P, _tangent(self.free_q))
         H = B.T @ J @ B
         if H.size == 0 or not np.isfinite(H).all():
             return of_P, of_q
@@ -108,9 +101,12 @@ class Information:
         """
         K, s = self.free_q.shape
         N, C = self.free_P.shape
-        rows = self._inverse_rows()
+        both = self.free_P[:, :, None] & self.free_P[:, None, :]
+        held = np.eye(C) * ~self.free_P[:, None, :]
+        rows = _inverse_if_definite(np.where(both, self.PP, held))
         if rows is None:
             return None
+        rows = np.where(both, rows, 0.0)
         middle = np.linalg.inv(rows.sum(axis=0) + np.diag(~self.free_P.any(axis=0)))
         basis = _tangent(self.free_q)  # (K·s, r)
         cross = self.Pq.reshape(N, C, K * s) @ basis * self.free_P[:, :, None]
@@ -120,13 +116,6 @@ class Information:
         schur = basis.T @ weights.reshape(K * s, K * s) @ basis - np.einsum("omr,omu->ru", cross, moved, optimize=True)
         cov = _inverse_if_definite(schur) if schur.size else schur
         return None if cov is None else Inverse(rows, middle, moved, cov, basis)
-
-    def _inverse_rows(self) -> Array | None:
-        """The inverse of each block PP[o] on its free entries, 0 elsewhere; None if one is singular."""
-        both = self.free_P[:, :, None] & self.free_P[:, None, :]
-        held = np.eye(self.free_P.shape[1]) * ~self.free_P[:, None, :]
-        inverse = _inverse_if_definite(np.where(both, self.PP, held))
-        return None if inverse is None else np.where(both, inverse, 0.0)
 
 
 class Inverse(NamedTuple):
@@ -194,22 +183,11 @@ def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Info
     return Information.of(rows[:, 1:].copy(), rows[:, 0].copy(), weight, task.weights.T, task.P)
 
 
-@dataclass(frozen=True)
-class CramerRao:
-    """The least variances that unbiased estimates of P and Q can have."""
+class CramerRao(NamedTuple):
+    """The least variances that unbiased estimates of P and Q can have; their sums bound E‖P̂ − P‖² and E‖Q̂ − Q‖²."""
 
     P: Array  # (N, N), for each entry
     Q: Array  # (sparsity, N), for each weight, as in ``task.weights``
-
-    @property
-    def total_P(self) -> float:
-        """Bound for E‖P̂ − P‖², summed over all entries."""
-        return float(self.P.sum())
-
-    @property
-    def total_Q(self) -> float:
-        """Bound for E‖Q̂ − Q‖², summed over the support."""
-        return float(self.Q.sum())
 
 
 def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> CramerRao:

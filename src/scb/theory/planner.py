@@ -79,70 +79,6 @@ def plan(
     overlap : centred μ-cosine with the pretrained P̂ (K_P̂ = K_P); unless given, the least that the paper allows
     eta : the step size η of all stages; min(K_P, K_Q, 1/10), the largest of the lemma on Stage 1, unless given
     """
-    _check(N, T, sparsity, eps, delta)
-    c = constants or Constants()
-    Q = sparsity
-    K_P = 1 / N if K_P is None else K_P
-    K_Q = 1 / Q if K_Q is None else K_Q
-    eta = min(K_P, K_Q, 0.1) if eta is None else eta
-    alpha = min(0.5, c.stage1_signal / (Q * N))
-    stages = (
-        _stage1(c, N, T, Q, delta / 3, K_P, K_Q, eta, alpha),
-        _stage2(c, N, T, Q, eps, delta / 3, K_P, eta, alpha),
-        _stage3(c, N, Q, eps, delta / 3, K_P, K_Q, eta),
-    )
-    theta = min(0.5, sqrt(c.transfer_theta / log(1 / eps)))
-    alpha_V = theta * (min(1.0, 1 / (N * K_P)) if overlap is None else overlap)
-    transfer = _transfer(c, N, T, Q, eps, delta / 3, K_P, alpha_V)
-    return Plan(K_P=K_P, K_Q=K_Q, stages=stages, transfer=transfer, theta=theta)
-
-
-def _stage1(c: Constants, N: int, T: int, Q: int, delta: float, K_P: float, K_Q: float, eta: float, alpha: float) -> StagePlan:
-    """Lemma "Main result of Stage 1", with the batch sizes of part V of its proof (failure δ/𝒯₁ a step)."""
-    length = max(log(T * K_Q), 1.0)
-    steps = ceil(c.stage1_steps * length / eta)
-    K = min(K_P, K_Q, 1.0)
-    second_order = steps * T**2 * Q**4 * N**5 * length**2 / (delta * K**3)
-    first_order = T**2 * max(N**2, Q**2) * N**4 * log(16 * steps / delta) / K_P**2
-    batch = c.stage1_batch * max(second_order, first_order)
-    leaves = f"max(α_V, α_A) ≥ {alpha:.2g}"
-    return StagePlan("Stage 1", eta=eta, steps=steps, batch_size=batch, lam=0.0, threshold=None, leaves=leaves)
-
-
-def _stage2(c: Constants, N: int, T: int, Q: int, eps: float, delta: float, K_P: float, eta: float, alpha: float) -> StagePlan:
-    """Lemmas "Gradient denoising", "bias of ĥ" and "Main lemma of Stage 2", for δ_*² = ε/(Q√N)."""
-    target = eps / (Q * sqrt(N))
-    steps = ceil(c.stage2_steps * (1 / (eta * alpha) + log(1 / sqrt(target)) / eta))
-    each = delta / steps
-    batch = c.stage2_batch * max(N**8 * Q**4 / (eps**2 * alpha**2 * K_P**2) * log(2 * N * T / each), N**6 * Q**3 / (each * eps**2))
-    lam = c.stage2_lambda * eps * K_P / (Q**2 * N**3)
-    threshold = c.rounding * alpha / Q
-    leaves = f"‖Δ_A‖_μ² ≤ {target:.2g}"
-    return StagePlan("Stage 2", eta=eta, steps=steps, batch_size=batch, lam=lam, threshold=threshold, leaves=leaves)
-
-
-def _stage3(c: Constants, N: int, Q: int, eps: float, delta: float, K_P: float, K_Q: float, eta: float) -> StagePlan:
-    """The last lemma of Stage 3: ‖h_V‖_μ ≤ c'·ε·√K_P·K_Q, from E‖∇̂_V l‖_μ² = O(N³) and Chebyshev, c' = 1/10."""
-    steps = ceil(c.stage3_steps * log(1 / eps) / eta)
-    batch = c.stage3_batch * N**3 * steps / (delta * (0.1 * eps) ** 2 * K_P * K_Q**2)
-    threshold = c.normalisation / Q
-    leaves = f"‖V − P‖_μ² ≤ {eps:.2g}"
-    return StagePlan("Stage 3", eta=eta, steps=steps, batch_size=batch, lam=0.0, threshold=threshold, leaves=leaves)
-
-
-def _transfer(c: Constants, N: int, T: int, Q: int, eps: float, delta: float, K_P: float, alpha_V: float) -> StagePlan:
-    """Lemma "First gradient step": Stage 2's concentration with relative accuracy ε_Tmp = min(1/(N·K_P), 1/log(1/ε)).
-
-    The threshold lies at α_V/(2Q), half of what a position of weight 1/Q reaches (the paper prints it without the Q).
-    """
-    accuracy = min(1 / (N * K_P), 1 / log(1 / eps))
-    batch = c.transfer_batch * N**4 * Q**2 / (accuracy**2 * alpha_V**2 * K_P**2) * log(2 * N * T / delta)
-    threshold = alpha_V / (2 * Q)
-    leaves = f"α_A ≈ α_V = {alpha_V:.2g}"
-    return StagePlan("Transfer", eta=1.0, steps=1, batch_size=batch, lam=0.0, threshold=threshold, leaves=leaves)
-
-
-def _check(N: int, T: int, sparsity: int, eps: float, delta: float) -> None:
     for name, value, low, high in (
         ("N", N, 2, inf),
         ("T", T, 1, inf),
@@ -152,3 +88,47 @@ def _check(N: int, T: int, sparsity: int, eps: float, delta: float) -> None:
     ):
         if not low <= value <= high:
             raise ValueError(f"{name} = {value}: it must lie between {low:g} and {high:g}")
+    c = constants or Constants()
+    Q = sparsity
+    K_P = 1 / N if K_P is None else K_P
+    K_Q = 1 / Q if K_Q is None else K_Q
+    eta = min(K_P, K_Q, 0.1) if eta is None else eta
+    alpha = min(0.5, c.stage1_signal / (Q * N))
+    delta = delta / 3  # of each stage
+
+    # Lemma "Main result of Stage 1", with the batch sizes of part V of its proof (failure δ/𝒯₁ a step).
+    length = max(log(T * K_Q), 1.0)
+    steps = ceil(c.stage1_steps * length / eta)
+    second_order = steps * T**2 * Q**4 * N**5 * length**2 / (delta * min(K_P, K_Q, 1.0) ** 3)
+    first_order = T**2 * max(N**2, Q**2) * N**4 * log(16 * steps / delta) / K_P**2
+    batch = c.stage1_batch * max(second_order, first_order)
+    leaves = f"max(α_V, α_A) ≥ {alpha:.2g}"
+    stage1 = StagePlan("Stage 1", eta=eta, steps=steps, batch_size=batch, lam=0.0, threshold=None, leaves=leaves)
+
+    # Lemmas "Gradient denoising", "bias of ĥ" and "Main lemma of Stage 2", for δ_*² = ε/(Q√N).
+    target = eps / (Q * sqrt(N))
+    steps = ceil(c.stage2_steps * (1 / (eta * alpha) + log(1 / sqrt(target)) / eta))
+    each = delta / steps
+    batch = c.stage2_batch * max(N**8 * Q**4 / (eps**2 * alpha**2 * K_P**2) * log(2 * N * T / each), N**6 * Q**3 / (each * eps**2))
+    lam = c.stage2_lambda * eps * K_P / (Q**2 * N**3)
+    threshold = c.rounding * alpha / Q
+    leaves = f"‖Δ_A‖_μ² ≤ {target:.2g}"
+    stage2 = StagePlan("Stage 2", eta=eta, steps=steps, batch_size=batch, lam=lam, threshold=threshold, leaves=leaves)
+
+    # The last lemma of Stage 3: ‖h_V‖_μ ≤ c'·ε·√K_P·K_Q, from E‖∇̂_V l‖_μ² = O(N³) and Chebyshev, c' = 1/10.
+    steps = ceil(c.stage3_steps * log(1 / eps) / eta)
+    batch = c.stage3_batch * N**3 * steps / (delta * (0.1 * eps) ** 2 * K_P * K_Q**2)
+    threshold = c.normalisation / Q
+    leaves = f"‖V − P‖_μ² ≤ {eps:.2g}"
+    stage3 = StagePlan("Stage 3", eta=eta, steps=steps, batch_size=batch, lam=0.0, threshold=threshold, leaves=leaves)
+
+    # Lemma "First gradient step": Stage 2's concentration with relative accuracy ε_Tmp = min(1/(N·K_P), 1/log(1/ε)). The threshold
+    # lies at α_V/(2Q), half of what a position of weight 1/Q reaches (the paper prints it without the Q).
+    theta = min(0.5, sqrt(c.transfer_theta / log(1 / eps)))
+    alpha_V = theta * (min(1.0, 1 / (N * K_P)) if overlap is None else overlap)
+    accuracy = min(1 / (N * K_P), 1 / log(1 / eps))
+    batch = c.transfer_batch * N**4 * Q**2 / (accuracy**2 * alpha_V**2 * K_P**2) * log(2 * N * T / delta)
+    threshold = alpha_V / (2 * Q)
+    leaves = f"α_A ≈ α_V = {alpha_V:.2g}"
+    transfer = StagePlan("Transfer", eta=1.0, steps=1, batch_size=batch, lam=0.0, threshold=threshold, leaves=leaves)
+    return Plan(K_P=K_P, K_Q=K_Q, stages=(stage1, stage2, stage3), transfer=transfer, theta=theta)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.kernels import may_run_parallel
 from scb.kernels.random import ALL_BITS, fill_words
-from scb.kernels.step.batch import LabelLaw
-from scb.kernels.step.frozen import Frozen, FrozenDraws, frozen_gradient
+from scb.kernels.step.batch import Frozen, FrozenDraws, LabelLaw, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
@@ -106,7 +105,7 @@ class Fused:
     """Fresh samples of a task, with whole steps compiled into one.
 
     Proximal stages go through ``kernels.step.fused``; they take the samples that ``Composed(Fresh(task))`` takes, and the same
-    steps to rounding. Where A is frozen, only the tokens that matter are drawn (``kernels.step.frozen``): the law is the same, the
+    steps to rounding. Where A is frozen, only the tokens that matter are drawn (``kernels.step.batch``): the law is the same, the
     random numbers are others. Other rules go through ``Composed``.
     """
 

@@ -1,14 +1,17 @@
-"""A mini-batch before its tokens are drawn, and how its work is divided."""
+"""A mini-batch: what is random in it, how its work is divided, and how its samples are drawn and differentiated."""
 
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from scb.kernels.random import ALL_BITS, TokenLaw, fill_words, to_unit
+from scb.kernels import REORDER
+from scb.kernels.random import ALL_BITS, TokenLaw, TokenScratch, choose, draw_and_weigh, draw_tokens, fill_words, to_unit
+from scb.kernels.step.columns import column_sum
 
 SHARES = 4  # at most; more would serve more threads, but each has a gradient in V of its own
 TILE = 8
+LANES = 8  # neighbouring positions that add into tables of their own, so that they need not wait for each other
 
 
 class LabelLaw(NamedTuple):
@@ -28,20 +31,53 @@ class TaskLaw(NamedTuple):
 
 
 class MiniBatch(NamedTuple):
-    """All that is random in a mini-batch but its tokens, and its division, which ``kernels.step`` draws.
+    """All that is random in a mini-batch but its tokens, and its division: where shares, tiles and segments begin, and the end.
 
-    ``shares``, ``tiles`` and ``segments`` hold where each begins, and the end. A share is one thread's work; shares depend on the
-    sizes alone, not on threads. A segment is the samples of one share with one last token. A tile holds whole segments, or a piece
-    of a segment longer than ``TILE``.
+    ``kernels.step`` has a drawing. A tile holds whole segments, or a piece of a segment longer than ``TILE``.
     """
 
     lasts: np.ndarray  # (B,), last tokens, ascending
     keys: np.ndarray  # (B,), the streams of the samples' tokens
     uniforms: np.ndarray  # (2, B), what decides source and label
-    shares: np.ndarray
+    shares: np.ndarray  # which depend on the sizes alone, not on threads
     tiles: np.ndarray
     segments: np.ndarray
     accumulator: np.ndarray  # of each segment, or −1: its column is updated in place
+
+
+class Tile(NamedTuple):
+    """Memory for the samples of one tile; a share fills and reads it again for each of its tiles."""
+
+    tokens: np.ndarray  # (TILE, T)
+    labels: np.ndarray  # (TILE,)
+    mass: np.ndarray  # (TILE, N), attention's mass Xa on each token
+    scores: np.ndarray  # (TILE, N), the derivative of the loss in the mass
+    lanes: np.ndarray  # (LANES, N), partial sums of the mass
+    scratch: TokenScratch
+
+
+class Frozen(NamedTuple):
+    """The columns of a frozen A, each a few *active* positions and one common value everywhere else.
+
+    Steps on V alone only draw tokens that matter, so that they do not depend on T. Tokens at active positions are drawn one by
+    one. Of the others only the numbers of each token are needed, which are multinomial; and if the source of the label is one of
+    them, that token is drawn by itself and the numbers of the rest. The law of (Xa, label) is exactly that of whole contexts.
+    """
+
+    counts: np.ndarray  # (N,), active positions of each column
+    value: np.ndarray  # (·, N), their weights
+    source: np.ndarray  # (Q, N), for each position of the task's support its index among the active ones, or −1
+    common: np.ndarray  # (N,), the weight of every other position
+
+
+class FrozenDraws(NamedTuple):
+    """What is random in the B samples of a step; the u are uniforms."""
+
+    lasts: np.ndarray  # (B,), last tokens
+    u_source: np.ndarray  # (B,)
+    u_label: np.ndarray  # (B,)
+    u_tokens: np.ndarray  # (B, ·), of the tokens at active positions and, in the last column, of a source elsewhere
+    rest: np.ndarray  # (B, N), how often each token occurs at the positions that are left
 
 
 @numba.njit(cache=True)
@@ -59,26 +95,14 @@ def draw_mini_batch(key, mu, batch_size, T, in_place):
         uniforms[0, i] = to_unit(words[batch_size + i])
         uniforms[1, i] = to_unit(words[2 * batch_size + i])
     lasts.sort()
-    shares = _share_out(lasts, T)
+    count = min(max(batch_size * T >> 18, 2), SHARES)
+    shares = np.arange(count + 1) * batch_size // count
+    if np.count_nonzero(lasts[1:] != lasts[:-1]) + 1 >= 16 * count:  # shares stay even if no column is split between two
+        for share in range(1, count):
+            while shares[share] < batch_size and lasts[shares[share]] == lasts[shares[share] - 1]:
+                shares[share] += 1
     tiles, segments, accumulator = _lay_out(lasts, shares, in_place)
     return MiniBatch(lasts, words[3 * batch_size :], uniforms, shares, tiles, segments, accumulator)
-
-
-@numba.njit(cache=True)
-def _share_out(lasts, T):
-    """Where shares of about equal size begin, and the end."""
-    B = lasts.size
-    count = min(max(B * T >> 18, 2), SHARES)
-    shares = np.arange(count + 1) * B // count
-    touched = min(B, 1)
-    for i in range(1, B):
-        if lasts[i] != lasts[i - 1]:
-            touched += 1
-    if touched >= 16 * count:  # shares stay even if no column is split between two
-        for share in range(1, count):
-            while shares[share] < B and lasts[shares[share]] == lasts[shares[share] - 1]:
-                shares[share] += 1
-    return shares
 
 
 @numba.njit(cache=True)
@@ -104,13 +128,152 @@ def _lay_out(lasts, shares, in_place):
                 used += 1
             segment += 1
             if i == shares[share] or j - begin > TILE:
-                begin = i
-                while begin < j:  # a new tile; a long segment makes several
+                for begin in range(i, j, TILE):  # a new tile; a long segment makes several
                     tiles[tile] = begin
                     tile += 1
-                    if j - begin <= TILE:
-                        break
-                    begin += TILE
             i = j
     segments[segment] = tiles[tile] = B
     return tiles[: tile + 1], segments[: segment + 1], accumulator[:segment]
+
+
+@numba.njit(cache=True)
+def draw_samples(begin, end, batch, law, raw, offset, tile, first):
+    """Tokens, labels and mass of the samples begin … end − 1, which share their last token, into the tile from row ``first`` on."""
+    N = raw.shape[1]
+    k = batch.lasts[begin]
+    a = raw[:, k]
+    shift = offset[k]
+    total = column_sum(a) + a.size * shift if N <= 3 else 0.0
+    for i in range(begin, end):
+        row = first + i - begin
+        tokens = tile.tokens[row]
+        mass = tile.mass[row]
+        if N > 3:
+            draw_tokens(batch.keys[i], law.tokens, tile.scratch, tokens)
+            tile.lanes[:] = 0.0
+            whole = tokens.size - tokens.size % LANES
+            for t in range(0, whole, LANES):
+                for lane in range(LANES):
+                    tile.lanes[lane, tokens[t + lane]] += a[t + lane] + shift
+            for t in range(whole, tokens.size):
+                tile.lanes[0, tokens[t]] += a[t] + shift
+            for n in range(N):
+                mass[n] = tile.lanes[:, n].sum()
+        else:
+            above, last = draw_and_weigh(batch.keys[i], law.tokens, tile.scratch, tokens, a, shift)
+            mass[0] = total - above
+            if N == 3:
+                mass[1] = above - last
+            mass[N - 1] = last
+        slot = choose(law.labels.q[:, k], batch.uniforms[0, i])
+        source = tokens[law.labels.positions[slot, k]]
+        tile.labels[row] = choose(law.labels.P[:, source], batch.uniforms[1, i])
+
+
+@numba.njit(cache=True)
+def differentiate(V, labels, mass, scores, gV):
+    """With r = V·mass − e_o: scores = Vᵀr, gV += r·massᵀ for the samples of a tile (one a row); the summed loss ½‖r‖².
+
+    Four samples at a time, to read V and touch gV less often.
+    """
+    scores[:] = 0.0
+    fours = mass.shape[0] // 4 * 4
+    loss = 0.0
+    for i in range(0, fours, 4):
+        loss += _differentiate_four(V, labels[i : i + 4], mass[i : i + 4], scores[i : i + 4], gV)
+    for i in range(fours, mass.shape[0]):
+        loss += _differentiate_one(V, labels[i], mass[i], scores[i], gV)
+    return loss
+
+
+@numba.njit(cache=True, fastmath=REORDER)
+def _differentiate_one(V, o, a, u, gV):
+    loss = 0.0
+    for n in range(a.size):
+        s = -1.0 if n == o else 0.0
+        for m in range(a.size):
+            s += V[n, m] * a[m]
+        loss += 0.5 * s * s
+        for m in range(a.size):
+            u[m] += s * V[n, m]
+            gV[n, m] += s * a[m]
+    return loss
+
+
+@numba.njit(cache=True, fastmath=REORDER)
+def _differentiate_four(V, o, mass, scores, gV):
+    a0, a1, a2, a3 = mass[0], mass[1], mass[2], mass[3]
+    u0, u1, u2, u3 = scores[0], scores[1], scores[2], scores[3]
+    loss = 0.0
+    for n in range(a0.size):
+        v = V[n]
+        g = gV[n]
+        s0 = -1.0 if n == o[0] else 0.0
+        s1 = -1.0 if n == o[1] else 0.0
+        s2 = -1.0 if n == o[2] else 0.0
+        s3 = -1.0 if n == o[3] else 0.0
+        for m in range(v.size):
+            s0 += v[m] * a0[m]
+            s1 += v[m] * a1[m]
+            s2 += v[m] * a2[m]
+            s3 += v[m] * a3[m]
+        loss += 0.5 * ((s0 * s0 + s1 * s1) + (s2 * s2 + s3 * s3))
+        for m in range(v.size):
+            u0[m] += s0 * v[m]
+            u1[m] += s1 * v[m]
+            u2[m] += s2 * v[m]
+            u3[m] += s3 * v[m]
+        for m in range(v.size):
+            g[m] += (s0 * a0[m] + s1 * a1[m]) + (s2 * a2[m] + s3 * a3[m])
+    return loss
+
+
+@numba.njit(cache=True, fastmath=REORDER)
+def add_scores(tokens, scores, begin, g):
+    """g[t] += Σ_i scores[i, x_i(begin + t)] for all t of g; four and two samples at a time to touch g less often."""
+    i = 0
+    end = begin + g.size
+    while i + 4 <= len(tokens):
+        x0, x1 = tokens[i, begin:end], tokens[i + 1, begin:end]
+        x2, x3 = tokens[i + 2, begin:end], tokens[i + 3, begin:end]
+        u0, u1, u2, u3 = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
+        for t in range(g.size):
+            g[t] += (u0[x0[t]] + u1[x1[t]]) + (u2[x2[t]] + u3[x3[t]])
+        i += 4
+    if i + 2 <= len(tokens):
+        x0, x1 = tokens[i, begin:end], tokens[i + 1, begin:end]
+        u0, u1 = scores[i], scores[i + 1]
+        for t in range(g.size):
+            g[t] += u0[x0[t]] + u1[x1[t]]
+        i += 2
+    if i < len(tokens):
+        x0, u0 = tokens[i, begin:end], scores[i]
+        for t in range(g.size):
+            g[t] += u0[x0[t]]
+
+
+@numba.njit(cache=True)
+def frozen_gradient(draws, law, frozen, V):
+    """Summed loss of a mini-batch with a ``LabelLaw``, its summed gradient in V, and each mass Xa (B, N). Twin: ``frozen_mass``."""
+    B, N = draws.rest.shape
+    tokens = np.empty(draws.u_tokens.shape[1], np.int64)
+    labels = np.empty(B, np.int64)
+    mass = np.empty((B, N))
+    gV = np.zeros((N, N))
+    for i in range(B):
+        k = draws.lasts[i]
+        for n in range(N):
+            mass[i, n] = frozen.common[k] * draws.rest[i, n]
+        for j in range(frozen.counts[k]):
+            tokens[j] = choose(law.mu, draws.u_tokens[i, j])
+            mass[i, tokens[j]] += frozen.value[j, k]
+        slot = choose(law.q[:, k], draws.u_source[i])
+        active = frozen.source[slot, k]
+        if active >= 0:
+            token = tokens[active]
+        else:
+            token = choose(law.mu, draws.u_tokens[i, -1])
+            mass[i, token] += frozen.common[k]
+        labels[i] = choose(law.P[:, token], draws.u_label[i])
+    loss = differentiate(V, labels, mass, np.empty((B, N)), gV)
+    return loss, gV, mass

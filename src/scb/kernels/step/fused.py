@@ -10,10 +10,9 @@ import numba
 import numpy as np
 
 from scb.kernels import REORDER
-from scb.kernels.random import CHUNK
-from scb.kernels.step.batch import SHARES, TILE, TaskLaw, draw_mini_batch
-from scb.kernels.step.deferred import SURVIVORS, apply_deferred_prox, new_columns
-from scb.kernels.step.gradient import add_scores, column_sum, differentiate, draw_samples, new_tile
+from scb.kernels.random import CHUNK, token_scratch
+from scb.kernels.step.batch import LANES, SHARES, TILE, TaskLaw, Tile, add_scores, differentiate, draw_mini_batch, draw_samples
+from scb.kernels.step.columns import SURVIVORS, apply_deferred_prox, column_sum, new_columns
 
 
 class Hyperparameters(NamedTuple):
@@ -41,18 +40,9 @@ class Memory(NamedTuple):
 
 
 @numba.njit(cache=True)
-def _new_memory(T, N, law):
+def _new_memory(T, N, law, accumulators):
     tokens = np.empty((SHARES, TILE, T), law.tokens.table.dtype)
-    return Memory(tokens, np.empty((SHARES, N, N)), np.empty(SHARES), np.empty(SHARES), np.empty((0, T)))
-
-
-@numba.njit(cache=True)
-def _with_accumulators(memory, count):
-    """The memory, with at least ``count`` accumulators; a few more, so that they are seldom made anew."""
-    if count <= len(memory.accumulators):
-        return memory
-    accumulators = np.empty((count + 2, memory.tokens.shape[2]))
-    return Memory(memory.tokens, memory.gV, memory.losses, memory.largest, accumulators)
+    return Memory(tokens, np.empty((SHARES, N, N)), np.empty(SHARES), np.empty(SHARES), np.empty((accumulators, T)))
 
 
 @numba.njit(cache=True, fastmath=REORDER)
@@ -128,30 +118,26 @@ def _update_from_accumulators(segment, step, batch, hyper, columns, accumulators
 @numba.njit(cache=True)
 def _take_share(share, step, batch, law, hyper, V, columns, memory):
     """Draw and differentiate one share of a mini-batch, and update the columns that need no accumulator."""
-    tile = new_tile(memory.tokens[share], V.shape[0])
+    N = V.shape[0]
+    labels = np.empty(TILE, np.int64)
+    tile = Tile(memory.tokens[share], labels, np.empty((TILE, N)), np.empty((TILE, N)), np.empty((LANES, N)), token_scratch())
     chunk = np.empty(CHUNK)
     gV = memory.gV[share]
     gV[:] = 0.0
     loss = largest = 0.0
-    segment = np.searchsorted(batch.segments, batch.shares[share])
-    number = np.searchsorted(batch.tiles, batch.shares[share])
-    while batch.tiles[number] < batch.shares[share + 1]:
+    for number in range(np.searchsorted(batch.tiles, batch.shares[share]), np.searchsorted(batch.tiles, batch.shares[share + 1])):
         begin = batch.tiles[number]
         end = batch.tiles[number + 1]
-        number += 1
-        drawing = segment
-        i = begin
-        while i < end:
-            j = min(batch.segments[drawing + 1], end)
-            if batch.accumulator[drawing] < 0:  # brought up to date just before it is read, so that it is in the cache
-                apply_deferred_prox(batch.lasts[i], step, columns)
-            draw_samples(i, j, batch, law, columns.raw, columns.offset, tile, i - begin)
-            drawing += 1
-            i = j
         size = end - begin
+        segments = range(np.searchsorted(batch.segments, begin + 1) - 1, np.searchsorted(batch.segments, end))
+        for segment in segments:
+            i = max(batch.segments[segment], begin)
+            if batch.accumulator[segment] < 0:  # brought up to date just before it is read, so that it is in the cache
+                apply_deferred_prox(batch.lasts[i], step, columns)
+            draw_samples(i, min(batch.segments[segment + 1], end), batch, law, columns.raw, columns.offset, tile, i - begin)
         loss += differentiate(V, tile.labels[:size], tile.mass[:size], tile.scores[:size], gV)
-        i = begin
-        while i < end:
+        for segment in segments:
+            i = max(batch.segments[segment], begin)
             j = min(batch.segments[segment + 1], end)
             tokens = tile.tokens[i - begin : j - begin]
             scores = tile.scores[i - begin : j - begin]
@@ -162,9 +148,6 @@ def _take_share(share, step, batch, law, hyper, V, columns, memory):
                 if i == batch.segments[segment]:
                     g[:] = 0.0
                 add_scores(tokens, scores, np.int64(0), g)
-            if j == batch.segments[segment + 1]:
-                segment += 1
-            i = j
     memory.losses[share] = loss
     memory.largest[share] = largest
 
@@ -194,7 +177,7 @@ def mini_batch_gradient(parallel, key, law, batch_size, V, raw, offset, gA):
     """
     T, N = raw.shape
     batch = draw_mini_batch(key, law.labels.mu, batch_size, T, np.bool_(False))
-    memory = _with_accumulators(_new_memory(T, N, law), batch.accumulator.size)
+    memory = _new_memory(T, N, law, batch.accumulator.size)
     # Where every segment has an accumulator, the shares of a step only differentiate: hyperparameters are not looked at.
     hyper = Hyperparameters(batch_size, 0.0, 0.0, 0.0, 0.0, np.ones(N), False, 0.0, np.ones(N))
     _take_shares(parallel, np.int64(0), batch, law, hyper, V, new_columns(raw, offset, 1, hyper.per_column), memory)
@@ -230,16 +213,6 @@ def _step_V(V, gV, mu, rate):
 
 
 @numba.njit(cache=True)
-def _spread(V, mu):
-    """K_V = ‖V − μ1ᵀ‖_μ²."""
-    s = 0.0
-    for n in range(mu.size):
-        for m in range(mu.size):
-            s += mu[m] * (V[n, m] - mu[n]) ** 2
-    return s
-
-
-@numba.njit(cache=True)
 def _finish_column(k, step, columns):
     """Bring column k up to date, and its offset into raw."""
     apply_deferred_prox(k, step, columns)
@@ -261,14 +234,18 @@ def fused_steps(parallel, keys, law, hyper, V, A):
     """
     T, N = A.shape
     columns = new_columns(A, np.zeros(N), keys.size, hyper.per_column)
-    memory = _new_memory(T, N, law)
+    # Segments that have an accumulator are longer than a tile, or lie on either side of a border between shares.
+    memory = _new_memory(T, N, law, min(N, hyper.batch_size // (TILE + 1)) + 2 * (SHARES - 1))
     loss = 0.0
     for step in range(keys.size):
         columns.lams[step] = hyper.lam
         if hyper.per_spread > 0:
-            columns.lams[step] += hyper.per_spread * np.sqrt(_spread(V, hyper.mu))
+            spread = 0.0  # K_V = ‖V − μ1ᵀ‖_μ²
+            for n in range(N):
+                for m in range(N):
+                    spread += hyper.mu[m] * (V[n, m] - hyper.mu[n]) ** 2
+            columns.lams[step] += hyper.per_spread * np.sqrt(spread)
         batch = draw_mini_batch(keys[step], law.labels.mu, hyper.batch_size, T, np.bool_(True))
-        memory = _with_accumulators(memory, batch.accumulator.max() + 1)
         for segment in range(batch.accumulator.size):
             if batch.accumulator[segment] >= 0:  # several shares may read these columns, so none may change them
                 apply_deferred_prox(batch.lasts[batch.segments[segment]], step, columns)

@@ -78,8 +78,8 @@ class BoundJob(Job):
         return {
             "square_P": np.square(error_P).sum(),
             "square_Q": np.square(error_Q).sum(),
-            "bound_P": bound.total_P,
-            "bound_Q": bound.total_Q,
+            "bound_P": float(bound.P.sum()),
+            "bound_Q": float(bound.Q.sum()),
             "covered": covered_P.sum() + covered_Q.sum(),
             "intervals": covered_P.size + covered_Q.size,
             "exact": exact(task, fit),

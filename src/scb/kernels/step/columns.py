@@ -1,4 +1,4 @@
-"""Proximal steps of columns that a mini-batch does not touch, applied later and all at once.
+"""The columns of A: their sums and moments, and proximal steps of those that a mini-batch does not touch.
 
 A step shrinks and projects every column of A, also those without a sample in its mini-batch. For these the step is deferred until
 the column is touched or read. Then all skipped steps are applied together, without a pass over T for each.
@@ -145,3 +145,36 @@ def _rewrite(raw, offset, first, common, move_up, move_down):
         x = raw[t] + offset
         moved = x + (move_up if x > 0 else move_down)
         raw[t] = common if abs(x) <= first else moved
+
+
+@numba.njit(cache=True, fastmath=REORDER)
+def column_sum(a):
+    """Σ_t a_t."""
+    s = 0.0
+    for t in range(a.size):
+        s += a[t]
+    return s
+
+
+@numba.njit(cache=True, fastmath=REORDER)
+def _moments(a, base, threshold):
+    """Of one column: Σb, Σb² for b = a − base, and Σa, Σa² where a reaches the threshold."""
+    s = square = kept = kept_square = 0.0
+    for t in range(a.size):
+        b = a[t] - base
+        s += b
+        square += b * b
+        large = a[t] * np.float64(a[t] >= threshold)  # a product, not a branch: the loop vectorises
+        kept += large
+        kept_square += large * large
+    return s, square, kept, kept_square
+
+
+@numba.njit(cache=True)
+def column_moments(A, threshold):
+    """(4, N): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and Σa². Twin: ``column_moments``."""
+    T, N = A.shape
+    moments = np.empty((4, N))
+    for k in range(N):
+        moments[0, k], moments[1, k], moments[2, k], moments[3, k] = _moments(A[:, k], 1.0 / T, threshold)
+    return moments
