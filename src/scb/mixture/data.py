@@ -7,7 +7,7 @@ rounding of sums.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.law import Mixture
-from scb.mixture.levels import score_levels
+from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import ContextScores, RowCode, RowTable, Slots
 
@@ -86,13 +86,12 @@ class Rows:
         """
         executor = self.executor if self.counted is None else Here()
         tables = self.held if self.counted is None else [self.counted]
-        scores = executor.map(RowTable.scores, zip(tables, strict=True), U, at, mu)
+        noises = executor.map(ContextScores, zip(tables, strict=True), U, at, mu)
 
         def total(function: Callable[..., Any], *same: Any) -> Any:
-            return executor.total(executor.map(function, zip(scores, strict=True), *same))
+            return executor.total(executor.map(function, zip(noises, strict=True), *same))
 
-        variance = total(ContextScores.variances, len(z))
-        return score_levels(variance, z, lambda *asked: total(ContextScores.cumulants, *asked))
+        return score_levels(total(variances, len(z)), z, partial(total, cumulants))
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ class Data:
 
     def rows(self, slots: Slots) -> Rows:
         """The samples at these slots; equal ones are counted as one row where that makes far fewer."""
-        code = RowCode(self.N, slots.positions)
+        code = RowCode(self.N, slots)
         worthwhile = code.is_worth_counting(self.n)
         held = self.executor.map(Partition.rows, zip(self.partitions, strict=True), self.shape, slots, worthwhile)
         if not worthwhile:
@@ -169,7 +168,7 @@ class Data:
         for found, times in self.executor.results(self.executor.map(RowTable.code_counts, zip(held, strict=True))):
             counts[found] += times
         codes = np.flatnonzero(counts)
-        return Rows(self.executor, held, RowTable.of_codes(codes, counts[codes], slots, self.N))
+        return Rows(self.executor, held, code.table(codes, counts[codes]))
 
     def chi_squares(self) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; −∞ where others are larger for sure.

@@ -13,7 +13,7 @@ import numpy as np
 from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.law import Mixture, normalised
-from scb.mixture.rows import RowTable, Sums
+from scb.mixture.rows import RowTable
 from scb.theory.information import Information
 
 INFORMATION_BYTES = 1 << 30
@@ -47,20 +47,18 @@ class _Point(NamedTuple):
     """Parameters, and the log-likelihood with its derivatives there."""
 
     at: Mixture
-    sums: Sums
+    loglik: float
+    columns: Array  # (N, C + 1), the derivatives in the columns
+    gq: Array  # (K, s), the derivatives in q
 
     @classmethod
     def of(cls, rows: Rows, at: Mixture) -> "_Point":
-        return cls(at, rows.total(RowTable.evaluate, at))
-
-    @property
-    def loglik(self) -> float:
-        return self.sums.loglik
+        return cls(at, *rows.total(RowTable.evaluate, at))
 
     @property
     def gP(self) -> Array:
         """(N, C): the derivatives in P; the background is fixed, and has none."""
-        return self.sums.columns[:, :-1]
+        return self.columns[:, :-1]
 
     @property
     def excess_P(self) -> Array:
@@ -69,11 +67,10 @@ class _Point(NamedTuple):
 
     def gap(self, fixed_P: bool) -> float:
         """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of both concave problems."""
-        at, sums = self
-        in_q = (sums.q.max(axis=1) - (at.q * sums.q).sum(axis=1)).sum()
+        in_q = (self.gq.max(axis=1) - (self.at.q * self.gq).sum(axis=1)).sum()
         if fixed_P:
             return float(in_q)
-        in_columns = sums.columns.max(axis=0) - (at.columns * sums.columns).sum(axis=0)
+        in_columns = self.columns.max(axis=0) - (self.at.columns * self.columns).sum(axis=0)
         return float(in_q + in_columns[:-1].sum())
 
 
@@ -110,7 +107,9 @@ def maximise(
             if taken >= newton_from:
                 newton_from = taken + 3 * pause
                 pause = 2 * pause
-            after = _em_steps(rows, point, fixed_P)
+            after = _squared(rows, point if fixed_P else _revived(rows, point), fixed_P)
+            if after.loglik < point.loglik and not fixed_P:  # what was brought back cost likelihood
+                after = _squared(rows, point, fixed_P)
             taken += 2
         if after.loglik <= point.loglik and after.gap(fixed_P) >= gap:
             break  # at the very top, where only rounding is left
@@ -128,20 +127,10 @@ def information_bytes(P: Array, q: Array) -> int:
 # ------------------------------------------------------------------------------------------------- EM
 
 
-def _em_steps(rows: Rows, point: _Point, fixed_P: bool) -> _Point:
-    """Two EM steps and a jump along them, from where lost entries of P have been brought back if that does not cost likelihood."""
-    if fixed_P:
-        return _squared(rows, point, fixed_P)
-    after = _squared(rows, _revived(rows, point), fixed_P)
-    if after.loglik < point.loglik:
-        return _squared(rows, point, fixed_P)
-    return after
-
-
 def _em(point: _Point, fixed_P: bool) -> Mixture:
     """One EM step: expected counts, normalised; columns that are never used stay as they are."""
     at = point.at
-    q = normalised(at.q * point.sums.q, 1, at.q)
+    q = normalised(at.q * point.gq, 1, at.q)
     if fixed_P:
         return replace(at, q=q)
     P = normalised(at.P * point.gP, 0, at.P)
@@ -195,13 +184,13 @@ def _newton(rows: Rows, point: _Point) -> _Point | None:
 
     Entries at 0 whose derivative does not exceed their column's mean are held there.
     """
-    at, sums = point
-    curvature = rows.total(RowTable.curvature, at)
-    free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", curvature.PP) > 0)
-    wants_to_grow = sums.q > (at.q * sums.q).sum(axis=1, keepdims=True)
+    at = point.at
+    PP, Pq, qq = rows.total(RowTable.curvature, at)
+    free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0)
+    wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
     free_q = (at.q > 2 * _LEAST) | ((at.q > 0) & wants_to_grow)
-    information = Information(curvature.PP, curvature.Pq, curvature.qq, free_P, free_q)
-    tries = (information.ridged(ridge).solve(point.gP, sums.q) for ridge in _RIDGES)
+    information = Information(PP, Pq, qq, free_P, free_q)
+    tries = (information.ridged(ridge).solve(point.gP, point.gq) for ridge in _RIDGES)
     step = next((step for step in tries if step is not None), None)
     if step is None or not np.isfinite(step[0]).all():
         return None

@@ -64,30 +64,21 @@ def fit_mixture(
     """
     policy = MatrixPerLag() if matrices == "per_lag" else SharedMatrix()
     if positions is not None:
-        return _finish(_given(data, policy, positions, known))
+        # In every context that occurs, with equal weights.
+        support = [positions if n else positions[:0] for n in data.counts]
+        weights = np.full(len(positions), 1 / len(positions))
+        q = np.where(data.counts[:, None] > 0, np.r_[0.0, weights], np.r_[1.0, np.zeros_like(weights)])
+        P, owners = policy.matrices_at(data, positions, known)
+        return _finish(Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners)))
     search = Selection.start(data, policy, initial or policy.first(data, known))
+    if isinstance(policy, MatrixPerLag):
+        policy.add_current(search)
     search.settle(progress)
+    if isinstance(policy, MatrixPerLag):
+        policy.remove_current(search)
     if number is not None:
         search.settle_exactly(number)
     return _finish(search)
-
-
-def _given(data: Data, policy: SharedMatrix | MatrixPerLag, positions: NDArray[np.intp], known: Initial | None) -> Selection:
-    """At these positions in every context that occurs, with equal weights."""
-    P, owners = policy.matrices_at(data, positions, known)
-    support = []
-    q = np.zeros((data.K, 1 + len(positions)))
-    for k, n in enumerate(data.counts):
-        if n:
-            support.append(positions.copy())
-            q[k, 1:] = 1 / len(positions)
-        else:
-            support.append(np.zeros(0, np.intp))
-            q[k, 0] = 1.0
-    return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
-
-
-# ------------------------------------------------------------------------------------------------- the estimate
 
 
 def _finish(search: Selection) -> Estimate:
@@ -98,7 +89,9 @@ def _finish(search: Selection) -> Estimate:
     if empty:
         search.remove(empty)
         rows, fit = search.final_fit()
-    held = search.policy.settle_gauge(search, rows)
+    held = None
+    if isinstance(search.policy, MatrixPerLag):
+        held = search.policy.settle_gauge(search, rows)
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
@@ -138,12 +131,12 @@ def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = No
     smooth = (at.P * counts + 0.5) / (counts + 0.5 * at.N)
     if held is not None:
         smooth = np.where(held, at.P, smooth)
-    blocks = rows.total(RowTable.information, smooth, attended)
-    free_P = np.einsum("omm->om", blocks.PP) > 0
+    PP, Pq, qq = rows.total(RowTable.information, smooth, attended)
+    free_P = np.einsum("omm->om", PP) > 0
     if held is not None:
         free_P &= ~held
-    free_q = (attended > 0) & (np.einsum("kjj->kj", blocks.qq) > 0)
-    of_P, of_q = Information(blocks.PP, blocks.Pq, blocks.qq, free_P, free_q).variances()
+    free_q = (attended > 0) & (np.einsum("kjj->kj", qq) > 0)
+    of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()
     of_P[:, counts <= 0] = np.nan
     of_q[(attended > 0) & ~free_q] = np.nan
     return np.sqrt(of_P), np.sqrt(of_q)

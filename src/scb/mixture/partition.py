@@ -4,7 +4,7 @@ A fit asks for sums over samples and for nothing else. ``Partition`` takes such 
 ``data.Data`` adds the sums of all places. On one machine there is one partition, and its sums are the answer.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.kernels.pairs import add_pair_scores, add_source_tables, pair_chi_squares
 from scb.mixture.law import Mixture
-from scb.mixture.rows import RowTable, Slots
+from scb.mixture.rows import RowCode, RowTable, Slots
 from scb.mixture.windows import Block, Ints
 from scb.task.columns import slots
 from scb.task.sampling import token_dtype
@@ -33,16 +33,6 @@ class Shape(NamedTuple):
     N: int
     K: int
     T: int
-
-
-@dataclass(frozen=True)
-class Restarted:
-    """An iterable that calls a function anew for each pass, so that samples need not fit into memory."""
-
-    function: Callable[[], Iterator[Block]]
-
-    def __iter__(self) -> Iterator[Block]:
-        return self.function()
 
 
 @dataclass(frozen=True)
@@ -141,32 +131,35 @@ class Partition:
 
     def rows(self, shape: Shape, at: Slots, counted: bool) -> RowTable:
         """The samples at these slots, as one row each or with equal ones ``counted``."""
+        code = RowCode(shape.N, at)
         tokens = self.gather(at.positions, shape.N)
-        return RowTable.of_samples(tokens, self.last, self.label, at, shape.N, counted=counted)
+        if not counted:
+            return RowTable(code.columns(tokens, self.last), self.last, self.label, np.ones(self.n))
+        codes = code.encode(self.last, self.label, tokens)
+        counts = np.bincount(codes, minlength=code.size)
+        found = np.flatnonzero(counts)
+        row = np.zeros(code.size, np.int64)
+        row[found] = np.arange(found.size)
+        return code.table(found, counts[found].astype(float), index=row[codes])
 
-    def scores(self, shape: Shape, table: Array, row: Ints, weight: Array) -> Array:
-        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token."""
+    def scores(self, shape: Shape, table: Array, row: Ints | None = None, weight: Array | None = None) -> Array:
+        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token; row_i is the label o_i unless given."""
         scores = np.zeros((shape.K, shape.T))
         table = np.ascontiguousarray(table)
+        row = self.label if row is None else row
+        weight = np.ones(self.n) if weight is None else weight
         for at, chunk in self.chunks():
             order = np.argsort(chunk.last, kind="stable")
             add_pair_scores(chunk.tokens, chunk.starts, chunk.last, row[at], weight[at], order, table, scores)
         return scores
 
-    def label_scores(self, shape: Shape, table: Array) -> Array:
-        """(K, T): Σ_i table[o_i, x_it]."""
-        return self.scores(shape, table, self.label, np.ones(self.n))
-
     def likelihood_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i table[o_i, x_it]/f_i, with the probability f_i of each label under a mixture."""
-        weight = rows.of_samples_from(1 / rows.likelihoods(at))
-        return self.scores(shape, table, self.label, weight)
+        return self.scores(shape, table, weight=(1 / rows.likelihoods(at))[rows.row_numbers])
 
     def law_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i Σ_o table[o, x_it]/f_io, with the law f_i of each label under a mixture."""
-        inverse = rows.inverse_laws(at)
-        row = rows.of_samples_from(np.arange(len(inverse)))
-        return self.scores(shape, inverse @ table, row, np.ones(self.n))
+        return self.scores(shape, rows.inverse_laws(at) @ table, rows.row_numbers)
 
     def source_tables(self, rows: RowTable, shape: Shape, k: int, at: Mixture) -> tuple[Array, Array]:
         """Score and information (T, N, N), by position, token there and label, for a matrix that each position may get.
@@ -176,7 +169,7 @@ class Partition:
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
         inverse = rows.inverse_laws(at)
-        row = rows.of_samples_from(np.arange(len(inverse)))
+        row = rows.row_numbers
         for where, chunk in self.chunks():
             chosen = np.flatnonzero(chunk.last == k)
             add_source_tables(chunk.tokens, chunk.starts, chunk.label, row[where], inverse, chosen, scores, information)

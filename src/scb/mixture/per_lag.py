@@ -11,7 +11,8 @@ is judged by what its symbol changes, and by nothing else. At the end it goes wh
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +23,17 @@ from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
-from scb.mixture.select import NO_LIMIT, Matrices, Pair, Proposal, Selection, Slot, is_context
+from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot
 from scb.mixture.start import nothing_found, thinned_for_start, with_known
 
 _CLOSE = 0.1  # nats
 _NEAR = 5  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
 
 
-class _Choice(NamedTuple):
-    """Slots that may go, and by how much twice their log-likelihood ratio falls short of the limit."""
-
-    shortfall: float
-    slots: list[Slot]
-
-
 class MatrixPerLag:
     """A matrix for each position that some context attends to. Data are windows whose last position is the current symbol."""
 
-    def __init__(self) -> None:
-        self.fit_options: dict[str, Any] = {"tolerance": _CLOSE, "stall": _CLOSE / 10}
+    fit_options: ClassVar[dict[str, Any]] = {"tolerance": _CLOSE, "stall": _CLOSE / 10}
 
     # --------------------------------------------------------------------------------------------- where it starts
 
@@ -50,8 +43,8 @@ class MatrixPerLag:
             return with_known(thinned_for_start(data), known)
         return nothing_found(data)
 
-    def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> Matrices:
-        """The law of the label given the token at each position, or the matrix that is known."""
+    def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> tuple[Array, tuple[int, ...]]:
+        """The law of the label given the token at each position, or the matrix that is known; and who owns them."""
         rows = data.rows(Slots.everywhere(positions, data.K))
         owners = tuple(positions.tolist())
         blocks = [smoothed_columns(rows.total(RowTable.pairs, j, data.N), data.label_law) for j in range(len(owners))]
@@ -60,11 +53,11 @@ class MatrixPerLag:
             for j, t in enumerate(owners):
                 if t in (known.owners or ()):
                     blocks[j] = before.matrix(t)
-        return Matrices(np.column_stack(blocks), owners)
+        return np.column_stack(blocks), owners
 
     # --------------------------------------------------------------------------------------------- the current symbol
 
-    def begin(self, search: Selection) -> None:
+    def add_current(self, search: Selection) -> None:
         """Put the current symbol into every context that occurs, if it is the context."""
         data = search.data
         current = data.T - 1
@@ -76,7 +69,7 @@ class MatrixPerLag:
         missing = [k for k, s in enumerate(search.support) if data.counts[k] and current not in s]
         search.add(Proposal([(k, current) for k in missing], matrices))
 
-    def end(self, search: Selection) -> None:
+    def remove_current(self, search: Selection) -> None:
         """Take the current symbol out of contexts with other lags, one at a time, where the likelihood does not ask for it."""
         data = search.data
         current = data.T - 1
@@ -88,11 +81,11 @@ class MatrixPerLag:
                 if len(search.support[k]) > 1:
                     slot = search.slot(k, current)
                     limit = cost(data, [k], current, known=False)
-                    choices.append(_Choice(_shortfall(search, [slot], None, limit, rows, fit), [slot]))
-            worst = max(choices, default=_Choice(0.0, []))
-            if worst.shortfall <= 0:
+                    choices.append((_shortfall(search, [slot], None, limit, rows, fit), [slot]))
+            shortfall, slots = max(choices, default=(0.0, []))
+            if shortfall <= 0:
                 return
-            search.remove(worst.slots)
+            search.remove(slots)
 
     # --------------------------------------------------------------------------------------------- pruning
 
@@ -101,37 +94,29 @@ class MatrixPerLag:
         empty = search.empty_slots()
         if empty:
             return empty
-        fixed = self._ratios(search, rows, fit)
-        choices = [self._one_slot(search, slot, ratio, rows, fit) for slot, ratio in fixed.items()]
-        for t in search.mixture.owners or ():
-            users = search.users(t)
-            if len(users) > 1 and not is_context(search.data, t):
-                slots = [search.slot(k, t) for k in users]
-                ratio = sum(fixed[slot] for slot in slots)
-                limit = cost(search.data, users, t, known=False)
-                choices.append(_Choice(_shortfall(search, slots, ratio, limit, rows, fit), slots))
-        worst = max(choices, default=_Choice(0.0, []), key=lambda choice: choice.shortfall)
-        return worst.slots if worst.shortfall > 0 else []
-
-    def _ratios(self, search: Selection, rows: Rows, fit: Fit) -> dict[Slot, float]:
-        """Twice the log-likelihood ratio of each slot with P fixed; the current symbol is not judged beside other lags."""
+        data = search.data
         at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-        ratios = {}
+        fixed: dict[Slot, float] = {}  # twice the log-likelihood ratio of each slot with P fixed
+        choices = []
         for k, s in enumerate(search.support):
-            if len(s) == 0:
+            # The current symbol is not judged beside other lags.
+            judged = [(j, t) for j, t in enumerate(s.tolist(), start=1) if len(s) == 1 or not is_context(data, t)]
+            if not judged:
                 continue
             mine = rows.of(k)
-            for j, t in enumerate(s, start=1):
-                if not (is_context(search.data, t) and len(s) > 1):
-                    ratios[k, j] = search.ratio(mine, (k, j), at_fit[k])
-        return ratios
-
-    def _one_slot(self, search: Selection, slot: Slot, ratio: float, rows: Rows, fit: Fit) -> _Choice:
-        k, j = slot
-        t = int(search.support[k][j - 1])
-        alone = is_context(search.data, t) or len(search.users(t)) == 1
-        limit = cost(search.data, [k], t, known=not alone)
-        return _Choice(_shortfall(search, [slot], ratio, limit, rows, fit), [slot])
+            for j, t in judged:
+                fixed[k, j] = search.ratio(mine, (k, j), at_fit[k])
+                shared = len(search.users(t)) > 1 and not is_context(data, t)
+                limit = cost(data, [k], t, known=shared)
+                choices.append((_shortfall(search, [(k, j)], fixed[k, j], limit, rows, fit), [(k, j)]))
+        for t in search.mixture.owners or ():
+            users = search.users(t)
+            if len(users) > 1 and not is_context(data, t):
+                slots = [search.slot(k, t) for k in users]
+                limit = cost(data, users, t, known=False)
+                choices.append((_shortfall(search, slots, sum(fixed[slot] for slot in slots), limit, rows, fit), slots))
+        shortfall, slots = max(choices, default=(0.0, []), key=itemgetter(0))
+        return slots if shortfall > 0 else []
 
     # --------------------------------------------------------------------------------------------- growing
 
@@ -143,7 +128,6 @@ class MatrixPerLag:
         ``least`` is a part of the limit. New matrices are made from the pairs of label and symbol.
         """
         data = search.data
-        owners = search.mixture.owners or ()
         found: set[Pair] = set()
         tables: dict[int, tuple[Array, Array]] = {}
         for k in np.flatnonzero(data.counts).tolist():
@@ -157,8 +141,11 @@ class MatrixPerLag:
         if len(tables) > 1 and least > 0:
             common = self._common(search, tables, barred)
             found |= {(k, common) for k in tables if common is not None}
-        new = sorted({t for _, t in found} - set(owners))
-        matrices = {t: _matrix(data, [tables[k][0][t] for k, s in sorted(found) if s == t]) for t in new}
+        matrices = {}
+        for t in sorted({t for _, t in found} - set(search.mixture.owners or ())):
+            # A first matrix: the law of the labels, by how much more often than expected each came after each symbol.
+            scores = np.sum([tables[k][0][t] for k, s in sorted(found) if s == t], axis=0)
+            matrices[t] = rounded(smoothed_columns(data.label_law[:, None] * scores.T, data.label_law))
         return Proposal(sorted(found), matrices)
 
     def _gains(self, search: Selection, k: int, scores: Array, information: Array, least: float) -> Array:
@@ -167,9 +154,11 @@ class MatrixPerLag:
         gain = matrix_statistics(scores, information)
         for t in range(data.T):
             known = t in (search.mixture.owners or ()) and not is_context(data, t)
-            if known:
+            if known:  # a test on the weight alone, which cannot be negative
                 matrix = search.mixture.matrix(t).T
-                gain[t] = weight_statistic(scores[t], information[t], matrix, data.counts[k])
+                score = float((matrix * scores[t]).sum()) - data.counts[k]
+                variance = float((matrix**2 * information[t]).sum()) - data.counts[k]
+                gain[t] = score**2 / variance if score > 0 and variance > 0 else 0.0
             gain[t] -= least * cost(data, [k], t, known)
         return gain
 
@@ -235,6 +224,11 @@ class MatrixPerLag:
         return held
 
 
+def is_context(data: Data, t: int) -> bool:
+    """Whether position t is the symbol that chooses the attention, where windows end with the current symbol."""
+    return data.K > 1 and t == data.T - 1
+
+
 def cost(data: Data, contexts: list[int], t: int, known: bool) -> float:
     """What twice the log-likelihood ratio of position t must reach in these contexts, where its matrix is ``known`` or not."""
     labels = data.N - 1
@@ -270,19 +264,6 @@ def matrix_statistics(scores: Array, information: Array) -> Array:
     mass = w.sum(axis=-1)
     mean = np.divide((w * scores).sum(axis=-1), mass, out=np.zeros_like(mass), where=mass > 0)
     return (w * (scores - mean[..., None]) ** 2).sum(axis=(-2, -1))
-
-
-def weight_statistic(scores: Array, information: Array, matrix: Array, n: float) -> float:
-    """The score statistic of a weight on a known matrix (symbol, label), from tables (N, N); 0 if the weight would be negative."""
-    score = float((matrix * scores).sum()) - n
-    variance = float((matrix**2 * information).sum()) - n
-    return score**2 / variance if score > 0 and variance > 0 else 0.0
-
-
-def _matrix(data: Data, scores: list[Array]) -> Array:
-    """A first matrix: the law of the labels, by how much more often than expected each came after each symbol."""
-    law = data.label_law[:, None]
-    return rounded(smoothed_columns(law * np.sum(scores, axis=0).T, data.label_law))
 
 
 def _taker(search: Selection, t: int) -> int | None:

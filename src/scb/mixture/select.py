@@ -37,13 +37,6 @@ Progress = Callable[[int, int, float], None]
 """Is told the round, the positions in it over all contexts, and the log-likelihood."""
 
 
-class Matrices(NamedTuple):
-    """Matrices P (N, C) side by side, and the positions that own them; None where there is one for all."""
-
-    P: Array
-    owners: tuple[int, ...] | None
-
-
 class Proposal(NamedTuple):
     """Positions to be added, and the matrices that new owners get."""
 
@@ -89,13 +82,10 @@ class Selection:
     # --------------------------------------------------------------------------------------------- the search
 
     def settle(self, progress: Progress | None = None) -> None:
-        """Fit, prune, grow, until a round changes nothing."""
-        self.policy.begin(self)
-        self._alternate(progress)
-        self.policy.end(self)
+        """Fit, prune, grow, until a round changes nothing.
 
-    def _alternate(self, progress: Progress | None) -> None:
-        """The rounds of a search. What was pruned twice is not tried again, and late rounds prune only: so it ends."""
+        What was pruned twice is not tried again, and late rounds prune only: so it ends.
+        """
         for turn in range(_ROUNDS):
             rows = self.rows()
             fit = self.fit(rows)
@@ -122,17 +112,12 @@ class Selection:
             over = [k for k, s in enumerate(self.support) if len(s) > number]
             if over:
                 at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-                self.remove([self._weakest(rows, k, at_fit[k]) for k in over])
+                self.remove([self.weakest(rows, k, at_fit[k])[1] for k in over])
                 continue
             proposal = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
             if not proposal.pairs:
                 return
             self.add(proposal)
-
-    def _weakest(self, rows: Rows, k: int, at_fit: float) -> Slot:
-        mine = rows.of(k)
-        ratios = [self.ratio(mine, (k, j), at_fit) for j in range(1, 1 + len(self.support[k]))]
-        return k, 1 + int(np.argmin(ratios))
 
     # --------------------------------------------------------------------------------------------- fits
 
@@ -159,6 +144,11 @@ class Selection:
         fit = maximise(rows, self.mixture.lifted(), tolerance=1e-3, steps=5000)
         self.mixture = fit.mixture
         return rows, fit
+
+    def weakest(self, rows: Rows, k: int, at_fit: float) -> tuple[float, Slot]:
+        """The slot of context k whose ratio is the smallest, with that ratio."""
+        mine = rows.of(k)
+        return min((self.ratio(mine, (k, j), at_fit), (k, j)) for j in range(1, 1 + len(self.support[k])))
 
     def ratio(self, mine: Rows, slot: Slot, at_fit: float) -> float:
         """Twice the log-likelihood ratio of a slot, with P fixed; ``mine`` are its context's rows, ``at_fit`` their value now."""
@@ -200,8 +190,3 @@ class Selection:
         for t in self.mixture.owners or ():
             if not self.users(t):
                 self.mixture = self.mixture.without_matrix(t)
-
-
-def is_context(data: Data, t: int) -> bool:
-    """Whether position t is the symbol that chooses the attention, where windows end with the current symbol."""
-    return data.K > 1 and t == data.T - 1

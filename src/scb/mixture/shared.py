@@ -11,7 +11,7 @@ ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2
 entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the rate.)
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import NO_LIMIT, Matrices, Pair, Proposal, Selection, Slot
+from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot
 from scb.mixture.start import from_scratch, thinned_for_start, with_known
 
 _NEAR = 2  # times the criterion: up to there, a ratio with P fixed is not trusted
@@ -31,28 +31,18 @@ _NEAR = 2  # times the criterion: up to there, a ratio with P fixed is not trust
 class SharedMatrix:
     """One matrix for all positions."""
 
-    def __init__(self) -> None:
-        self.fit_options: dict[str, Any] = {}
+    fit_options: ClassVar[dict[str, Any]] = {}
 
     def first(self, data: Data, known: Initial | None) -> Initial:
         """EM over all positions; a concave problem where the matrix is known."""
         few = thinned_for_start(data)
         return from_scratch(few) if known is None else with_known(few, known)
 
-    def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> Matrices:
-        """The known matrix, or the one that EM over these positions finds."""
-        if known is not None:
-            return Matrices(known.P, None)
-        return Matrices(from_scratch(thinned_for_start(data), positions).P, None)
-
-    def settle_gauge(self, search: Selection, rows: Rows) -> None:
-        """One matrix for all positions leaves nothing open."""
-
-    def begin(self, search: Selection) -> None:
-        """Nothing has to be prepared."""
-
-    def end(self, search: Selection) -> None:
-        """Nothing has to be cleaned up."""
+    def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> tuple[Array, None]:
+        """The known matrix, or the one that EM over these positions finds; no position owns it."""
+        if known is None:
+            known = from_scratch(thinned_for_start(data), positions)
+        return known.P, None
 
     def weak(self, search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
         """For each context, the slots without weight; if there are none, its weakest one if that falls short of the criterion.
@@ -66,16 +56,14 @@ class SharedMatrix:
         emptied = {k for k, _ in found}
         at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
         for k, limit in enumerate(criterion(search.data)):
-            slots = range(1, 1 + len(search.support[k]))
-            if k in emptied or not slots:
+            if k in emptied or len(search.support[k]) == 0:
                 continue
-            mine = rows.of(k)
-            ratio, j = min((search.ratio(mine, (k, j), at_fit[k]), j) for j in slots)
+            ratio, slot = search.weakest(rows, k, at_fit[k])
             if limit <= ratio < _NEAR * limit:
-                without = maximise(rows, search.mixture.lifted().without(k, j))
+                without = maximise(rows, search.mixture.lifted().without(*slot))
                 ratio = 2 * (fit.loglik - without.loglik)
             if ratio < limit:
-                found.append((k, j))
+                found.append(slot)
         return found
 
     def candidates(

@@ -99,7 +99,7 @@ class _Moments:
         W = self.direction(np.tensordot(weights, D, axes=1))
         spread = np.where(data.counts > 0, self.spread(W), 1.0)
         spread = np.where(spread > 0, spread, 1.0)
-        z = data.total(Partition.label_scores, W) / spread[:, None]
+        z = data.total(Partition.scores, W) / spread[:, None]
         for j, (k, t) in enumerate(pairs):
             z[k, t] = self.left_out(j, k, D, weights)
         quantile = noise_quantile(data.N * data.T, self.false_positions)

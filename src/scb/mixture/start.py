@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
 from scb.mixture.data import Data
 from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
@@ -35,10 +34,12 @@ def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initi
     positions = np.arange(data.T) if positions is None else positions
     rows = data.rows(Slots.everywhere(positions, data.K))
     pairs = np.array([rows.total(RowTable.pairs, j, data.N) for j in range(len(positions))])
+    expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
+    dependence = ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))  # (s,): χ²
+    uniform = np.full((data.K, len(positions)), 1 / len(positions))
     fits = []
-    for table in (pairs.sum(axis=0), pairs[_dependence(pairs).argmax()]):
-        P = smoothed_columns(table, data.label_law)
-        start = Mixture.of(P, data.label_law, _uniform(data.K, len(positions)))
+    for table in (pairs.sum(axis=0), pairs[dependence.argmax()]):
+        start = Mixture.of(smoothed_columns(table, data.label_law), data.label_law, uniform)
         fits.append(maximise(rows, start, steps=_STEPS, newton=False))
     return _grown(data, max(fits, key=lambda fit: fit.loglik), positions)
 
@@ -48,25 +49,12 @@ def with_known(data: Data, known: Initial) -> Initial:
 
     One matrix for all is tried at every position; matrices that are owned, at their owners.
     """
-    positions = np.arange(data.T)
-    matrix = None
-    if known.owners is not None:
-        positions = np.array(known.owners)
-        matrix = np.arange(len(positions))
-    rows = data.rows(Slots.everywhere(positions, data.K, matrix))
-    start = Mixture.of(known.P, data.label_law, _uniform(data.K, len(positions)), known.owners)
-    fit = maximise(rows, start.lifted(), steps=_STEPS, fixed_P=True)
-    return _grown(data, fit, positions)
-
-
-def _uniform(contexts: int, slots: int) -> Array:
-    return np.full((contexts, slots), 1 / slots)
-
-
-def _dependence(pairs: Array) -> Array:
-    """(T,): χ² of tables (T, N, N)."""
-    expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
-    return ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))
+    positions = np.arange(data.T) if known.owners is None else np.array(known.owners)
+    matrices = 1 if known.owners is None else len(known.owners)
+    rows = data.rows(Slots.everywhere(positions, data.K, matrices))
+    uniform = np.full((data.K, len(positions)), 1 / len(positions))
+    start = Mixture.of(known.P, data.label_law, uniform, known.owners)
+    return _grown(data, maximise(rows, start.lifted(), steps=_STEPS, fixed_P=True), positions)
 
 
 def _grown(data: Data, fit: Fit, positions: NDArray[np.intp]) -> Initial:
