@@ -64,28 +64,32 @@ class Rows:
     """The samples of all partitions at some slots."""
 
     executor: "Here | Workers"  # runs functions of what is ``held``
-    held: list[Any]  # a ``RowTable`` for each partition, beside it; empty in a part made by ``of`` whose rows are ``counted``
+    held: list[Any]  # a ``RowTable`` for each partition, beside it
     counted: RowTable | None  # the rows of all partitions together, here; None where they are too different to be counted
+
+    @property
+    def fewest(self) -> "tuple[Here | Workers, list[Any]]":
+        """The rows to take sums over, and the executor that holds them: the counted ones if there are any."""
+        if self.counted is not None:
+            return Here(), [self.counted]
+        return self.executor, self.held
 
     def total(self, function: Callable[..., Any], *same: Any) -> Any:
         """The sum of a function of ``RowTable`` over all rows."""
-        if self.counted is not None:
-            return function(self.counted, *same)
-        return self.executor.total(self.executor.map(function, zip(self.held, strict=True), *same))
+        executor, tables = self.fewest
+        return executor.total(executor.map(function, zip(tables, strict=True), *same))
 
     def of(self, k: int) -> "Rows":
-        """The rows of context k."""
-        if self.counted is not None:
-            return Rows(self.executor, [], self.counted.of(k))
-        return Rows(self.executor, self.executor.map(RowTable.of, zip(self.held, strict=True), k), None)
+        """The rows of context k, which no longer lie beside their partitions."""
+        executor, tables = self.fewest
+        return Rows(executor, executor.map(RowTable.of, zip(tables, strict=True), k), None)
 
     def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
         """(K,): what the score Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for tokens x iid μ.
 
         It is ∞ for a context that does not occur. One round trip to the partitions serves a step of all contexts' searches.
         """
-        executor = self.executor if self.counted is None else Here()
-        tables = self.held if self.counted is None else [self.counted]
+        executor, tables = self.fewest
         noises = executor.map(ContextScores, zip(tables, strict=True), U, at, mu)
 
         def total(function: Callable[..., Any], *same: Any) -> Any:
