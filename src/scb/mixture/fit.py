@@ -12,7 +12,7 @@ from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import INFORMATION_BYTES, information_bytes
 from scb.mixture.law import Initial, Mixture
-from scb.mixture.per_lag import MatrixPerLag
+from scb.mixture.per_lag import MatrixPerLag, add_current, remove_current, settle_gauge
 from scb.mixture.rows import RowTable, Support
 from scb.mixture.select import Progress, Selection
 from scb.mixture.shared import SharedMatrix
@@ -71,11 +71,12 @@ def fit_mixture(
         P, owners = policy.matrices_at(data, positions, known)
         return _finish(Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners)))
     search = Selection.start(data, policy, initial or policy.first(data, known))
-    if isinstance(policy, MatrixPerLag):
-        policy.add_current(search)
+    judged_by_the_rest = matrices == "per_lag" and data.K > 1  # the current symbol, which is the context
+    if judged_by_the_rest:
+        add_current(search)
     search.settle(progress)
-    if isinstance(policy, MatrixPerLag):
-        policy.remove_current(search)
+    if judged_by_the_rest:
+        remove_current(search)
     if number is not None:
         search.settle_exactly(number)
     return _finish(search)
@@ -89,17 +90,15 @@ def _finish(search: Selection) -> Estimate:
     if empty:
         search.remove(empty)
         rows, fit = search.final_fit()
-    held = None
-    if isinstance(search.policy, MatrixPerLag):
-        held = search.policy.settle_gauge(search, rows)
+    held = np.zeros(search.mixture.P.shape, bool)
+    if search.mixture.owners is not None:
+        held = settle_gauge(search, rows)
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
     sizes = [s.size for s in search.support]
     laws = (counts > 0).sum() + (1 if 0 in sizes else 0)
-    free = (data.N - 1) * laws + sum(max(size - 1, 0) for size in sizes)
-    if held is not None:
-        free -= held.sum()
+    free = (data.N - 1) * laws + sum(max(size - 1, 0) for size in sizes) - held.sum()
     return Estimate(
         P=mixture.P,
         P_errors=P_errors,
@@ -129,12 +128,10 @@ def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = No
         return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
     counts = (at.columns * rows.total(RowTable.evaluate, at).columns)[:, :-1].sum(axis=0)
     smooth = (at.P * counts + 0.5) / (counts + 0.5 * at.N)
-    if held is not None:
-        smooth = np.where(held, at.P, smooth)
+    held = np.zeros(at.P.shape, bool) if held is None else held
+    smooth = np.where(held, at.P, smooth)
     PP, Pq, qq = rows.total(RowTable.information, smooth, attended)
-    free_P = np.einsum("omm->om", PP) > 0
-    if held is not None:
-        free_P &= ~held
+    free_P = (np.einsum("omm->om", PP) > 0) & ~held
     free_q = (attended > 0) & (np.einsum("kjj->kj", qq) > 0)
     of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()
     of_P[:, counts <= 0] = np.nan

@@ -23,8 +23,7 @@ from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
-from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot
-from scb.mixture.start import nothing_found, thinned_for_start, with_known
+from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot, thinned_for_start, with_known
 
 _CLOSE = 0.1  # nats
 _NEAR = 5  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
@@ -35,13 +34,12 @@ class MatrixPerLag:
 
     fit_options: ClassVar[dict[str, Any]] = {"tolerance": _CLOSE, "stall": _CLOSE / 10}
 
-    # --------------------------------------------------------------------------------------------- where it starts
-
     def first(self, data: Data, known: Initial | None) -> Initial:
         """EM over the positions whose matrices are known; from nothing where none is."""
         if known is not None and known.owners:
             return with_known(thinned_for_start(data), known)
-        return nothing_found(data)
+        nothing = np.repeat(data.label_law[:, None], data.N, axis=1)  # columns to point to, which nobody owns
+        return Initial(nothing, [np.zeros(0, np.intp)] * data.K, [np.zeros(0)] * data.K, owners=())
 
     def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> tuple[Array, tuple[int, ...]]:
         """The law of the label given the token at each position, or the matrix that is known; and who owns them."""
@@ -54,40 +52,6 @@ class MatrixPerLag:
                 if t in (known.owners or ()):
                     blocks[j] = before.matrix(t)
         return np.column_stack(blocks), owners
-
-    # --------------------------------------------------------------------------------------------- the current symbol
-
-    def add_current(self, search: Selection) -> None:
-        """Put the current symbol into every context that occurs, if it is the context."""
-        data = search.data
-        current = data.T - 1
-        if data.K == 1:
-            return
-        matrices = {}
-        if current not in (search.mixture.owners or ()):
-            matrices[current] = smoothed_columns(data.by_label.T, data.label_law)
-        missing = [k for k, s in enumerate(search.support) if data.counts[k] and current not in s]
-        search.add(Proposal([(k, current) for k in missing], matrices))
-
-    def remove_current(self, search: Selection) -> None:
-        """Take the current symbol out of contexts with other lags, one at a time, where the likelihood does not ask for it."""
-        data = search.data
-        current = data.T - 1
-        while data.K > 1:
-            rows = search.rows()
-            fit = search.fit(rows)
-            choices = []
-            for k in search.users(current):
-                if len(search.support[k]) > 1:
-                    slot = search.slot(k, current)
-                    limit = cost(data, [k], current, known=False)
-                    choices.append((_shortfall(search, [slot], None, limit, rows, fit), [slot]))
-            shortfall, slots = max(choices, default=(0.0, []))
-            if shortfall <= 0:
-                return
-            search.remove(slots)
-
-    # --------------------------------------------------------------------------------------------- pruning
 
     def weak(self, search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
         """All slots without weight; if there are none, the one slot or the one lag in all contexts that falls short by most."""
@@ -118,8 +82,6 @@ class MatrixPerLag:
         shortfall, slots = max(choices, default=(0.0, []), key=itemgetter(0))
         return slots if shortfall > 0 else []
 
-    # --------------------------------------------------------------------------------------------- growing
-
     def candidates(
         self, search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT
     ) -> Proposal:
@@ -132,96 +94,26 @@ class MatrixPerLag:
         tables: dict[int, tuple[Array, Array]] = {}
         for k in np.flatnonzero(data.counts).tolist():
             tables[k] = data.total_with(rows, Partition.source_tables, k, fit.mixture)
-            gain = self._gains(search, k, *tables[k], least)
+            gain = _gains(search, [k], *tables[k], least)
             taken = search.support[k].tolist()
             gain[taken + [t for i, t in barred if i == k]] = -np.inf
             best = int(gain.argmax())
             if gain[best] >= 0 and len(taken) < most:
                 found.add((k, best))
+        owners = search.mixture.owners or ()
         if len(tables) > 1 and least > 0:
-            common = self._common(search, tables, barred)
-            found |= {(k, common) for k in tables if common is not None}
+            scores, information = (np.sum(table, axis=0) for table in zip(*tables.values(), strict=True))
+            gain = _gains(search, list(tables), scores, information, 1.0)
+            gain[[*owners, *(t for _, t in barred), data.T - 1]] = -np.inf  # the last is the context
+            best = int(gain.argmax())
+            if gain[best] >= 0:
+                found |= {(k, best) for k in tables}
         matrices = {}
-        for t in sorted({t for _, t in found} - set(search.mixture.owners or ())):
+        for t in sorted({t for _, t in found} - set(owners)):
             # A first matrix: the law of the labels, by how much more often than expected each came after each symbol.
             scores = np.sum([tables[k][0][t] for k, s in sorted(found) if s == t], axis=0)
             matrices[t] = rounded(smoothed_columns(data.label_law[:, None] * scores.T, data.label_law))
-        return Proposal(sorted(found), matrices)
-
-    def _gains(self, search: Selection, k: int, scores: Array, information: Array, least: float) -> Array:
-        """(T,): by how much the score statistic of each position in context k exceeds ``least`` times its cost."""
-        data = search.data
-        gain = matrix_statistics(scores, information)
-        for t in range(data.T):
-            known = t in (search.mixture.owners or ()) and not is_context(data, t)
-            if known:  # a test on the weight alone, which cannot be negative
-                matrix = search.mixture.matrix(t).T
-                score = float((matrix * scores[t]).sum()) - data.counts[k]
-                variance = float((matrix**2 * information[t]).sum()) - data.counts[k]
-                gain[t] = score**2 / variance if score > 0 and variance > 0 else 0.0
-            gain[t] -= least * cost(data, [k], t, known)
-        return gain
-
-    def _common(self, search: Selection, tables: dict[int, tuple[Array, Array]], barred: list[Pair]) -> int | None:
-        """The position without a matrix that gains most over all contexts together, if it gains more than it costs there."""
-        data = search.data
-        scores = np.sum([one for one, _ in tables.values()], axis=0)
-        information = np.sum([other for _, other in tables.values()], axis=0)
-        gain = matrix_statistics(scores, information)
-        owners = search.mixture.owners or ()
-        out = {*owners, *(t for _, t in barred)}
-        for t in range(data.T):
-            if t in out or is_context(data, t):
-                gain[t] = -np.inf
-            else:
-                gain[t] -= cost(data, list(tables), t, known=False)
-        best = int(gain.argmax())
-        return best if gain[best] >= 0 else None
-
-    # --------------------------------------------------------------------------------------------- what the data leave open
-
-    def settle_gauge(self, search: Selection, rows: Rows) -> NDArray[np.bool_]:
-        """Settle what the data leave open; (N, C): the entries of P that are 0 by this convention.
-
-        What is common to all columns of a matrix can stand there or in another matrix that the same contexts use: the likelihood is
-        the same, the weights are not. So it goes to the shortest lag that can take it, which leaves each other lag with the least
-        weight that explains the data. A lag can take it if it is lag 1 where that is the context, and all contexts attend to
-        it that attend to the other; or if one context attends to the two, and no other to either.
-        """
-        N = search.mixture.N
-        mixture = replace(search.mixture, columns=search.mixture.columns.copy(), q=search.mixture.q.copy())
-        used = rows.total(RowTable.evaluate, mixture).columns[:, :-1].sum(axis=0) > 0
-        held = np.zeros(mixture.P.shape, bool)
-        for t in sorted(mixture.owners or ()):
-            taker = _taker(search, t)
-            if taker is None:
-                continue
-            place = mixture.place(t)
-            occurs = used[place]
-            mine = mixture.matrix(t)  # a view: the mixture changes with it
-            common = mine[:, occurs].min(axis=1)
-            left = 1 - common.sum()
-            if left < 1e-9:  # the columns are all the same
-                continue
-            takers = mixture.place(taker)
-            for k in search.users(t):
-                _, j = search.slot(k, t)
-                _, i = search.slot(k, taker)
-                w = mixture.q[k, j]
-                a = mixture.q[k, i]
-                at = slice(takers.start + k, takers.start + k + 1) if is_context(search.data, taker) else takers
-                moved = a * mixture.columns[:, at] + w * common[:, None]
-                mixture.columns[:, at] = moved / (a + w * (1 - left))
-                mixture.q[k, j] = w * left
-                mixture.q[k, i] = a + w * (1 - left)
-            smallest = np.where(occurs, mine, np.inf).argmin(axis=1)
-            mine -= common[:, None]
-            mine /= left
-            mine[:, ~occurs] = mine[:, occurs].mean(axis=1, keepdims=True)
-            mine[np.arange(N), smallest] = 0.0
-            held[np.arange(N), place.start + smallest] = True
-        search.mixture = mixture
-        return held
+        return sorted(found), matrices
 
 
 def is_context(data: Data, t: int) -> bool:
@@ -258,12 +150,107 @@ def _shortfall(search: Selection, slots: list[Slot], fixed: float | None, limit:
     return limit - 2 * (fit.loglik - other.loglik)
 
 
-def matrix_statistics(scores: Array, information: Array) -> Array:
-    """(T,): the score statistic of a whole new matrix at each position, from tables (T, N, N); χ² with (N − 1)² degrees."""
+def _gains(search: Selection, contexts: list[int], scores: Array, information: Array, least: float) -> Array:
+    """(T,): by how much the score statistic of each position in these contexts exceeds ``least`` times its cost.
+
+    Tables (T, N, N) give the statistic of a whole new matrix, χ² with (N − 1)² degrees; where the matrix is known, that of its
+    weight, which cannot be negative.
+    """
+    data = search.data
+    n = data.counts[contexts].sum()
     w = np.divide(1.0, information, out=np.zeros_like(information), where=information > 0)
     mass = w.sum(axis=-1)
     mean = np.divide((w * scores).sum(axis=-1), mass, out=np.zeros_like(mass), where=mass > 0)
-    return (w * (scores - mean[..., None]) ** 2).sum(axis=(-2, -1))
+    gain = (w * (scores - mean[..., None]) ** 2).sum(axis=(-2, -1))
+    for t in range(data.T):
+        known = t in (search.mixture.owners or ()) and not is_context(data, t)
+        if known:
+            matrix = search.mixture.matrix(t).T
+            score = float((matrix * scores[t]).sum()) - n
+            variance = float((matrix**2 * information[t]).sum()) - n
+            gain[t] = score**2 / variance if score > 0 and variance > 0 else 0.0
+        gain[t] -= least * cost(data, contexts, t, known)
+    return gain
+
+
+# ------------------------------------------------------------------------------------------------- the current symbol
+
+
+def add_current(search: Selection) -> None:
+    """Put the current symbol into every context that occurs, where it is the context."""
+    data = search.data
+    current = data.T - 1
+    matrices = {}
+    if current not in (search.mixture.owners or ()):
+        matrices[current] = smoothed_columns(data.by_label.T, data.label_law)
+    missing = [k for k, s in enumerate(search.support) if data.counts[k] and current not in s]
+    search.add([(k, current) for k in missing], matrices)
+
+
+def remove_current(search: Selection) -> None:
+    """Take the current symbol out of contexts with other lags, one at a time, where the likelihood does not ask for it."""
+    data = search.data
+    current = data.T - 1
+    while True:
+        rows = search.rows()
+        fit = search.fit(rows)
+        choices = []
+        for k in search.users(current):
+            if len(search.support[k]) > 1:
+                slot = search.slot(k, current)
+                limit = cost(data, [k], current, known=False)
+                choices.append((_shortfall(search, [slot], None, limit, rows, fit), [slot]))
+        shortfall, slots = max(choices, default=(0.0, []))
+        if shortfall <= 0:
+            return
+        search.remove(slots)
+
+
+# ------------------------------------------------------------------------------------------------- what the data leave open
+
+
+def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
+    """Settle what the data leave open; (N, C): the entries of P that are 0 by this convention.
+
+    What is common to all columns of a matrix can stand there or in another matrix that the same contexts use: the likelihood is
+    the same, the weights are not. So it goes to the shortest lag that can take it, which leaves each other lag with the least
+    weight that explains the data. A lag can take it if it is lag 1 where that is the context, and all contexts attend to
+    it that attend to the other; or if one context attends to the two, and no other to either.
+    """
+    N = search.mixture.N
+    mixture = replace(search.mixture, columns=search.mixture.columns.copy(), q=search.mixture.q.copy())
+    used = rows.total(RowTable.evaluate, mixture).columns[:, :-1].sum(axis=0) > 0
+    held = np.zeros(mixture.P.shape, bool)
+    for t in sorted(mixture.owners or ()):
+        taker = _taker(search, t)
+        if taker is None:
+            continue
+        place = mixture.place(t)
+        occurs = used[place]
+        mine = mixture.matrix(t)  # a view: the mixture changes with it
+        common = mine[:, occurs].min(axis=1)
+        left = 1 - common.sum()
+        if left < 1e-9:  # the columns are all the same
+            continue
+        takers = mixture.place(taker)
+        for k in search.users(t):
+            _, j = search.slot(k, t)
+            _, i = search.slot(k, taker)
+            w = mixture.q[k, j]
+            a = mixture.q[k, i]
+            at = slice(takers.start + k, takers.start + k + 1) if is_context(search.data, taker) else takers
+            moved = a * mixture.columns[:, at] + w * common[:, None]
+            mixture.columns[:, at] = moved / (a + w * (1 - left))
+            mixture.q[k, j] = w * left
+            mixture.q[k, i] = a + w * (1 - left)
+        smallest = np.where(occurs, mine, np.inf).argmin(axis=1)
+        mine -= common[:, None]
+        mine /= left
+        mine[:, ~occurs] = mine[:, occurs].mean(axis=1, keepdims=True)
+        mine[np.arange(N), smallest] = 0.0
+        held[np.arange(N), place.start + smallest] = True
+    search.mixture = mixture
+    return held
 
 
 def _taker(search: Selection, t: int) -> int | None:

@@ -9,8 +9,8 @@ from scb.geometry import Array
 from scb.mixture.fit import fit_mixture
 from scb.mixture.reading import as_data
 from scb.mixture.rows import Support
+from scb.mixture.select import from_scratch
 from scb.mixture.spectral import spectral
-from scb.mixture.start import from_scratch
 from scb.model import LinearTransformer
 
 _LARGEST = 4096

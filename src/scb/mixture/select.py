@@ -2,20 +2,22 @@
 
 ``Selection`` is the search: the positions of every context, the mixture fitted to them, and the moves. Which positions look
 promising and which slots are too weak is the business of a policy: ``SharedMatrix`` where all positions take their columns from
-one matrix, ``MatrixPerLag`` where each has its own.
+one matrix, ``MatrixPerLag`` where each has its own. If nothing is known of the contexts, a search starts from EM over all
+positions at once.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.law import Initial, Mixture, rounded
+from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.rows import RowTable, Slots, Support
 
 if TYPE_CHECKING:
@@ -29,19 +31,17 @@ _ROUNDS = 60
 _MOST_AT_START = 12  # positions of a context; growth may find the others again
 _BACKGROUND = 0.05  # weight with which the background starts
 _NEW = 0.1  # part of its context's weight with which a new slot starts
+_START_STEPS = 45  # of EM over all positions: enough to see which grow
+_GROWN = 0.01  # positions with at least this weight are kept
+_CELLS = 8_000_000  # samples times positions that such a start looks at, at most
 Pair = tuple[int, int]
 """A context and a position."""
 Slot = tuple[int, int]
 """A context and the number of a slot in it."""
+Proposal = tuple[list[Pair], dict[int, Array]]
+"""Positions to be added, and the matrices that new owners get."""
 Progress = Callable[[int, int, float], None]
 """Is told the round, the positions in it over all contexts, and the log-likelihood."""
-
-
-class Proposal(NamedTuple):
-    """Positions to be added, and the matrices that new owners get."""
-
-    pairs: list[Pair]
-    matrices: dict[int, Array]
 
 
 @dataclass
@@ -99,10 +99,10 @@ class Selection:
             if turn >= _ROUNDS // 2:
                 return
             barred = [pair for pair, times in self.pruned.items() if times > 1]
-            proposal = self.policy.candidates(self, rows, fit, barred)
-            if not proposal.pairs:
+            pairs, matrices = self.policy.candidates(self, rows, fit, barred)
+            if not pairs:
                 return
-            self.add(proposal)
+            self.add(pairs, matrices)
 
     def settle_exactly(self, number: int) -> None:
         """Take the weakest positions out, or the best ones in, until each context has so many."""
@@ -114,10 +114,10 @@ class Selection:
                 at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
                 self.remove([self.weakest(rows, k, at_fit[k])[1] for k in over])
                 continue
-            proposal = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
-            if not proposal.pairs:
+            pairs, matrices = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
+            if not pairs:
                 return
-            self.add(proposal)
+            self.add(pairs, matrices)
 
     # --------------------------------------------------------------------------------------------- fits
 
@@ -171,15 +171,15 @@ class Selection:
             self.mixture = replace(self.mixture, q=q)
         self.drop_unused_matrices()
 
-    def add(self, proposal: Proposal) -> None:
-        """New slots, each with a tenth of its context's weight."""
-        for t, matrix in proposal.matrices.items():
+    def add(self, pairs: list[Pair], matrices: dict[int, Array]) -> None:
+        """New slots, each with a tenth of its context's weight, and the matrices of new owners."""
+        for t, matrix in matrices.items():
             self.mixture = self.mixture.with_matrix(t, matrix)
-        more = Counter(k for k, _ in proposal.pairs)
+        more = Counter(k for k, _ in pairs)
         width = 1 + max(len(s) + more[k] for k, s in enumerate(self.support))
         missing = max(0, width - self.mixture.q.shape[1])
         q = np.pad(self.mixture.q, ((0, 0), (0, missing)))
-        for k, t in proposal.pairs:
+        for k, t in pairs:
             self.support[k] = np.append(self.support[k], t)
             q[k] *= 1 - _NEW
             q[k, len(self.support[k])] = _NEW
@@ -190,3 +190,59 @@ class Selection:
         for t in self.mixture.owners or ():
             if not self.users(t):
                 self.mixture = self.mixture.without_matrix(t)
+
+
+# ------------------------------------------------------------------------------------------------- where a search starts
+
+
+def thinned_for_start(data: Data) -> Data:
+    """Enough samples to begin with."""
+    return data.thinned(max(1, _CELLS // data.T))
+
+
+def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initial:
+    """EM over all positions, or some, from uniform attention; P is shared and unknown.
+
+    P starts as the pairs of label and token have it, at any position, and then at the position where they depend on each other
+    most; the likelihood says which of the two went further.
+    """
+    positions = np.arange(data.T) if positions is None else positions
+    rows = data.rows(Slots.everywhere(positions, data.K))
+    pairs = np.array([rows.total(RowTable.pairs, j, data.N) for j in range(len(positions))])
+    expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
+    dependence = ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))  # (s,): χ²
+    uniform = np.full((data.K, len(positions)), 1 / len(positions))
+    fits = []
+    for table in (pairs.sum(axis=0), pairs[dependence.argmax()]):
+        start = Mixture.of(smoothed_columns(table, data.label_law), data.label_law, uniform)
+        fits.append(maximise(rows, start, steps=_START_STEPS, newton=False))
+    return _grown(data, max(fits, key=lambda fit: fit.loglik), positions)
+
+
+def with_known(data: Data, known: Initial) -> Initial:
+    """EM with known matrices, which is a concave problem: nothing has to be found first.
+
+    One matrix for all is tried at every position; matrices that are owned, at their owners.
+    """
+    positions = np.arange(data.T) if known.owners is None else np.array(known.owners)
+    matrices = 1 if known.owners is None else len(known.owners)
+    rows = data.rows(Slots.everywhere(positions, data.K, matrices))
+    uniform = np.full((data.K, len(positions)), 1 / len(positions))
+    start = Mixture.of(known.P, data.label_law, uniform, known.owners)
+    return _grown(data, maximise(rows, start.lifted(), steps=_START_STEPS, fixed_P=True), positions)
+
+
+def _grown(data: Data, fit: Fit, positions: NDArray[np.intp]) -> Initial:
+    """What grew, in each context that occurs."""
+    found = []
+    weights = []
+    for w, n in zip(fit.mixture.q, data.counts, strict=True):
+        if not n:
+            found.append(np.zeros(0, np.intp))
+            weights.append(np.zeros(0))
+            continue
+        kept = np.flatnonzero(w >= min(_GROWN, w.max()))
+        found.append(positions[kept])
+        weights.append(rounded(w[kept] / w[kept].sum()))
+    P = np.maximum(fit.mixture.P, 1e-3 * data.label_law[:, None])
+    return Initial(rounded(P / P.sum(axis=0)), found, weights, fit.mixture.owners)

@@ -22,8 +22,7 @@ from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot
-from scb.mixture.start import from_scratch, thinned_for_start, with_known
+from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot, from_scratch, thinned_for_start, with_known
 
 _NEAR = 2  # times the criterion: up to there, a ratio with P fixed is not trusted
 
@@ -71,8 +70,7 @@ class SharedMatrix:
     ) -> Proposal:
         """For each context, the position with the largest score, if that is ``least`` times what noise reaches or more."""
         data = search.data
-        scores = independent_scores if data.independent else martingale_scores
-        z = scores(data, rows, fit)
+        z = relative_scores(data, rows, fit)
         for k, s in enumerate(search.support):
             z[k, s] = -np.inf
             if len(s) >= most or not data.counts[k]:
@@ -81,7 +79,7 @@ class SharedMatrix:
             z[pair] = -np.inf
         best = z.argmax(axis=1)
         promising = [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf]
-        return Proposal(promising, {})
+        return promising, {}
 
 
 def criterion(data: Data) -> Array:
@@ -101,21 +99,15 @@ def no_signal(data: Data, fit: Fit) -> bool:
     return 2 * (fit.loglik - independent) < (data.N - 1) * columns.sum() + criterion(data).max()
 
 
-def independent_scores(data: Data, rows: Rows, fit: Fit) -> Array:
-    """(K, T): scores of all positions relative to what noise reaches, for iid contexts."""
+def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
+    """(K, T): scores of all positions relative to what noise reaches: exact for iid contexts, a Gaussian quantile for others."""
     P = fit.mixture.P
-    U = P - (P @ data.mu)[:, None]
-    raw = data.total_with(rows, Partition.likelihood_scores, U, fit.mixture)
-    levels = rows.score_levels(U, fit.mixture, data.mu, np.sqrt(criterion(data)))
-    return raw / levels[:, None]
-
-
-def martingale_scores(data: Data, rows: Rows, fit: Fit) -> Array:
-    """(K, T): scores of all positions relative to the Gaussian quantile, for any contexts.
-
-    That P and q are fitted makes the variance smaller than it is taken to be.
-    """
-    P = fit.mixture.P
+    z = np.sqrt(criterion(data))
+    if data.independent:
+        U = P - (P @ data.mu)[:, None]
+        raw = data.total_with(rows, Partition.likelihood_scores, U, fit.mixture)
+        return raw / rows.score_levels(U, fit.mixture, data.mu, z)[:, None]
     raw = data.total_with(rows, Partition.likelihood_scores, P, fit.mixture) - data.counts[:, None]
+    # That P and q are fitted makes the variance smaller than it is taken to be.
     variance = data.total_with(rows, Partition.law_scores, P**2, fit.mixture) - data.counts[:, None]
-    return raw / np.sqrt(np.maximum(variance, 1e-12)) / np.sqrt(criterion(data))[:, None]
+    return raw / np.sqrt(np.maximum(variance, 1e-12)) / z[:, None]
