@@ -60,13 +60,12 @@ class Workers:
         import dask.config
         from dask.sizeof import sizeof
 
-        columns: list[Any] = [list(column) for column in zip(*held, strict=True)]
+        columns = [list(column) for column in zip(*held, strict=True)]
+        sent: Any = same
         if sizeof(same) > LARGE:
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-                sent = self.client.submit(_Sent, same, key=_key(), pure=False)
-            columns.append([sent] * len(columns[0]))
-            same = ()
-        return self.client.map(_apply, *columns, function=function, same=same, key=_KEY, pure=False)
+                sent = self.client.submit(tuple, same, key=_key(), pure=False)
+        return self.client.map(_apply, [sent] * len(columns[0]), *columns, function=function, key=_KEY, pure=False)
 
     def results(self, held: Sequence[Any]) -> list[Any]:
         """Bring what the workers hold here."""
@@ -80,16 +79,8 @@ class Workers:
         return added(self.results(held))
 
 
-class _Sent(tuple[Any, ...]):
-    """Arguments that were sent once, on their own."""
-
-    __slots__ = ()
-
-
-def _apply(*mine: Any, function: Callable[..., Any], same: tuple[Any, ...]) -> Any:
-    """On a worker: ``same`` is empty where it was sent on its own, as the last of ``mine``."""
-    if not same and isinstance(mine[-1], _Sent):
-        return function(*mine[:-1], *mine[-1])
+def _apply(same: tuple[Any, ...], *mine: Any, function: Callable[..., Any]) -> Any:
+    """On a worker: call the function."""
     return function(*mine, *same)
 
 

@@ -67,35 +67,28 @@ class Rows:
     held: list[Any]  # a ``RowTable`` for each partition, beside it
     counted: RowTable | None  # the rows of all partitions together, here; None where they are too different to be counted
 
-    @property
-    def fewest(self) -> "tuple[Here | Workers, list[Any]]":
-        """The rows to take sums over, and the executor that holds them: the counted ones if there are any."""
-        if self.counted is not None:
-            return Here(), [self.counted]
-        return self.executor, self.held
-
     def total(self, function: Callable[..., Any], *same: Any) -> Any:
         """The sum of a function of ``RowTable`` over all rows."""
-        executor, tables = self.fewest
-        return executor.total(executor.map(function, zip(tables, strict=True), *same))
+        answers = self.mapped(function, *same)
+        return answers.executor.total(answers.held)
+
+    def mapped(self, function: Callable[..., Any], *same: Any) -> "Rows":
+        """What a function makes of the rows, held where they lie; of the counted ones, here, where there are any."""
+        if self.counted is not None:
+            return Rows(Here(), [function(self.counted, *same)], None)
+        return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
     def of(self, k: int) -> "Rows":
-        """The rows of context k, which no longer lie beside their partitions."""
-        executor, tables = self.fewest
-        return Rows(executor, executor.map(RowTable.of, zip(tables, strict=True), k), None)
+        """The rows of context k."""
+        return self.mapped(RowTable.of, k)
 
     def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
         """(K,): what the score Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for tokens x iid μ.
 
         It is ∞ for a context that does not occur. One round trip to the partitions serves a step of all contexts' searches.
         """
-        executor, tables = self.fewest
-        noises = executor.map(ContextScores, zip(tables, strict=True), U, at, mu)
-
-        def total(function: Callable[..., Any], *same: Any) -> Any:
-            return executor.total(executor.map(function, zip(noises, strict=True), *same))
-
-        return score_levels(total(variances, len(z)), z, partial(total, cumulants))
+        noises = self.mapped(ContextScores, U, at, mu)
+        return score_levels(noises.total(variances, len(z)), z, partial(noises.total, cumulants))
 
 
 @dataclass(frozen=True)

@@ -150,16 +150,13 @@ def _squared(rows: Rows, point: _Point, fixed_P: bool) -> _Point:
 
 def _extrapolated(zero: Mixture, one: Mixture, two: Mixture) -> Mixture:
     """x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀) with α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, made positive and normalised again."""
-    points = [(mixture.columns, mixture.q) for mixture in (zero, one, two)]
-    first = [b - a for a, b, _ in zip(*points, strict=True)]
-    second = [c - 2 * b + a for a, b, c in zip(*points, strict=True)]
-    length = np.sqrt(sum(float((x**2).sum()) for x in second))
-    alpha = 1.0
-    if length > 0:
-        alpha = max(1.0, np.sqrt(sum(float((x**2).sum()) for x in first)) / length)
+    points = [(zero.columns, one.columns, two.columns), (zero.q, one.q, two.q)]
+    first = [b - a for a, b, _ in points]
+    second = [c - 2 * b + a for a, b, c in points]
+    along, length = (np.sqrt(sum(float((x**2).sum()) for x in step)) for step in (first, second))
+    alpha = max(1.0, along / length) if length > 0 else 1.0
     columns, q = (
-        np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c)
-        for a, x, y, c in zip(points[0], first, second, points[2], strict=True)
+        np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c) for (a, _, c), x, y in zip(points, first, second, strict=True)
     )
     columns = normalised(columns, 0, two.columns)
     columns[:, -1] = two.background

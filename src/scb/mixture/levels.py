@@ -6,7 +6,6 @@ Gaussian where it matters, five standard deviations out; the saddlepoint approxi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -20,22 +19,14 @@ _NEARLY = 0.05  # in standard deviations: good enough when the steps are used up
 _HOPELESS = 1e4  # θ in units of 1/σ: every sample at its largest is not enough
 
 
-@dataclass(frozen=True)
 class ScoreNoise:
-    """A score as a sum of terms: rows (r, N) that hold u[m] for every token m, less their mean, with their weights (r,)."""
+    """A score as a sum of terms (r, N), u[m] for every token m; ``weight`` (r,) says how many samples have each row of them."""
 
-    centred: Array
-    weight: Array
-    mu: Array
-
-    @classmethod
-    def of(cls, terms: Array, weight: Array, mu: Array) -> "ScoreNoise":
-        """From terms (r, N) that need not be centred; ``weight`` (r,) says how many samples have each row."""
-        occurs = mu > 0
-        counts = weight > 0
-        terms = terms[np.ix_(counts, occurs)]
-        mu = mu[occurs]
-        return cls(terms - (terms @ mu)[:, None], weight[counts], mu)
+    def __init__(self, terms: Array, weight: Array, mu: Array) -> None:
+        terms = terms[np.ix_(weight > 0, mu > 0)]
+        self.weight = weight[weight > 0]
+        self.mu = mu[mu > 0]
+        self.centred = terms - (terms @ self.mu)[:, None]
 
     @property
     def variance(self) -> float:

@@ -68,14 +68,13 @@ class Partition:
 
     def by_label(self, shape: Shape) -> Array:
         """(K, N): samples with each last token and label."""
-        code = np.bincount(self.last * shape.N + self.label, minlength=shape.K * shape.N)
-        return code.reshape(shape.K, shape.N).astype(float)
+        counts = np.bincount(self.last * shape.N + self.label, minlength=shape.K * shape.N)
+        return counts.reshape(shape.K, shape.N).astype(float)
 
     # --------------------------------------------------------------------------------------------- walking
 
-    def chunks(self, rows: int | None = None) -> Iterator[tuple[slice, Block]]:
-        """Parts of at most ``rows`` samples, each with its place among all."""
-        most = ROWS if rows is None else rows
+    def chunks(self, most: int) -> Iterator[tuple[slice, Block]]:
+        """Parts of at most so many samples, each with its place among all."""
         done = 0
         for block in self.blocks:
             for first in range(0, block.n, most):
@@ -95,19 +94,15 @@ class Partition:
         if len(blocks) == 1:
             return blocks[0]
         offsets = np.cumsum([0] + [block.tokens.size for block in blocks[:-1]])
-        return Block(
-            tokens=np.concatenate([block.tokens for block in blocks]),
-            starts=np.concatenate([block.starts + offset for block, offset in zip(blocks, offsets, strict=True)]),
-            last=np.concatenate([block.last for block in blocks]),
-            label=np.concatenate([block.label for block in blocks]),
-        )
+        tokens = np.concatenate([block.tokens for block in blocks])
+        starts = np.concatenate([block.starts + offset for block, offset in zip(blocks, offsets, strict=True)])
+        return Block(tokens, starts, self.last[: starts.size], self.label[: starts.size])
 
     def gather(self, positions: NDArray[np.intp], N: int) -> NDArray[Any]:
         """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its last token; N where there is no position."""
         width = positions.shape[1]
         out = np.empty((self.n, width), dtype=token_dtype(N + 1))
-        rows = max(1, min(ROWS, INDEX // max(width, 1)))
-        for at, chunk in self.chunks(rows):
+        for at, chunk in self.chunks(max(1, min(ROWS, INDEX // max(width, 1)))):
             chosen = positions[chunk.last]
             x = chunk.tokens[chunk.starts[:, None] + np.maximum(chosen, 0)]
             out[at] = np.where(chosen >= 0, x, N)
@@ -148,7 +143,7 @@ class Partition:
         table = np.ascontiguousarray(table)
         row = self.label if row is None else row
         weight = np.ones(self.n) if weight is None else weight
-        for at, chunk in self.chunks():
+        for at, chunk in self.chunks(ROWS):
             order = np.argsort(chunk.last, kind="stable")
             add_pair_scores(chunk.tokens, chunk.starts, chunk.last, row[at], weight[at], order, table, scores)
         return scores
@@ -170,7 +165,7 @@ class Partition:
         information = np.zeros_like(scores)
         inverse = rows.inverse_laws(at)
         row = rows.row_numbers
-        for where, chunk in self.chunks():
+        for where, chunk in self.chunks(ROWS):
             chosen = np.flatnonzero(chunk.last == k)
             add_source_tables(chunk.tokens, chunk.starts, chunk.label, row[where], inverse, chosen, scores, information)
         return scores, information

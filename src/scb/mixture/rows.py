@@ -6,8 +6,7 @@ columns that the slots point to; samples with equal rows can be counted as one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,30 +192,22 @@ class RowTable:
         return np.bincount(self.last, terms, minlength=len(at.q)).astype(float)
 
 
-@dataclass(frozen=True)
 class ContextScores:
-    """For each context, the law of the score Σ_i U[o_i, x_i]/f_i over its rows, where tokens x are iid μ.
+    """For each context, the law of the score Σ_i U[o_i, x_i]/f_i over its rows, where tokens x are iid μ."""
 
-    ``kept`` holds these laws once they are made, where all (r, N) terms fit into memory together.
-    """
-
-    rows: RowTable
-    U: Array
-    at: Mixture
-    mu: Array
-    kept: dict[int, ScoreNoise] = field(default_factory=dict)
-
-    @cached_property
-    def f(self) -> Array:
-        """(r,): the probability of each row's label."""
-        return self.rows.likelihoods(self.at)
+    def __init__(self, rows: RowTable, U: Array, at: Mixture, mu: Array) -> None:
+        self.rows = rows
+        self.U = U
+        self.f = rows.likelihoods(at)
+        self.mu = mu
+        self.kept: dict[int, ScoreNoise] = {}  # laws that were made, where all (r, N) terms fit into memory together
 
     def __call__(self, k: int) -> ScoreNoise:
         """The law of context k."""
         if k in self.kept:
             return self.kept[k]
         mine = self.rows.last == k
-        made = ScoreNoise.of(self.U[self.rows.label[mine]] / self.f[mine, None], self.rows.weight[mine], self.mu)
+        made = ScoreNoise(self.U[self.rows.label[mine]] / self.f[mine, None], self.rows.weight[mine], self.mu)
         if self.f.size * len(self.mu) <= LARGEST_TABLE:
             self.kept[k] = made
         return made

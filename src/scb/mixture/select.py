@@ -8,7 +8,7 @@ positions at once.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +52,6 @@ class Selection:
     policy: "SharedMatrix | MatrixPerLag"
     support: Support  # list of K arrays, in the order of the slots 1, 2, …
     mixture: Mixture  # q is (K, 1 + slots)
-    pruned: Counter[Pair] = field(default_factory=Counter)
 
     @classmethod
     def start(cls, data: Data, policy: "SharedMatrix | MatrixPerLag", initial: Initial) -> "Selection":
@@ -86,6 +85,7 @@ class Selection:
 
         What was pruned twice is not tried again, and late rounds prune only: so it ends.
         """
+        pruned: Counter[Pair] = Counter()
         for turn in range(_ROUNDS):
             rows = self.rows()
             fit = self.fit(rows)
@@ -93,12 +93,12 @@ class Selection:
                 progress(turn + 1, sum(len(s) for s in self.support), fit.loglik)
             weak = self.policy.weak(self, rows, fit)
             if weak:
-                self.pruned.update((k, int(self.support[k][j - 1])) for k, j in weak)
+                pruned.update((k, int(self.support[k][j - 1])) for k, j in weak)
                 self.remove(weak)
                 continue
             if turn >= _ROUNDS // 2:
                 return
-            barred = [pair for pair, times in self.pruned.items() if times > 1]
+            barred = [pair for pair, times in pruned.items() if times > 1]
             pairs, matrices = self.policy.candidates(self, rows, fit, barred)
             if not pairs:
                 return
@@ -237,11 +237,7 @@ def _grown(data: Data, fit: Fit, positions: NDArray[np.intp]) -> Initial:
     found = []
     weights = []
     for w, n in zip(fit.mixture.q, data.counts, strict=True):
-        if not n:
-            found.append(np.zeros(0, np.intp))
-            weights.append(np.zeros(0))
-            continue
-        kept = np.flatnonzero(w >= min(_GROWN, w.max()))
+        kept = np.flatnonzero((w >= min(_GROWN, w.max())) & (n > 0))
         found.append(positions[kept])
         weights.append(rounded(w[kept] / w[kept].sum()))
     P = np.maximum(fit.mixture.P, 1e-3 * data.label_law[:, None])

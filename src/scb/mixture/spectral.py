@@ -104,7 +104,7 @@ class _Moments:
             scale = self.spread(others)[k]
             z[k, t] = (D[j] * others).sum() / scale if len(pairs) > 1 and scale > 0 else 0.0
         quantile = noise_quantile(data.N * data.T, self.false_positions)
-        noises = [ScoreNoise.of(W, labels, data.mu) for labels in data.by_label]
+        noises = [ScoreNoise(W, labels, data.mu) for labels in data.by_label]
         return z, noise_levels(noises, quantile) / spread
 
     def estimate(self, pairs: Pairs) -> Initial:
