@@ -177,12 +177,10 @@ def _revived(rows: Rows, point: _Point) -> _Point:
 
 
 def _newton(rows: Rows, point: _Point) -> _Point | None:
-    """A Newton step on the simplices, cut at 0 and halved until it climbs; None if none does.
-
-    Entries at 0 whose derivative does not exceed their column's mean are held there.
-    """
+    """A Newton step on the simplices, cut at 0 and halved until it climbs; None if none does."""
     at = point.at
     PP, Pq, qq = rows.total(RowTable.curvature, at)
+    # Entries at 0 whose derivative does not exceed their column's mean are held there.
     free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0)
     wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
     free_q = (at.q > 2 * _LEAST) | ((at.q > 0) & wants_to_grow)

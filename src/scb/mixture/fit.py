@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import INFORMATION_BYTES, information_bytes
-from scb.mixture.law import Initial, Mixture
-from scb.mixture.per_lag import MatrixPerLag, add_current, remove_current, settle_gauge
-from scb.mixture.rows import RowTable, Support
-from scb.mixture.select import Progress, Selection
-from scb.mixture.shared import SharedMatrix
+from scb.mixture.law import Initial, Mixture, smoothed_columns
+from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
+from scb.mixture.rows import RowTable, Slots, Support
+from scb.mixture.select import Policy, Progress, Selection, first_estimate, from_scratch, thinned_for_start
+from scb.mixture.shared import SHARED_MATRIX
 from scb.theory.information import Information
 
 _LEAST = 1e-4  # a weight below this is none
@@ -62,24 +62,41 @@ def fit_mixture(
     known : matrices to start from, and nothing else
     progress : is called after every round of the search
     """
-    policy = MatrixPerLag() if matrices == "per_lag" else SharedMatrix()
+    per_lag = matrices == "per_lag"
+    policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
     if positions is not None:
-        # In every context that occurs, with equal weights.
-        support = [positions if n else positions[:0] for n in data.counts]
-        weights = np.full(len(positions), 1 / len(positions))
-        q = np.where(data.counts[:, None] > 0, np.r_[0.0, weights], np.r_[1.0, np.zeros_like(weights)])
-        P, owners = policy.matrices_at(data, positions, known)
-        return _finish(Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners)))
-    search = Selection.start(data, policy, initial or policy.first(data, known))
-    judged_by_the_rest = matrices == "per_lag" and data.K > 1  # the current symbol, which is the context
-    if judged_by_the_rest:
+        return _finish(_given(data, policy, positions, known, per_lag))
+    search = Selection.start(data, policy, initial or first_estimate(data, known, per_lag))
+    current_is_context = per_lag and data.K > 1
+    if current_is_context:
         add_current(search)
     search.settle(progress)
-    if judged_by_the_rest:
+    if current_is_context:
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
     return _finish(search)
+
+
+def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
+    """At these positions in every context that occurs, with equal weights; from known matrices where there are any."""
+    support = [positions if n else positions[:0] for n in data.counts]
+    weights = np.full(len(positions), 1 / len(positions))
+    q = np.where(data.counts[:, None] > 0, np.r_[0.0, weights], np.r_[1.0, np.zeros_like(weights)])
+    owners = None
+    if per_lag:
+        owners = tuple(positions.tolist())
+        rows = data.rows(Slots.everywhere(positions, data.K))
+        matrices = [smoothed_columns(rows.total(RowTable.pairs, j, data.N), data.label_law) for j in range(len(owners))]
+        if known is not None and known.owners is not None:
+            before = Mixture.of(known.P, data.label_law, q, known.owners)
+            matrices = [before.matrix(t) if t in known.owners else P for t, P in zip(owners, matrices, strict=True)]
+        P = np.column_stack(matrices)
+    elif known is None:
+        P = from_scratch(thinned_for_start(data), positions).P
+    else:
+        P = known.P
+    return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
 def _finish(search: Selection) -> Estimate:

@@ -93,10 +93,8 @@ class Initial:
 
 
 def rounded(P: Array) -> Array:
-    """Columns of P to six digits: a start in which the order in which sums were taken leaves no trace.
-
-    Where the likelihood is nearly flat, a fit does not forget where it came from.
-    """
+    """Columns of P to six digits: a start in which the order in which sums were taken leaves no trace."""
+    # Where the likelihood is nearly flat, a fit does not forget where it came from.
     return normalised(np.round(P, 6), 0, P)
 
 

@@ -110,12 +110,7 @@ class Partition:
 
     def only(self, chosen: NDArray[np.bool_]) -> "Partition":
         """The samples (n,) that are chosen; no token is copied."""
-        blocks = []
-        done = 0
-        for block in self.blocks:
-            blocks.append(block.some(np.flatnonzero(chosen[done : done + block.n])))
-            done += block.n
-        return Partition.of(blocks)
+        return Partition.of([block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks(max(self.n, 1))])
 
     def thinned(self, first: int, stride: float) -> "Partition":
         """One group of neighbouring samples in ``stride``, where the first sample has the number ``first`` among all."""
@@ -157,10 +152,7 @@ class Partition:
         return self.scores(shape, rows.inverse_laws(at) @ table, rows.row_numbers)
 
     def source_tables(self, rows: RowTable, shape: Shape, k: int, at: Mixture) -> tuple[Array, Array]:
-        """Score and information (T, N, N), by position, token there and label, for a matrix that each position may get.
-
-        They are of the samples with last token k, whose labels have the laws of the mixture.
-        """
+        """Score and information (T, N, N) of the samples with last token k, for a matrix (token, label) that a position may get."""
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
         inverse = rows.inverse_laws(at)

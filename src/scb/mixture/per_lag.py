@@ -12,7 +12,6 @@ is judged by what its symbol changes, and by nothing else. At the end it goes wh
 
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,100 +19,72 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
+from scb.mixture.law import rounded, smoothed_columns
 from scb.mixture.partition import Partition
-from scb.mixture.rows import RowTable, Slots
-from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot, thinned_for_start, with_known
+from scb.mixture.rows import RowTable
+from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Selection, Slot
 
 _CLOSE = 0.1  # nats
 _NEAR = 5  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
 
 
-class MatrixPerLag:
-    """A matrix for each position that some context attends to. Data are windows whose last position is the current symbol."""
+def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
+    """All slots without weight; if there are none, the one slot or the one lag in all contexts that falls short by most."""
+    empty = search.empty_slots()
+    if empty:
+        return empty
+    data = search.data
+    at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
+    fixed: dict[Slot, float] = {}  # twice the log-likelihood ratio of each slot with P fixed
+    choices = []
+    for k, s in enumerate(search.support):
+        # The current symbol is not judged beside other lags.
+        judged = [(j, t) for j, t in enumerate(s.tolist(), start=1) if len(s) == 1 or not is_context(data, t)]
+        if not judged:
+            continue
+        mine = rows.of(k)
+        for j, t in judged:
+            fixed[k, j] = search.ratio(mine, (k, j), at_fit[k])
+            shared = len(search.users(t)) > 1 and not is_context(data, t)
+            limit = cost(data, [k], t, known=shared)
+            choices.append((_shortfall(search, [(k, j)], fixed[k, j], limit, rows, fit), [(k, j)]))
+    for t in search.mixture.owners or ():
+        users = search.users(t)
+        if len(users) > 1 and not is_context(data, t):
+            slots = [search.slot(k, t) for k in users]
+            limit = cost(data, users, t, known=False)
+            choices.append((_shortfall(search, slots, sum(fixed[slot] for slot in slots), limit, rows, fit), slots))
+    shortfall, slots = max(choices, default=(0.0, []), key=itemgetter(0))
+    return slots if shortfall > 0 else []
 
-    fit_options: ClassVar[dict[str, Any]] = {"tolerance": _CLOSE, "stall": _CLOSE / 10}
 
-    def first(self, data: Data, known: Initial | None) -> Initial:
-        """EM over the positions whose matrices are known; from nothing where none is."""
-        if known is not None and known.owners:
-            return with_known(thinned_for_start(data), known)
-        nothing = np.repeat(data.label_law[:, None], data.N, axis=1)  # columns to point to, which nobody owns
-        return Initial(nothing, [np.zeros(0, np.intp)] * data.K, [np.zeros(0)] * data.K, owners=())
-
-    def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> tuple[Array, tuple[int, ...]]:
-        """The law of the label given the token at each position, or the matrix that is known; and who owns them."""
-        rows = data.rows(Slots.everywhere(positions, data.K))
-        owners = tuple(positions.tolist())
-        blocks = [smoothed_columns(rows.total(RowTable.pairs, j, data.N), data.label_law) for j in range(len(owners))]
-        if known is not None:
-            before = Mixture.of(known.P, data.label_law, np.zeros((1, 1)), known.owners)
-            for j, t in enumerate(owners):
-                if t in (known.owners or ()):
-                    blocks[j] = before.matrix(t)
-        return np.column_stack(blocks), owners
-
-    def weak(self, search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-        """All slots without weight; if there are none, the one slot or the one lag in all contexts that falls short by most."""
-        empty = search.empty_slots()
-        if empty:
-            return empty
-        data = search.data
-        at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-        fixed: dict[Slot, float] = {}  # twice the log-likelihood ratio of each slot with P fixed
-        choices = []
-        for k, s in enumerate(search.support):
-            # The current symbol is not judged beside other lags.
-            judged = [(j, t) for j, t in enumerate(s.tolist(), start=1) if len(s) == 1 or not is_context(data, t)]
-            if not judged:
-                continue
-            mine = rows.of(k)
-            for j, t in judged:
-                fixed[k, j] = search.ratio(mine, (k, j), at_fit[k])
-                shared = len(search.users(t)) > 1 and not is_context(data, t)
-                limit = cost(data, [k], t, known=shared)
-                choices.append((_shortfall(search, [(k, j)], fixed[k, j], limit, rows, fit), [(k, j)]))
-        for t in search.mixture.owners or ():
-            users = search.users(t)
-            if len(users) > 1 and not is_context(data, t):
-                slots = [search.slot(k, t) for k in users]
-                limit = cost(data, users, t, known=False)
-                choices.append((_shortfall(search, slots, sum(fixed[slot] for slot in slots), limit, rows, fit), slots))
-        shortfall, slots = max(choices, default=(0.0, []), key=itemgetter(0))
-        return slots if shortfall > 0 else []
-
-    def candidates(
-        self, search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT
-    ) -> Proposal:
-        """For each context the position that gains most beyond the limit, and for all the one that does so in common.
-
-        ``least`` is a part of the limit. New matrices are made from the pairs of label and symbol.
-        """
-        data = search.data
-        found: set[Pair] = set()
-        tables: dict[int, tuple[Array, Array]] = {}
-        for k in np.flatnonzero(data.counts).tolist():
-            tables[k] = data.total_with(rows, Partition.source_tables, k, fit.mixture)
-            gain = _gains(search, [k], *tables[k], least)
-            taken = search.support[k].tolist()
-            gain[taken + [t for i, t in barred if i == k]] = -np.inf
-            best = int(gain.argmax())
-            if gain[best] >= 0 and len(taken) < most:
-                found.add((k, best))
-        owners = search.mixture.owners or ()
-        if len(tables) > 1 and least > 0:
-            scores, information = (np.sum(table, axis=0) for table in zip(*tables.values(), strict=True))
-            gain = _gains(search, list(tables), scores, information, 1.0)
-            gain[[*owners, *(t for _, t in barred), data.T - 1]] = -np.inf  # the last is the context
-            best = int(gain.argmax())
-            if gain[best] >= 0:
-                found |= {(k, best) for k in tables}
-        matrices = {}
-        for t in sorted({t for _, t in found} - set(owners)):
-            # A first matrix: the law of the labels, by how much more often than expected each came after each symbol.
-            scores = np.sum([tables[k][0][t] for k, s in sorted(found) if s == t], axis=0)
-            matrices[t] = rounded(smoothed_columns(data.label_law[:, None] * scores.T, data.label_law))
-        return sorted(found), matrices
+def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT) -> Proposal:
+    """For each context the position that gains most beyond ``least`` times the limit, and the one that does so for all together."""
+    data = search.data
+    found: set[Pair] = set()
+    tables: dict[int, tuple[Array, Array]] = {}
+    for k in np.flatnonzero(data.counts).tolist():
+        tables[k] = data.total_with(rows, Partition.source_tables, k, fit.mixture)
+        gain = _gains(search, [k], *tables[k], least)
+        taken = search.support[k].tolist()
+        gain[taken + [t for i, t in barred if i == k]] = -np.inf
+        best = int(gain.argmax())
+        if gain[best] >= 0 and len(taken) < most:
+            found.add((k, best))
+    owners = search.mixture.owners or ()
+    if len(tables) > 1 and least > 0:
+        scores, information = (np.sum(table, axis=0) for table in zip(*tables.values(), strict=True))
+        gain = _gains(search, list(tables), scores, information, 1.0)
+        gain[[*owners, *(t for _, t in barred), data.T - 1]] = -np.inf  # the last is the context
+        best = int(gain.argmax())
+        if gain[best] >= 0:
+            found |= {(k, best) for k in tables}
+    matrices = {}
+    for t in sorted({t for _, t in found} - set(owners)):
+        # A first matrix: the law of the labels, by how much more often than expected each came after each symbol.
+        scores = np.sum([tables[k][0][t] for k, s in sorted(found) if s == t], axis=0)
+        matrices[t] = rounded(smoothed_columns(data.label_law[:, None] * scores.T, data.label_law))
+    return sorted(found), matrices
 
 
 def is_context(data: Data, t: int) -> bool:
@@ -265,3 +236,6 @@ def _taker(search: Selection, t: int) -> int | None:
         if not current and len(users) == 1 and search.users(other) == users:
             return other
     return None
+
+
+MATRIX_PER_LAG = Policy(weak=weak, candidates=candidates, fit_options={"tolerance": _CLOSE, "stall": _CLOSE / 10})

@@ -43,10 +43,7 @@ class Slots:
 
     @classmethod
     def of(cls, support: Support, owners: Sequence[int] | None = None, width: int | None = None) -> "Slots":
-        """Slot 0 of every context is the background, the others look at its support in turn.
-
-        With ``owners``, position ``owners[i]`` has matrix number i; without, there is one matrix for all.
-        """
+        """Slot 0 of every context is the background, the others look at its support; position ``owners[i]`` has matrix i."""
         shape = len(support), width or 1 + max(len(s) for s in support)
         positions = np.full(shape, NO_POSITION)
         matrix = np.zeros(shape, np.intp)
@@ -59,12 +56,9 @@ class Slots:
 
 @dataclass(frozen=True)
 class RowCode:
-    """One integer for (last token, label, tokens at the slots); equal samples share a code.
+    """One integer for (last token, label, tokens at the slots); equal samples share a code."""
 
-    Tokens are 0 … N − 1, and N where a slot looks at no position.
-    """
-
-    N: int
+    N: int  # tokens are 0 … N − 1, and N where a slot looks at no position
     slots: Slots
 
     @property

@@ -1,15 +1,15 @@
 """Which positions matter, by likelihood: grow by score tests, prune by likelihood ratios, until neither changes anything.
 
 ``Selection`` is the search: the positions of every context, the mixture fitted to them, and the moves. Which positions look
-promising and which slots are too weak is the business of a policy: ``SharedMatrix`` where all positions take their columns from
-one matrix, ``MatrixPerLag`` where each has its own. If nothing is known of the contexts, a search starts from EM over all
+promising and which slots are too weak is the business of a policy: ``SHARED_MATRIX`` where all positions take their columns from
+one matrix, ``MATRIX_PER_LAG`` where each has its own. If nothing is known of the contexts, a search starts from EM over all
 positions at once.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,6 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.rows import RowTable, Slots, Support
-
-if TYPE_CHECKING:
-    from scb.mixture.per_lag import MatrixPerLag
-    from scb.mixture.shared import SharedMatrix
 
 EMPTY = 1e-6
 """A slot with less weight goes, whatever the likelihood ratio."""
@@ -44,17 +40,25 @@ Progress = Callable[[int, int, float], None]
 """Is told the round, the positions in it over all contexts, and the log-likelihood."""
 
 
+class Policy(NamedTuple):
+    """What a search leaves to the kind of model."""
+
+    weak: Callable[["Selection", Rows, Fit], list[Slot]]  # the slots that have to go
+    candidates: Callable[..., Proposal]  # (search, rows, fit, barred pairs, least=part of the limit, most=slots of a context)
+    fit_options: dict[str, Any]  # of the fits between which the search decides
+
+
 @dataclass
 class Selection:
     """A search: the positions of each context, and the mixture on them. Slot 0 of every context is the background."""
 
     data: Data
-    policy: "SharedMatrix | MatrixPerLag"
+    policy: Policy
     support: Support  # list of K arrays, in the order of the slots 1, 2, …
     mixture: Mixture  # q is (K, 1 + slots)
 
     @classmethod
-    def start(cls, data: Data, policy: "SharedMatrix | MatrixPerLag", initial: Initial) -> "Selection":
+    def start(cls, data: Data, policy: Policy, initial: Initial) -> "Selection":
         """From an estimate: the background gets a little of each context's weight, and all of it where there is no position."""
         heaviest = [np.sort(np.argsort(w, kind="stable")[::-1][:_MOST_AT_START]) for w in initial.weights]
         support = [np.array(s[i]) for s, i in zip(initial.positions, heaviest, strict=True)]
@@ -81,11 +85,8 @@ class Selection:
     # --------------------------------------------------------------------------------------------- the search
 
     def settle(self, progress: Progress | None = None) -> None:
-        """Fit, prune, grow, until a round changes nothing.
-
-        What was pruned twice is not tried again, and late rounds prune only: so it ends.
-        """
-        pruned: Counter[Pair] = Counter()
+        """Fit, prune, grow, until a round changes nothing."""
+        pruned: Counter[Pair] = Counter()  # what was pruned twice is not tried again, and late rounds prune only: so it ends
         for turn in range(_ROUNDS):
             rows = self.rows()
             fit = self.fit(rows)
@@ -200,18 +201,25 @@ def thinned_for_start(data: Data) -> Data:
     return data.thinned(max(1, _CELLS // data.T))
 
 
-def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initial:
-    """EM over all positions, or some, from uniform attention; P is shared and unknown.
+def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
+    """EM over all positions, a concave problem where matrices are known; from nothing where each lag will have its own."""
+    if known is not None and known.owners != ():
+        return with_known(thinned_for_start(data), known)
+    if not per_lag:
+        return from_scratch(thinned_for_start(data))
+    nothing = np.repeat(data.label_law[:, None], data.N, axis=1)  # columns to point to, which nobody owns
+    return Initial(nothing, [np.zeros(0, np.intp)] * data.K, [np.zeros(0)] * data.K, owners=())
 
-    P starts as the pairs of label and token have it, at any position, and then at the position where they depend on each other
-    most; the likelihood says which of the two went further.
-    """
+
+def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initial:
+    """EM over all positions, or some, from uniform attention; P is shared and unknown."""
     positions = np.arange(data.T) if positions is None else positions
     rows = data.rows(Slots.everywhere(positions, data.K))
     pairs = np.array([rows.total(RowTable.pairs, j, data.N) for j in range(len(positions))])
     expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
     dependence = ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))  # (s,): χ²
     uniform = np.full((data.K, len(positions)), 1 / len(positions))
+    # P starts as the pairs of label and token have it, at any position, and then where they depend on each other most.
     fits = []
     for table in (pairs.sum(axis=0), pairs[dependence.argmax()]):
         start = Mixture.of(smoothed_columns(table, data.label_law), data.label_law, uniform)
@@ -220,10 +228,7 @@ def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initi
 
 
 def with_known(data: Data, known: Initial) -> Initial:
-    """EM with known matrices, which is a concave problem: nothing has to be found first.
-
-    One matrix for all is tried at every position; matrices that are owned, at their owners.
-    """
+    """EM with known matrices, a concave problem: one for all is tried at every position, those that are owned at their owners."""
     positions = np.arange(data.T) if known.owners is None else np.array(known.owners)
     matrices = 1 if known.owners is None else len(known.owners)
     rows = data.rows(Slots.everywhere(positions, data.K, matrices))

@@ -11,75 +11,54 @@ ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2
 entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the rate.)
 """
 
-from typing import Any, ClassVar
-
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.law import Initial
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import NO_LIMIT, Pair, Proposal, Selection, Slot, from_scratch, thinned_for_start, with_known
+from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Selection, Slot
 
 _NEAR = 2  # times the criterion: up to there, a ratio with P fixed is not trusted
 
 
-class SharedMatrix:
-    """One matrix for all positions."""
+def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
+    """For each context, the slots without weight; if there are none, its weakest one if that falls short of the criterion.
 
-    fit_options: ClassVar[dict[str, Any]] = {}
+    The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
+    criterion, P is fitted again too. Where all slots together do not pay for P, all of them go.
+    """
+    if not search.data.independent and no_signal(search.data, fit):
+        return [(k, j) for k, s in enumerate(search.support) for j in range(1, 1 + len(s))]
+    found = search.empty_slots()
+    emptied = {k for k, _ in found}
+    at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
+    for k, limit in enumerate(criterion(search.data)):
+        if k in emptied or len(search.support[k]) == 0:
+            continue
+        ratio, slot = search.weakest(rows, k, at_fit[k])
+        if limit <= ratio < _NEAR * limit:
+            without = maximise(rows, search.mixture.lifted().without(*slot))
+            ratio = 2 * (fit.loglik - without.loglik)
+        if ratio < limit:
+            found.append(slot)
+    return found
 
-    def first(self, data: Data, known: Initial | None) -> Initial:
-        """EM over all positions; a concave problem where the matrix is known."""
-        few = thinned_for_start(data)
-        return from_scratch(few) if known is None else with_known(few, known)
 
-    def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> tuple[Array, None]:
-        """The known matrix, or the one that EM over these positions finds; no position owns it."""
-        if known is None:
-            known = from_scratch(thinned_for_start(data), positions)
-        return known.P, None
-
-    def weak(self, search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-        """For each context, the slots without weight; if there are none, its weakest one if that falls short of the criterion.
-
-        The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
-        criterion, P is fitted again too. Where all slots together do not pay for P, all of them go.
-        """
-        if not search.data.independent and no_signal(search.data, fit):
-            return [(k, j) for k, s in enumerate(search.support) for j in range(1, 1 + len(s))]
-        found = search.empty_slots()
-        emptied = {k for k, _ in found}
-        at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-        for k, limit in enumerate(criterion(search.data)):
-            if k in emptied or len(search.support[k]) == 0:
-                continue
-            ratio, slot = search.weakest(rows, k, at_fit[k])
-            if limit <= ratio < _NEAR * limit:
-                without = maximise(rows, search.mixture.lifted().without(*slot))
-                ratio = 2 * (fit.loglik - without.loglik)
-            if ratio < limit:
-                found.append(slot)
-        return found
-
-    def candidates(
-        self, search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT
-    ) -> Proposal:
-        """For each context, the position with the largest score, if that is ``least`` times what noise reaches or more."""
-        data = search.data
-        z = relative_scores(data, rows, fit)
-        for k, s in enumerate(search.support):
-            z[k, s] = -np.inf
-            if len(s) >= most or not data.counts[k]:
-                z[k] = -np.inf
-        for pair in barred:
-            z[pair] = -np.inf
-        best = z.argmax(axis=1)
-        promising = [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf]
-        return promising, {}
+def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT) -> Proposal:
+    """For each context, the position with the largest score, if that is ``least`` times what noise reaches or more."""
+    data = search.data
+    z = relative_scores(data, rows, fit)
+    for k, s in enumerate(search.support):
+        z[k, s] = -np.inf
+        if len(s) >= most or not data.counts[k]:
+            z[k] = -np.inf
+    for pair in barred:
+        z[pair] = -np.inf
+    best = z.argmax(axis=1)
+    promising = [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf]
+    return promising, {}
 
 
 def criterion(data: Data) -> Array:
@@ -111,3 +90,6 @@ def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
     # That P and q are fitted makes the variance smaller than it is taken to be.
     variance = data.total_with(rows, Partition.law_scores, P**2, fit.mixture) - data.counts[:, None]
     return raw / np.sqrt(np.maximum(variance, 1e-12)) / z[:, None]
+
+
+SHARED_MATRIX = Policy(weak=weak, candidates=candidates, fit_options={})

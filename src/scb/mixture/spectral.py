@@ -89,16 +89,14 @@ class _Moments:
         return pairs, float(kept @ kept)
 
     def scores(self, pairs: Pairs, D: Array, weights: Array) -> tuple[Array, Array]:
-        """(N, T) scores in units of noise onto the guess Σ_j weights_j D_j, and (N,) what is too large to be noise.
-
-        The score of a pair that has a part in the guess is taken onto what the others make of it; 0 if there are none.
-        """
+        """(N, T) scores in units of noise onto the guess Σ_j weights_j D_j, and (N,) what is too large to be noise."""
         data = self.data
         guess = np.tensordot(weights, D, axes=1)
         W = self.direction(guess)
         spread = np.where(data.counts > 0, self.spread(W), 1.0)
         spread = np.where(spread > 0, spread, 1.0)
         z = data.total(Partition.scores, W) / spread[:, None]
+        # A pair that has a part in the guess is scored by what the others make of it; 0 if there are none.
         for j, (k, t) in enumerate(pairs):
             others = self.direction(guess - weights[j] * D[j])
             scale = self.spread(others)[k]
