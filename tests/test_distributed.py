@@ -144,12 +144,12 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
             ([mine.score_levels(U, at, data.mu, z)], [theirs.score_levels(U, at, data.mu, z)]),
             ([parts.total(Partition.scores, U)], [data.total(Partition.scores, U)]),
             *(
-                ([parts.total_with(mine, f, U, at)], [data.total_with(theirs, f, U, at)])
+                ([parts.total(f, U, at, rows=mine)], [data.total(f, U, at, rows=theirs)])
                 for f in (Partition.likelihood_scores, Partition.law_scores)
             ),
             (
-                parts.total_with(mine, Partition.source_tables, 2, at),
-                data.total_with(theirs, Partition.source_tables, 2, at),
+                parts.total(Partition.source_tables, 2, at, rows=mine),
+                data.total(Partition.source_tables, 2, at, rows=theirs),
             ),
             ([parts.total(Partition.pair_tables, pairs)], [data.total(Partition.pair_tables, pairs)]),
             ([parts.chi_squares()], [data.chi_squares()]),

@@ -94,9 +94,6 @@ def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-# ------------------------------------------------------------------------------------------------- reading
-
-
 def dask_source(name: str, data: Any, overlap: int) -> Source:
     """The partitions of a collection; those of an array begin with the ``overlap`` tokens before them."""
     from dask.delayed import delayed as delay

@@ -83,11 +83,9 @@ class Rows:
         return self.mapped(RowTable.of, k)
 
     def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
-        """(K,): what the score Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for tokens x iid μ.
-
-        It is ∞ for a context that does not occur. One round trip to the partitions serves a step of all contexts' searches.
-        """
+        """(K,): what Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for tokens x iid μ; ∞ if never."""
         noises = self.mapped(ContextScores, U, at, mu)
+        # One round trip to the partitions serves a step of all contexts' searches.
         return score_levels(noises.total(variances, len(z)), z, partial(noises.total, cumulants))
 
 
@@ -128,13 +126,10 @@ class Data:
         """Number of samples."""
         return sum(self.sizes)
 
-    def total(self, function: Callable[..., Any], *same: Any) -> Any:
-        """The sum of a function of ``Partition`` and the shape over all partitions."""
-        return self.executor.total(self.executor.map(function, zip(self.partitions, strict=True), self.shape, *same))
-
-    def total_with(self, rows: Rows, function: Callable[..., Any], *same: Any) -> Any:
-        """The sum of a function of ``Partition``, its ``RowTable`` and the shape over all partitions."""
-        held = zip(self.partitions, rows.held, strict=True)
+    def total(self, function: Callable[..., Any], *same: Any, rows: Rows | None = None) -> Any:
+        """The sum over all partitions of a function of ``Partition``, its ``RowTable`` if ``rows`` are given, and the shape."""
+        tables = [] if rows is None else [rows.held]
+        held = zip(self.partitions, *tables, strict=True)
         return self.executor.total(self.executor.map(function, held, self.shape, *same))
 
     @cached_property
@@ -202,8 +197,7 @@ class Data:
             return self
         firsts = np.cumsum([0, *self.sizes[:-1]]).tolist()
         held = self.executor.map(Partition.thinned, zip(self.partitions, firsts, strict=True), self.n / samples)
-        sizes = self.executor.results(self.executor.map(SIZE, zip(held, strict=True)))
-        return replace(self, partitions=held, sizes=sizes)
+        return Data.of(self.executor, held, self.shape, self.mu, independent=self.independent)
 
 
 # ------------------------------------------------------------------------------------------------- where data come from

@@ -16,8 +16,7 @@ from scb.mixture.law import Mixture, normalised
 from scb.mixture.rows import RowTable
 from scb.theory.information import Information
 
-INFORMATION_BYTES = 1 << 30
-"""Memory that second derivatives may take."""
+INFORMATION_BYTES = 1 << 30  # memory that second derivatives may take
 _EM_STEPS = 24  # before Newton's first, up to N = 19; more for larger N, where only Newton's steps get dearer
 _ZERO = 1e-10  # entries of P up to this are on the boundary
 _REVIVED = 1e-4  # what an entry gets that EM has lost
@@ -31,7 +30,7 @@ _STALL_STEPS = 10
 class Fit(NamedTuple):
     """Where the climb ended."""
 
-    mixture: Mixture  # the parameters
+    mixture: Mixture
     # the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus in q with P fixed, at most
     # (each is a concave problem). It is 0 exactly where the first-order conditions hold
     gap: float
@@ -82,14 +81,10 @@ def maximise(
     steps: int = 2000,
     fixed_P: bool = False,
     newton: bool = True,
-    enough: float = np.inf,
-    stall: float = 0.0,
+    enough: float = np.inf,  # a log-likelihood that ends it too
+    stall: float = 0.0,  # ten steps that gain less than this together end it too
 ) -> Fit:
-    """Climb until the gap is below ``tolerance``, or for so many steps; nothing but rounding ever goes down.
-
-    A log-likelihood that is ``enough`` ends it too, and so do ten steps that gain less than ``stall`` together. Weights that
-    start at 0 stay there.
-    """
+    """Climb until the gap is below ``tolerance``, or for so many steps. Nothing but rounding goes down; weights at 0 stay there."""
     start = replace(start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q))
     point = _Point.of(rows, start)
     path = [point.loglik]
@@ -124,9 +119,6 @@ def information_bytes(P: Array, q: Array) -> int:
     return 8 * P.size * (P.shape[1] + q.size)
 
 
-# ------------------------------------------------------------------------------------------------- EM
-
-
 def _em(point: _Point, fixed_P: bool) -> Mixture:
     """One EM step: expected counts, normalised; columns that are never used stay as they are."""
     at = point.at
@@ -138,19 +130,13 @@ def _em(point: _Point, fixed_P: bool) -> Mixture:
 
 
 def _squared(rows: Rows, point: _Point, fixed_P: bool) -> _Point:
-    """Two EM steps and a jump along them, if that is no lower than the first of them; else the two steps."""
+    """Two EM steps x₀ → x₁ → x₂ and a jump along them, if that is no lower than the first of them; else the two steps.
+
+    The jump is to x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀), α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, made positive and normalised again.
+    """
     one = _Point.of(rows, _em(point, fixed_P))
     two = _em(one, fixed_P)
-    jump = _Point.of(rows, _extrapolated(point.at, one.at, two))
-    if jump.loglik >= one.loglik:
-        return jump
-    after = _Point.of(rows, two)
-    return after if after.loglik >= one.loglik else one
-
-
-def _extrapolated(zero: Mixture, one: Mixture, two: Mixture) -> Mixture:
-    """x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀) with α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, made positive and normalised again."""
-    points = [(zero.columns, one.columns, two.columns), (zero.q, one.q, two.q)]
+    points = [(point.at.columns, one.at.columns, two.columns), (point.at.q, one.at.q, two.q)]
     first = [b - a for a, b, _ in points]
     second = [c - 2 * b + a for a, b, c in points]
     along, length = (np.sqrt(sum(float((x**2).sum()) for x in step)) for step in (first, second))
@@ -160,7 +146,11 @@ def _extrapolated(zero: Mixture, one: Mixture, two: Mixture) -> Mixture:
     )
     columns = normalised(columns, 0, two.columns)
     columns[:, -1] = two.background
-    return replace(two, columns=columns, q=normalised(q, 1, two.q))
+    jump = _Point.of(rows, replace(two, columns=columns, q=normalised(q, 1, two.q)))
+    if jump.loglik >= one.loglik:
+        return jump
+    after = _Point.of(rows, two)
+    return after if after.loglik >= one.loglik else one
 
 
 def _revived(rows: Rows, point: _Point) -> _Point:
@@ -171,9 +161,6 @@ def _revived(rows: Rows, point: _Point) -> _Point:
         return point
     P = np.where(lost, _REVIVED, at.P)
     return _Point.of(rows, replace(at, columns=np.c_[P / P.sum(axis=0), at.background]))
-
-
-# ------------------------------------------------------------------------------------------------- Newton
 
 
 def _newton(rows: Rows, point: _Point) -> _Point | None:

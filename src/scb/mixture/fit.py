@@ -25,43 +25,30 @@ _LEAST = 1e-4  # a weight below this is none
 class Estimate:
     """What the data say."""
 
-    # P, P_errors: (N, C), one matrix, or those of ``owners`` side by side, with standard errors; distributions in columns
-    P: Array
-    P_errors: Array
+    P: Array  # (N, C), one matrix, or those of ``owners`` side by side; distributions in columns
+    P_errors: Array  # (N, C), standard errors
     owners: tuple[int, ...] | None  # the positions that have a matrix of their own; None where all share one
     support: Support  # list of K position arrays, ascending; empty where none was found: there the label has its own law
-    # weights, weight_errors: lists of K arrays: the attention on the support, and its standard errors
-    weights: list[Array]
-    weight_errors: list[Array]
+    weights: list[Array]  # list of K arrays, the attention on the support
+    weight_errors: list[Array]  # list of K arrays, standard errors
     counts: Array  # (C,), how many labels each column of P was estimated from
-    # loglik, gap, path: of the last maximum-likelihood fit, in nats
-    loglik: float
-    gap: float
-    path: list[float]
+    loglik: float  # of the last maximum-likelihood fit, in nats
+    gap: float  # its certificate
+    path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
 
 
 def fit_mixture(
     data: Data,
     *,
-    matrices: Literal["shared", "per_lag"] = "shared",
-    number: int | None = None,
-    positions: NDArray[np.intp] | None = None,
-    initial: Initial | None = None,
-    known: Initial | None = None,
-    progress: Progress | None = None,
+    matrices: Literal["shared", "per_lag"] = "shared",  # one for all positions, or one for each
+    number: int | None = None,  # so many positions in each context; those that the extended BIC asks for unless given
+    positions: NDArray[np.intp] | None = None,  # the positions themselves, ascending, the same in every context
+    initial: Initial | None = None,  # where the search starts; from EM over all positions unless given
+    known: Initial | None = None,  # matrices to start from, and nothing else
+    progress: Progress | None = None,  # is called after every round of the search
 ) -> Estimate:
-    """Find the positions that matter, then estimate by maximum likelihood.
-
-    Parameters
-    ----------
-    matrices : one for all positions, or one for each
-    number : so many positions in each context; those that the extended BIC asks for unless given
-    positions : the positions themselves, ascending, the same in every context
-    initial : where the search starts; from EM over all positions unless given
-    known : matrices to start from, and nothing else
-    progress : is called after every round of the search
-    """
+    """Find the positions that matter, then estimate by maximum likelihood."""
     per_lag = matrices == "per_lag"
     policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
     if positions is not None:

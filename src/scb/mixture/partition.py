@@ -40,9 +40,8 @@ class Partition:
     """Samples that lie in one place."""
 
     blocks: Iterable[Block]  # the samples, to be walked through as often as needed
-    # last, label: (n,), of all samples in the order of the blocks
-    last: Ints
-    label: Ints
+    last: Ints  # (n,), of all samples in the order of the blocks
+    label: Ints  # (n,)
 
     @classmethod
     def of(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":

@@ -64,7 +64,7 @@ def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], leas
     found: set[Pair] = set()
     tables: dict[int, tuple[Array, Array]] = {}
     for k in np.flatnonzero(data.counts).tolist():
-        tables[k] = data.total_with(rows, Partition.source_tables, k, fit.mixture)
+        tables[k] = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
         gain = _gains(search, [k], *tables[k], least)
         taken = search.support[k].tolist()
         gain[taken + [t for i, t in barred if i == k]] = -np.inf
@@ -107,10 +107,8 @@ def cost(data: Data, contexts: list[int], t: int, known: bool) -> float:
 
 
 def _shortfall(search: Selection, slots: list[Slot], fixed: float | None, limit: float, rows: Rows, fit: Fit) -> float:
-    """By how much twice the log-likelihood ratio of some slots falls short of the limit; ≤ 0 where they stay.
-
-    ``fixed`` is the ratio with P fixed, which overstates it; None where that says nothing.
-    """
+    """By how much twice the log-likelihood ratio of some slots falls short of the limit; ≤ 0 where they stay."""
+    # ``fixed``, the ratio with P fixed, overstates it; it is None where that says nothing.
     if fixed is not None and not limit <= fixed < _NEAR * limit:
         return limit - fixed
     without = search.mixture.lifted()
@@ -215,8 +213,7 @@ def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
             mixture.q[k, j] = w * left
             mixture.q[k, i] = a + w * (1 - left)
         smallest = np.where(occurs, mine, np.inf).argmin(axis=1)
-        mine -= common[:, None]
-        mine /= left
+        mine[:] = (mine - common[:, None]) / left
         mine[:, ~occurs] = mine[:, occurs].mean(axis=1, keepdims=True)
         mine[np.arange(N), smallest] = 0.0
         held[np.arange(N), place.start + smallest] = True
@@ -227,9 +224,7 @@ def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
 def _taker(search: Selection, t: int) -> int | None:
     """The shortest lag that can take what is common to the columns of position t."""
     users = search.users(t)
-    for other in sorted(search.mixture.owners or (), reverse=True):
-        if other <= t:
-            return None
+    for other in sorted((owner for owner in search.mixture.owners or () if owner > t), reverse=True):
         current = is_context(search.data, other)
         if current and all(other in search.support[k] for k in users):
             return other

@@ -20,8 +20,7 @@ from scb.task.sampling import token_dtype
 from scb.theory.information import blocks
 
 Ints = NDArray[np.int64]
-Support = list[NDArray[np.intp]]
-"""For each context, the positions that matter."""
+Support = list[NDArray[np.intp]]  # for each context, the positions that matter
 NO_POSITION = -1
 LARGEST_TABLE = 1 << 22  # different rows that are counted in a table, at most
 _TINY = 1e-300

@@ -20,8 +20,7 @@ from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.rows import RowTable, Slots, Support
 
-EMPTY = 1e-6
-"""A slot with less weight goes, whatever the likelihood ratio."""
+EMPTY = 1e-6  # a slot with less weight goes, whatever the likelihood ratio
 NO_LIMIT = 1 << 30
 _ROUNDS = 60
 _MOST_AT_START = 12  # positions of a context; growth may find the others again
@@ -30,14 +29,10 @@ _NEW = 0.1  # part of its context's weight with which a new slot starts
 _START_STEPS = 45  # of EM over all positions: enough to see which grow
 _GROWN = 0.01  # positions with at least this weight are kept
 _CELLS = 8_000_000  # samples times positions that such a start looks at, at most
-Pair = tuple[int, int]
-"""A context and a position."""
-Slot = tuple[int, int]
-"""A context and the number of a slot in it."""
-Proposal = tuple[list[Pair], dict[int, Array]]
-"""Positions to be added, and the matrices that new owners get."""
-Progress = Callable[[int, int, float], None]
-"""Is told the round, the positions in it over all contexts, and the log-likelihood."""
+Pair = tuple[int, int]  # a context and a position
+Slot = tuple[int, int]  # a context and the number of a slot in it
+Proposal = tuple[list[Pair], dict[int, Array]]  # positions to be added, and the matrices that new owners get
+Progress = Callable[[int, int, float], None]  # is told the round, its positions over all contexts, and the log-likelihood
 
 
 class Policy(NamedTuple):
@@ -202,13 +197,21 @@ def thinned_for_start(data: Data) -> Data:
 
 
 def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
-    """EM over all positions, a concave problem where matrices are known; from nothing where each lag will have its own."""
-    if known is not None and known.owners != ():
-        return with_known(thinned_for_start(data), known)
-    if not per_lag:
-        return from_scratch(thinned_for_start(data))
-    nothing = np.repeat(data.label_law[:, None], data.N, axis=1)  # columns to point to, which nobody owns
-    return Initial(nothing, [np.zeros(0, np.intp)] * data.K, [np.zeros(0)] * data.K, owners=())
+    """EM over all positions, a concave problem where matrices are known; from nothing where each lag will have its own.
+
+    One known matrix for all is tried at every position; those that are owned, at their owners.
+    """
+    if per_lag and (known is None or not known.owners):
+        nothing = np.repeat(data.label_law[:, None], data.N, axis=1)  # columns to point to, which nobody owns
+        return Initial(nothing, [np.zeros(0, np.intp)] * data.K, [np.zeros(0)] * data.K, owners=())
+    few = thinned_for_start(data)
+    if known is None:
+        return from_scratch(few)
+    positions = np.arange(data.T) if known.owners is None else np.array(known.owners)
+    rows = few.rows(Slots.everywhere(positions, data.K, matrices=1 if known.owners is None else len(positions)))
+    uniform = np.full((data.K, len(positions)), 1 / len(positions))
+    start = Mixture.of(known.P, few.label_law, uniform, known.owners)
+    return _grown(few, maximise(rows, start.lifted(), steps=_START_STEPS, fixed_P=True), positions)
 
 
 def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initial:
@@ -225,16 +228,6 @@ def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initi
         start = Mixture.of(smoothed_columns(table, data.label_law), data.label_law, uniform)
         fits.append(maximise(rows, start, steps=_START_STEPS, newton=False))
     return _grown(data, max(fits, key=lambda fit: fit.loglik), positions)
-
-
-def with_known(data: Data, known: Initial) -> Initial:
-    """EM with known matrices, a concave problem: one for all is tried at every position, those that are owned at their owners."""
-    positions = np.arange(data.T) if known.owners is None else np.array(known.owners)
-    matrices = 1 if known.owners is None else len(known.owners)
-    rows = data.rows(Slots.everywhere(positions, data.K, matrices))
-    uniform = np.full((data.K, len(positions)), 1 / len(positions))
-    start = Mixture.of(known.P, data.label_law, uniform, known.owners)
-    return _grown(data, maximise(rows, start.lifted(), steps=_START_STEPS, fixed_P=True), positions)
 
 
 def _grown(data: Data, fit: Fit, positions: NDArray[np.intp]) -> Initial:

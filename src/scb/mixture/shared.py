@@ -84,11 +84,11 @@ def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
     z = np.sqrt(criterion(data))
     if data.independent:
         U = P - (P @ data.mu)[:, None]
-        raw = data.total_with(rows, Partition.likelihood_scores, U, fit.mixture)
+        raw = data.total(Partition.likelihood_scores, U, fit.mixture, rows=rows)
         return raw / rows.score_levels(U, fit.mixture, data.mu, z)[:, None]
-    raw = data.total_with(rows, Partition.likelihood_scores, P, fit.mixture) - data.counts[:, None]
+    raw = data.total(Partition.likelihood_scores, P, fit.mixture, rows=rows) - data.counts[:, None]
     # That P and q are fitted makes the variance smaller than it is taken to be.
-    variance = data.total_with(rows, Partition.law_scores, P**2, fit.mixture) - data.counts[:, None]
+    variance = data.total(Partition.law_scores, P**2, fit.mixture, rows=rows) - data.counts[:, None]
     return raw / np.sqrt(np.maximum(variance, 1e-12)) / z[:, None]
 
 

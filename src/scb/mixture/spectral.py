@@ -24,8 +24,7 @@ from scb.theory.noise import noise_quantile
 _ROUNDS = 12
 _STARTS = 8
 _LEAST_SQUARES_STEPS = 20
-Pairs = NDArray[np.intp]
-"""(r, 2): last tokens and positions."""
+Pairs = NDArray[np.intp]  # (r, 2), last tokens and positions
 
 
 def spectral(data: Data, false_positions: float = 0.05) -> Initial:
