@@ -79,10 +79,8 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
             before = Mixture.of(known.P, data.label_law, q, known.owners)
             matrices = [before.matrix(t) if t in known.owners else P for t, P in zip(owners, matrices, strict=True)]
         P = np.column_stack(matrices)
-    elif known is None:
-        P = from_scratch(thinned_for_start(data), positions).P
     else:
-        P = known.P
+        P = (known or from_scratch(thinned_for_start(data), positions)).P
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
@@ -131,9 +129,8 @@ def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = No
     if information_bytes(at.P, at.q) > INFORMATION_BYTES or not attended.any():
         return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
     counts = (at.columns * rows.total(RowTable.evaluate, at).columns)[:, :-1].sum(axis=0)
-    smooth = (at.P * counts + 0.5) / (counts + 0.5 * at.N)
     held = np.zeros(at.P.shape, bool) if held is None else held
-    smooth = np.where(held, at.P, smooth)
+    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
     PP, Pq, qq = rows.total(RowTable.information, smooth, attended)
     free_P = (np.einsum("omm->om", PP) > 0) & ~held
     free_q = (attended > 0) & (np.einsum("kjj->kj", qq) > 0)

@@ -107,15 +107,12 @@ def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> tuple[Pa
         walked.append(block._replace(tokens=block.tokens[:0]))
         if block.n:
             widths.append(block.tokens.size // block.n)
-            counts = _padded(counts, int(block.tokens.max()) + 1)
+            counts = np.pad(counts, (0, max(0, int(block.tokens.max()) + 1 - counts.size)))
             count_tokens(block.tokens, counts)
     partition = Partition.of(walked, blocks)
-    largest = max(partition.last.max(initial=-1), partition.label.max(initial=-1))
-    return partition, Summary(list(dict.fromkeys(widths)), _padded(counts, int(largest) + 1))
-
-
-def _padded(counts: Array, size: int) -> Array:
-    return np.pad(counts, (0, max(0, size - counts.size)))
+    largest = max(int(partition.last.max(initial=-1)), int(partition.label.max(initial=-1)))
+    counts = np.pad(counts, (0, max(0, largest + 1 - counts.size)))
+    return partition, Summary(list(dict.fromkeys(widths)), counts)
 
 
 def _blocks_of_batches(data: Any, kind: str, N: int | None) -> Iterable[Block]:

@@ -129,10 +129,8 @@ def recover(
     unused = found.counts <= 0
     V = np.where(unused, samples.label_law[:, None], found.P)
     A = _dense(found.support, found.weights, T, otherwise=1 / T)
-    errors = StandardErrors(
-        V=np.where(unused, np.nan, found.P_errors),
-        A=_dense(found.support, found.weight_errors, T, otherwise=np.nan),
-    )
+    A_errors = _dense(found.support, found.weight_errors, T, otherwise=np.nan)
+    errors = StandardErrors(np.where(unused, np.nan, found.P_errors), A_errors)
     return Recovery(V=V, A=A, support=found.support, stderr=errors, loglik=found.loglik, gap=found.gap, path=found.path, **facts)
 
 

@@ -209,8 +209,7 @@ def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
         return from_scratch(few)
     positions = np.arange(data.T) if known.owners is None else np.array(known.owners)
     rows = few.rows(Slots.everywhere(positions, data.K, matrices=1 if known.owners is None else len(positions)))
-    uniform = np.full((data.K, len(positions)), 1 / len(positions))
-    start = Mixture.of(known.P, few.label_law, uniform, known.owners)
+    start = Mixture.of(known.P, few.label_law, np.full((data.K, len(positions)), 1 / len(positions)), known.owners)
     return _grown(few, maximise(rows, start.lifted(), steps=_START_STEPS, fixed_P=True), positions)
 
 

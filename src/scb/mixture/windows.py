@@ -68,9 +68,7 @@ def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int, *, nearest: int, 
         tokens = codes
         if codes.dtype.kind != "u":
             tokens = np.maximum(codes, 0).astype(token_dtype(int(codes.max()) + 1))
-        last = np.zeros(starts.size, np.int64)
-        if contexts:
-            last = tokens[starts + reach - 1].astype(np.int64)
+        last = tokens[starts + reach - 1].astype(np.int64) if contexts else np.zeros(starts.size, np.int64)
         blocks.append(Block(tokens, starts, last, tokens[starts + reach].astype(np.int64)))
     return blocks
 
