@@ -100,9 +100,11 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
 
     executor = current_executor()
     family = type(data).__module__.split(".")[:2]
+    length = None
     skipped: list[int] = []
     if family == ["dask", "array"]:
         kind, delayed, skipped = _pieces_of_array(name, data, overlap)
+        length = data.shape[0] if kind == "array" else None
     elif family == ["dask", "bag"] and hasattr(data, "to_delayed"):
         kind = "bag"
         delayed = data.to_delayed()
@@ -118,7 +120,7 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
         pieces = zip(delayed, skipped or [0] * len(delayed), strict=True)
         return executor.compute([delay(_checked)(code, function, *piece, *same, dask_key_name=_key()) for piece in pieces])
 
-    return Source(executor, kind, read, data.shape[0] if kind == "array" else None)
+    return Source(executor, kind, read, length)
 
 
 def _pieces_of_array(name: str, data: Any, overlap: int) -> tuple[str, list[Any], list[int]]:
