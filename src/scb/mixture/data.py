@@ -69,13 +69,14 @@ class Rows:
 
     def total(self, function: Callable[..., Any], *same: Any) -> Any:
         """The sum of a function of ``RowTable`` over all rows."""
-        answers = self.mapped(function, *same)
-        return answers.executor.total(answers.held)
+        if self.counted is not None:
+            return function(self.counted, *same)
+        return self.executor.total(self.mapped(function, *same).held)
 
     def mapped(self, function: Callable[..., Any], *same: Any) -> "Rows":
         """What a function makes of the rows, held where they lie; of the counted ones, here, where there are any."""
         if self.counted is not None:
-            return Rows(Here(), [function(self.counted, *same)], None)
+            return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
     def of(self, k: int) -> "Rows":

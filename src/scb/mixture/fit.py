@@ -86,7 +86,6 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
 
 def _finish(search: Selection) -> Estimate:
     """The last fit, what it leaves open settled, standard errors."""
-    data = search.data
     rows, fit = search.final_fit()
     empty = search.empty_slots(_LEAST)
     if empty:
@@ -100,7 +99,7 @@ def _finish(search: Selection) -> Estimate:
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
     sizes = [s.size for s in search.support]
     laws = (counts > 0).sum() + (1 if 0 in sizes else 0)
-    free = (data.N - 1) * laws + sum(max(size - 1, 0) for size in sizes) - held.sum()
+    free = (mixture.N - 1) * laws + sum(max(size - 1, 0) for size in sizes) - held.sum()
     return Estimate(
         P=mixture.P,
         P_errors=P_errors,
