@@ -143,14 +143,14 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
                 for one, other in ((mine, theirs), (mine.of(1), theirs.of(1)))
             ),
             ([mine.score_levels(U, at, data.mu, z)], [theirs.score_levels(U, at, data.mu, z)]),
-            ([parts.total(Partition.label_scores, U)], [data.total(Partition.label_scores, U)]),
+            ([parts.total(Partition.scores, U)], [data.total(Partition.scores, U)]),
             *(
-                ([parts.total_with(mine, f, U, at)], [data.total_with(theirs, f, U, at)])
+                ([parts.total(f, U, at, rows=mine)], [data.total(f, U, at, rows=theirs)])
                 for f in (Partition.likelihood_scores, Partition.law_scores)
             ),
             (
-                parts.total_with(mine, Partition.source_tables, 2, at),
-                data.total_with(theirs, Partition.source_tables, 2, at),
+                parts.total(Partition.source_tables, 2, at, rows=mine),
+                data.total(Partition.source_tables, 2, at, rows=theirs),
             ),
             ([parts.total(Partition.pair_tables, pairs)], [data.total(Partition.pair_tables, pairs)]),
             ([parts.chi_squares()], [data.chi_squares()]),
@@ -290,7 +290,7 @@ def test_large_arguments_are_sent_once(client, monkeypatch):
     data, parts = as_data(batches), as_data(delayed)
     monkeypatch.setattr(on_dask, "LARGE", 100)
     for table in (np.eye(3), np.ones((3, 3))):
-        mine, theirs = (x.total(Partition.label_scores, table) for x in (parts, data))
+        mine, theirs = (x.total(Partition.scores, table) for x in (parts, data))
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)
         mine, theirs = (x.rows(with_background(task)).counted for x in (parts, data))
         np.testing.assert_array_equal(mine.columns, theirs.columns)

@@ -219,11 +219,11 @@ def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     at = Mixture(P, q)
     for a, b in zip(few.total(RowTable.evaluate, at), all_rows.total(RowTable.evaluate, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
-    np.testing.assert_allclose(table.of_samples_from(table.likelihoods(at)), whole.likelihoods(at), rtol=1e-12)
-    tables = (data.total_with(rows, Partition.source_tables, 1, at) for rows in (few, all_rows))
+    np.testing.assert_allclose(table.likelihoods(at)[table.row_numbers], whole.likelihoods(at), rtol=1e-12)
+    tables = (data.total(Partition.source_tables, 1, at, rows=rows) for rows in (few, all_rows))
     for a, b in zip(*tables, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
-    scores = (data.total_with(rows, Partition.law_scores, P[:, :4], at) for rows in (few, all_rows))
+    scores = (data.total(Partition.law_scores, P[:, :4], at, rows=rows) for rows in (few, all_rows))
     np.testing.assert_allclose(*scores, rtol=1e-10)
 
 

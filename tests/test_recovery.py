@@ -24,7 +24,7 @@ from truth import twins as reference
 
 def score_level(terms, weight, mu, z):
     """The level of one score."""
-    return noise_levels([ScoreNoise.of(terms, weight, mu)], z)[0]
+    return noise_levels([ScoreNoise(terms, weight, mu)], z)[0]
 
 
 def same_support(one, two):

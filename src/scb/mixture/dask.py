@@ -60,13 +60,12 @@ class Workers:
         import dask.config
         from dask.sizeof import sizeof
 
-        columns: list[Any] = [list(column) for column in zip(*held, strict=True)]
+        columns = [list(column) for column in zip(*held, strict=True)]
+        sent: Any = same
         if sizeof(same) > LARGE:
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-                sent = self.client.submit(_Sent, same, key=_key(), pure=False)
-            columns.append([sent] * len(columns[0]))
-            same = ()
-        return self.client.map(_apply, *columns, function=function, same=same, key=_KEY, pure=False)
+                sent = self.client.submit(tuple, same, key=_key(), pure=False)
+        return self.client.map(_apply, [sent] * len(columns[0]), *columns, function=function, key=_KEY, pure=False)
 
     def results(self, held: Sequence[Any]) -> list[Any]:
         """Bring what the workers hold here."""
@@ -80,16 +79,8 @@ class Workers:
         return added(self.results(held))
 
 
-class _Sent(tuple[Any, ...]):
-    """Arguments that were sent once, on their own."""
-
-    __slots__ = ()
-
-
-def _apply(*mine: Any, function: Callable[..., Any], same: tuple[Any, ...]) -> Any:
-    """On a worker: ``same`` is empty where it was sent on its own, as the last of ``mine``."""
-    if not same and isinstance(mine[-1], _Sent):
-        return function(*mine[:-1], *mine[-1])
+def _apply(same: tuple[Any, ...], *mine: Any, function: Callable[..., Any]) -> Any:
+    """On a worker: call the function."""
     return function(*mine, *same)
 
 
@@ -103,50 +94,45 @@ def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-# ------------------------------------------------------------------------------------------------- reading
-
-
 def dask_source(name: str, data: Any, overlap: int) -> Source:
     """The partitions of a collection; those of an array begin with the ``overlap`` tokens before them."""
+    from dask.delayed import delayed as delay
+
     executor = current_executor()
     family = type(data).__module__.split(".")[:2]
+    length = None
+    skipped: list[int] = []
     if family == ["dask", "array"]:
-        return _array_source(name, data, overlap, executor)
-    kind = "delayed"
-    if family == ["dask", "bag"] and hasattr(data, "to_delayed"):
+        kind, delayed, skipped = _pieces_of_array(name, data, overlap)
+        length = data.shape[0] if kind == "array" else None
+    elif family == ["dask", "bag"] and hasattr(data, "to_delayed"):
         kind = "bag"
         delayed = data.to_delayed()
     else:
+        kind = "delayed"
         delayed = list(data) if isinstance(data, list | tuple) else [data]
     for x in delayed:
         if type(x).__module__ != "dask.delayed":
             raise TypeError(f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted")
-    return _source(executor, delayed, kind, [0] * len(delayed))
+
+    def read(function: Callable[..., Any], *same: Any) -> list[Any]:
+        code = code_digest()
+        pieces = zip(delayed, skipped or [0] * len(delayed), strict=True)
+        return executor.compute([delay(_checked)(code, function, *piece, *same, dask_key_name=_key()) for piece in pieces])
+
+    return Source(executor, kind, read, length)
 
 
-def _array_source(name: str, data: Any, overlap: int, executor: Here | Workers) -> Source:
+def _pieces_of_array(name: str, data: Any, overlap: int) -> tuple[str, list[Any], list[int]]:
+    """The kind of an array, its pieces, and how many of their first tokens are repeated from the piece before."""
     if data.ndim not in (1, 2):
         raise ValueError(f"{name} has {data.ndim} dimensions: one sequence has 1, rows of sequences have 2")
     if np.isnan(sum(data.shape)):
         data = data.compute_chunk_sizes()
     if data.ndim == 2:
-        delayed = data.rechunk({1: -1}).to_delayed().ravel().tolist()
-        return _source(executor, delayed, "rows", [0] * len(delayed))
+        return "rows", data.rechunk({1: -1}).to_delayed().ravel().tolist(), []
     stops = np.cumsum(data.chunks[0]).tolist()
     starts = [0, *stops[:-1]]
     before = [min(start, overlap) for start in starts]
-    delayed = [data[start - b : stop].rechunk(-1).to_delayed().item() for start, stop, b in zip(starts, stops, before, strict=True)]
-    return _source(executor, delayed, "array", before, data.shape[0])
-
-
-def _source(executor: Here | Workers, delayed: list[Any], kind: str, before: list[int], length: int | None = None) -> Source:
-    """Delayed pieces as a source whose reading is left to the executor; a worker with another code is refused."""
-    from dask.delayed import delayed as delay
-
-    def read(function: Callable[..., Any], *same: Any) -> list[Any]:
-        code = code_digest()
-        pieces = zip(delayed, before, strict=True)
-        tasks = [delay(_checked)(code, function, piece, skipped, *same, dask_key_name=_key()) for piece, skipped in pieces]
-        return executor.compute(tasks)
-
-    return Source(executor, kind, read, length)
+    pieces = [data[start - b : stop].rechunk(-1) for start, stop, b in zip(starts, stops, before, strict=True)]
+    return "array", [piece.to_delayed().item() for piece in pieces], before

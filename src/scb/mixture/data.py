@@ -7,7 +7,7 @@ rounding of sums.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.law import Mixture
-from scb.mixture.levels import score_levels
+from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import ContextScores, RowCode, RowTable, Slots
 
@@ -64,35 +64,30 @@ class Rows:
     """The samples of all partitions at some slots."""
 
     executor: "Here | Workers"  # runs functions of what is ``held``
-    held: list[Any]  # a ``RowTable`` for each partition, beside it; empty in a part made by ``of`` whose rows are ``counted``
+    held: list[Any]  # a ``RowTable`` for each partition, beside it
     counted: RowTable | None  # the rows of all partitions together, here; None where they are too different to be counted
 
     def total(self, function: Callable[..., Any], *same: Any) -> Any:
         """The sum of a function of ``RowTable`` over all rows."""
         if self.counted is not None:
             return function(self.counted, *same)
-        return self.executor.total(self.executor.map(function, zip(self.held, strict=True), *same))
+        return self.executor.total(self.mapped(function, *same).held)
+
+    def mapped(self, function: Callable[..., Any], *same: Any) -> "Rows":
+        """What a function makes of the rows, held where they lie; of the counted ones, here, where there are any."""
+        if self.counted is not None:
+            return replace(self, held=[], counted=function(self.counted, *same))
+        return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
     def of(self, k: int) -> "Rows":
         """The rows of context k."""
-        if self.counted is not None:
-            return Rows(self.executor, [], self.counted.of(k))
-        return Rows(self.executor, self.executor.map(RowTable.of, zip(self.held, strict=True), k), None)
+        return self.mapped(RowTable.of, k)
 
     def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
-        """(K,): what the score Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for tokens x iid μ.
-
-        It is ∞ for a context that does not occur. One round trip to the partitions serves a step of all contexts' searches.
-        """
-        executor = self.executor if self.counted is None else Here()
-        tables = self.held if self.counted is None else [self.counted]
-        scores = executor.map(RowTable.scores, zip(tables, strict=True), U, at, mu)
-
-        def total(function: Callable[..., Any], *same: Any) -> Any:
-            return executor.total(executor.map(function, zip(scores, strict=True), *same))
-
-        variance = total(ContextScores.variances, len(z))
-        return score_levels(variance, z, lambda *asked: total(ContextScores.cumulants, *asked))
+        """(K,): what Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for tokens x iid μ; ∞ if never."""
+        noises = self.mapped(ContextScores, U, at, mu)
+        # One round trip to the partitions serves a step of all contexts' searches.
+        return score_levels(noises.total(variances, len(z)), z, partial(noises.total, cumulants))
 
 
 @dataclass(frozen=True)
@@ -132,13 +127,10 @@ class Data:
         """Number of samples."""
         return sum(self.sizes)
 
-    def total(self, function: Callable[..., Any], *same: Any) -> Any:
-        """The sum of a function of ``Partition`` and the shape over all partitions."""
-        return self.executor.total(self.executor.map(function, zip(self.partitions, strict=True), self.shape, *same))
-
-    def total_with(self, rows: Rows, function: Callable[..., Any], *same: Any) -> Any:
-        """The sum of a function of ``Partition``, its ``RowTable`` and the shape over all partitions."""
-        held = zip(self.partitions, rows.held, strict=True)
+    def total(self, function: Callable[..., Any], *same: Any, rows: Rows | None = None) -> Any:
+        """The sum over all partitions of a function of ``Partition``, its ``RowTable`` if ``rows`` are given, and the shape."""
+        tables = [] if rows is None else [rows.held]
+        held = zip(self.partitions, *tables, strict=True)
         return self.executor.total(self.executor.map(function, held, self.shape, *same))
 
     @cached_property
@@ -158,7 +150,7 @@ class Data:
 
     def rows(self, slots: Slots) -> Rows:
         """The samples at these slots; equal ones are counted as one row where that makes far fewer."""
-        code = RowCode(self.N, slots.positions)
+        code = RowCode(self.N, slots)
         worthwhile = code.is_worth_counting(self.n)
         held = self.executor.map(Partition.rows, zip(self.partitions, strict=True), self.shape, slots, worthwhile)
         if not worthwhile:
@@ -169,7 +161,7 @@ class Data:
         for found, times in self.executor.results(self.executor.map(RowTable.code_counts, zip(held, strict=True))):
             counts[found] += times
         codes = np.flatnonzero(counts)
-        return Rows(self.executor, held, RowTable.of_codes(codes, counts[codes], slots, self.N))
+        return Rows(self.executor, held, code.table(codes, counts[codes]))
 
     def chi_squares(self) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; −∞ where others are larger for sure.
@@ -206,8 +198,7 @@ class Data:
             return self
         firsts = np.cumsum([0, *self.sizes[:-1]]).tolist()
         held = self.executor.map(Partition.thinned, zip(self.partitions, firsts, strict=True), self.n / samples)
-        sizes = self.executor.results(self.executor.map(SIZE, zip(held, strict=True)))
-        return replace(self, partitions=held, sizes=sizes)
+        return Data.of(self.executor, held, self.shape, self.mu, independent=self.independent)
 
 
 # ------------------------------------------------------------------------------------------------- where data come from

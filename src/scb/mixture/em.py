@@ -13,11 +13,10 @@ import numpy as np
 from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.law import Mixture, normalised
-from scb.mixture.rows import RowTable, Sums
+from scb.mixture.rows import RowTable
 from scb.theory.information import Information
 
-INFORMATION_BYTES = 1 << 30
-"""Memory that second derivatives may take."""
+INFORMATION_BYTES = 1 << 30  # memory that second derivatives may take
 _EM_STEPS = 24  # before Newton's first, up to N = 19; more for larger N, where only Newton's steps get dearer
 _ZERO = 1e-10  # entries of P up to this are on the boundary
 _REVIVED = 1e-4  # what an entry gets that EM has lost
@@ -31,7 +30,7 @@ _STALL_STEPS = 10
 class Fit(NamedTuple):
     """Where the climb ended."""
 
-    mixture: Mixture  # the parameters
+    mixture: Mixture
     # the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus in q with P fixed, at most
     # (each is a concave problem). It is 0 exactly where the first-order conditions hold
     gap: float
@@ -47,20 +46,18 @@ class _Point(NamedTuple):
     """Parameters, and the log-likelihood with its derivatives there."""
 
     at: Mixture
-    sums: Sums
+    loglik: float
+    columns: Array  # (N, C + 1), the derivatives in the columns
+    gq: Array  # (K, s), the derivatives in q
 
     @classmethod
     def of(cls, rows: Rows, at: Mixture) -> "_Point":
-        return cls(at, rows.total(RowTable.evaluate, at))
-
-    @property
-    def loglik(self) -> float:
-        return self.sums.loglik
+        return cls(at, *rows.total(RowTable.evaluate, at))
 
     @property
     def gP(self) -> Array:
         """(N, C): the derivatives in P; the background is fixed, and has none."""
-        return self.sums.columns[:, :-1]
+        return self.columns[:, :-1]
 
     @property
     def excess_P(self) -> Array:
@@ -69,11 +66,10 @@ class _Point(NamedTuple):
 
     def gap(self, fixed_P: bool) -> float:
         """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of both concave problems."""
-        at, sums = self
-        in_q = (sums.q.max(axis=1) - (at.q * sums.q).sum(axis=1)).sum()
+        in_q = (self.gq.max(axis=1) - (self.at.q * self.gq).sum(axis=1)).sum()
         if fixed_P:
             return float(in_q)
-        in_columns = sums.columns.max(axis=0) - (at.columns * sums.columns).sum(axis=0)
+        in_columns = self.columns.max(axis=0) - (self.at.columns * self.columns).sum(axis=0)
         return float(in_q + in_columns[:-1].sum())
 
 
@@ -85,14 +81,10 @@ def maximise(
     steps: int = 2000,
     fixed_P: bool = False,
     newton: bool = True,
-    enough: float = np.inf,
-    stall: float = 0.0,
+    enough: float = np.inf,  # a log-likelihood that ends it too
+    stall: float = 0.0,  # ten steps that gain less than this together end it too
 ) -> Fit:
-    """Climb until the gap is below ``tolerance``, or for so many steps; nothing but rounding ever goes down.
-
-    A log-likelihood that is ``enough`` ends it too, and so do ten steps that gain less than ``stall`` together. Weights that
-    start at 0 stay there.
-    """
+    """Climb until the gap is below ``tolerance``, or for so many steps. Nothing but rounding goes down; weights at 0 stay there."""
     start = replace(start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q))
     point = _Point.of(rows, start)
     path = [point.loglik]
@@ -110,7 +102,9 @@ def maximise(
             if taken >= newton_from:
                 newton_from = taken + 3 * pause
                 pause = 2 * pause
-            after = _em_steps(rows, point, fixed_P)
+            after = _squared(rows, point if fixed_P else _revived(rows, point), fixed_P)
+            if after.loglik < point.loglik and not fixed_P:  # what was brought back cost likelihood
+                after = _squared(rows, point, fixed_P)
             taken += 2
         if after.loglik <= point.loglik and after.gap(fixed_P) >= gap:
             break  # at the very top, where only rounding is left
@@ -125,23 +119,10 @@ def information_bytes(P: Array, q: Array) -> int:
     return 8 * P.size * (P.shape[1] + q.size)
 
 
-# ------------------------------------------------------------------------------------------------- EM
-
-
-def _em_steps(rows: Rows, point: _Point, fixed_P: bool) -> _Point:
-    """Two EM steps and a jump along them, from where lost entries of P have been brought back if that does not cost likelihood."""
-    if fixed_P:
-        return _squared(rows, point, fixed_P)
-    after = _squared(rows, _revived(rows, point), fixed_P)
-    if after.loglik < point.loglik:
-        return _squared(rows, point, fixed_P)
-    return after
-
-
 def _em(point: _Point, fixed_P: bool) -> Mixture:
     """One EM step: expected counts, normalised; columns that are never used stay as they are."""
     at = point.at
-    q = normalised(at.q * point.sums.q, 1, at.q)
+    q = normalised(at.q * point.gq, 1, at.q)
     if fixed_P:
         return replace(at, q=q)
     P = normalised(at.P * point.gP, 0, at.P)
@@ -149,32 +130,27 @@ def _em(point: _Point, fixed_P: bool) -> Mixture:
 
 
 def _squared(rows: Rows, point: _Point, fixed_P: bool) -> _Point:
-    """Two EM steps and a jump along them, if that is no lower than the first of them; else the two steps."""
+    """Two EM steps x₀ → x₁ → x₂ and a jump along them, if that is no lower than the first of them; else the two steps.
+
+    The jump is to x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀), α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, made positive and normalised again.
+    """
     one = _Point.of(rows, _em(point, fixed_P))
     two = _em(one, fixed_P)
-    jump = _Point.of(rows, _extrapolated(point.at, one.at, two))
+    points = [(point.at.columns, one.at.columns, two.columns), (point.at.q, one.at.q, two.q)]
+    first = [b - a for a, b, _ in points]
+    second = [c - 2 * b + a for a, b, c in points]
+    along, length = (np.sqrt(sum(float((x**2).sum()) for x in step)) for step in (first, second))
+    alpha = max(1.0, along / length) if length > 0 else 1.0
+    columns, q = (
+        np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c) for (a, _, c), x, y in zip(points, first, second, strict=True)
+    )
+    columns = normalised(columns, 0, two.columns)
+    columns[:, -1] = two.background
+    jump = _Point.of(rows, replace(two, columns=columns, q=normalised(q, 1, two.q)))
     if jump.loglik >= one.loglik:
         return jump
     after = _Point.of(rows, two)
     return after if after.loglik >= one.loglik else one
-
-
-def _extrapolated(zero: Mixture, one: Mixture, two: Mixture) -> Mixture:
-    """x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀) with α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, made positive and normalised again."""
-    points = [(mixture.columns, mixture.q) for mixture in (zero, one, two)]
-    first = [b - a for a, b, _ in zip(*points, strict=True)]
-    second = [c - 2 * b + a for a, b, c in zip(*points, strict=True)]
-    length = np.sqrt(sum(float((x**2).sum()) for x in second))
-    alpha = 1.0
-    if length > 0:
-        alpha = max(1.0, np.sqrt(sum(float((x**2).sum()) for x in first)) / length)
-    columns, q = (
-        np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c)
-        for a, x, y, c in zip(points[0], first, second, points[2], strict=True)
-    )
-    columns = normalised(columns, 0, two.columns)
-    columns[:, -1] = two.background
-    return replace(two, columns=columns, q=normalised(q, 1, two.q))
 
 
 def _revived(rows: Rows, point: _Point) -> _Point:
@@ -187,21 +163,16 @@ def _revived(rows: Rows, point: _Point) -> _Point:
     return _Point.of(rows, replace(at, columns=np.c_[P / P.sum(axis=0), at.background]))
 
 
-# ------------------------------------------------------------------------------------------------- Newton
-
-
 def _newton(rows: Rows, point: _Point) -> _Point | None:
-    """A Newton step on the simplices, cut at 0 and halved until it climbs; None if none does.
-
-    Entries at 0 whose derivative does not exceed their column's mean are held there.
-    """
-    at, sums = point
-    curvature = rows.total(RowTable.curvature, at)
-    free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", curvature.PP) > 0)
-    wants_to_grow = sums.q > (at.q * sums.q).sum(axis=1, keepdims=True)
+    """A Newton step on the simplices, cut at 0 and halved until it climbs; None if none does."""
+    at = point.at
+    PP, Pq, qq = rows.total(RowTable.curvature, at)
+    # Entries at 0 whose derivative does not exceed their column's mean are held there.
+    free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0)
+    wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
     free_q = (at.q > 2 * _LEAST) | ((at.q > 0) & wants_to_grow)
-    information = Information(curvature.PP, curvature.Pq, curvature.qq, free_P, free_q)
-    tries = (information.ridged(ridge).solve(point.gP, sums.q) for ridge in _RIDGES)
+    information = Information(PP, Pq, qq, free_P, free_q)
+    tries = (information.ridged(ridge).solve(point.gP, point.gq) for ridge in _RIDGES)
     step = next((step for step in tries if step is not None), None)
     if step is None or not np.isfinite(step[0]).all():
         return None

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import INFORMATION_BYTES, information_bytes
-from scb.mixture.law import Initial, Mixture
-from scb.mixture.per_lag import MatrixPerLag
-from scb.mixture.rows import RowTable, Support
-from scb.mixture.select import Progress, Selection
-from scb.mixture.shared import SharedMatrix
+from scb.mixture.law import Initial, Mixture, smoothed_columns
+from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
+from scb.mixture.rows import RowTable, Slots, Support
+from scb.mixture.select import Policy, Progress, Selection, first_estimate, from_scratch, thinned_for_start
+from scb.mixture.shared import SHARED_MATRIX
 from scb.theory.information import Information
 
 _LEAST = 1e-4  # a weight below this is none
@@ -25,88 +25,81 @@ _LEAST = 1e-4  # a weight below this is none
 class Estimate:
     """What the data say."""
 
-    # P, P_errors: (N, C), one matrix, or those of ``owners`` side by side, with standard errors; distributions in columns
-    P: Array
-    P_errors: Array
+    P: Array  # (N, C), one matrix, or those of ``owners`` side by side; distributions in columns
+    P_errors: Array  # (N, C), standard errors
     owners: tuple[int, ...] | None  # the positions that have a matrix of their own; None where all share one
     support: Support  # list of K position arrays, ascending; empty where none was found: there the label has its own law
-    # weights, weight_errors: lists of K arrays: the attention on the support, and its standard errors
-    weights: list[Array]
-    weight_errors: list[Array]
+    weights: list[Array]  # list of K arrays, the attention on the support
+    weight_errors: list[Array]  # list of K arrays, standard errors
     counts: Array  # (C,), how many labels each column of P was estimated from
-    # loglik, gap, path: of the last maximum-likelihood fit, in nats
-    loglik: float
-    gap: float
-    path: list[float]
+    loglik: float  # of the last maximum-likelihood fit, in nats
+    gap: float  # its certificate
+    path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
 
 
 def fit_mixture(
     data: Data,
     *,
-    matrices: Literal["shared", "per_lag"] = "shared",
-    number: int | None = None,
-    positions: NDArray[np.intp] | None = None,
-    initial: Initial | None = None,
-    known: Initial | None = None,
-    progress: Progress | None = None,
+    matrices: Literal["shared", "per_lag"] = "shared",  # one for all positions, or one for each
+    number: int | None = None,  # so many positions in each context; those that the extended BIC asks for unless given
+    positions: NDArray[np.intp] | None = None,  # the positions themselves, ascending, the same in every context
+    initial: Initial | None = None,  # where the search starts; from EM over all positions unless given
+    known: Initial | None = None,  # matrices to start from, and nothing else
+    progress: Progress | None = None,  # is called after every round of the search
 ) -> Estimate:
-    """Find the positions that matter, then estimate by maximum likelihood.
-
-    Parameters
-    ----------
-    matrices : one for all positions, or one for each
-    number : so many positions in each context; those that the extended BIC asks for unless given
-    positions : the positions themselves, ascending, the same in every context
-    initial : where the search starts; from EM over all positions unless given
-    known : matrices to start from, and nothing else
-    progress : is called after every round of the search
-    """
-    policy = MatrixPerLag() if matrices == "per_lag" else SharedMatrix()
+    """Find the positions that matter, then estimate by maximum likelihood."""
+    per_lag = matrices == "per_lag"
+    policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
     if positions is not None:
-        return _finish(_given(data, policy, positions, known))
-    search = Selection.start(data, policy, initial or policy.first(data, known))
+        return _finish(_given(data, policy, positions, known, per_lag))
+    search = Selection.start(data, policy, initial or first_estimate(data, known, per_lag))
+    current_is_context = per_lag and data.K > 1
+    if current_is_context:
+        add_current(search)
     search.settle(progress)
+    if current_is_context:
+        remove_current(search)
     if number is not None:
         search.settle_exactly(number)
     return _finish(search)
 
 
-def _given(data: Data, policy: SharedMatrix | MatrixPerLag, positions: NDArray[np.intp], known: Initial | None) -> Selection:
-    """At these positions in every context that occurs, with equal weights."""
-    P, owners = policy.matrices_at(data, positions, known)
-    support = []
-    q = np.zeros((data.K, 1 + len(positions)))
-    for k, n in enumerate(data.counts):
-        if n:
-            support.append(positions.copy())
-            q[k, 1:] = 1 / len(positions)
-        else:
-            support.append(np.zeros(0, np.intp))
-            q[k, 0] = 1.0
+def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
+    """At these positions in every context that occurs, with equal weights; from known matrices where there are any."""
+    support = [positions if n else positions[:0] for n in data.counts]
+    weights = np.full(len(positions), 1 / len(positions))
+    q = np.where(data.counts[:, None] > 0, np.r_[0.0, weights], np.r_[1.0, np.zeros_like(weights)])
+    owners = None
+    if per_lag:
+        owners = tuple(positions.tolist())
+        rows = data.rows(Slots.everywhere(positions, data.K))
+        matrices = [smoothed_columns(rows.total(RowTable.pairs, j, data.N), data.label_law) for j in range(len(owners))]
+        if known is not None and known.owners is not None:
+            before = Mixture.of(known.P, data.label_law, q, known.owners)
+            matrices = [before.matrix(t) if t in known.owners else P for t, P in zip(owners, matrices, strict=True)]
+        P = np.column_stack(matrices)
+    else:
+        P = (known or from_scratch(thinned_for_start(data), positions)).P
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
-
-
-# ------------------------------------------------------------------------------------------------- the estimate
 
 
 def _finish(search: Selection) -> Estimate:
     """The last fit, what it leaves open settled, standard errors."""
-    data = search.data
     rows, fit = search.final_fit()
     empty = search.empty_slots(_LEAST)
     if empty:
         search.remove(empty)
         rows, fit = search.final_fit()
-    held = search.policy.settle_gauge(search, rows)
+    held = np.zeros(search.mixture.P.shape, bool)
+    if search.mixture.owners is not None:
+        held = settle_gauge(search, rows)
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
     sizes = [s.size for s in search.support]
     laws = (counts > 0).sum() + (1 if 0 in sizes else 0)
-    free = (data.N - 1) * laws + sum(max(size - 1, 0) for size in sizes)
-    if held is not None:
-        free -= held.sum()
+    free = (mixture.N - 1) * laws + sum(max(size - 1, 0) for size in sizes) - held.sum()
     return Estimate(
         P=mixture.P,
         P_errors=P_errors,
@@ -135,15 +128,12 @@ def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = No
     if information_bytes(at.P, at.q) > INFORMATION_BYTES or not attended.any():
         return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
     counts = (at.columns * rows.total(RowTable.evaluate, at).columns)[:, :-1].sum(axis=0)
-    smooth = (at.P * counts + 0.5) / (counts + 0.5 * at.N)
-    if held is not None:
-        smooth = np.where(held, at.P, smooth)
-    blocks = rows.total(RowTable.information, smooth, attended)
-    free_P = np.einsum("omm->om", blocks.PP) > 0
-    if held is not None:
-        free_P &= ~held
-    free_q = (attended > 0) & (np.einsum("kjj->kj", blocks.qq) > 0)
-    of_P, of_q = Information(blocks.PP, blocks.Pq, blocks.qq, free_P, free_q).variances()
+    held = np.zeros(at.P.shape, bool) if held is None else held
+    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
+    PP, Pq, qq = rows.total(RowTable.information, smooth, attended)
+    free_P = (np.einsum("omm->om", PP) > 0) & ~held
+    free_q = (attended > 0) & (np.einsum("kjj->kj", qq) > 0)
+    of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()
     of_P[:, counts <= 0] = np.nan
     of_q[(attended > 0) & ~free_q] = np.nan
     return np.sqrt(of_P), np.sqrt(of_q)

@@ -19,11 +19,9 @@ _LIFT = 1e-4
 class Mixture:
     """Parameters of the law of the label."""
 
-    # (N, C + 1), distributions: the matrices side by side, and the background as the last column. C is a multiple of N
-    columns: Array
+    columns: Array  # (N, C + 1), distributions: the matrices side by side, then the background. C is a multiple of N
     q: Array  # (K, s), row k holds the weights of the slots of context k
-    # the positions that the matrices belong to, in their order; None where one matrix serves all positions
-    owners: tuple[int, ...] | None = None
+    owners: tuple[int, ...] | None = None  # the positions that the matrices belong to; None where one serves all positions
 
     @classmethod
     def of(cls, P: Array, background: Array, q: Array, owners: tuple[int, ...] | None = None) -> "Mixture":
@@ -93,10 +91,8 @@ class Initial:
 
 
 def rounded(P: Array) -> Array:
-    """Columns of P to six digits: a start in which the order in which sums were taken leaves no trace.
-
-    Where the likelihood is nearly flat, a fit does not forget where it came from.
-    """
+    """Columns of P to six digits: a start in which the order in which sums were taken leaves no trace."""
+    # Where the likelihood is nearly flat, a fit does not forget where it came from.
     return normalised(np.round(P, 6), 0, P)
 
 

@@ -6,7 +6,7 @@ Gaussian where it matters, five standard deviations out; the saddlepoint approxi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +17,16 @@ _STEPS = 60
 _CLOSE = 1e-6  # relative: a level whose tail is this near to the one asked for is found
 _NEARLY = 0.05  # in standard deviations: good enough when the steps are used up
 _HOPELESS = 1e4  # θ in units of 1/σ: every sample at its largest is not enough
-Cumulants = Callable[[NDArray[np.int64], Array], Array]
-"""(contexts (r,), θ (r,)) → (r, 3): K(θ), K'(θ) and K''(θ) of the score of each context. Sums, which may be taken anywhere."""
 
 
-@dataclass(frozen=True)
 class ScoreNoise:
-    """A score as a sum of terms: rows (r, N) that hold u[m] for every token m, less their mean, with their weights (r,)."""
+    """A score as a sum of terms (r, N), u[m] for every token m; ``weight`` (r,) says how many samples have each row of them."""
 
-    centred: Array
-    weight: Array
-    mu: Array
-
-    @classmethod
-    def of(cls, terms: Array, weight: Array, mu: Array) -> "ScoreNoise":
-        """From terms (r, N) that need not be centred; ``weight`` (r,) says how many samples have each row."""
-        occurs = mu > 0
-        counts = weight > 0
-        terms = terms[np.ix_(counts, occurs)]
-        mu = mu[occurs]
-        return cls(terms - (terms @ mu)[:, None], weight[counts], mu)
+    def __init__(self, terms: Array, weight: Array, mu: Array) -> None:
+        terms = terms[np.ix_(weight > 0, mu > 0)]
+        self.weight = weight[weight > 0]
+        self.mu = mu[mu > 0]
+        self.centred = terms - (terms @ self.mu)[:, None]
 
     @property
     def variance(self) -> float:
@@ -54,20 +44,28 @@ class ScoreNoise:
         return np.array([self.weight @ (top + np.log(mass)), self.weight @ mean, self.weight @ variance])
 
 
+def variances(noise_of: Callable[[int], ScoreNoise], contexts: int) -> Array:
+    """(K,): the variances of the scores of K contexts."""
+    return np.array([noise_of(k).variance for k in range(contexts)])
+
+
+def cumulants(noise_of: Callable[[int], ScoreNoise], contexts: NDArray[np.int64], theta: Array) -> Array:
+    """(r, 3): K(θ), K'(θ) and K''(θ) of the scores of some contexts (r,), each at its own θ."""
+    return np.array([noise_of(k).cumulants(x) for k, x in zip(contexts.tolist(), theta.tolist(), strict=True)])
+
+
 def noise_levels(noises: Sequence[ScoreNoise], z: float) -> Array:
     """(K,): the score that each noise exceeds as rarely as a Gaussian exceeds z standard deviations; ∞ if it never does."""
-
-    def cumulants(contexts: NDArray[np.int64], theta: Array) -> Array:
-        return np.array([noises[k].cumulants(x) for k, x in zip(contexts.tolist(), theta.tolist(), strict=True)])
-
-    return score_levels(np.array([noise.variance for noise in noises]), np.full(len(noises), z), cumulants)
+    noise_of = noises.__getitem__
+    return score_levels(variances(noise_of, len(noises)), np.full(len(noises), z), partial(cumulants, noise_of))
 
 
-def score_levels(variance: Array, z: Array, cumulants: Cumulants) -> Array:
+def score_levels(variance: Array, z: Array, cumulants: Callable[[NDArray[np.int64], Array], Array]) -> Array:
     """(K,): what the scores of K contexts reach as rarely as Gaussians z (K,) standard deviations; ∞ if never.
 
-    All are searched for side by side. The level is K'(θ) for the θ at which the saddlepoint approximation has the Gaussian's
-    tail at z. θ starts where it would be for a Gaussian, and is scaled by how far the tail is off.
+    All are searched for side by side; the cumulants are sums, which may be taken anywhere. The level is K'(θ) for the θ at which
+    the signed root r* = r + log(u/r)/r, whose Gaussian tail is that of the sum at K'(θ), is z. θ starts where it would be for a
+    Gaussian, and is scaled by how far r* is off.
     """
     levels = np.full(len(z), np.inf)
     spread = np.sqrt(variance)
@@ -77,7 +75,10 @@ def score_levels(variance: Array, z: Array, cumulants: Cumulants) -> Array:
     for _ in range(_STEPS):
         if active.size == 0:
             return levels
-        slope, r = _saddlepoint(theta[active], *cumulants(active, theta[active]).T)
+        K, slope, curvature = cumulants(active, theta[active]).T
+        r = np.sqrt(np.maximum(2 * (theta[active] * slope - K), 1e-12))
+        u = theta[active] * np.sqrt(np.maximum(curvature, 1e-300))
+        r = r + np.log(np.maximum(u, 1e-12) / r) / r
         wanted = z[active]
         found = np.abs(r - wanted) < _CLOSE * wanted
         # What is nearly right stands as an answer until a better one comes, or none ever does.
@@ -87,10 +88,3 @@ def score_levels(variance: Array, z: Array, cumulants: Cumulants) -> Array:
         levels[active[hopeless]] = np.inf
         active = active[~found & ~hopeless]
     return levels
-
-
-def _saddlepoint(theta: Array, K: Array, slope: Array, curvature: Array) -> tuple[Array, Array]:
-    """K'(θ), and the signed root r* = r + log(u/r)/r, whose Gaussian tail is that of the sum at K'(θ)."""
-    r = np.sqrt(np.maximum(2 * (theta * slope - K), 1e-12))
-    u = theta * np.sqrt(np.maximum(curvature, 1e-300))
-    return slope, r + np.log(np.maximum(u, 1e-12) / r) / r

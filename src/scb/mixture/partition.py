@@ -4,7 +4,7 @@ A fit asks for sums over samples and for nothing else. ``Partition`` takes such 
 ``data.Data`` adds the sums of all places. On one machine there is one partition, and its sums are the answer.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.kernels.mixture import add_pair_scores, add_source_tables, pair_chi_squares
 from scb.mixture.law import Mixture
-from scb.mixture.rows import RowTable, Slots
+from scb.mixture.rows import RowCode, RowTable, Slots
 from scb.mixture.windows import Block, Ints
 from scb.task.columns import slots
 from scb.task.sampling import token_dtype
@@ -36,23 +36,12 @@ class Shape(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Restarted:
-    """An iterable that calls a function anew for each pass, so that samples need not fit into memory."""
-
-    function: Callable[[], Iterator[Block]]
-
-    def __iter__(self) -> Iterator[Block]:
-        return self.function()
-
-
-@dataclass(frozen=True)
 class Partition:
     """Samples that lie in one place."""
 
     blocks: Iterable[Block]  # the samples, to be walked through as often as needed
-    # last, label: (n,), of all samples in the order of the blocks
-    last: Ints
-    label: Ints
+    last: Ints  # (n,), of all samples in the order of the blocks
+    label: Ints  # (n,)
 
     @classmethod
     def of(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
@@ -78,14 +67,13 @@ class Partition:
 
     def by_label(self, shape: Shape) -> Array:
         """(K, N): samples with each last token and label."""
-        code = np.bincount(self.last * shape.N + self.label, minlength=shape.K * shape.N)
-        return code.reshape(shape.K, shape.N).astype(float)
+        counts = np.bincount(self.last * shape.N + self.label, minlength=shape.K * shape.N)
+        return counts.reshape(shape.K, shape.N).astype(float)
 
     # --------------------------------------------------------------------------------------------- walking
 
-    def chunks(self, rows: int | None = None) -> Iterator[tuple[slice, Block]]:
-        """Parts of at most ``rows`` samples, each with its place among all."""
-        most = ROWS if rows is None else rows
+    def chunks(self, most: int) -> Iterator[tuple[slice, Block]]:
+        """Parts of at most so many samples, each with its place among all."""
         done = 0
         for block in self.blocks:
             for first in range(0, block.n, most):
@@ -105,19 +93,15 @@ class Partition:
         if len(blocks) == 1:
             return blocks[0]
         offsets = np.cumsum([0] + [block.tokens.size for block in blocks[:-1]])
-        return Block(
-            tokens=np.concatenate([block.tokens for block in blocks]),
-            starts=np.concatenate([block.starts + offset for block, offset in zip(blocks, offsets, strict=True)]),
-            last=np.concatenate([block.last for block in blocks]),
-            label=np.concatenate([block.label for block in blocks]),
-        )
+        tokens = np.concatenate([block.tokens for block in blocks])
+        starts = np.concatenate([block.starts + offset for block, offset in zip(blocks, offsets, strict=True)])
+        return Block(tokens, starts, self.last[: starts.size], self.label[: starts.size])
 
     def gather(self, positions: NDArray[np.intp], N: int) -> NDArray[Any]:
         """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its last token; N where there is no position."""
         width = positions.shape[1]
         out = np.empty((self.n, width), dtype=token_dtype(N + 1))
-        rows = max(1, min(ROWS, INDEX // max(width, 1)))
-        for at, chunk in self.chunks(rows):
+        for at, chunk in self.chunks(max(1, min(ROWS, INDEX // max(width, 1)))):
             chosen = positions[chunk.last]
             x = chunk.tokens[chunk.starts[:, None] + np.maximum(chosen, 0)]
             out[at] = np.where(chosen >= 0, x, N)
@@ -125,12 +109,7 @@ class Partition:
 
     def only(self, chosen: NDArray[np.bool_]) -> "Partition":
         """The samples (n,) that are chosen; no token is copied."""
-        blocks = []
-        done = 0
-        for block in self.blocks:
-            blocks.append(block.some(np.flatnonzero(chosen[done : done + block.n])))
-            done += block.n
-        return Partition.of(blocks)
+        return Partition.of([block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks(max(self.n, 1))])
 
     def thinned(self, first: int, stride: float) -> "Partition":
         """One group of neighbouring samples in ``stride``, where the first sample has the number ``first`` among all."""
@@ -141,43 +120,43 @@ class Partition:
 
     def rows(self, shape: Shape, at: Slots, counted: bool) -> RowTable:
         """The samples at these slots, as one row each or with equal ones ``counted``."""
+        code = RowCode(shape.N, at)
         tokens = self.gather(at.positions, shape.N)
-        return RowTable.of_samples(tokens, self.last, self.label, at, shape.N, counted=counted)
+        if not counted:
+            return RowTable(code.columns(tokens, self.last), self.last, self.label, np.ones(self.n))
+        codes = code.encode(self.last, self.label, tokens)
+        counts = np.bincount(codes, minlength=code.size)
+        found = np.flatnonzero(counts)
+        row = np.zeros(code.size, np.int64)
+        row[found] = np.arange(found.size)
+        return code.table(found, counts[found].astype(float), index=row[codes])
 
-    def scores(self, shape: Shape, table: Array, row: Ints, weight: Array) -> Array:
-        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token."""
+    def scores(self, shape: Shape, table: Array, row: Ints | None = None, weight: Array | None = None) -> Array:
+        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token; row_i is the label o_i unless given."""
         scores = np.zeros((shape.K, shape.T))
         table = np.ascontiguousarray(table)
-        for at, chunk in self.chunks():
+        row = self.label if row is None else row
+        weight = np.ones(self.n) if weight is None else weight
+        for at, chunk in self.chunks(ROWS):
             order = np.argsort(chunk.last, kind="stable")
             add_pair_scores(chunk.tokens, chunk.starts, chunk.last, row[at], weight[at], order, table, scores)
         return scores
 
-    def label_scores(self, shape: Shape, table: Array) -> Array:
-        """(K, T): Σ_i table[o_i, x_it]."""
-        return self.scores(shape, table, self.label, np.ones(self.n))
-
     def likelihood_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i table[o_i, x_it]/f_i, with the probability f_i of each label under a mixture."""
-        weight = rows.of_samples_from(1 / rows.likelihoods(at))
-        return self.scores(shape, table, self.label, weight)
+        return self.scores(shape, table, weight=(1 / rows.likelihoods(at))[rows.row_numbers])
 
     def law_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i Σ_o table[o, x_it]/f_io, with the law f_i of each label under a mixture."""
-        inverse = rows.inverse_laws(at)
-        row = rows.of_samples_from(np.arange(len(inverse)))
-        return self.scores(shape, inverse @ table, row, np.ones(self.n))
+        return self.scores(shape, rows.inverse_laws(at) @ table, rows.row_numbers)
 
     def source_tables(self, rows: RowTable, shape: Shape, k: int, at: Mixture) -> tuple[Array, Array]:
-        """Score and information (T, N, N), by position, token there and label, for a matrix that each position may get.
-
-        They are of the samples with last token k, whose labels have the laws of the mixture.
-        """
+        """Score and information (T, N, N) of the samples with last token k, for a matrix (token, label) that a position may get."""
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
         inverse = rows.inverse_laws(at)
-        row = rows.of_samples_from(np.arange(len(inverse)))
-        for where, chunk in self.chunks():
+        row = rows.row_numbers
+        for where, chunk in self.chunks(ROWS):
             chosen = np.flatnonzero(chunk.last == k)
             add_source_tables(chunk.tokens, chunk.starts, chunk.label, row[where], inverse, chosen, scores, information)
         return scores, information

@@ -1,30 +1,42 @@
 """Batches and sequences of tokens, laid out for a fit; here or on a cluster, by the same functions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from scb.geometry import Array
+from scb.kernels.pairs import count_tokens
 from scb.mixture.dask import dask_source
 from scb.mixture.data import Data, Source, is_dask
-from scb.mixture.partition import Partition, Restarted, Shape
-from scb.mixture.windows import (
-    Block,
-    Summary,
-    agree,
-    batch_block,
-    sequence_blocks,
-    summarise_batches,
-    summarise_sequences,
-    token_sequences,
-)
+from scb.mixture.partition import Partition, Shape
+from scb.mixture.windows import Block, batch_block, sequence_blocks, symbol_counts, token_sequences
 from scb.task.sampling import Batch
 
-Piece = tuple[Partition, Summary]
-"""A partition as it was read, and what the driver has to know of it."""
 PARTITION = itemgetter(0)
 SUMMARY = itemgetter(1)
+
+
+class Summary(NamedTuple):
+    """What the driver has to know of some samples before they can be laid out for a fit."""
+
+    widths: list[int]  # the different numbers of positions, in the order in which they came
+    counts: Array  # how often each token occurs in the contexts; one entry for every token up to the largest, labels included
+    longest: int = 0  # length of the longest sequence
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """Checked batches that are made anew for each pass, so that samples need not fit into memory."""
+
+    batches: Any  # what can be iterated again and again, or a function that returns an iterator
+    N: int | None
+
+    def __iter__(self) -> Iterator[Block]:
+        batches: Any = self.batches() if callable(self.batches) else self.batches
+        return (batch_block(batch, self.N) for batch in batches)
 
 
 def source_of(name: str, data: Any, overlap: int) -> Source:
@@ -46,50 +58,61 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     - one sequence of tokens or a list of sequences, with ``max_lag``: every window of max_lag + 2 tokens is a sample;
     - collections of Dask: see ``scb.mixture.dask``.
     """
-    _check_sizes(N, max_lag)
+    if N is not None and (not isinstance(N, int | np.integer) or N < 2):
+        raise ValueError(f"N = {N}: there must be at least 2 tokens")
+    if max_lag is not None and (not isinstance(max_lag, int | np.integer) or max_lag < 1):
+        raise ValueError(f"max_lag = {max_lag}: it must be at least 1")
+    source = source_of("data", data, 0 if max_lag is None else int(max_lag) + 1)
+    if source.kind == "rows" or (source.kind == "array" and max_lag is None):
+        raise ValueError("data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag")
     if max_lag is None:
-        source = source_of("data", data, 0)
-        _refuse_arrays(source, max_lag)
         held = source.read(_read_batches, source.kind, N)
     else:
-        source = source_of("data", data, int(max_lag) + 1)
-        _refuse_arrays(source, max_lag)
         held = source.read(_read_sequences, source.kind, int(max_lag))
     executor = source.executor
     summaries = executor.results(executor.map(SUMMARY, zip(held, strict=True)))
     if max_lag is not None and not any(summary.widths for summary in summaries):
         longest = source.length if source.length is not None else max(summary.longest for summary in summaries)
         raise ValueError(f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed")
-    size, T, mu = agree(summaries, N)
+    size, T, mu = _agree(summaries, N)
     partitions = executor.map(PARTITION, zip(held, strict=True))
     return Data.of(executor, partitions, Shape(size, size, T), mu, independent=max_lag is None)
 
 
-def _check_sizes(N: int | None, max_lag: int | None) -> None:
-    if N is not None and (not isinstance(N, int | np.integer) or N < 2):
-        raise ValueError(f"N = {N}: there must be at least 2 tokens")
-    if max_lag is not None and (not isinstance(max_lag, int | np.integer) or max_lag < 1):
-        raise ValueError(f"max_lag = {max_lag}: it must be at least 1")
+def _agree(summaries: Sequence[Summary], N: int | None) -> tuple[int, int, Array]:
+    """N, T and the law μ of the tokens, from what was seen in all places; a ValueError where they contradict each other."""
+    widths = list(dict.fromkeys(T for summary in summaries for T in summary.widths))
+    tokens = max(summary.counts.size for summary in summaries)
+    if not widths:
+        raise ValueError("data is empty: there must be at least 1 sample")
+    if len(widths) > 1:
+        raise ValueError(f"data holds batches with T = {widths[0]} and with T = {widths[1]} positions: they must agree")
+    if N is not None and tokens > N:
+        raise ValueError(f"data holds token {tokens - 1}: with N = {N}, tokens must lie in [0, {N - 1}]")
+    size = max(tokens, 2) if N is None else N
+    counts = np.sum([np.pad(summary.counts, (0, size - summary.counts.size)) for summary in summaries], axis=0)
+    return size, widths[0], counts / np.sum(counts)
 
 
-def _refuse_arrays(source: Source, max_lag: int | None) -> None:
-    if source.kind == "rows" or (source.kind == "array" and max_lag is None):
-        raise ValueError("data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag")
+# ------------------------------------------------------------------------------------------------- piece by piece
 
 
-def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> Piece:
-    """Where the piece lies: its batches as a partition."""
+def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> tuple[Partition, Summary]:
+    """Where the piece lies: its batches as a partition, in one pass over them, since a stream is drawn anew for each."""
     blocks = _blocks_of_batches(data, kind, N)
     walked: list[Block] = []
-    summary = summarise_batches(_without_tokens(blocks, walked))  # one pass for both: a stream is drawn anew for each
-    return Partition.of(walked, blocks), summary
-
-
-def _without_tokens(blocks: Iterable[Block], walked: list[Block]) -> Iterator[Block]:
-    """Walk through blocks, and remember all of them but their tokens."""
+    widths: list[int] = []
+    counts = np.zeros(0)
     for block in blocks:
         walked.append(block._replace(tokens=block.tokens[:0]))
-        yield block
+        if block.n:
+            widths.append(block.tokens.size // block.n)
+            counts = np.pad(counts, (0, max(0, int(block.tokens.max()) + 1 - counts.size)))
+            count_tokens(block.tokens, counts)
+    partition = Partition.of(walked, blocks)
+    largest = max(int(partition.last.max(initial=-1)), int(partition.label.max(initial=-1)))
+    counts = np.pad(counts, (0, max(0, largest + 1 - counts.size)))
+    return partition, Summary(list(dict.fromkeys(widths)), counts)
 
 
 def _blocks_of_batches(data: Any, kind: str, N: int | None) -> Iterable[Block]:
@@ -100,26 +123,22 @@ def _blocks_of_batches(data: Any, kind: str, N: int | None) -> Iterable[Block]:
         return [batch_block(batch, N) for batch in batches]
     if isinstance(data, Batch):
         return [batch_block(data, N)]
-    if callable(data):
-        return Restarted(lambda: _checked_blocks(data(), N))
-    if isinstance(data, np.ndarray) or not hasattr(data, "__iter__"):
-        raise ValueError(
-            f"data is of type {type(data).__name__}: it must be a Batch, batches, or a sequence of tokens with max_lag"
-        )
+    if isinstance(data, np.ndarray) or not (callable(data) or hasattr(data, "__iter__")):
+        kind = type(data).__name__
+        raise ValueError(f"data is of type {kind}: it must be a Batch, batches, or a sequence of tokens with max_lag")
     if isinstance(data, Iterator):
-        return list(_checked_blocks(data, N))
-    return Restarted(lambda: _checked_blocks(data, N))
+        return [batch_block(batch, N) for batch in data]
+    return Restarted(data, N)
 
 
-def _checked_blocks(batches: Any, N: int | None) -> Iterator[Block]:
-    return (batch_block(batch, N) for batch in batches)
-
-
-def _read_sequences(data: Any, skipped: int, kind: str, max_lag: int) -> Piece:
-    """Where the piece lies: the windows of its sequences as a partition."""
+def _read_sequences(data: Any, skipped: int, kind: str, max_lag: int) -> tuple[Partition, Summary]:
+    """Where the piece lies: the windows of its sequences as a partition. The first ``skipped`` tokens are counted elsewhere."""
     sequences = token_sequences(_sequences_of(data, kind))
     blocks = sequence_blocks(sequences, max_lag, nearest=2)
-    return Partition.of(blocks), summarise_sequences(sequences, max_lag, len(blocks), skipped)
+    tokens = max((int(x.max()) + 1 for x in sequences if x.size), default=0)
+    counts = symbol_counts((x[skipped:] for x in sequences), tokens)
+    longest = max((x.size for x in sequences), default=0)
+    return Partition.of(blocks), Summary([max_lag] if blocks else [], counts, longest)
 
 
 def _sequences_of(data: Any, kind: str) -> list[Any]:

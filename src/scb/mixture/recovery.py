@@ -6,13 +6,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from scb.geometry import Array
-from scb.mixture.data import Data
-from scb.mixture.fit import Estimate, fit_mixture
-from scb.mixture.law import Initial
+from scb.mixture.fit import fit_mixture
 from scb.mixture.reading import as_data
 from scb.mixture.rows import Support
+from scb.mixture.select import from_scratch
 from scb.mixture.spectral import spectral
-from scb.mixture.start import from_scratch
 from scb.model import LinearTransformer
 
 _LARGEST = 4096
@@ -110,66 +108,37 @@ def recover(
     """
     if not 0 < false_positions < 1:
         raise ValueError(f"false_positions = {false_positions}: it must lie between 0 and 1")
-    for name, value, known in (
-        ("method", method, ("likelihood", "spectral")),
-        ("start", start, (None, "spectral", "scratch")),
-    ):
-        if value not in known:
-            raise ValueError(f"{name} = {value!r}: it must be one of {', '.join(repr(x) for x in known)}")
+    known = {"method": (method, ("likelihood", "spectral")), "start": (start, (None, "spectral", "scratch"))}
+    for name, (value, values) in known.items():
+        if value not in values:
+            raise ValueError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, values))}")
     samples = as_data(data, N, max_lag)
+    T = samples.T
     if samples.N > _LARGEST:
         raise ValueError(f"N = {samples.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
+    facts: dict[str, Any] = {"n_samples": samples.n, "mu": samples.mu, "method": method}
     if method == "spectral":
-        return _of_moments(samples, spectral(samples, false_positions))
+        moments = spectral(samples, false_positions)
+        A = _dense(moments.positions, moments.weights, T, otherwise=1 / T)
+        errors = StandardErrors(np.full_like(moments.P, np.nan), np.full_like(A, np.nan))
+        return Recovery(V=moments.P, A=A, support=moments.positions, stderr=errors, loglik=np.nan, gap=np.nan, path=[], **facts)
     scratch = start == "scratch" or (start is None and not samples.independent)
     initial = from_scratch(samples) if scratch else spectral(samples, false_positions)
-    return _of_likelihood(samples, fit_mixture(samples, initial=initial))
-
-
-def _of_likelihood(data: Data, found: Estimate) -> Recovery:
-    """An estimate as dense arrays; what says nothing of P or of a column of Q is made plain."""
-    V = found.P.copy()
-    V_errors = found.P_errors.copy()
+    found = fit_mixture(samples, initial=initial)
+    # What says nothing of P or of a column of Q is made plain.
     unused = found.counts <= 0
-    V[:, unused] = data.label_law[:, None]
-    V_errors[:, unused] = np.nan
-    return Recovery(
-        V=V,
-        A=_dense(found.support, found.weights, data.T, otherwise=1 / data.T),
-        support=found.support,
-        stderr=StandardErrors(V_errors, _dense(found.support, found.weight_errors, data.T, otherwise=np.nan)),
-        n_samples=data.n,
-        loglik=found.loglik,
-        gap=found.gap,
-        path=found.path,
-        mu=data.mu,
-        method="likelihood",
-    )
-
-
-def _of_moments(data: Data, found: Initial) -> Recovery:
-    """The spectral estimate as dense arrays, without standard errors."""
-    A = _dense(found.positions, found.weights, data.T, otherwise=1 / data.T)
-    return Recovery(
-        V=found.P,
-        A=A,
-        support=found.positions,
-        stderr=StandardErrors(np.full_like(found.P, np.nan), np.full_like(A, np.nan)),
-        n_samples=data.n,
-        loglik=np.nan,
-        gap=np.nan,
-        path=[],
-        mu=data.mu,
-        method="spectral",
-    )
+    V = np.where(unused, samples.label_law[:, None], found.P)
+    A = _dense(found.support, found.weights, T, otherwise=1 / T)
+    A_errors = _dense(found.support, found.weight_errors, T, otherwise=np.nan)
+    errors = StandardErrors(np.where(unused, np.nan, found.P_errors), A_errors)
+    return Recovery(V=V, A=A, support=found.support, stderr=errors, loglik=found.loglik, gap=found.gap, path=found.path, **facts)
 
 
 def _dense(support: Support, values: list[Array], T: int, otherwise: float) -> Array:
     """(T, N): the values at the support of each column, 0 elsewhere; a column without support is ``otherwise`` throughout."""
     dense = np.zeros((T, len(support)), order="F")
     for k, s in enumerate(support):
-        if s.size:
-            dense[s, k] = values[k]
-        else:
+        if s.size == 0:
             dense[:, k] = otherwise
+        dense[s, k] = values[k]
     return dense

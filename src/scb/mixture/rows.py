@@ -6,7 +6,7 @@ columns that the slots point to; samples with equal rows can be counted as one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,7 @@ from scb.task.sampling import token_dtype
 from scb.theory.information import blocks
 
 Ints = NDArray[np.int64]
-Support = list[NDArray[np.intp]]
-"""For each context, the positions that matter."""
+Support = list[NDArray[np.intp]]  # for each context, the positions that matter
 NO_POSITION = -1
 LARGEST_TABLE = 1 << 22  # different rows that are counted in a table, at most
 _TINY = 1e-300
@@ -36,19 +35,15 @@ class Slots:
     matrices: int = 1  # how many matrices there are
 
     @classmethod
-    def everywhere(cls, positions: NDArray[np.intp], contexts: int, matrix: NDArray[np.intp] | None = None) -> "Slots":
-        """One slot for each of some positions (s,), alike in every context; ``matrix`` (s,) numbers their matrices."""
-        numbers = np.zeros(len(positions), np.intp) if matrix is None else matrix
-        return cls(np.tile(positions, (contexts, 1)), np.tile(numbers, (contexts, 1)), int(numbers.max(initial=0)) + 1)
+    def everywhere(cls, positions: NDArray[np.intp], contexts: int, matrices: int = 1) -> "Slots":
+        """One slot for each of some positions (s,), alike in every context; they share a matrix, or have one each."""
+        matrix = np.arange(len(positions)) if matrices > 1 else np.zeros(len(positions), np.intp)
+        return cls(np.tile(positions, (contexts, 1)), np.tile(matrix, (contexts, 1)), matrices)
 
     @classmethod
     def of(cls, support: Support, owners: Sequence[int] | None = None, width: int | None = None) -> "Slots":
-        """Slot 0 of every context is the background, the others look at its support in turn.
-
-        With ``owners``, position ``owners[i]`` has matrix number i; without, there is one matrix for all.
-        """
-        longest = max(len(s) for s in support)
-        shape = len(support), 1 + (longest if width is None else width - 1)
+        """Slot 0 of every context is the background, the others look at its support; position ``owners[i]`` has matrix i."""
+        shape = len(support), width or 1 + max(len(s) for s in support)
         positions = np.full(shape, NO_POSITION)
         matrix = np.zeros(shape, np.intp)
         for k, s in enumerate(support):
@@ -60,23 +55,20 @@ class Slots:
 
 @dataclass(frozen=True)
 class RowCode:
-    """One integer for (last token, label, tokens at the positions); equal samples share a code.
+    """One integer for (last token, label, tokens at the slots); equal samples share a code."""
 
-    Tokens are 0 … N − 1, and N where a slot looks at no position.
-    """
-
-    N: int
-    positions: NDArray[np.intp]
+    N: int  # tokens are 0 … N − 1, and N where a slot looks at no position
+    slots: Slots
 
     @property
     def used(self) -> NDArray[np.intp]:
         """The slots that look at a position in some context."""
-        return np.flatnonzero((self.positions >= 0).any(axis=0))
+        return np.flatnonzero((self.slots.positions >= 0).any(axis=0))
 
     @property
     def size(self) -> int:
         """How many codes there can be."""
-        return len(self.positions) * int(self.N) * (int(self.N) + 1) ** self.used.size
+        return len(self.slots.positions) * int(self.N) * (int(self.N) + 1) ** self.used.size
 
     def is_worth_counting(self, n: int) -> bool:
         """Whether counting n samples by their codes takes fewer rows, in a table that fits into memory."""
@@ -89,13 +81,20 @@ class RowCode:
             code = code * (self.N + 1) + tokens[:, j]
         return code
 
-    def decode(self, codes: Ints) -> tuple[Ints, Ints, NDArray[Any]]:
-        """Last token, label and tokens of each code."""
-        tokens = np.full((codes.size, self.positions.shape[1]), self.N, dtype=token_dtype(self.N + 1))
+    def table(self, codes: Ints, weight: Array, index: Ints | None = None) -> "RowTable":
+        """One row for each code."""
+        rest = codes
+        tokens = np.full((codes.size, self.slots.positions.shape[1]), self.N, dtype=token_dtype(self.N + 1))
         for j in self.used[::-1]:
-            codes, tokens[:, j] = np.divmod(codes, self.N + 1)
-        last, label = np.divmod(codes, self.N)
-        return last, label, tokens
+            rest, tokens[:, j] = np.divmod(rest, self.N + 1)
+        last, label = np.divmod(rest, self.N)
+        return RowTable(self.columns(tokens, last), last, label, weight, codes, index)
+
+    def columns(self, tokens: NDArray[Any], last: Ints) -> NDArray[Any]:
+        """(n, s): tokens as columns of the mixture, which has its matrices side by side and the background after the last."""
+        if self.slots.matrices == 1:
+            return tokens
+        return np.where(tokens < self.N, tokens + self.N * self.slots.matrix[last], self.N * self.slots.matrices)
 
 
 class Sums(NamedTuple):
@@ -104,14 +103,6 @@ class Sums(NamedTuple):
     loglik: float
     columns: Array
     q: Array
-
-
-class Blocks(NamedTuple):
-    """Second derivatives by their blocks, as in ``theory.information``: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s)."""
-
-    PP: Array
-    Pq: Array
-    qq: Array
 
 
 @dataclass(frozen=True)
@@ -125,29 +116,8 @@ class RowTable:
     code: Ints | None = None  # (r,), ascending, where equal samples are one row; None where each sample has a row of its own
     index: Ints | None = None  # (n,), the row of each sample; None where each has its own
 
-    @classmethod
-    def of_samples(cls, tokens: NDArray[Any], last: Ints, label: Ints, slots: Slots, N: int, *, counted: bool) -> "RowTable":
-        """The rows of samples with these tokens (n, s) at their slots, each with its own or equal ones ``counted``."""
-        if not counted:
-            return cls(_columns(tokens, last, slots, N), last, label, np.ones(last.size))
-        code = RowCode(N, slots.positions)
-        codes = code.encode(last, label, tokens)
-        counts = np.bincount(codes, minlength=code.size)
-        found = np.flatnonzero(counts)
-        number = np.zeros(code.size, np.int64)
-        number[found] = np.arange(found.size)
-        table = cls.of_codes(found, counts[found].astype(float), slots, N)
-        return replace(table, index=number[codes])
-
-    @classmethod
-    def of_codes(cls, codes: Ints, weight: Array, slots: Slots, N: int) -> "RowTable":
-        """One row for each code."""
-        last, label, tokens = RowCode(N, slots.positions).decode(codes)
-        return cls(_columns(tokens, last, slots, N), last, label, weight, codes)
-
     def __sizeof__(self) -> int:
-        arrays = (*self.samples, self.code, self.index)
-        return sum(x.nbytes for x in arrays if x is not None)
+        return sum(x.nbytes for x in (*self.samples, self.code, self.index) if x is not None)
 
     @property
     def samples(self) -> tuple[NDArray[Any], Ints, Ints, Array]:
@@ -157,8 +127,8 @@ class RowTable:
     def code_counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The codes that occur and how often, in few bytes: they are sent to the driver."""
         assert self.code is not None
-        weight = self.weight.astype(np.int64)
-        return _small(self.code), _small(weight)
+        code, weight = (x.astype(np.min_scalar_type(int(x.max(initial=0)))) for x in (self.code, self.weight))
+        return code, weight
 
     def of(self, k: int) -> "RowTable":
         """The rows whose last token is k."""
@@ -172,15 +142,15 @@ class RowTable:
         loglik = likelihood_gradient(*self.samples, at.q, at.columns, gq, g_columns)
         return Sums(loglik, g_columns, gq)
 
-    def curvature(self, at: Mixture) -> Blocks:
-        """Minus the second derivatives of the log-likelihood."""
-        out = Blocks(*blocks(at.P, at.q))
+    def curvature(self, at: Mixture) -> tuple[Array, Array, Array]:
+        """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s)."""
+        out = blocks(at.P, at.q)
         likelihood_curvature(*self.samples, at.q, at.columns, *out)
         return out
 
-    def information(self, P: Array, q: Array) -> Blocks:
-        """Fisher information at P (N, C) and q, given contexts and last tokens; the background must have weight 0."""
-        out = Blocks(*blocks(P, q))
+    def information(self, P: Array, q: Array) -> tuple[Array, Array, Array]:
+        """Fisher information by blocks PP, Pq, qq, given contexts and last tokens; the background must have weight 0."""
+        out = blocks(P, q)
         inside = np.minimum(self.columns, P.shape[1] - 1)  # its columns are not among those of P
         likelihood_information(inside, self.last, self.weight, q, P, *out)
         return out
@@ -190,9 +160,10 @@ class RowTable:
         code = self.label * N + self.columns[:, j]
         return np.bincount(code, self.weight, minlength=N * N).reshape(N, N).astype(float)
 
-    def of_samples_from(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of rows (r,) as values of samples (n,)."""
-        return values if self.index is None else values[self.index]
+    @property
+    def row_numbers(self) -> Ints:
+        """(n,): the row of each sample."""
+        return np.arange(len(self.label)) if self.index is None else self.index
 
     def likelihoods(self, at: Mixture) -> Array:
         """(r,): the probability f of each row's label."""
@@ -213,50 +184,23 @@ class RowTable:
         terms = self.weight * np.log(self.likelihoods(at))
         return np.bincount(self.last, terms, minlength=len(at.q)).astype(float)
 
-    def scores(self, U: Array, at: Mixture, mu: Array) -> "ContextScores":
-        """The scores Σ_i U[o_i, x_i]/f_i of every context, where tokens x are iid μ."""
-        return ContextScores(self, U, self.likelihoods(at), mu)
 
-
-@dataclass(frozen=True)
 class ContextScores:
-    """The scores Σ_i U[o_i, x_i]/f_i over the rows of each context, with the probabilities f (r,) of their labels.
+    """For each context, the law of the score Σ_i U[o_i, x_i]/f_i over its rows, where tokens x are iid μ."""
 
-    ``kept`` holds their laws once they are made, where all (r, N) terms fit into memory together.
-    """
+    def __init__(self, rows: RowTable, U: Array, at: Mixture, mu: Array) -> None:
+        self.rows = rows
+        self.U = U
+        self.f = rows.likelihoods(at)
+        self.mu = mu
+        self.kept: dict[int, ScoreNoise] = {}  # laws that were made, where all (r, N) terms fit into memory together
 
-    rows: RowTable
-    U: Array
-    f: Array
-    mu: Array
-    kept: dict[int, ScoreNoise] = field(default_factory=dict)
-
-    def noise(self, k: int) -> ScoreNoise:
-        """The law of the score of context k, if tokens x are iid μ."""
+    def __call__(self, k: int) -> ScoreNoise:
+        """The law of context k."""
         if k in self.kept:
             return self.kept[k]
         mine = self.rows.last == k
-        made = ScoreNoise.of(self.U[self.rows.label[mine]] / self.f[mine, None], self.rows.weight[mine], self.mu)
+        made = ScoreNoise(self.U[self.rows.label[mine]] / self.f[mine, None], self.rows.weight[mine], self.mu)
         if self.f.size * len(self.mu) <= LARGEST_TABLE:
             self.kept[k] = made
         return made
-
-    def variances(self, contexts: int) -> Array:
-        """(K,): the variances of the scores."""
-        return np.array([self.noise(k).variance for k in range(contexts)])
-
-    def cumulants(self, contexts: Ints, theta: Array) -> Array:
-        """(r, 3): the cumulant function of some contexts' scores and its derivatives, each at its θ."""
-        asked = zip(contexts.tolist(), theta.tolist(), strict=True)
-        return np.array([self.noise(k).cumulants(x) for k, x in asked])
-
-
-def _columns(tokens: NDArray[Any], last: Ints, slots: Slots, N: int) -> NDArray[Any]:
-    """Tokens (n, s), N where there is none, as columns of the mixture: matrices side by side, and the background after the last."""
-    if slots.matrices == 1:
-        return tokens
-    return np.where(tokens < N, tokens + N * slots.matrix[last], N * slots.matrices)
-
-
-def _small(values: NDArray[Any]) -> NDArray[Any]:
-    return values.astype(np.min_scalar_type(values.max(initial=0)))

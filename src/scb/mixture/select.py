@@ -1,54 +1,46 @@
 """Which positions matter, by likelihood: grow by score tests, prune by likelihood ratios, until neither changes anything.
 
 ``Selection`` is the search: the positions of every context, the mixture fitted to them, and the moves. Which positions look
-promising and which slots are too weak is the business of a policy: ``SharedMatrix`` where all positions take their columns from
-one matrix, ``MatrixPerLag`` where each has its own.
+promising and which slots are too weak is the business of a policy: ``SHARED_MATRIX`` where all positions take their columns from
+one matrix, ``MATRIX_PER_LAG`` where each has its own. If nothing is known of the contexts, a search starts from EM over all
+positions at once.
 """
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.law import Initial, Mixture, rounded
+from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.rows import RowTable, Slots, Support
 
-if TYPE_CHECKING:
-    from scb.mixture.per_lag import MatrixPerLag
-    from scb.mixture.shared import SharedMatrix
-
-EMPTY = 1e-6
-"""A slot with less weight goes, whatever the likelihood ratio."""
+EMPTY = 1e-6  # a slot with less weight goes, whatever the likelihood ratio
 NO_LIMIT = 1 << 30
 _ROUNDS = 60
 _MOST_AT_START = 12  # positions of a context; growth may find the others again
 _BACKGROUND = 0.05  # weight with which the background starts
 _NEW = 0.1  # part of its context's weight with which a new slot starts
-Pair = tuple[int, int]
-"""A context and a position."""
-Slot = tuple[int, int]
-"""A context and the number of a slot in it."""
-Progress = Callable[[int, int, float], None]
-"""Is told the round, the positions in it over all contexts, and the log-likelihood."""
+_START_STEPS = 45  # of EM over all positions: enough to see which grow
+_GROWN = 0.01  # positions with at least this weight are kept
+_CELLS = 8_000_000  # samples times positions that such a start looks at, at most
+Pair = tuple[int, int]  # a context and a position
+Slot = tuple[int, int]  # a context and the number of a slot in it
+Proposal = tuple[list[Pair], dict[int, Array]]  # positions to be added, and the matrices that new owners get
+Progress = Callable[[int, int, float], None]  # is told the round, its positions over all contexts, and the log-likelihood
 
 
-class Matrices(NamedTuple):
-    """Matrices P (N, C) side by side, and the positions that own them; None where there is one for all."""
+class Policy(NamedTuple):
+    """What a search leaves to the kind of model."""
 
-    P: Array
-    owners: tuple[int, ...] | None
-
-
-class Proposal(NamedTuple):
-    """Positions to be added, and the matrices that new owners get."""
-
-    pairs: list[Pair]
-    matrices: dict[int, Array]
+    weak: Callable[["Selection", Rows, Fit], list[Slot]]  # the slots that have to go
+    candidates: Callable[..., Proposal]  # (search, rows, fit, barred pairs, least=part of the limit, most=slots of a context)
+    fit_options: dict[str, Any]  # of the fits between which the search decides
 
 
 @dataclass
@@ -56,13 +48,12 @@ class Selection:
     """A search: the positions of each context, and the mixture on them. Slot 0 of every context is the background."""
 
     data: Data
-    policy: "SharedMatrix | MatrixPerLag"
+    policy: Policy
     support: Support  # list of K arrays, in the order of the slots 1, 2, …
     mixture: Mixture  # q is (K, 1 + slots)
-    pruned: Counter[Pair] = field(default_factory=Counter)
 
     @classmethod
-    def start(cls, data: Data, policy: "SharedMatrix | MatrixPerLag", initial: Initial) -> "Selection":
+    def start(cls, data: Data, policy: Policy, initial: Initial) -> "Selection":
         """From an estimate: the background gets a little of each context's weight, and all of it where there is no position."""
         heaviest = [np.sort(np.argsort(w, kind="stable")[::-1][:_MOST_AT_START]) for w in initial.weights]
         support = [np.array(s[i]) for s, i in zip(initial.positions, heaviest, strict=True)]
@@ -90,12 +81,7 @@ class Selection:
 
     def settle(self, progress: Progress | None = None) -> None:
         """Fit, prune, grow, until a round changes nothing."""
-        self.policy.begin(self)
-        self._alternate(progress)
-        self.policy.end(self)
-
-    def _alternate(self, progress: Progress | None) -> None:
-        """The rounds of a search. What was pruned twice is not tried again, and late rounds prune only: so it ends."""
+        pruned: Counter[Pair] = Counter()  # what was pruned twice is not tried again, and late rounds prune only: so it ends
         for turn in range(_ROUNDS):
             rows = self.rows()
             fit = self.fit(rows)
@@ -103,16 +89,16 @@ class Selection:
                 progress(turn + 1, sum(len(s) for s in self.support), fit.loglik)
             weak = self.policy.weak(self, rows, fit)
             if weak:
-                self.pruned.update((k, int(self.support[k][j - 1])) for k, j in weak)
+                pruned.update((k, int(self.support[k][j - 1])) for k, j in weak)
                 self.remove(weak)
                 continue
             if turn >= _ROUNDS // 2:
                 return
-            barred = [pair for pair, times in self.pruned.items() if times > 1]
-            proposal = self.policy.candidates(self, rows, fit, barred)
-            if not proposal.pairs:
+            barred = [pair for pair, times in pruned.items() if times > 1]
+            pairs, matrices = self.policy.candidates(self, rows, fit, barred)
+            if not pairs:
                 return
-            self.add(proposal)
+            self.add(pairs, matrices)
 
     def settle_exactly(self, number: int) -> None:
         """Take the weakest positions out, or the best ones in, until each context has so many."""
@@ -122,17 +108,12 @@ class Selection:
             over = [k for k, s in enumerate(self.support) if len(s) > number]
             if over:
                 at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-                self.remove([self._weakest(rows, k, at_fit[k]) for k in over])
+                self.remove([self.weakest(rows, k, at_fit[k])[1] for k in over])
                 continue
-            proposal = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
-            if not proposal.pairs:
+            pairs, matrices = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
+            if not pairs:
                 return
-            self.add(proposal)
-
-    def _weakest(self, rows: Rows, k: int, at_fit: float) -> Slot:
-        mine = rows.of(k)
-        ratios = [self.ratio(mine, (k, j), at_fit) for j in range(1, 1 + len(self.support[k]))]
-        return k, 1 + int(np.argmin(ratios))
+            self.add(pairs, matrices)
 
     # --------------------------------------------------------------------------------------------- fits
 
@@ -160,6 +141,11 @@ class Selection:
         self.mixture = fit.mixture
         return rows, fit
 
+    def weakest(self, rows: Rows, k: int, at_fit: float) -> tuple[float, Slot]:
+        """The slot of context k whose ratio is the smallest, with that ratio."""
+        mine = rows.of(k)
+        return min((self.ratio(mine, (k, j), at_fit), (k, j)) for j in range(1, 1 + len(self.support[k])))
+
     def ratio(self, mine: Rows, slot: Slot, at_fit: float) -> float:
         """Twice the log-likelihood ratio of a slot, with P fixed; ``mine`` are its context's rows, ``at_fit`` their value now."""
         without = maximise(mine, self.mixture.without(*slot), fixed_P=True, tolerance=0.01)
@@ -181,15 +167,15 @@ class Selection:
             self.mixture = replace(self.mixture, q=q)
         self.drop_unused_matrices()
 
-    def add(self, proposal: Proposal) -> None:
-        """New slots, each with a tenth of its context's weight."""
-        for t, matrix in proposal.matrices.items():
+    def add(self, pairs: list[Pair], matrices: dict[int, Array]) -> None:
+        """New slots, each with a tenth of its context's weight, and the matrices of new owners."""
+        for t, matrix in matrices.items():
             self.mixture = self.mixture.with_matrix(t, matrix)
-        more = Counter(k for k, _ in proposal.pairs)
+        more = Counter(k for k, _ in pairs)
         width = 1 + max(len(s) + more[k] for k, s in enumerate(self.support))
         missing = max(0, width - self.mixture.q.shape[1])
         q = np.pad(self.mixture.q, ((0, 0), (0, missing)))
-        for k, t in proposal.pairs:
+        for k, t in pairs:
             self.support[k] = np.append(self.support[k], t)
             q[k] *= 1 - _NEW
             q[k, len(self.support[k])] = _NEW
@@ -202,6 +188,54 @@ class Selection:
                 self.mixture = self.mixture.without_matrix(t)
 
 
-def is_context(data: Data, t: int) -> bool:
-    """Whether position t is the symbol that chooses the attention, where windows end with the current symbol."""
-    return data.K > 1 and t == data.T - 1
+# ------------------------------------------------------------------------------------------------- where a search starts
+
+
+def thinned_for_start(data: Data) -> Data:
+    """Enough samples to begin with."""
+    return data.thinned(max(1, _CELLS // data.T))
+
+
+def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
+    """EM over all positions, a concave problem where matrices are known; from nothing where each lag will have its own.
+
+    One known matrix for all is tried at every position; those that are owned, at their owners.
+    """
+    if per_lag and (known is None or not known.owners):
+        nothing = np.repeat(data.label_law[:, None], data.N, axis=1)  # columns to point to, which nobody owns
+        return Initial(nothing, [np.zeros(0, np.intp)] * data.K, [np.zeros(0)] * data.K, owners=())
+    few = thinned_for_start(data)
+    if known is None:
+        return from_scratch(few)
+    positions = np.arange(data.T) if known.owners is None else np.array(known.owners)
+    rows = few.rows(Slots.everywhere(positions, data.K, matrices=1 if known.owners is None else len(positions)))
+    start = Mixture.of(known.P, few.label_law, np.full((data.K, len(positions)), 1 / len(positions)), known.owners)
+    return _grown(few, maximise(rows, start.lifted(), steps=_START_STEPS, fixed_P=True), positions)
+
+
+def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initial:
+    """EM over all positions, or some, from uniform attention; P is shared and unknown."""
+    positions = np.arange(data.T) if positions is None else positions
+    rows = data.rows(Slots.everywhere(positions, data.K))
+    pairs = np.array([rows.total(RowTable.pairs, j, data.N) for j in range(len(positions))])
+    expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
+    dependence = ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))  # (s,): χ²
+    uniform = np.full((data.K, len(positions)), 1 / len(positions))
+    # P starts as the pairs of label and token have it, at any position, and then where they depend on each other most.
+    fits = []
+    for table in (pairs.sum(axis=0), pairs[dependence.argmax()]):
+        start = Mixture.of(smoothed_columns(table, data.label_law), data.label_law, uniform)
+        fits.append(maximise(rows, start, steps=_START_STEPS, newton=False))
+    return _grown(data, max(fits, key=lambda fit: fit.loglik), positions)
+
+
+def _grown(data: Data, fit: Fit, positions: NDArray[np.intp]) -> Initial:
+    """What grew, in each context that occurs."""
+    found = []
+    weights = []
+    for w, n in zip(fit.mixture.q, data.counts, strict=True):
+        kept = np.flatnonzero((w >= min(_GROWN, w.max())) & (n > 0))
+        found.append(positions[kept])
+        weights.append(rounded(w[kept] / w[kept].sum()))
+    P = np.maximum(fit.mixture.P, 1e-3 * data.label_law[:, None])
+    return Initial(rounded(P / P.sum(axis=0)), found, weights, fit.mixture.owners)

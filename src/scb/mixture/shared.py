@@ -11,89 +11,54 @@ ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2
 entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the rate.)
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.law import Initial
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import NO_LIMIT, Matrices, Pair, Proposal, Selection, Slot
-from scb.mixture.start import from_scratch, thinned_for_start, with_known
+from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Selection, Slot
 
 _NEAR = 2  # times the criterion: up to there, a ratio with P fixed is not trusted
 
 
-class SharedMatrix:
-    """One matrix for all positions."""
+def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
+    """For each context, the slots without weight; if there are none, its weakest one if that falls short of the criterion.
 
-    def __init__(self) -> None:
-        self.fit_options: dict[str, Any] = {}
+    The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
+    criterion, P is fitted again too. Where all slots together do not pay for P, all of them go.
+    """
+    if not search.data.independent and no_signal(search.data, fit):
+        return [(k, j) for k, s in enumerate(search.support) for j in range(1, 1 + len(s))]
+    found = search.empty_slots()
+    emptied = {k for k, _ in found}
+    at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
+    for k, limit in enumerate(criterion(search.data)):
+        if k in emptied or len(search.support[k]) == 0:
+            continue
+        ratio, slot = search.weakest(rows, k, at_fit[k])
+        if limit <= ratio < _NEAR * limit:
+            without = maximise(rows, search.mixture.lifted().without(*slot))
+            ratio = 2 * (fit.loglik - without.loglik)
+        if ratio < limit:
+            found.append(slot)
+    return found
 
-    def first(self, data: Data, known: Initial | None) -> Initial:
-        """EM over all positions; a concave problem where the matrix is known."""
-        few = thinned_for_start(data)
-        return from_scratch(few) if known is None else with_known(few, known)
 
-    def matrices_at(self, data: Data, positions: NDArray[np.intp], known: Initial | None) -> Matrices:
-        """The known matrix, or the one that EM over these positions finds."""
-        if known is not None:
-            return Matrices(known.P, None)
-        return Matrices(from_scratch(thinned_for_start(data), positions).P, None)
-
-    def settle_gauge(self, search: Selection, rows: Rows) -> None:
-        """One matrix for all positions leaves nothing open."""
-
-    def begin(self, search: Selection) -> None:
-        """Nothing has to be prepared."""
-
-    def end(self, search: Selection) -> None:
-        """Nothing has to be cleaned up."""
-
-    def weak(self, search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-        """For each context, the slots without weight; if there are none, its weakest one if that falls short of the criterion.
-
-        The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
-        criterion, P is fitted again too. Where all slots together do not pay for P, all of them go.
-        """
-        if not search.data.independent and no_signal(search.data, fit):
-            return [(k, j) for k, s in enumerate(search.support) for j in range(1, 1 + len(s))]
-        found = search.empty_slots()
-        emptied = {k for k, _ in found}
-        at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-        for k, limit in enumerate(criterion(search.data)):
-            slots = range(1, 1 + len(search.support[k]))
-            if k in emptied or not slots:
-                continue
-            mine = rows.of(k)
-            ratio, j = min((search.ratio(mine, (k, j), at_fit[k]), j) for j in slots)
-            if limit <= ratio < _NEAR * limit:
-                without = maximise(rows, search.mixture.lifted().without(k, j))
-                ratio = 2 * (fit.loglik - without.loglik)
-            if ratio < limit:
-                found.append((k, j))
-        return found
-
-    def candidates(
-        self, search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT
-    ) -> Proposal:
-        """For each context, the position with the largest score, if that is ``least`` times what noise reaches or more."""
-        data = search.data
-        scores = independent_scores if data.independent else martingale_scores
-        z = scores(data, rows, fit)
-        for k, s in enumerate(search.support):
-            z[k, s] = -np.inf
-            if len(s) >= most or not data.counts[k]:
-                z[k] = -np.inf
-        for pair in barred:
-            z[pair] = -np.inf
-        best = z.argmax(axis=1)
-        promising = [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf]
-        return Proposal(promising, {})
+def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT) -> Proposal:
+    """For each context, the position with the largest score, if that is ``least`` times what noise reaches or more."""
+    data = search.data
+    z = relative_scores(data, rows, fit)
+    for k, s in enumerate(search.support):
+        z[k, s] = -np.inf
+        if len(s) >= most or not data.counts[k]:
+            z[k] = -np.inf
+    for pair in barred:
+        z[pair] = -np.inf
+    best = z.argmax(axis=1)
+    promising = [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf]
+    return promising, {}
 
 
 def criterion(data: Data) -> Array:
@@ -113,21 +78,18 @@ def no_signal(data: Data, fit: Fit) -> bool:
     return 2 * (fit.loglik - independent) < (data.N - 1) * columns.sum() + criterion(data).max()
 
 
-def independent_scores(data: Data, rows: Rows, fit: Fit) -> Array:
-    """(K, T): scores of all positions relative to what noise reaches, for iid contexts."""
+def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
+    """(K, T): scores of all positions relative to what noise reaches: exact for iid contexts, a Gaussian quantile for others."""
     P = fit.mixture.P
-    U = P - (P @ data.mu)[:, None]
-    raw = data.total_with(rows, Partition.likelihood_scores, U, fit.mixture)
-    levels = rows.score_levels(U, fit.mixture, data.mu, np.sqrt(criterion(data)))
-    return raw / levels[:, None]
+    z = np.sqrt(criterion(data))
+    if data.independent:
+        U = P - (P @ data.mu)[:, None]
+        raw = data.total(Partition.likelihood_scores, U, fit.mixture, rows=rows)
+        return raw / rows.score_levels(U, fit.mixture, data.mu, z)[:, None]
+    raw = data.total(Partition.likelihood_scores, P, fit.mixture, rows=rows) - data.counts[:, None]
+    # That P and q are fitted makes the variance smaller than it is taken to be.
+    variance = data.total(Partition.law_scores, P**2, fit.mixture, rows=rows) - data.counts[:, None]
+    return raw / np.sqrt(np.maximum(variance, 1e-12)) / z[:, None]
 
 
-def martingale_scores(data: Data, rows: Rows, fit: Fit) -> Array:
-    """(K, T): scores of all positions relative to the Gaussian quantile, for any contexts.
-
-    That P and q are fitted makes the variance smaller than it is taken to be.
-    """
-    P = fit.mixture.P
-    raw = data.total_with(rows, Partition.likelihood_scores, P, fit.mixture) - data.counts[:, None]
-    variance = data.total_with(rows, Partition.law_scores, P**2, fit.mixture) - data.counts[:, None]
-    return raw / np.sqrt(np.maximum(variance, 1e-12)) / np.sqrt(criterion(data))[:, None]
+SHARED_MATRIX = Policy(weak=weak, candidates=candidates, fit_options={})

@@ -24,8 +24,7 @@ from scb.theory.noise import noise_quantile
 _ROUNDS = 12
 _STARTS = 8
 _LEAST_SQUARES_STEPS = 20
-Pairs = NDArray[np.intp]
-"""(r, 2): last tokens and positions."""
+Pairs = NDArray[np.intp]  # (r, 2), last tokens and positions
 
 
 def spectral(data: Data, false_positions: float = 0.05) -> Initial:
@@ -33,8 +32,10 @@ def spectral(data: Data, false_positions: float = 0.05) -> Initial:
     moments = _Moments(data, false_positions)
     best = np.zeros((0, 2), np.intp)
     best_value = -np.inf
-    for start in moments.starts():
-        pairs, value = moments.alternate(start)
+    freedom = data.degrees_of_freedom()[:, None]
+    excess = (data.chi_squares() - freedom) / np.sqrt(2 * freedom)
+    for start in np.argsort(excess, axis=None)[::-1][:_STARTS]:
+        pairs, value = moments.alternate(np.array([np.unravel_index(start, excess.shape)]))
         if value > best_value:
             best, best_value = pairs, value
         if len(best) >= data.N:  # more than a stray start or two
@@ -51,13 +52,6 @@ class _Moments:
         self.label_law = data.label_law
         noise = np.outer(self.label_law, data.mu)
         self.whitening = np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0)
-
-    def starts(self) -> list[Pairs]:
-        """The (k, t) of largest χ², each relative to its degrees of freedom."""
-        freedom = self.data.degrees_of_freedom()
-        excess = (self.data.chi_squares() - freedom[:, None]) / np.sqrt(2 * freedom)[:, None]
-        top = np.argsort(excess, axis=None)[::-1][: min(_STARTS, excess.size)]
-        return [np.array([np.unravel_index(i, excess.shape)]) for i in top]
 
     def covariances(self, pairs: Pairs) -> Array:
         """(r, N, N): C − n_k(o) μ_m at each (k, t), where C counts pairs of label and token."""
@@ -96,23 +90,19 @@ class _Moments:
     def scores(self, pairs: Pairs, D: Array, weights: Array) -> tuple[Array, Array]:
         """(N, T) scores in units of noise onto the guess Σ_j weights_j D_j, and (N,) what is too large to be noise."""
         data = self.data
-        W = self.direction(np.tensordot(weights, D, axes=1))
+        guess = np.tensordot(weights, D, axes=1)
+        W = self.direction(guess)
         spread = np.where(data.counts > 0, self.spread(W), 1.0)
         spread = np.where(spread > 0, spread, 1.0)
-        z = data.total(Partition.label_scores, W) / spread[:, None]
+        z = data.total(Partition.scores, W) / spread[:, None]
+        # A pair that has a part in the guess is scored by what the others make of it; 0 if there are none.
         for j, (k, t) in enumerate(pairs):
-            z[k, t] = self.left_out(j, k, D, weights)
+            others = self.direction(guess - weights[j] * D[j])
+            scale = self.spread(others)[k]
+            z[k, t] = (D[j] * others).sum() / scale if len(pairs) > 1 and scale > 0 else 0.0
         quantile = noise_quantile(data.N * data.T, self.false_positions)
-        noises = [ScoreNoise.of(W, labels, data.mu) for labels in data.by_label]
+        noises = [ScoreNoise(W, labels, data.mu) for labels in data.by_label]
         return z, noise_levels(noises, quantile) / spread
-
-    def left_out(self, j: int, k: int, D: Array, weights: Array) -> float:
-        """The score of pair j, whose last token is k, onto a guess made from the others; 0 if there are none."""
-        if len(D) == 1:
-            return 0.0
-        W = self.direction(np.tensordot(weights, D, axes=1) - weights[j] * D[j])
-        spread = self.spread(W)[k]
-        return float((D[j] * W).sum()) / spread if spread > 0 else 0.0
 
     def estimate(self, pairs: Pairs) -> Initial:
         """Least squares for Q and G at the kept (k, t), scaled so that columns of Q sum to 1."""

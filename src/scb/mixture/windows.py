@@ -68,9 +68,7 @@ def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int, *, nearest: int, 
         tokens = codes
         if codes.dtype.kind != "u":
             tokens = np.maximum(codes, 0).astype(token_dtype(int(codes.max()) + 1))
-        last = np.zeros(starts.size, np.int64)
-        if contexts:
-            last = tokens[starts + reach - 1].astype(np.int64)
+        last = tokens[starts + reach - 1].astype(np.int64) if contexts else np.zeros(starts.size, np.int64)
         blocks.append(Block(tokens, starts, last, tokens[starts + reach].astype(np.int64)))
     return blocks
 
@@ -114,55 +112,3 @@ def token_sequences(sequences: Sequence[Any]) -> list[NDArray[Any]]:
             raise ValueError(f"sequence {i} has shape {array.shape}: it must be one-dimensional")
         checked.append(compact_tokens(f"sequence {i}", array, None) if array.size else np.empty(0, np.uint8))
     return checked
-
-
-# ------------------------------------------------------------------------------------------------- what was seen
-
-
-class Summary(NamedTuple):
-    """What the driver has to know of some samples before they can be laid out for a fit."""
-
-    widths: list[int]  # the different numbers of positions, in the order in which they came
-    counts: Array  # how often each token occurs in the contexts, as many entries as the largest has
-    top: int  # one more than the largest token, last tokens and labels included
-    longest: int = 0  # length of the longest sequence
-
-
-def summarise_batches(blocks: Iterable[Block]) -> Summary:
-    """One pass over batches, each of which has as many positions as its tokens and samples say."""
-    widths: list[int] = []
-    counts = np.zeros(0)
-    top = 0
-    for block in blocks:
-        if block.n == 0:
-            continue
-        width = block.tokens.size // block.n
-        if width not in widths:
-            widths.append(width)
-        counts = np.pad(counts, (0, max(0, int(block.tokens.max()) + 1 - counts.size)))
-        count_tokens(block.tokens, counts)
-        top = max(top, int(block.last.max()) + 1, int(block.label.max()) + 1)
-    return Summary(widths, counts, max(counts.size, top))
-
-
-def summarise_sequences(sequences: Sequence[NDArray[Any]], T: int, windows: int, skipped: int = 0) -> Summary:
-    """Of sequences with so many windows in all; the first ``skipped`` tokens of each were counted elsewhere."""
-    top = max((int(x.max()) + 1 for x in sequences if x.size), default=0)
-    counts = symbol_counts((x[skipped:] for x in sequences), top)
-    longest = max((x.size for x in sequences), default=0)
-    return Summary([T] if windows else [], counts, top, longest)
-
-
-def agree(summaries: Sequence[Summary], N: int | None) -> tuple[int, int, Array]:
-    """N, T and the law μ of the tokens, from what was seen in all places; a ValueError where they contradict each other."""
-    widths = list(dict.fromkeys(T for summary in summaries for T in summary.widths))
-    top = max(summary.top for summary in summaries)
-    if not widths:
-        raise ValueError("data is empty: there must be at least 1 sample")
-    if len(widths) > 1:
-        raise ValueError(f"data holds batches with T = {widths[0]} and with T = {widths[1]} positions: they must agree")
-    if N is not None and top > N:
-        raise ValueError(f"data holds token {top - 1}: with N = {N}, tokens must lie in [0, {N - 1}]")
-    size = max(top, 2) if N is None else N
-    counts = np.sum([np.pad(summary.counts, (0, size - summary.counts.size)) for summary in summaries], axis=0)
-    return size, widths[0], counts / np.sum(counts)
