@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scb.geometry import Array
-from scb.kernels.pairs import count_tokens
+from scb.kernels.mixture import count_tokens
 from scb.mixture.dask import dask_source
 from scb.mixture.data import Data, Source, is_dask
 from scb.mixture.partition import Partition, Shape
