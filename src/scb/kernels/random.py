@@ -106,11 +106,17 @@ def draw_tokens(key, law, scratch, tokens):
         if law.whole.size < _FEW:
             _count_thresholds_below(w, law.whole, chunk, scratch.ties)
         else:
-            for t in range(chunk.size):
-                chunk[t] = law.table[w[t] >> law.shift]
-            for t in range(chunk.size):
-                scratch.ties[t] = np.uint8(chunk[t] == law.unknown)
+            _look_up(w, law.table, law.unknown, law.shift, chunk, scratch.ties)
         _settle_ties(key, start, w, law, chunk, scratch.ties)
+
+
+@numba.njit(cache=True)
+def _look_up(w, table, unknown, shift, tokens, ties):
+    """tokens by the table, and ties where it does not say; a function of its own, since fields of a tuple slow the loops down."""
+    for t in range(tokens.size):
+        tokens[t] = table[w[t] >> shift]
+    for t in range(tokens.size):
+        ties[t] = np.uint8(tokens[t] == unknown)
 
 
 @numba.njit(cache=True)
@@ -187,11 +193,19 @@ def _settle_ties(key, start, w, law, tokens, ties):
         for t in range(8 * i, min(8 * i + 8, tokens.size)):
             if ties[t] == 0:
                 continue
-            fill_words(key, _FRACTIONS + start + t, ALL_BITS, fraction)
-            u = to_unit(fraction[0])
-            token = np.searchsorted(whole, w[t])
-            while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
+            cell = np.int64(w[t] >> law.shift)
+            while cell > 0 and law.table[cell] == law.unknown:  # a neighbour that the table knows is near
+                cell -= 1
+            token = np.int64(0)
+            if law.table[cell] != law.unknown:
+                token = np.int64(law.table[cell])
+            while token < whole.size and whole[token] < w[t]:
                 token += 1
+            if token < whole.size and whole[token] == w[t]:
+                fill_words(key, _FRACTIONS + start + t, ALL_BITS, fraction)
+                u = to_unit(fraction[0])
+                while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
+                    token += 1
             tokens[t] = token
 
 

@@ -123,14 +123,12 @@ class LagModel:
         n = max(codes.size, 1)
         codes = codes if codes.size else np.array([MISSING])
         context = codes if self.context else np.zeros(n, np.int64)
-        positions = self.slots.positions[context]
-        matrix = self.slots.matrix[context]
         laws = np.zeros((n, N))
-        for j in range(positions.shape[1]):
-            at = np.arange(n) + 1 - self.max_lag + positions[:, j]
-            looks = (positions[:, j] >= 0) & (at >= 0)
-            source = np.where(looks, codes[np.clip(at, 0, n - 1)], MISSING)
-            column = np.where(source >= 0, N * matrix[:, j] + source, self.mixture.columns.shape[1] - 1)
+        for j in range(self.slots.positions.shape[1]):
+            position = self.slots.positions[context, j]
+            at = np.arange(1 - self.max_lag, n + 1 - self.max_lag) + position
+            source = np.where((position >= 0) & (at >= 0), codes[np.clip(at, 0, n - 1)], MISSING)
+            column = np.where(source >= 0, N * self.slots.matrix[context, j] + source, self.mixture.columns.shape[1] - 1)
             laws += self.mixture.q[context, j][:, None] * self.mixture.columns.T[column]
         laws[context < 0] = self.prior
         return laws
