@@ -1,17 +1,14 @@
 """Jobs, their seeds, where their tables lie, which code these depend on, and the pools that run them."""
 
-import os
 import shutil
-import signal
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from scb.jobs.job import Job, seed_of
+from deadly import Deadly
+from scb.jobs.job import seed_of
 from scb.jobs.pool import InProcess, processes, run_jobs
 from scb.jobs.store import Cache, JobFailed, Result
 from scb.jobs.table import at, concatenate, pick, quartiles, read_table, write_table
@@ -101,20 +98,6 @@ def test_a_failing_job_is_not_kept_and_says_why(tmp_path, pool):
     with pytest.raises(JobFailed, match=r"KeyError: 'no such method'(.|\n)*Traceback"), pool() as open_pool:
         run_jobs([job], open_pool, cache)
     assert cache.missing([job]) == [job]
-
-
-@dataclass(frozen=True)
-class Deadly(Job):
-    """Ends its process, if it is the third one."""
-
-    label: ClassVar = {"experiment": "deadly"}
-    seconds: ClassVar = 5.0  # so that every job is a batch
-    replicate: int
-
-    def run(self):
-        if self.replicate == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return {"value": self.replicate}
 
 
 def test_a_process_that_dies_is_said_and_what_was_done_stays(tmp_path):
