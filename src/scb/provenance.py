@@ -79,5 +79,7 @@ def _imports(node: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in child.names)
         elif isinstance(child, ast.ImportFrom) and child.module is not None:
             yield from (child.module, *(f"{child.module}.{alias.name}" for alias in child.names))
-        elif not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+        elif isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
+            continue
+        elif not isinstance(child, ast.expr):  # expressions, most of a tree, hold no imports
             yield from _imports(child)
