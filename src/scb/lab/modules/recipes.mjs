@@ -1,0 +1,85 @@
+// Recipes: Algorithm 1 as a list of stages, as scb.recipes has them. A stage says how many steps, which step sizes, λ and batch size,
+// and what is done on entering and leaving it. Roundings: "sign", "project" (at the noise, or at {project: x}), "normalize".
+import { dot } from "./geometry.mjs";
+
+export const RECIPES = ["paper", "tuned", "sgd", "transfer"];
+
+export const DEFAULTS = {
+  recipe: "paper",
+  eta: [0.01, 0.005, 0.005],
+  steps: [400, 600, 0],
+  batchSize: 64,
+  lam: 1e-5,
+  projector: "euclidean",
+  resolveSign: true,
+  accuracy: 0.02,
+  freezeV: false,
+  freezeA: false,
+};
+
+/** The stages of a recipe for what is known: μ, K_P, K_Q and the sparsity. Stages without steps are left out, with their roundings. */
+export function stagesOf(known, settings) {
+  const make = { paper, tuned, sgd, transfer }[settings.recipe];
+  if (!make) throw new Error(`recipe = ${settings.recipe}: it must be one of ${RECIPES.join(", ")}`);
+  return make(known, settings)
+    .filter((stage) => stage.steps > 0)
+    .map((stage) => ({
+      ...stage,
+      eta_V: settings.freezeV ? 0 : stage.eta_V,
+      eta_A: settings.freezeA ? 0 : stage.eta_A,
+      projector: settings.projector,
+    }));
+}
+
+function stage(known, name, steps, eta, rest) {
+  return {
+    name, steps, eta_V: eta / known.K_Q, eta_A: eta / known.K_P, lam: 0, centred: false, enter: [], leave: [], stopAt: null, ...rest,
+  };
+}
+
+function paper(known, { eta, steps, batchSize, lam, resolveSign }) {
+  const sign = resolveSign ? ["sign"] : [];
+  return [
+    stage(known, "1", steps[0], eta[0], { batchSize }),
+    stage(known, "2", steps[1], eta[1], { batchSize, lam, enter: sign, leave: sign }),
+    stage(known, "3", steps[2], eta[2], { batchSize, eta_A: 0, enter: ["normalize"] }),
+  ];
+}
+
+function sgd(known, { eta, steps, batchSize, resolveSign }) {
+  const sign = resolveSign ? ["sign"] : [];
+  return [
+    stage(known, "1", steps[0], eta[0], { batchSize }),
+    stage(known, "2", steps[1], eta[1], { batchSize, enter: sign, leave: sign }),
+  ];
+}
+
+function tuned(known, { accuracy }) {
+  const { mu, K_P, K_Q, sparsity: Q } = known;
+  const N = mu.length;
+  const eta = 0.02;
+  const rho = (1 - dot(mu, mu) - K_P * K_Q) / (N - 1);
+  const spread = (eta * rho) / (K_P * Math.min(...mu)); // B times the variance of one coordinate of a, up to factors
+  const B1 = Math.ceil(spread * (10 * 3 * Q) ** 2);
+  const B2 = Math.ceil(Math.max(((spread / 2) * Q) / accuracy ** 2, B1));
+  const B3 = Math.ceil(((N - 1) ** 2 * eta * rho) / (2 * K_Q * accuracy ** 2));
+  const length = Math.ceil(1 / eta);
+  return [
+    stage(known, "1", 30 * length, eta, { batchSize: B1, stopAt: 0.2 }),
+    stage(known, "2", 10 * length, eta, {
+      batchSize: B2, lam: (eta * accuracy) / Q, centred: true, enter: ["sign", "project"], stopAt: 0.95,
+    }),
+    stage(known, "3", 5 * length, eta, { batchSize: B3, eta_A: 0, enter: ["normalize"] }),
+  ];
+}
+
+/** One step on A from V = θV̂ + (1 − θ)μ1ᵀ and uniform attention; then Algorithm 1 from Stage 2 on. */
+function transfer(known) {
+  const eta = 0.2;
+  const batchSize = 2500;
+  return [
+    stage(known, "first", 1, 1, { batchSize: 8000, eta_V: 0 }),
+    stage(known, "2", 30, eta, { batchSize, lam: { multiple: 2 }, centred: true, enter: ["project"] }),
+    stage(known, "3", 20, eta, { batchSize, eta_A: 0, enter: ["normalize"] }),
+  ];
+}
