@@ -1,0 +1,95 @@
+// What one keeps: the history as CSV, and the command or the lines of Python that make the same run.
+import { COLUMNS } from "./run.mjs";
+
+/** The histories of all runs, one after the other, with the run's letter first; columns as in `scb train`. */
+export function historyCSV(runs) {
+  const extra = ["spread_V", "spread_A"].filter((name) => runs[0]?.history[name]?.some(Number.isFinite));
+  const names = [...COLUMNS, ...extra].filter((name) => runs.some((run) => run.history[name]?.some(Number.isFinite)));
+  const rows = runs.flatMap((run, i) =>
+    run.history.step.map((_, row) => ["ABCD"[i], ...names.map((name) => cell(run.history[name]?.[row]))].join(",")),
+  );
+  return `run,${names.join(",")}\n${rows.join("\n")}\n`;
+}
+
+const cell = (value) => (Number.isFinite(value) ? String(value) : "");
+
+/** Python's names for the settings of a run that differ from the recipe's own. */
+function options(run) {
+  const list = (values) => `[${values.join(", ")}]`;
+  const all = {
+    paper: { eta: list(run.eta), steps: list(run.steps), batch_size: run.batchSize, lam: run.lam, resolve_sign: run.resolveSign },
+    sgd: { eta: list(run.eta.slice(0, 2)), steps: list(run.steps.slice(0, 2)), batch_size: run.batchSize, resolve_sign: run.resolveSign },
+    tuned: { accuracy: run.accuracy },
+  }[run.recipe];
+  const own = Object.entries(all).filter(([name, value]) => String(value) !== String(PLAIN[run.recipe][name]));
+  if (run.projector !== "euclidean") own.push(["projector", run.projector]);
+  return own;
+}
+// What the recipes of Python have without options.
+const PLAIN = {
+  paper: { eta: "[0.01, 0.005, 0.005]", steps: "[400, 600, 0]", batch_size: 64, lam: 1e-5, resolve_sign: true },
+  sgd: { eta: "[0.01, 0.005]", steps: "[400, 600]", batch_size: 64, resolve_sign: true },
+  tuned: { accuracy: 0.02 },
+};
+
+/** Whether `scb train` has words for all of the state; transfer, a flip by hand, frozen layers and own data it has not. */
+function isPlain(state) {
+  const run = state.runs[state.view];
+  return !state.data && !state.events.length && !run.freezeV && !run.freezeA && state.task.sharpness === 1;
+}
+
+/** What to type to make the run that is shown, in a shell or in Python; samples are the same, so the figures are, to rounding. */
+export function pythonFor(state) {
+  if (state.data) return pythonForData(state);
+  const run = state.runs[state.view];
+  return isPlain(state) ? command(state.task, run, state.every) : script(state, run);
+}
+
+function command(task, run, every) {
+  const words = ["scb train", `--N ${task.N} --T ${task.T} --sparsity ${task.sparsity} --task-seed ${task.seed}`];
+  if (task.ensemble !== "strong") words.push(`--ensemble ${task.ensemble}`);
+  words.push(`--recipe ${run.recipe} --seed ${run.seed}`);
+  if (every !== 10) words.push(`--every ${every}`);
+  const own = options(run).map(([name, value]) => (/[[ ]/.test(String(value)) ? `'${name}=${value}'` : `${name}=${value}`));
+  if (own.length) words.push(`--set ${own.join(" ")}`);
+  return words.join(" ");
+}
+
+const pythonValue = (value) => {
+  if (typeof value === "boolean") return value ? "True" : "False";
+  return /^[a-z]+$/.test(String(value)) ? `"${value}"` : String(value);
+};
+
+function script(state, run) {
+  const { task } = state;
+  const ensemble = task.ensemble === "strong" ? "" : `, ensemble="${task.ensemble}"`;
+  const random = (seed) => `scb.Task.random(${task.N}, ${task.T}, ${task.sparsity}, seed=${seed}${ensemble})`;
+  const lines = ["from dataclasses import replace", "import scb", "", `task = ${random(task.seed)}`];
+  if (task.sharpness !== 1) {
+    lines.push(`s = ${task.sharpness}`, "task = scb.Task(s * task.P + (1 - s) * task.mu[:, None], task.Q)");
+  }
+  const own = options(run).map(([name, value]) => `, ${name}=${pythonValue(value)}`);
+  lines.push(`recipe = scb.recipes.${run.recipe}(task${own.join("")})`);
+  for (const [layer, frozen] of [["V", run.freezeV], ["A", run.freezeA]]) {
+    if (frozen) lines.push(`recipe = replace(recipe, stages=tuple(replace(s, eta_${layer}=0.0) for s in recipe.stages))`);
+  }
+  lines.push(`run = scb.train(task, recipe, seed=${run.seed}, every=${state.every})`);
+  let phase = 0;
+  for (const event of state.events) {
+    if (event.kind === "flip") {
+      lines.push(`# at step ${event.step} of the lab, (V, A) was replaced by its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A)`);
+      continue;
+    }
+    phase += 1;
+    lines.push(`task = scb.Task(task.P, ${random(event.seed)}.Q)  # the same P, another Q`);
+    lines.push(`run = scb.train(task, scb.recipes.transfer(task, run.V), seed=${run.seed + phase}, every=1)`);
+  }
+  return lines.join("\n");
+}
+
+function pythonForData(state) {
+  const file = state.data.unit === "lines" ? "column.csv" : "text.txt";
+  const unit = state.data.unit === "words" ? " --by word" : "";
+  const words = "# The same question put to the library's estimator, which is made for dependent sequences:";
+  return `${words}\nscb fit ${file}${unit} --max-lag ${state.task.T + 1} --transition shared`;
+}
