@@ -12,15 +12,15 @@ import { SCENES, sceneHash } from "./scenes.mjs";
 const $ = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const PANELS = [
-  { id: "attention", title: "Attention A, and the truth Q", panel: attention, wide: true },
+  { id: "attention", title: "Attention A, and the truth Q", panel: attention, shape: "wide" },
   { id: "matrices", title: "V beside P", panel: matrices },
-  { id: "plane", title: "The signals, and the population's flow", panel: plane, truth: true },
+  { id: "plane", title: "Signals and flow", panel: plane, truth: true, shape: "tall" },
   { id: "dist_A", title: "‖A − Q‖", panel: curve("dist_A", HELP.dist_A), truth: true },
   { id: "dist_V", title: "‖V − P‖", panel: curve("dist_V", HELP.dist_V), truth: true },
   { id: "delta_A", title: "‖Δ_A‖: noise in A", panel: curve("delta_A", HELP.delta_A), truth: true },
   { id: "delta_V", title: "‖Δ_V‖: noise in V", panel: curve("delta_V", HELP.delta_V), truth: true },
-  { id: "dist_A_star", title: "‖A* − Q‖, normalised", panel: curve("dist_A_star", HELP.dist_A_star), truth: true },
-  { id: "loss", title: "Loss", panel: curve("loss", HELP.loss) },
+  { id: "dist_A_star", title: "‖A* − Q‖, normalised", panel: curve("dist_A_star", HELP.dist_A_star), truth: true, shape: "half" },
+  { id: "loss", title: "Loss", panel: curve("loss", HELP.loss), shape: "half" },
 ];
 
 let state = defaultState();
@@ -156,10 +156,12 @@ function layPanels() {
   const shown = PANELS.filter((spec) => !(spec.truth && !task.truth));
   const ids = shown.map((spec) => spec.id).join() + (task.names ? ",lags" : "");
   const height = (spec) => {
-    if (spec.id !== "attention") return ["matrices", "plane"].includes(spec.id) ? 290 : 200;
     const narrow = innerWidth < 760;
+    if (spec.id === "plane") return narrow ? 320 : 446;
+    if (spec.id === "matrices") return Math.min(420, ($("canvas-matrices").clientWidth - 40) / (task.truth ? 2 : 1) + 40);
+    if (spec.id !== "attention") return 190;
     const strips = task.N > 6 && !narrow ? Math.ceil(task.N / 2) : task.N;
-    return Math.max(290, strips * (narrow ? 62 : 74) + 20);
+    return Math.max(260, strips * (narrow ? 66 : 78) + 20);
   };
   if ($("panels").dataset.ids !== ids) {
     $("panels").dataset.ids = ids;
@@ -174,7 +176,7 @@ function figure(spec) {
   canvas.addEventListener("pointerleave", hideTip);
   const png = element("button", { "aria-label": `PNG of ${spec.title}`, onclick: () => savePNG(spec, canvas) }, "PNG");
   const caption = element("figcaption", {}, element("h2", { "data-help": spec.id, tabindex: "0" }, spec.title), png);
-  return element("figure", { class: spec.wide ? "panel wide" : "panel", id: `panel-${spec.id}` }, caption, canvas);
+  return element("figure", { class: `panel ${spec.shape ?? ""}`, id: `panel-${spec.id}` }, caption, canvas);
 }
 
 function lagsFigure() {
@@ -275,7 +277,7 @@ function story() {
 }
 
 async function goTo(scene) {
-  history.pushState(null, "", `#${await sceneHash(scene)}`);
+  history.pushState(null, "", `#${sceneHash(scene)}`);
   await readAddress();
 }
 
@@ -454,7 +456,7 @@ globalThis.scbLab = {
   get frames() { return { ...frames }; },
   resetFrames() { Object.assign(frames, { count: 0, since: performance.now(), slowest: 0, last: 0 }); },
   link: () => `#${address()}`,
-  scenes: SCENES.map(({ id, title }) => ({ id, title })),
+  scenes: SCENES.map((scene) => ({ id: scene.id, title: scene.title, hash: sceneHash(scene) })),
 };
 
 begin();

@@ -30,8 +30,11 @@ function attentionRange(view) {
   for (const value of attention.high) if (value > high) high = value;
   for (const value of attention.onTruth) [low, high] = [Math.min(low, value), Math.max(high, value)];
   if (view.task.truth) for (const weight of view.task.truth.weights) high = Math.max(high, weight);
-  const margin = 0.08 * (high - low || 1);
-  return [Math.max(low - margin, -3), Math.min(high + margin, 3)];
+  if (view.task.names) {
+    const margin = 0.08 * (high - low || 1);
+    return [low - margin, high + margin];
+  }
+  return [Math.max(Math.min(1.3 * low, -0.001), -3), Math.min(1.2 * high, 3)];
 }
 
 export const attention = {
@@ -44,8 +47,8 @@ export const attention = {
     const color = style[`run${view.state.view}`];
     boxes.forEach((box, k) => {
       const last = k % rows === rows - 1 || k === task.N - 1;
-      const tall = box.bottom - box.top;
-      const map = axes(context, box, { x: [0, task.T], y: range, style, yTicks: tall > 60 ? 3 : 1, xTicks: 0 });
+      const scale = task.names ? "linear" : "root";
+      const map = axes(context, box, { x: [0, task.T], y: range, style, scale, yTicks: box.bottom - box.top > 60 ? 3 : 1, xTicks: 0 });
       drawColumn(context, box, map, k, run.attention, task, style, color);
       context.fillStyle = style.ink;
       context.textAlign = "left";

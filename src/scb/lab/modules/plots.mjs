@@ -50,9 +50,16 @@ export function short(value) {
   return value.toExponential(1).replace("e-", "e−");
 }
 
-/** Axes in a box: maps values to pixels and draws frame, grid and labels. `log` takes the y axis in powers of ten. */
-export function axes(context, box, { x, y, style, log = false, xTicks = 5, yTicks = 4, xLabel = "", yLabel = "" }) {
-  const toY = (value) => (log ? Math.log10(Math.max(value, 1e-12)) : value);
+const SCALES = {
+  linear: (value) => value,
+  log: (value) => Math.log10(Math.max(value, 1e-12)),
+  root: (value) => Math.cbrt(value), // shows small entries of either sign beside large ones
+};
+const ROOT_TICKS = [-1, -0.1, -0.01, -0.001, 0, 0.001, 0.01, 0.1, 0.5, 1];
+
+/** Axes in a box: maps values to pixels and draws grid and labels. The y axis is linear, in powers of ten, or in cube roots. */
+export function axes(context, box, { x, y, style, scale = "linear", xTicks = 5, yTicks = 4, xLabel = "", yLabel = "" }) {
+  const toY = SCALES[scale];
   const [low, high] = [toY(y[0]), toY(y[1])];
   const map = {
     x: (value) => box.left + ((value - x[0]) / (x[1] - x[0] || 1)) * (box.right - box.left),
@@ -61,20 +68,27 @@ export function axes(context, box, { x, y, style, log = false, xTicks = 5, yTick
   context.strokeStyle = style.faint;
   context.fillStyle = style.soft;
   context.lineWidth = 1;
-  const marks = log ? ticks(low, high, yTicks).filter(Number.isInteger).map((power) => 10 ** power) : ticks(y[0], y[1], yTicks);
+  const marks = {
+    linear: () => ticks(y[0], y[1], yTicks),
+    log: () => ticks(low, high, yTicks).filter(Number.isInteger).map((power) => 10 ** power),
+    root: () => ROOT_TICKS.filter((value) => value >= y[0] && value <= y[1]),
+  }[scale]();
   context.textAlign = "right";
   context.textBaseline = "middle";
+  let written = Infinity;
   for (const value of marks) {
     const at = Math.round(map.y(value)) + 0.5;
     line(context, box.left, at, box.right, at);
+    if (Math.abs(written - at) < 11) continue;
     context.fillText(short(value), box.left - 5, at);
+    written = at;
   }
-  context.textAlign = "center";
   context.textBaseline = "top";
-  for (const value of ticks(x[0], x[1], xTicks)) {
+  for (const value of xTicks ? ticks(x[0], x[1], xTicks) : []) {
     const at = Math.round(map.x(value)) + 0.5;
     line(context, at, box.bottom, at, box.bottom + 4);
-    context.fillText(short(value), at, box.bottom + 6);
+    context.textAlign = at > box.right - 14 ? "right" : "center";
+    context.fillText(short(value), Math.min(at, box.right + 6), box.bottom + 6);
   }
   if (xLabel) {
     context.textAlign = "right";

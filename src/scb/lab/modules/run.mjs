@@ -113,9 +113,9 @@ export function flip(run) {
   evaluate(run);
 }
 
-// Whether the means of the last 25 rows and of the 25 before them agree in everything that is drawn, once there is a signal.
+// Whether the means over the last 250 steps and over the 250 before them agree in everything that is drawn, once there is a signal.
 function nothingChanges(run) {
-  const rows = 25;
+  const rows = Math.ceil(250 / run.every);
   const names = ["alpha_V", "alpha_A", "dist_V", "dist_A", "delta_V", "delta_A"];
   const { history } = run;
   const inStage = history.stage.filter((stage) => stage === run.stage + 1).length;
