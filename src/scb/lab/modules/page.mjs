@@ -12,9 +12,9 @@ import { SCENES, sceneHash } from "./scenes.mjs";
 const $ = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const PANELS = [
-  { id: "attention", title: "Attention A, and the truth Q", panel: attention, shape: "wide" },
-  { id: "matrices", title: "V beside P", panel: matrices },
-  { id: "plane", title: "Signals and flow", panel: plane, truth: true, shape: "tall" },
+  { id: "attention", title: "Attention A and the truth Q", own: "Attention A", legend: "○ truth  ● learned  ▒ the rest", panel: attention, shape: "wide" },
+  { id: "matrices", title: "V beside P", own: "V", panel: matrices },
+  { id: "plane", title: "Signals and flow", legend: "thin: infinite batch", panel: plane, truth: true, shape: "tall" },
   { id: "dist_A", title: "‖A − Q‖", panel: curve("dist_A", HELP.dist_A), truth: true },
   { id: "dist_V", title: "‖V − P‖", panel: curve("dist_V", HELP.dist_V), truth: true },
   { id: "delta_A", title: "‖Δ_A‖: noise in A", panel: curve("delta_A", HELP.delta_A), truth: true },
@@ -158,30 +158,34 @@ function layPanels() {
   const height = (spec) => {
     const narrow = innerWidth < 760;
     if (spec.id === "plane") return narrow ? 320 : 446;
-    if (spec.id === "matrices") return Math.min(420, ($("canvas-matrices").clientWidth - 40) / (task.truth ? 2 : 1) + 40);
+    if (spec.id === "matrices") return Math.min(task.truth ? 420 : 280, ($("canvas-matrices").clientWidth - 40) / (task.truth ? 2 : 1) + 40);
     if (spec.id !== "attention") return 190;
     const strips = task.N > 6 && !narrow ? Math.ceil(task.N / 2) : task.N;
-    return Math.max(260, strips * (narrow ? 66 : 78) + 20);
+    return Math.max(task.truth ? 250 : 280, strips * (narrow ? 66 : 78) + 20);
   };
   if ($("panels").dataset.ids !== ids) {
     $("panels").dataset.ids = ids;
     $("panels").replaceChildren(...shown.map(figure), ...(task.names ? [lagsFigure()] : []));
   }
-  for (const spec of shown) $(`canvas-${spec.id}`).style.height = `${height(spec)}px`;
+  for (const spec of shown) $(`canvas-${spec.id}`).style.height = `${Math.round(height(spec))}px`;
 }
+
+const titleOf = (spec) => (task.truth ? spec.title : (spec.own ?? spec.title));
 
 function figure(spec) {
   const canvas = element("canvas", { id: `canvas-${spec.id}`, role: "img", tabindex: "0" });
   canvas.addEventListener("pointermove", (event) => pointAt(event, spec, canvas));
   canvas.addEventListener("pointerleave", hideTip);
-  const png = element("button", { "aria-label": `PNG of ${spec.title}`, onclick: () => savePNG(spec, canvas) }, "PNG");
-  const caption = element("figcaption", {}, element("h2", { "data-help": spec.id, tabindex: "0" }, spec.title), png);
+  const title = titleOf(spec);
+  const png = element("button", { "aria-label": `PNG of ${title}`, onclick: () => savePNG(spec, canvas) }, "PNG");
+  const legend = task.truth && spec.legend ? [element("span", { class: "hint" }, spec.legend)] : [];
+  const caption = element("figcaption", {}, element("h2", { "data-help": spec.id, tabindex: "0" }, title), ...legend, png);
   return element("figure", { class: `panel ${spec.shape ?? ""}`, id: `panel-${spec.id}` }, caption, canvas);
 }
 
 function lagsFigure() {
   const caption = element("figcaption", {}, element("h2", { "data-help": "lags", tabindex: "0" }, "Which lags light up"));
-  return element("figure", { class: "panel", id: "panel-lags" }, caption, element("table", { id: "lags" }));
+  return element("figure", { class: "panel half", id: "panel-lags" }, caption, element("table", { id: "lags" }));
 }
 
 function drawLags(run) {
@@ -200,7 +204,7 @@ function draw() {
     const canvas = $(`canvas-${spec.id}`);
     if (!canvas || (spec.truth && !task.truth)) continue;
     spec.panel.draw(canvas, view);
-    canvas.setAttribute("aria-label", `${spec.title}. ${summary(spec.id, run)}`);
+    canvas.setAttribute("aria-label", `${titleOf(spec)}. ${summary(spec.id, run)}`);
   }
   if (task.names) drawLags(run);
   $("status").textContent = statusLine(run);
@@ -273,7 +277,7 @@ function story() {
   if (at < 0) return;
   const next = SCENES[at + 1];
   const onward = next ? [element("button", { id: "next-scene", onclick: () => goTo(next) }, `Next: ${next.title} →`)] : [];
-  $("story").replaceChildren(element("h2", {}, `${at + 1}. ${SCENES[at].title}`), ...SCENES[at].text.map((words) => element("p", {}, words)), ...onward);
+  $("story").replaceChildren(element("h2", {}, `${at + 1}. ${SCENES[at].title}`), element("div", {}, ...SCENES[at].text.map((words) => element("p", {}, words))), ...onward);
 }
 
 async function goTo(scene) {
@@ -328,7 +332,7 @@ function savePNG(spec, canvas) {
   context.fillRect(0, 0, copy.width, copy.height);
   context.fillStyle = style.ink;
   context.font = `600 ${14 * ratio}px system-ui, sans-serif`;
-  context.fillText(`${spec.title}, step ${runs[state.view].step}`, 10 * ratio, 20 * ratio);
+  context.fillText(`${titleOf(spec)}, step ${runs[state.view].step}`, 10 * ratio, 20 * ratio);
   context.drawImage(canvas, 0, 30 * ratio);
   copy.toBlob((blob) => download(`scb-${spec.id}-${runs[state.view].step}.png`, blob));
 }

@@ -140,8 +140,8 @@ function labelPositions(context, box, map, task, style, height) {
 
 function matrixLayout(canvas, task) {
   const beside = task.truth ? 2 : 1;
-  const size = Math.min((canvas.clientWidth - 26 - 14 * (beside - 1)) / beside, canvas.clientHeight - 34);
-  const left = 24;
+  const left = task.names ? 12 + 6.5 * Math.max(...task.names.map((name) => Math.min(name.length, 10))) : 24;
+  const size = Math.min((canvas.clientWidth - left - 2 - 14 * (beside - 1)) / beside, canvas.clientHeight - 34);
   return Array.from({ length: beside }, (_, i) => ({ left: left + i * (size + 14), top: 18, size }));
 }
 
@@ -167,7 +167,7 @@ export const matrices = {
           context.fillStyle = ink;
           context.textAlign = "center";
           context.textBaseline = "middle";
-          context.fillText(value.toFixed(2), x + cell / 2, y + cell / 2);
+          context.fillText(value.toFixed(2).replace(/^-(0\.00)$/, "$1").replace("-", "−"), x + cell / 2, y + cell / 2);
         }
       });
       labelCells(context, task, style, { left, top, cell, first: i === 0 });
