@@ -11,6 +11,7 @@ import { SCENES, sceneHash } from "./scenes.mjs";
 
 const $ = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
+// shape: how many cells of the grid; own: the title for own data, where nobody knows the truth
 const PANELS = [
   { id: "attention", title: "Attention A and the truth Q", own: "Attention A", legend: "○ truth  ● learned  ▒ the rest", panel: attention, shape: "wide" },
   { id: "matrices", title: "V beside P", own: "V", panel: matrices },
@@ -71,8 +72,16 @@ function restart(play = false) {
   writeAddress();
 }
 
+/** What an address means: nothing at all begins the lecture, and a scene's name alone stands for its whole link. */
+function meantBy(hash) {
+  const [, name] = /^#?(?:scene=(\w+))?(?:&?play=1)?$/.exec(hash) ?? [];
+  if (name === undefined && hash.replace("#", "")) return hash;
+  const scene = SCENES.find(({ id }) => id === (name ?? SCENES[0].id));
+  return scene ? sceneHash(scene) : hash;
+}
+
 async function readAddress() {
-  const read = parseState(location.hash);
+  const read = parseState(meantBy(location.hash));
   state = read.state;
   packed = "";
   if (read.packed !== null) {
