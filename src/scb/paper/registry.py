@@ -33,6 +33,7 @@ class Experiment:
     seeds: int | None = None
     quick: tuple[int | None, Axes | None] = (None, None)  # random tasks, and values of parameters, for a first look
     full: Axes | None = None  # values of parameters that take a minute or more
+    full_only: bool = False  # whether the table is made in the full run and left out of the default one
 
     def jobs(self) -> list[Job]:
         """All jobs, in the order of the table: points, the last axis running fastest, and random tasks at each."""
@@ -151,15 +152,23 @@ EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment i
 
 
 def tables(quick: bool = False, seeds: int | None = None, full: bool = False) -> dict[str, Experiment]:
-    """Name → settings of every table; ``quick`` makes them smaller, ``full`` larger; ``seeds`` sets the random tasks."""
+    """Name → settings of the tables to make; ``quick`` makes them smaller, ``full`` larger and more; ``seeds`` sets the tasks."""
     made = {}
     for name, experiment in TABLES.items():
+        if experiment.full_only and not full:
+            continue
         if full:
             experiment = experiment.changed(axes=experiment.full)
         if quick:
             experiment = experiment.changed(*experiment.quick)
         made[name] = experiment.changed(seeds)
     return made
+
+
+def drawable(figures: Iterable[str], made: Iterable[str]) -> list[str]:
+    """Those of the figures whose tables are all made."""
+    there = set(made)
+    return [figure for figure in figures if there.issuperset(FIGURES[figure].needs)]
 
 
 def claims_for(figures: Iterable[str]) -> dict[int, Claim]:
