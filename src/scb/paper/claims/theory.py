@@ -3,7 +3,7 @@
 import numpy as np
 
 from scb.jobs.table import Table, at, by_value, pick, values, where
-from scb.paper.claims.claim import Outcome, beside, log_slope, mostly, share, spread, verdict
+from scb.paper.claims.claim import Claim, Outcome, log_slope, mostly, share, spread, verdict
 from scb.paper.experiments.population import residual
 
 
@@ -112,29 +112,114 @@ def near_sparse(preconditioner: Table) -> Outcome:
 
 
 CLAIMS = (
-    *beside(
-        "F9",
-        ("Section 3.1", "The population process stays on the straight lines through μ1ᵀ and P, 11ᵀ/T and Q.", on_the_line),
-        ("Section 3.1, equation for α", "Two numbers, α_V and α_A, follow a recursion of their own.", two_dimensions),
-        ("Section 3.2; Appendix D", "Without noise Stage 1 takes Θ(log(T K_Q)/η) steps.", stage_one_length),
-        ("Appendix D", "|α_V − α_A| shrinks in Stage 1 while the signals grow.", signals_meet),
-        (
-            "Section 3.4; Appendix F",
-            "Near (1, 1) the sum converges at a linear rate, the difference is almost stuck.",
-            slow_difference,
-        ),
-        ("Section 3.4; Appendix F", "Normalising A and training V alone (Stage 3) repairs this.", stage_three_repairs),
+    Claim(
+        figure="F9",
+        says="The population process stays on the straight lines through μ1ᵀ and P, 11ᵀ/T and Q.",
+        quote="One can prove via induction on τ that V (resp. A) always stays on the straight line crossing μ1ᵀ and P "
+        "(resp. 11ᵀ/T and Q).",
+        where="Section 3.1",
+        condition="λ = 0 and access to the population loss",
+        setting="1,500 noiseless steps, η = 0.01",
+        judge=on_the_line,
     ),
-    *beside(
-        "F3",
-        ("Section 3.3", "The variance of the mini-batch gradient in A grows with T.", variance_grows),
-        ("Section 3.3", "Its largest entry hardly grows: like √log T.", largest_entry),
-        ("Appendix E, separation of noise and signal", "A threshold Θ(α/Q) tells true positions from others.", separation),
-        ("Appendix E, effect of rounding", "The thresholding-projection changes α_A and ‖Δ_A‖² by O(1)/T.", rounding_is_mild),
+    Claim(
+        figure="F9",
+        says="Two numbers, α_V and α_A, follow a recursion of their own.",
+        quote="The same calculation yields the following equations that govern the dynamics of α_V and α_A",
+        where="Section 3.1, the equations before the matrix form",
+        condition="λ = 0 and access to the population loss",
+        setting="1,500 noiseless steps, η = 0.01",
+        judge=two_dimensions,
     ),
-    *beside(
-        "F2",
-        ("Section 5.2", "Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².", near_uniform),
-        ("Section 5.2", "Near sparse attention it is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).", near_sparse),
+    Claim(
+        figure="F9",
+        says="Without noise Stage 1 takes Θ(log(T K_Q)/η) steps.",
+        quote="the first term would quickly boost it to σ₁ within 𝒯₁=log(T)/η iterations",
+        where="Section 3.2; Appendix D, main result of Stage 1",
+        condition="infinite amount of samples",
+        setting="recursion with K_P = K_Q = 0.5, η = 0.01",
+        judge=stage_one_length,
+    ),
+    Claim(
+        figure="F9",
+        says="The two signals are equal up to O(1/T) when Stage 1 ends.",
+        quote="At 𝒯₁, we have α_V + α_A = Θ(1/QN) and |α_V − α_A| ≤ Θ(1)/TK_Q.",
+        where="Appendix D, main result of Stage 1, (c)",
+        condition="the batch of the lemma, which makes the noise O(1/T)",
+        setting="recursion with K_P = K_Q = 0.5, η = 0.01",
+        judge=signals_meet,
+    ),
+    Claim(
+        figure="F9",
+        says="Near (1, 1) the sum converges at a linear rate, the difference is almost stuck.",
+        quote="although (α_V + α_A)/2 can converge to 1 at a linear rate (and the approximation error also decreases exponentially "
+        "fast), the convergence rate of α_A − α_V is much slower, and the process will get stuck around (1 + δ, 1 − δ) for some "
+        "small nonzero δ, instead of converging to (1, 1).",
+        where="Section 3.4",
+        condition="near (1, 1), without noise",
+        setting="recursion with K_P = K_Q = 0.5, η = 0.005",
+        judge=slow_difference,
+    ),
+    Claim(
+        figure="F9",
+        says="Normalising A and training V alone (Stage 3) repairs this.",
+        quote="To accelerate this process, we directly round A via normalization, which is possible only after the approximation "
+        "error becomes small in Stage 2. Then we freeze A and train V to the desired accuracy.",
+        where="Section 3.4",
+        condition="after Stage 2, when ‖Δ_A‖ is small",
+        judge=stage_three_repairs,
+    ),
+    Claim(
+        figure="F3",
+        says="The variance of the mini-batch gradient in A grows with T.",
+        quote="the variance of the mini-batch gradients scales with T.",
+        where="Section 3.3",
+        condition="after Stage 1",
+        setting="B = 64 at α_V = α_A = 0.5 on the population's lines",
+        judge=variance_grows,
+    ),
+    Claim(
+        figure="F3",
+        says="Its largest entry hardly grows: like √log T.",
+        quote="we can make the coordinate-wise difference between the population and mini-batch gradients 1/poly(N, Q) small using "
+        "only poly(N, Q) log T samples by a standard concentration argument.",
+        where="Section 3.3",
+        condition="after Stage 1",
+        setting="B = 64 at α_V = α_A = 0.5 on the population's lines",
+        judge=largest_entry,
+    ),
+    Claim(
+        figure="F3",
+        says="A threshold Θ(α/Q) tells true positions from others.",
+        quote="Then, we can choose a threshold θ_Tmp = Θ(α_V / Q) s.t. a^(k)_t ≤ θ_Tmp iff q^(k)_t = 0.",
+        where="Appendix E, separation between noise and signal",
+        condition="α_V ≥ Θ(Q/T + Q√N‖Δ_A‖_μ)",
+        judge=separation,
+    ),
+    Claim(
+        figure="F3",
+        says="The thresholding-projection changes α_A and ‖Δ_A‖² by O(1)/T.",
+        quote="We have α_A ← α_A + O(1)/T and ‖Δ_A‖_μ² ← ‖Δ_A‖_μ² + O(1)/T.",
+        where="Appendix E, effect of rounding",
+        condition="that of the separation between noise and signal",
+        setting="α_A = 0.3, threshold α_A/(6Q)",
+        judge=rounding_is_mild,
+    ),
+    Claim(
+        figure="F2",
+        says="Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
+        quote="Near initialization, i.e., when the attention pattern is still close to the uniform attention, we have "
+        "(diag(a_σ) − a_σ a_σᵀ)² ≈ 1/T² (I − 11ᵀ/T).",
+        where="Section 5.2",
+        condition="attention close to uniform",
+        judge=near_uniform,
+    ),
+    Claim(
+        figure="F2",
+        says="Near sparse attention it is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).",
+        quote="we have (diag(a_σ) − a_σ a_σᵀ)² ≈ a_σ,1(1 − a_σ,1) e₁ e₁ᵀ + O(1/T).",
+        where="Section 5.2",
+        condition="a_σ,1 is a small constant while all other entries are O(1/T)",
+        judge=near_sparse,
     ),
 )
