@@ -16,6 +16,7 @@ from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
 from scb.paper.experiments.training import PreconditionerJob, SoftmaxJob, TrainingJob
 from scb.paper.experiments.transfer import DriftJob, TransferJob
+from scb.task import ENSEMBLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +34,7 @@ class Experiment:
     seeds: int | None = None
     quick: tuple[int | None, Axes | None] = (None, None)  # random tasks, and values of parameters, for a first look
     full: Axes | None = None  # values of parameters that take a minute or more
+    full_only: bool = False  # whether the table is made in the full run and left out of the default one
 
     def jobs(self) -> list[Job]:
         """All jobs, in the order of the table: points, the last axis running fastest, and random tasks at each."""
@@ -99,7 +101,7 @@ FIGURES = {
     "F7": PaperFigure("Transfer", "Section 4 (a theorem there; no figure)", ("transfer", "drift"), "samples:transfer",
         "Samples until both layers are within ε. The dotted line is what Stage 1 asks for when nothing but the drift may "
         "decide the sign."),
-    "F8": PaperFigure("The sign", "nothing; found by running it", ("signs",), "training:signs",
+    "F8": PaperFigure("The sign", "nothing; found by running it", ("convergence",), "training:signs",
         "(V, A) and its mirror image fit almost equally well; at B = 64 noise chooses between them."),
     "F9": PaperFigure("Population theory", "Section 3.1 (no figure there)", ("convergence", "near one"), "models:flow",
         "Real runs follow the flow of the two signals; near (1, 1) their difference hardly moves."),
@@ -120,13 +122,27 @@ CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours,
 
 BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
-LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size; SGD with the experiment's 64 samples beside it
-SIMULATED = tuple(case for N, B in LARGE.items() for case in ((N, "proximal", B), (N, "SGD", B), (N, "SGD", 64)))
+LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size
+SIMULATED = tuple((N, method, B) for N, B in LARGE.items() for method in ("proximal", "SGD"))
 TENS = tuple(10**i for i in range(2, 9))
 FIVES = (500, 5000, 50_000, 500_000)
 TABLES = {
     "convergence": Experiment(TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})),
+    "ensembles": Experiment(
+        TrainingJob,
+        {"methods": (FOUR,), "ensemble": ENSEMBLES[1:], "summary": (True,)},
+        seeds=50,
+        quick=(3, {"T": (1000,)}),
+        full_only=True,
+    ),
     "sizes": Experiment(TrainingJob, {"N": (10, 20)}, seeds=10, quick=(3, {"N": (10,), "T": (1000,)})),
+    "larger N": Experiment(
+        TrainingJob,
+        {"ensemble": ENSEMBLES, "N": (10, 20), "batch_size": (64, 256), "summary": (True,)},
+        seeds=50,
+        quick=(2, {"N": (10,), "T": (1000,)}),
+        full_only=True,
+    ),
     "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=10, quick=(2, {})),
     "patterns": Experiment(SoftmaxJob, {"model": BOTH, "patterns": (True,), "replicate": (0,)}),
     "gaussian": Experiment(GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=10, quick=(2, {})),
@@ -150,15 +166,23 @@ EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment i
 
 
 def tables(quick: bool = False, seeds: int | None = None, full: bool = False) -> dict[str, Experiment]:
-    """Name → settings of every table; ``quick`` makes them smaller, ``full`` larger; ``seeds`` sets the random tasks."""
+    """Name → settings of the tables to make; ``quick`` makes them smaller, ``full`` larger and more; ``seeds`` sets the tasks."""
     made = {}
     for name, experiment in TABLES.items():
+        if experiment.full_only and not full:
+            continue
         if full:
             experiment = experiment.changed(axes=experiment.full)
         if quick:
             experiment = experiment.changed(*experiment.quick)
         made[name] = experiment.changed(seeds)
     return made
+
+
+def drawable(figures: Iterable[str], made: Iterable[str]) -> list[str]:
+    """Those of the figures whose tables are all made."""
+    there = set(made)
+    return [figure for figure in figures if there.issuperset(FIGURES[figure].needs)]
 
 
 def claims_for(figures: Iterable[str]) -> dict[int, Claim]:
@@ -171,5 +195,5 @@ def needed(figures: Iterable[str]) -> list[str]:
     """Names of the tables that these figures and their claims need."""
     chosen = list(figures)
     shown = [FIGURES[figure].needs for figure in chosen]
-    judged = [claim.needs for claim in claims_for(chosen).values()]
+    judged = [claim.uses for claim in claims_for(chosen).values()]
     return list(dict.fromkeys(name for needs in (*shown, *judged) for name in needs))

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from scb.files import write_atomically
 from scb.jobs.table import Table, write_table
 from scb.paper.claims.claim import Claim, Outcome, Verdict
 from scb.paper.registry import FIGURES, Experiment, claims_for
-from scb.provenance import versions
+from scb.paper.shipped import write_shipped
+from scb.provenance import machine, versions
 
 MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.SOME: "±", Verdict.FAILS: "✗"}
 COLOURS = {Verdict.HOLDS: "green", Verdict.CHANGED: "yellow", Verdict.SOME: "yellow", Verdict.FAILS: "red"}
@@ -40,10 +42,24 @@ class Judged:
 
 
 def write_tables(directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]) -> None:
-    """One Parquet file a table, with its settings, for whoever wants to look further."""
+    """One Parquet file a table, with its settings, for whoever wants to look further; and text beside it, to be shipped, if it
+    takes the full run."""
     for name, table in tables.items():
         facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
         write_table(directory / f"{name.replace(' ', '-')}.parquet", table, facts)
+        if experiments[name].full_only:
+            write_shipped(directory, name, table, full_run_facts(experiments[name]))
+
+
+def full_run_facts(experiment: Experiment) -> dict[str, Any]:
+    """How a table of the full run was made, for those who get the table alone."""
+    return {
+        "command": "scb reproduce --full",
+        "settings": str(experiment),
+        "machine": machine(),
+        "made": date.today().isoformat(),
+        "versions": versions(),
+    }
 
 
 def draw_figure(name: str, tables: Mapping[str, Table], directory: Path) -> None:
@@ -54,11 +70,12 @@ def draw_figure(name: str, tables: Mapping[str, Table], directory: Path) -> None
 
 
 def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
-    """The claims beside these figures, judged by the tables."""
+    """The claims beside these figures, judged by the tables, but for those that need one that is not there."""
     found = []
     for number, claim in claims_for(figures).items():
-        given = [tables[need] for need in claim.needs]
-        found.append(Judged(number, claim, outcome=claim.judge(*given), settings=claim.settings(*given)))
+        if all(need in tables for need in claim.needs):
+            given = [tables[name] for name in claim.uses if name in tables]  # those that may be missing come last
+            found.append(Judged(number, claim, outcome=claim.judge(*given), settings=claim.settings(*given)))
     return found
 
 

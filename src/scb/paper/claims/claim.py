@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,8 @@ class Claim:
     where : section, lemma or figure of the paper
     condition : under which the paper says it, "none" if it names none
     setting : what the tables do not show as columns, such as step sizes
-    judge : tables → outcome. Its arguments are the names of the tables; its docstring is the criterion
+    judge : tables → outcome. Its arguments are the names of the tables, those with a default being of use but not needed;
+        its docstring is the criterion
     """
 
     figure: str
@@ -79,7 +80,14 @@ class Claim:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Names of the tables that ``judge`` takes."""
+        """Names of the tables without which ``judge`` cannot do."""
+        return tuple(
+            name for name in self.uses if signature(self.judge).parameters[name.replace(" ", "_")].default is Parameter.empty
+        )
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """Names of all tables that ``judge`` takes."""
         return tuple(name.replace("_", " ") for name in signature(self.judge).parameters)
 
     def settings(self, *tables: Table) -> str:
@@ -124,7 +132,8 @@ def in_each_ensemble(judge: Callable[..., Outcome]) -> Callable[..., Outcome]:
     """A judge that is asked once for every ensemble of random tasks in its tables, and tells where the claim holds."""
 
     @wraps(judge)
-    def judge_each(*tables: Table) -> Outcome:
+    def judge_each(*given: Table | None) -> Outcome:
+        tables = [table for table in given if table is not None]
         names = list(dict.fromkeys(name for table in tables if "ensemble" in table for name in values(table, "ensemble")))
         if not names:
             return judge(*tables)
@@ -157,8 +166,9 @@ def _together(parts: dict[str, Outcome]) -> Outcome:
 # ------------------------------------------------------------------------------------------------------ words for judges
 
 
-def joined(*tables: Table) -> Table:
-    """The rows of tables one after the other, with the columns that all of them have."""
+def joined(*given: Table | None) -> Table:
+    """The rows of tables one after the other, with the columns that all of them have; None is passed over."""
+    tables = [table for table in given if table is not None]
     names = [name for name in tables[0] if all(name in table for table in tables)]
     return {name: np.concatenate([table[name] for table in tables]) for name in names}
 

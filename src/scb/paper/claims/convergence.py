@@ -20,7 +20,7 @@ def _both(hits: np.ndarray, right: np.ndarray) -> str:
 
 
 @in_each_ensemble
-def signal_after_stage_one(convergence: Table, ensembles: Table) -> Outcome:
+def signal_after_stage_one(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """The median over tasks of (|α_A| + |α_V|)/2 at step 400 lies between 0.05 and 0.2."""
     (end,) = ends(joined(convergence, ensembles), STAGE_ONE, "proximal")
     size = (np.abs(end["alpha_A"]) + np.abs(end["alpha_V"])) / 2
@@ -29,7 +29,7 @@ def signal_after_stage_one(convergence: Table, ensembles: Table) -> Outcome:
 
 
 @in_each_ensemble
-def proximal_beats_sgd(convergence: Table, ensembles: Table) -> Outcome:
+def proximal_beats_sgd(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """After 1,000 steps both ‖A − Q‖_μ and ‖V − P‖_μ are below SGD's in 90 % of tasks."""
     ours, large, theirs = ends(joined(convergence, ensembles), END, "proximal", "proximal, larger λ", "SGD")
     right = theirs["alpha_A"] > 0
@@ -46,7 +46,7 @@ def proximal_beats_sgd(convergence: Table, ensembles: Table) -> Outcome:
 
 
 @in_each_ensemble
-def star_recovers(convergence: Table, ensembles: Table) -> Outcome:
+def star_recovers(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """After 1,000 steps ‖A* − Q‖_μ and ‖V* − P‖_μ are at most 0.05 in 90 % of tasks."""
     ours, large, theirs = ends(joined(convergence, ensembles), END, "proximal", "proximal, larger λ", "SGD")
     found, found_large, found_sgd = ((end["dist_A_star"] <= CLOSE) & (end["dist_V_star"] <= CLOSE) for end in (ours, large, theirs))
@@ -60,7 +60,7 @@ def star_recovers(convergence: Table, ensembles: Table) -> Outcome:
 
 
 @in_each_ensemble
-def small_rate_is_slow(convergence: Table, ensembles: Table) -> Outcome:
+def small_rate_is_slow(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """With η₂' SGD is farther from Q after 1,000 steps than with η₂, though less noisy, in 90 % of tasks; and |α_A| < 1/2."""
     slow, fast, ours = ends(joined(convergence, ensembles), END, "SGD, small η₂'", "SGD", "proximal")
     right = slow["alpha_A"] > 0
@@ -75,7 +75,7 @@ def small_rate_is_slow(convergence: Table, ensembles: Table) -> Outcome:
 
 
 @in_each_ensemble
-def sgd_error_dominates(convergence: Table, ensembles: Table) -> Outcome:
+def sgd_error_dominates(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """In 90 % of tasks ‖Δ_A‖_μ of SGD grows from step 400 to 700 to 1,000, and ends above the signal |α_A|·√K_Q."""
     early, middle, late = (
         ends(joined(convergence, ensembles), step, "SGD")[0] for step in (STAGE_ONE, (STAGE_ONE + END) // 2, END)
@@ -87,7 +87,7 @@ def sgd_error_dominates(convergence: Table, ensembles: Table) -> Outcome:
 
 
 @in_each_ensemble
-def proximal_denoises(convergence: Table, ensembles: Table) -> Outcome:
+def proximal_denoises(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """‖Δ_A‖_μ after 1,000 steps is at most half of SGD's in 90 % of tasks."""
     sgd, small, large = ends(joined(convergence, ensembles), END, "SGD", "proximal", "proximal, larger λ")
     ratio, ratio_large = (end["delta_A"] / sgd["delta_A"] for end in (small, large))
@@ -100,7 +100,7 @@ def proximal_denoises(convergence: Table, ensembles: Table) -> Outcome:
 
 
 @in_each_ensemble
-def value_error_is_small(convergence: Table, ensembles: Table) -> Outcome:
+def value_error_is_small(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """For SGD and for the proximal method, ‖Δ_V‖_μ stays at or below √K_P/5, a fifth of ‖P − μ1ᵀ‖_μ, in 90 % of tasks."""
     methods = ("proximal", "SGD")
     last = ends(joined(convergence, ensembles), END, *methods)
@@ -111,7 +111,7 @@ def value_error_is_small(convergence: Table, ensembles: Table) -> Outcome:
 
 
 @in_each_ensemble
-def normalisation_helps(convergence: Table, ensembles: Table) -> Outcome:
+def normalisation_helps(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """After 1,000 steps normalised A is more similar to Q than A itself in 90 % of tasks."""
     (end,) = ends(joined(convergence, ensembles), END, "proximal")
     better = end["sim_A_star"] > end["sim_A"]
@@ -122,7 +122,7 @@ def normalisation_helps(convergence: Table, ensembles: Table) -> Outcome:
 
 
 @in_each_ensemble
-def proximal_similarity(convergence: Table, ensembles: Table) -> Outcome:
+def proximal_similarity(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """After 1,000 steps the cosine of A with Q is above SGD's in 90 % of tasks, before and after normalisation."""
     ours, theirs = ends(joined(convergence, ensembles), END, "proximal", "SGD")
     right = theirs["alpha_A"] > 0

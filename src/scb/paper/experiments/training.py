@@ -95,10 +95,11 @@ class TrainingJob(Job):
 
 
 def summarised(history: Table) -> Table:
-    """The rows of ``SUMMARY_STEPS`` and the last one, and the columns of ``SUMMARY``."""
+    """The rows of ``SUMMARY_STEPS`` and the last one, and the columns of ``SUMMARY`` to six digits, so that files stay small."""
     step = history["step"]
     chosen = np.isin(step, SUMMARY_STEPS) | (np.arange(len(step)) == len(step) - 1)
-    return {name: history[name][chosen] for name in SUMMARY}
+    short = {name: history[name][chosen] for name in SUMMARY}
+    return {name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x for name, x in short.items()}
 
 
 @dataclass(frozen=True)
