@@ -81,9 +81,8 @@ class Claim:
     @property
     def needs(self) -> tuple[str, ...]:
         """Names of the tables without which ``judge`` cannot do."""
-        return tuple(
-            name for name in self.uses if signature(self.judge).parameters[name.replace(" ", "_")].default is Parameter.empty
-        )
+        parameters = signature(self.judge).parameters.values()
+        return tuple(parameter.name.replace("_", " ") for parameter in parameters if parameter.default is Parameter.empty)
 
     @property
     def uses(self) -> tuple[str, ...]:
