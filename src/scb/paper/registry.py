@@ -10,11 +10,11 @@ from scb.jobs.job import Job
 from scb.jobs.table import Table
 from scb.paper.claims import convergence, models, samples, theory
 from scb.paper.claims.claim import Claim
-from scb.paper.experiments.noise import NoiseJob, RoundingJob
+from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
 from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
-from scb.paper.experiments.training import PreconditionerJob, SoftmaxJob, TrainingJob
+from scb.paper.experiments.training import LastStageJob, PreconditionerJob, SoftmaxJob, TrainingJob
 from scb.paper.experiments.transfer import DriftJob, TransferJob
 from scb.task import ENSEMBLES
 
@@ -124,6 +124,7 @@ BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
 LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size
 SIMULATED = tuple((N, method, B) for N, B in LARGE.items() for method in ("proximal", "SGD"))
+ATTENTION = (*((0.0, s) for s in (0.003, 0.01, 0.03, 0.1, 1.0)), *((a, 0.01) for a in (0.1, 0.3, 0.6)))  # a₁, distance from uniform
 TENS = tuple(10**i for i in range(2, 9))
 FIVES = (500, 5000, 50_000, 500_000)
 TABLES = {
@@ -153,7 +154,9 @@ TABLES = {
     "drift": Experiment(DriftJob, {"T": FIVES}, seeds=20, quick=(5, {})),
     "noise": Experiment(NoiseJob, {"T": TENS[:4]}, seeds=20, quick=(10, {"T": TENS[:3]})),
     "rounding": Experiment(RoundingJob, {"T": TENS[:4]}, seeds=10, quick=(3, {"T": TENS[:3]})),
-    "preconditioner": Experiment(PreconditionerJob, {"first": (0.0, 0.1, 0.3, 0.6), "T": (50, 100, 200, 400)}, seeds=3),
+    "separation": Experiment(SeparationJob, {"margin": (1.0, 2.0, 4.0, 8.0)}, seeds=50, quick=(5, {})),
+    "last stage": Experiment(LastStageJob, {"last": ("normalised", "not normalised")}, seeds=50, quick=(5, {})),
+    "preconditioner": Experiment(PreconditionerJob, {("first", "spread"): ATTENTION, "T": (50, 100, 200, 400)}, seeds=3),
     "line": Experiment(LineJob, {("N", "T"): ((3, 5000), (10, 1000))}, seeds=3, quick=(1, {("N", "T"): ((3, 500),)})),
     "stage 1": Experiment(StageOneJob, {"T": TENS}),
     "near one": Experiment(NearOneJob, {"direction": ("difference", "sum", "normalised")}),

@@ -2,51 +2,59 @@
 
 import numpy as np
 
-from scb.jobs.table import Table, at, by_value, pick, values, where
-from scb.paper.claims.claim import Claim, Outcome, log_slope, mostly, share, spread, verdict
+from scb.jobs.table import Table, by_value, pick, values, where
+from scb.paper.claims.claim import CLOSE, Claim, Outcome, log_slope, mostly, share, spread, verdict
 from scb.paper.experiments.population import residual
 
 
 def on_the_line(line: Table) -> Outcome:
-    """1,500 noiseless steps on whole matrices; distance to the lines at most 1e-9."""
+    """Noiseless steps on whole matrices leave the lines by at most 1e-9 in either μ-norm."""
     worst = float(line["off_line"].max())
     return Outcome(f"largest distance {worst:.1e}", verdict(worst <= 1e-9))
 
 
+def drift_points_right(line: Table, stage_1: Table) -> Outcome:
+    """From the uniform start both signals of the population are positive at every step that is looked at, on every task."""
+    positive = (line["alpha_V"] > 0) & (line["alpha_A"] > 0)
+    ends = (stage_1["alpha_V"] > 0) & (stage_1["alpha_A"] > 0)
+    first = float(line["alpha_V"][line["step"] == line["step"].min()].min())
+    measured = f"whole matrices: positive in {int(positive.sum())} of {positive.size} rows, α_V at least {first:.1e} after "
+    measured += f"{int(line['step'].min())} steps; recursion up to T = {stage_1['T'].max():,}: {int(ends.sum())} of {ends.size}"
+    control = f"without the drift the larger signal is {stage_1['undrifted'].max():.1g} after as many steps"
+    return Outcome(measured, verdict(positive.all() and ends.all()), "", control)
+
+
 def two_dimensions(line: Table) -> Outcome:
-    """The recursion beside whole matrices; agreement to 1e-9."""
+    """The two scalar equations agree with whole matrices to 1e-9 in α_V and α_A over all steps."""
     error = {
         form: max(float(np.abs(line[f"alpha_{x}"] - line[f"{form}_{x}"]).max()) for x in "VA") for form in ("recursion", "printed")
     }
-    measured = f"largest error {error['recursion']:.1e}; as printed {error['printed']:.2g}"
-    note = "the printed matrix form lacks the identity: α stays itself, plus what is printed"
-    return Outcome(measured, verdict(error["printed"] <= 1e-6, error["recursion"] <= 1e-9), note)
+    control = f"the matrix form below them, which lacks the identity (docs/errata.md): {error['printed']:.2g}"
+    return Outcome(f"largest error {error['recursion']:.1e}", verdict(error["recursion"] <= 1e-9), "", control)
 
 
 def stage_one_length(stage_1: Table) -> Outcome:
-    """Slope of η·steps in log T between 0.95 and 1.05."""
+    """The steps until α_V + α_A ≥ 0.2, times η, grow with log T at a slope between 0.95 and 1.05."""
     slope = float(np.polyfit(np.log(stage_1["T"]), stage_1["eta"] * stage_1["steps"], 1)[0])
     T = stage_1["T"]
     return Outcome(f"slope {slope:.3f} for T from {T.min():,} to {T.max():,}", verdict(abs(slope - 1) <= 0.05))
 
 
-def signals_meet(stage_1: Table, convergence: Table) -> Outcome:
-    """Falls at least like T^-0.9 without noise; in real runs at most a quarter of the sum."""
+def signals_meet(stage_1: Table) -> Outcome:
+    """Without noise |α_V − α_A| at the end of Stage 1 falls at least like T^-0.95, and T·K_Q times it is at most 2."""
     slope = log_slope(stage_1["T"], stage_1["gap"])
-    end = at(pick(convergence, method="SGD"), 400)
-    ratio = np.abs(end["alpha_V"] - end["alpha_A"]) / np.abs(end["alpha_V"] + end["alpha_A"])
-    measured = f"without noise it falls like T^{slope:.2f}; in real runs {spread(ratio, 2)} of the sum at step 400"
-    return Outcome(measured, verdict(slope <= -0.9 and np.median(ratio) <= 0.25))
+    scaled = float((stage_1["gap"] * stage_1["T"] * stage_1["K_Q"]).max())
+    return Outcome(f"it falls like T^{slope:.3f}; T·K_Q times it is at most {scaled:.2g}", verdict(slope <= -0.95 and scaled <= 2))
 
 
 def variance_grows(noise: Table) -> Outcome:
-    """Mean ‖h_A‖_μ² of batches of 64; exponent 1 ± 0.1."""
+    """The mean of ‖h_A‖_μ² over batches grows like T^x with x within 0.1 of 1."""
     slope = log_slope(*by_value(noise, "T", "square", np.mean))
     return Outcome(f"grows like T^{slope:.3f}", verdict(abs(slope - 1) <= 0.1))
 
 
 def largest_entry(noise: Table) -> Outcome:
-    """Largest entry over σ√(2 log NT) varies by at most 25 % for T from 100 to 100,000."""
+    """The largest entry of h_A over σ√(2 log NT), σ being the spread of one entry, varies by at most 25 % over all T."""
     ratio = noise["largest"] / np.sqrt(2 * noise["entry"] * np.log(noise["N"] * noise["T"]))
     _, ratios = by_value(noise | {"ratio": ratio}, "T", "ratio", np.mean)
     text = ", ".join(f"{r:.2f}" for r in ratios)
@@ -54,13 +62,22 @@ def largest_entry(noise: Table) -> Outcome:
     return Outcome(measured, verdict(ratios.max() / ratios.min() <= 1.25))
 
 
-def separation(rounding: Table) -> Outcome:
-    """All entries of A on the right side in 99 %."""
-    return Outcome(f"support exactly right in {share(rounding['support'])}", verdict(mostly(rounding["support"], 0.99)))
+def separation(separation: Table) -> Outcome:
+    """With α_V = c·(Q/T + Q√N‖Δ_A‖_μ) and the worst Δ_A of that size, c = 8 separates true positions from others on every task."""
+    parts = []
+    good = {}
+    for margin in sorted(values(separation, "margin")):
+        hits = pick(separation, margin=margin)["separated"]
+        good[margin] = bool(hits.all())
+        parts.append(f"c = {margin:g}: {share(hits)}")
+    largest = max(good)
+    least = min(good)
+    control = f"where the condition is not met, c = {least:g}, it {'separates as well' if good[least] else 'does not'}"
+    return Outcome("; ".join(parts), verdict(good[largest] and largest <= 8), "", control)
 
 
 def rounding_is_mild(rounding: Table) -> Outcome:
-    """Exponent of the change of α_A at most −0.9; growth of ‖Δ_A‖² at most 2/T."""
+    """The change of α_A falls at least like T^-0.9, and ‖Δ_A‖_μ² grows by at most 2/T on every task."""
     change = np.abs(rounding["alpha_after"] - rounding["alpha_before"])
     slope = log_slope(*by_value(rounding | {"change": change}, "T", "change"))
     growth = ((rounding["square_after"] - rounding["square_before"]) * rounding["T"]).max()
@@ -80,27 +97,39 @@ def _rates(near_one: Table) -> dict[str, float]:
 
 
 def slow_difference(near_one: Table) -> Outcome:
-    """Rate of the difference at most 5 % of that of the sum."""
+    """Near (1, 1) the difference of the signals contracts at most at 5 % of the rate of their sum."""
     rates = _rates(near_one)
     measured = f"rates in units of η: sum {rates['sum']:.2f}, difference {rates['difference']:.4f}"
     return Outcome(measured, verdict(rates["difference"] <= 0.05 * rates["sum"]))
 
 
-def stage_three_repairs(near_one: Table, transfer: Table) -> Outcome:
-    """Rate at least 0.8 η; real runs end within ε in 90 %."""
-    rate = _rates(near_one)["normalised"]
-    measured = f"α_V contracts at {rate:.2f} η once A is normalised; in real runs ‖V − P‖ ends at {spread(transfer['dist_V'], 2)}"
-    return Outcome(measured, verdict(rate >= 0.8 and mostly(transfer["dist_V"] <= transfer["epsilon"])))
+def stage_three_repairs(last_stage: Table) -> Outcome:
+    """In 90 % of tasks ‖V − P‖_μ ends within 0.05, and α_V nearer to 1 than before Stage 3 or already within 0.02 of it."""
+    found = {}
+    for last in ("normalised", "not normalised"):
+        rows = pick(last_stage, last=last)
+        before, after = (np.abs(1 - rows[f"alpha_V_{when}"]) for when in ("before", "after"))
+        good = (rows["dist_V_after"] <= CLOSE) & ((after < before) | (after <= 0.02))
+        text = f"in {share(good)}; |1 − α_V| {spread(before)} before, {spread(after)} after; ‖V − P‖ {spread(rows['dist_V_after'])}"
+        found[last] = good, text
+    control = f"Stage 2 going on for as many samples without it: {found['not normalised'][1]}"
+    return Outcome(found["normalised"][1], verdict(mostly(found["normalised"][0])), "", control)
 
 
 def near_uniform(preconditioner: Table) -> Outcome:
-    """Entries within 5 % for attention within 1 % of uniform."""
-    errors = pick(preconditioner, first=0.0)["uniform"]
-    return Outcome(f"largest relative error {errors.max():.3f}", verdict(errors.max() <= 0.05))
+    """For entries of a within a share s of uniform, the largest relative error is at most 3s and like s^x, x within 0.1 of 1."""
+    rows = pick(preconditioner, first=0.0)
+    close = where(rows, rows["spread"] < 0.5)
+    far = where(rows, rows["spread"] >= 0.5)
+    s, errors = by_value(close, "spread", "uniform", np.max)
+    slope = log_slope(s, errors)
+    measured = f"relative error {', '.join(f'{e:.2g}' for e in errors)} at s = {', '.join(f'{x:g}' for x in s)}: s^{slope:.2f}"
+    control = f"far from uniform, s = {far['spread'].max():g}, the error is {far['uniform'].max():.2g}" if len(far["T"]) else ""
+    return Outcome(measured, verdict(abs(slope - 1) <= 0.1 and bool((errors <= 3 * s).all())), "", control)
 
 
 def near_sparse(preconditioner: Table) -> Outcome:
-    """Entries within 10 %, error falling like 1/T."""
+    """The largest error of an entry is at most 10 % of the largest entry, and falls at least like T^-0.8."""
     rows = where(preconditioner, preconditioner["first"] > 0)
     slope = log_slope(*by_value(rows, "T", "corrected", np.mean))
     return Outcome(
@@ -121,6 +150,16 @@ CLAIMS = (
         condition="λ = 0 and access to the population loss",
         setting="1,500 noiseless steps, η = 0.01",
         judge=on_the_line,
+    ),
+    Claim(
+        figure="F9",
+        says="The drift guides the population process in the right direction.",
+        quote="The drift term will provide a small initial signal that guides the process toward the correct direction and then "
+        "the linear term will amplify this signal.",
+        where="Section 3.1",
+        condition="λ = 0 and access to the population loss; with samples, see the claims on Stage 1",
+        setting="1,500 noiseless steps, η = 0.01; recursion with K_P = K_Q = 0.5",
+        judge=drift_points_right,
     ),
     Claim(
         figure="F9",
@@ -167,6 +206,7 @@ CLAIMS = (
         "error becomes small in Stage 2. Then we freeze A and train V to the desired accuracy.",
         where="Section 3.4",
         condition="after Stage 2, when ‖Δ_A‖ is small",
+        setting="sparsity 2, the tuned recipe",
         judge=stage_three_repairs,
     ),
     Claim(
@@ -194,6 +234,7 @@ CLAIMS = (
         quote="Then, we can choose a threshold θ_Tmp = Θ(α_V / Q) s.t. a^(k)_t ≤ θ_Tmp iff q^(k)_t = 0.",
         where="Appendix E, separation between noise and signal",
         condition="α_V ≥ Θ(Q/T + Q√N‖Δ_A‖_μ)",
+        setting="sparsity 2, α_V = α_A = 0.3",
         judge=separation,
     ),
     Claim(

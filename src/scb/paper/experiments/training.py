@@ -134,20 +134,54 @@ class SoftmaxJob(Job):
 
 
 @dataclass(frozen=True)
+class LastStageJob(Job):
+    """Stages 1 and 2 of the tuned recipe; then Stage 3, or Stage 2 going on for as many steps of as many samples."""
+
+    label: ClassVar = {"experiment": "last stage", "job": "Job"}
+    seconds: ClassVar = 0.2
+
+    last: Literal["normalised", "not normalised"]
+    replicate: int
+    N: int = 3
+    T: int = 500
+
+    @property
+    def seed(self) -> int:
+        """One seed for both, so that they begin with the same run."""
+        return seed_of(use="last stage", N=self.N, T=self.T, replicate=self.replicate)
+
+    def run(self) -> Rows:
+        """One row: distances and the difference of the signals before the last stage and after it."""
+        task = random_task(self.N, self.T, 2, self.replicate)
+        recipe = tuned(task)
+        one, two, three = recipe.stages
+        if self.last == "not normalised":
+            three = replace(two, name="3", steps=three.steps, batch_size=three.batch_size, enter=(), stop=None)
+        history = train(task, replace(recipe, stages=(one, two, three)), self.seed, every=50).history
+        before = np.flatnonzero(history["stage"] == 2)[-1]
+        found = {}
+        for when, i in (("before", before), ("after", -1)):
+            found |= {f"{name}_{when}": history[name][i] for name in ("dist_V", "dist_A", "alpha_V", "alpha_A")}
+        return found
+
+
+@dataclass(frozen=True)
 class PreconditionerJob(Job):
-    """One attention vector of length T: near uniform, or with a₁ = ``first`` and the rest about (1 − a₁)/T each."""
+    """One attention vector of length T: entries within ``spread`` of uniform; with a₁ = ``first``, if that is not 0."""
 
     label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
+    came_later: ClassVar = Job.came_later | {"spread": 0.01}
     seconds: ClassVar = 0.1
 
     T: int
     first: float
     replicate: int
+    spread: float = 0.01
 
     def run(self) -> Rows:
         """One row: the largest error of an entry of the paper's forms, relative to the largest entry."""
         rng = np.random.default_rng(self.seed)
-        a = rng.uniform(0.99, 1.01, self.T)
+        a = rng.uniform(1 - self.spread, 1 + self.spread, self.T)
         if self.first:
             a *= (1 - self.first) / a[1:].sum()
             a[0] = self.first
