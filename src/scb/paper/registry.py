@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from scb.jobs.job import Job
 from scb.jobs.table import Table
-from scb.paper.claims import samples, theory, training
+from scb.paper.claims import convergence, models, samples, theory
 from scb.paper.claims.claim import Claim
-from scb.paper.experiments.noise import NoiseJob, RoundingJob
+from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
 from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
-from scb.paper.experiments.training import PreconditionerJob, SoftmaxJob, TrainingJob
+from scb.paper.experiments.training import LastStageJob, PreconditionerJob, SoftmaxJob, TrainingJob
 from scb.paper.experiments.transfer import DriftJob, TransferJob
+from scb.task import ENSEMBLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +101,7 @@ FIGURES = {
     "F7": PaperFigure("Transfer", "Section 4 (a theorem there; no figure)", ("transfer", "drift"), "samples:transfer",
         "Samples until both layers are within ε. The dotted line is what Stage 1 asks for when nothing but the drift may "
         "decide the sign."),
-    "F8": PaperFigure("The sign", "nothing; found by running it", ("signs",), "training:signs",
+    "F8": PaperFigure("The sign", "nothing; found by running it", ("convergence",), "training:signs",
         "(V, A) and its mirror image fit almost equally well; at B = 64 noise chooses between them."),
     "F9": PaperFigure("Population theory", "Section 3.1 (no figure there)", ("convergence", "near one"), "models:flow",
         "Real runs follow the flow of the two signals; near (1, 1) their difference hardly moves."),
@@ -115,20 +116,34 @@ FIGURES = {
 }
 # fmt: on
 
-CLAIMS: tuple[Claim, ...] = tuple(
-    sorted((*theory.CLAIMS, *training.CLAIMS, *samples.CLAIMS), key=lambda claim: int(claim.figure.removeprefix("F")))
-)
+_JUDGED = (*theory.CLAIMS, *convergence.CLAIMS, *models.CLAIMS, *samples.CLAIMS)
+CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
+"""The paper's claims in the order of the figures, and ours after them."""
 
 BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
-LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size; SGD with the experiment's 64 samples beside it
-SIMULATED = tuple(case for N, B in LARGE.items() for case in ((N, "proximal", B), (N, "SGD", B), (N, "SGD", 64)))
+LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size
+SIMULATED = tuple((N, method, B) for N, B in LARGE.items() for method in ("proximal", "SGD"))
+ATTENTION = (*((0.0, s) for s in (0.003, 0.01, 0.03, 0.1, 1.0)), *((a, 0.01) for a in (0.1, 0.3, 0.6)))  # a₁, distance from uniform
 TENS = tuple(10**i for i in range(2, 9))
 FIVES = (500, 5000, 50_000, 500_000)
 TABLES = {
-    "convergence": Experiment(TrainingJob, {"methods": (FOUR,), "steps": (1400,)}, seeds=10, quick=(3, {"T": (1000,)})),
-    "signs": Experiment(TrainingJob, {"methods": (("literal", "proximal"),)}, seeds=12, quick=(6, {"T": (1000,)})),
+    "convergence": Experiment(TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})),
+    "ensembles": Experiment(
+        TrainingJob,
+        {"methods": (FOUR,), "ensemble": ENSEMBLES[1:], "summary": (True,)},
+        seeds=50,
+        quick=(3, {"T": (1000,)}),
+        full_only=True,
+    ),
     "sizes": Experiment(TrainingJob, {"N": (10, 20)}, seeds=10, quick=(3, {"N": (10,), "T": (1000,)})),
+    "larger N": Experiment(
+        TrainingJob,
+        {"ensemble": ENSEMBLES, "N": (10, 20), "batch_size": (64, 256), "summary": (True,)},
+        seeds=50,
+        quick=(2, {"N": (10,), "T": (1000,)}),
+        full_only=True,
+    ),
     "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=10, quick=(2, {})),
     "patterns": Experiment(SoftmaxJob, {"model": BOTH, "patterns": (True,), "replicate": (0,)}),
     "gaussian": Experiment(GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=10, quick=(2, {})),
@@ -139,7 +154,9 @@ TABLES = {
     "drift": Experiment(DriftJob, {"T": FIVES}, seeds=20, quick=(5, {})),
     "noise": Experiment(NoiseJob, {"T": TENS[:4]}, seeds=20, quick=(10, {"T": TENS[:3]})),
     "rounding": Experiment(RoundingJob, {"T": TENS[:4]}, seeds=10, quick=(3, {"T": TENS[:3]})),
-    "preconditioner": Experiment(PreconditionerJob, {"first": (0.0, 0.1, 0.3, 0.6), "T": (50, 100, 200, 400)}, seeds=3),
+    "separation": Experiment(SeparationJob, {"margin": (1.0, 2.0, 4.0, 8.0)}, seeds=50, quick=(5, {})),
+    "last stage": Experiment(LastStageJob, {"last": ("normalised", "not normalised")}, seeds=50, quick=(5, {})),
+    "preconditioner": Experiment(PreconditionerJob, {("first", "spread"): ATTENTION, "T": (50, 100, 200, 400)}, seeds=3),
     "line": Experiment(LineJob, {("N", "T"): ((3, 5000), (10, 1000))}, seeds=3, quick=(1, {("N", "T"): ((3, 500),)})),
     "stage 1": Experiment(StageOneJob, {"T": TENS}),
     "near one": Experiment(NearOneJob, {"direction": ("difference", "sum", "normalised")}),
@@ -181,5 +198,5 @@ def needed(figures: Iterable[str]) -> list[str]:
     """Names of the tables that these figures and their claims need."""
     chosen = list(figures)
     shown = [FIGURES[figure].needs for figure in chosen]
-    judged = [claim.needs for claim in claims_for(chosen).values()]
+    judged = [claim.uses for claim in claims_for(chosen).values()]
     return list(dict.fromkeys(name for needs in (*shown, *judged) for name in needs))
