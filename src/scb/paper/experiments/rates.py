@@ -7,27 +7,27 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array, centred_square, mu_norm, population_projection, threshold_normalize, threshold_project, trivial_V
+from scb.geometry import Array, population_projection, threshold_normalize, threshold_project, trivial_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
-from scb.task import Task, chains
+from scb.task import Task
 from scb.training.loop import train
 from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
 
+BASE = {"N": 3, "T": 400, "sparsity": 2, "epsilon": 0.0025, "K_P": 0.4}
+AXES = {
+    "T": (100, 200, 400, 800, 1600, 3200, 6400),
+    "N": (3, 6, 12, 24, 48),
+    "sparsity": (1, 2, 4, 8, 16),
+    "epsilon": (0.01, 0.005, 0.0025, 0.00125, 0.000625),
+    "K_P": (0.4, 0.2, 0.1, 0.05, 0.025),
+}
+SETTINGS = tuple(dict.fromkeys(tuple((BASE | {axis: x}).values()) for axis, xs in AXES.items() for x in xs))
+"""All sizes, in the order of ``BASE``: one is varied at a time."""
 RUNS = 20
 ENOUGH = 0.85  # the share of runs that have to succeed
 LARGEST_BATCH = 1 << 17
 NEVER = 1 << 30  # steps between evaluations that nobody asks for
-
-
-def task_with(K_P: float, N: int, T: int, sparsity: int, replicate: int) -> Task:
-    """A random task whose K_P is exactly this: μ and Q of ``random_task``, and a P drawn with at least so much, drawn back to μ1ᵀ."""
-    drawn = random_task(N, T, sparsity, replicate)
-    rng = np.random.default_rng(seed_of(use="transition", N=N, K_P=K_P, replicate=replicate))
-    P = chains.random_transition(drawn.mu, 1.001 * K_P / float(drawn.mu @ drawn.mu), rng)
-    trivial = trivial_V(drawn.mu)
-    P = trivial + np.sqrt(K_P / centred_square(P, drawn.mu)) * (P - trivial)
-    return Task.sparse(P, drawn.positions, drawn.weights, T)
 
 
 class Point(NamedTuple):
@@ -81,8 +81,8 @@ class Least(NamedTuple):
 def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iterable[Point]) -> Least:
     """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin at these points.
 
-    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch is doubled until it is enough; then
-    the one between that and its half is tried.
+    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch is doubled until it is enough;
+    then the one between that and its half is tried.
     """
     begin = list(points)
     if not begin:
@@ -151,11 +151,13 @@ class RateJob(Job):
         row: dict[str, float] = {}
         for number, found in enumerate((first, second, third), start=1):
             row |= {f"batch_{number}": found.batch_size, f"steps_{number}": found.steps, f"samples_{number}": found.samples}
-        return row | {"samples": first.samples + second.samples + third.samples, "succeeded": len(third.points) / self.runs}
+        K_Q = float(np.mean([point.task.K_Q for point in first.points])) if first.points else np.nan
+        row["samples"] = first.samples + second.samples + third.samples
+        return row | {"K_Q": K_Q, "succeeded": len(third.points) / self.runs}
 
     def _starts(self) -> Iterable[Point]:
         for run in range(self.runs):
-            task = task_with(self.K_P, self.N, self.T, self.sparsity, self.replicate * self.runs + run)
+            task = random_task(self.N, self.T, self.sparsity, self.replicate * self.runs + run, K_P=self.K_P)
             yield Point(task, trivial_V(task.mu), np.broadcast_to(1 / self.T, (self.T, self.N)), 0)
 
     def _train(self, point: Point, stage: Stage, run: int) -> Point | None:

@@ -66,7 +66,7 @@ class AttentionJob(Job):
         return 0.5 + self.batch_size * self.steps * self.T * 1.5e-9
 
     def run(self) -> Rows:
-        """One row: samples until α_A passes 0.1, 0.5 and 0.9, ∞ if it does not, ‖Δ_A‖_μ there, NaN if it does not; both at the end."""
+        """One row: samples until α_A passes 0.1, 0.5 and 0.9 (∞ if it does not), ‖Δ_A‖_μ there (NaN), and both at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         history = train(task, self._recipe(task), self.seed, every=10).history
         row = {f"{name}_end": history[name][-1] for name in ("alpha_A", "delta_A", "sim_A")}
@@ -86,5 +86,3 @@ class AttentionJob(Job):
         if self.method == "SGD":
             return sgd(task, steps=steps, batch_size=self.batch_size)
         return paper(task, steps=(*steps, 0), batch_size=self.batch_size, lam=1e-4)
-
-

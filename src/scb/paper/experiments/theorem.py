@@ -35,11 +35,10 @@ class AssumptionsJob(Job):
         """The history, with what each assumption measures and whether all of them hold."""
         task = random_task(self.N, self.T, self.sparsity, self.replicate)
         signal = 1 / (self.sparsity * self.N)  # α at the end of Stage 1
-        steps = tuple(round(x / self.eta) for x in (16, 8, 6))
         recipe = paper(
             task,
-            eta=(self.eta,) * 3,
-            steps=steps,  # pyright: ignore[reportArgumentType]
+            eta=(self.eta, self.eta, self.eta),
+            steps=(round(16 / self.eta), round(8 / self.eta), round(6 / self.eta)),
             batch_size=self.batch_size,
             lam=self.eta * 0.02 / self.sparsity,
             threshold=signal * task.weight_threshold,

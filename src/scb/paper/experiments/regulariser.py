@@ -26,7 +26,7 @@ def second_stage(task: Task, multiple: float, batch_size: int, eta: float) -> Re
         steps=ceil((log(1 / signal) + 4) / eta),
         eta_V=eta / task.K_Q,
         eta_A=eta / task.K_P,
-        lam=MeasuredNoise(multiple),
+        lam=MeasuredNoise(multiple) if multiple else 0.0,
         batch_size=batch_size,
         centred=True,
         projector="mu",
@@ -35,10 +35,10 @@ def second_stage(task: Task, multiple: float, batch_size: int, eta: float) -> Re
 
 
 @dataclass(frozen=True)
-class ErrorJob(Job):
+class StageTwoErrorJob(Job):
     """‖Δ_A‖² at the end of Stage 2, at one batch size for all T and all λ."""
 
-    label: ClassVar = {"experiment": "separation", "job": "ErrorJob"}
+    label: ClassVar = {"experiment": "regulariser", "job": "StageTwoErrorJob"}
 
     T: int
     multiple: float
@@ -68,10 +68,10 @@ class ErrorJob(Job):
 
 
 @dataclass(frozen=True)
-class SeparationJob(Job):
+class StageTwoJob(Job):
     """The least batch with which Stage 2 alone, without any normalisation, brings both layers within ε in 85 % of twenty tasks."""
 
-    label: ClassVar = {"experiment": "separation", "job": "SeparationJob"}
+    label: ClassVar = {"experiment": "regulariser", "job": "StageTwoJob"}
 
     T: int
     multiple: float
@@ -98,7 +98,7 @@ class SeparationJob(Job):
 
     def _attempt(self, point: Point, batch_size: int, run: int) -> Point | None:
         task = point.task
-        seed = seed_of(use="separation", job=self.seed, batch_size=batch_size, run=run)
+        seed = seed_of(use="regulariser", job=self.seed, batch_size=batch_size, run=run)
         done = train(task, second_stage(task, self.multiple, batch_size, self.eta), seed, every=NEVER)
         close = done.diverged is None and max(distance_V(task, done.V), distance_A(task, done.A)) ** 2 <= self.epsilon
         return Point(task, done.V, done.A, done.step) if close else None
