@@ -268,7 +268,7 @@ def _draw_noise(state: Collapsed, stage: Stage, scale_V: float, scale_A: float) 
     truth = state.truth_along
     K_across = max(task.K_P - truth @ truth, 0.0)  # of P across û
     signal = (p.K_VP - state.along @ truth) / K_across if K_across > 1e-12 else 0.0  # of V across û: its α there
-    other = root(p.K_V - float(state.along @ state.along) - signal**2 * K_across)  # the norm of what else V has across û
+    other = root(float(p.K_V - state.along @ state.along - signal**2 * K_across))  # the norm of what else V has across û
     x, y = rng.normal(size=(2, 2))  # along the truth and along the other part, for V (across û) and A
     dimensions = ((task.N - 1) * (task.N - 2), task.N * (task.T - 1))
     rest_V, rest_A = (rng.chisquare(left - 2) if left > 2 else 0.0 for left in dimensions)
