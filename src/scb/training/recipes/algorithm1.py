@@ -3,19 +3,18 @@
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
-from scb.mixture.reading import as_data
-from scb.mixture.recovery import recover
-from scb.mixture.spectral import spectral
 from scb.task import Seed, Task
-from scb.task.sampling import Batch, sample
 from scb.theory.noise import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
 from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention
+
+if TYPE_CHECKING:
+    from scb.task.sampling import Batch
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,8 @@ class Knowledge:
         """The truth; or, if it is not ``known``, estimates from 4,000 fresh samples and nothing else of the task."""
         if known:
             return cls(task.mu, task.K_P, task.K_Q)
+        from scb.task.sampling import sample
+
         return estimate(sample(task, 4000, seed), task.N)
 
     def stage(self, name: str, steps: int, eta: float, **rest: Any) -> Stage:
@@ -40,11 +41,14 @@ class Knowledge:
         return Stage(name, steps, **(rates | rest))
 
 
-def estimate(data: Batch, N: int) -> Knowledge:
+def estimate(data: "Batch", N: int) -> Knowledge:
     """μ, K_P and K_Q from samples alone: the norms of the spectral estimates of P and Q.
 
     Tokens for which no position was found say nothing about K_Q, and are left out of its mean.
     """
+    from scb.mixture.reading import as_data
+    from scb.mixture.spectral import spectral
+
     n, T = data.context.shape
     if n == 0:
         raise ValueError("the batch is empty: there must be at least 1 sample to estimate from")
@@ -123,6 +127,9 @@ def paper(
 
 def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> GivenStart:
     """The spectral estimate from fresh samples, made to meet 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ; nothing else of the task is used."""
+    from scb.mixture.recovery import recover
+    from scb.task.sampling import sample
+
     rng = np.random.default_rng(seed).spawn(1)[0]  # not the samples from which μ, K_P and K_Q were estimated
     found = recover(sample(task, samples, rng), N=task.N, method="spectral")
     return GivenStart(mu[:, None] + keep_mu(found.V - mu[:, None], mu), found.A)
