@@ -86,7 +86,7 @@ def loss_rises_late(late: Table) -> Outcome:
 
 
 def same_function(late: Table) -> Outcome:
-    """Of the runs whose α_V·α_A has passed 0.8, 90 % end with ‖A − Q‖_μ 0.05 above its least but the loss within 5 % of it."""
+    """Of the runs whose α_V·α_A has passed 0.8, 90 % end with ‖A − Q‖_μ 0.05 above its least, and with the same loss to 5 %."""
     text = {}
     good = {}
     for method in values(late, "method"):
