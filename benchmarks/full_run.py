@@ -40,9 +40,8 @@ def list_jobs(path: Path, only: str) -> None:
     path.write_text("\n".join(json.dumps(entry) for entry in found.values()) + "\n")
     for name in chosen:
         costs = [entry["cost"] for entry in found.values() if entry["table"] == name]
-        print(
-            f"{name:24s} {len(costs):5d} jobs  {sum(costs) / 60:8.1f} core-minutes expected, the longest {max(costs, default=0):.0f} s"
-        )
+        minutes = sum(costs) / 60
+        print(f"{name:24s} {len(costs):5d} jobs {minutes:8.1f} core-minutes expected, the longest {max(costs, default=0):.0f} s")
 
 
 def build(entry: dict[str, Any]) -> Any:
@@ -127,6 +126,7 @@ def write_tables(lines: Path, out: Path) -> None:
 
 
 def main() -> None:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("list", "run", "tables"))
     parser.add_argument("paths", nargs="+", type=Path)

@@ -32,8 +32,7 @@ def plain(tex):
         tex = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", tex)
     tex = re.sub(r"\\(?:textbf|textit|left|right|qty|qquad|quad)(?![A-Za-z])", "", tex)
     tex = re.sub(r"\\([A-Za-z]+|\|)", lambda found: SYMBOLS.get(found.group(), found.group()), tex)
-    tex = re.sub(r"\\([{}])", lambda found: {"{": "⦃", "}": "⦄"}[found.group(1)], tex)
-    return re.sub(r"[\s~${}]|\\[,;]", "", tex).translate(SUBSCRIPTS)
+    return re.sub(r"[\s~]|\\[,;]|\\?[${}]", "", tex).translate(SUBSCRIPTS)
 
 
 def pieces(quote):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scb.jobs.job import Job
 from scb.jobs.table import Table
-from scb.paper.claims import convergence, models, rates, samples, theory
+from scb.paper.claims import convergence, limits, models, rates, samples, theory
 from scb.paper.claims.claim import Claim
 from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
@@ -18,7 +18,7 @@ from scb.paper.experiments.regulariser import StageTwoErrorJob, StageTwoJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
 from scb.paper.experiments.softmax import AttentionJob, OneStepJob
 from scb.paper.experiments.theorem import AssumptionsJob
-from scb.paper.experiments.training import LastStageJob, PreconditionerJob, SoftmaxJob, TrainingJob
+from scb.paper.experiments.training import LastStageJob, LateJob, PreconditionerJob, SoftmaxJob, TrainingJob
 from scb.paper.experiments.transfer import DriftJob, TransferJob
 from scb.paper.experiments.windows import MarginalJob, WindowsJob
 from scb.task import ENSEMBLES
@@ -118,6 +118,9 @@ FIGURES = {
         "Lines: the least that unbiased estimates can have. Marks: maximum likelihood on the support that it found itself."),
     "F12": PaperFigure("Beyond: sequences", "Section 6, an open question", ("sequences",), "samples:sequences",
         "The likelihood asks for no independence; the moments do, and mark neighbours of the true sources as well."),
+    "F13": PaperFigure("Where noise wins", "Appendix I (no figure there)", ("noise wins",), "phase:noise_wins",
+        "Share of tasks whose normalised A is within 0.1 of Q after 1,000 steps. Ordinary random matrices of this size have "
+        "K_P of about 0.03: at B = 64 both methods fail there."),
     "F15": PaperFigure("Rates", "Theorem 1 and its lemmas (no figure there)", ("rates",), "rates:rates",
         "The least number of samples of each stage, real runs. The printed bounds are far above; here are their slopes."),
     "F16": PaperFigure("The need of ℓ₁", "Section 3.3 (no figure there)", ("stage two", "stage two error"), "rates:regulariser",
@@ -131,12 +134,19 @@ FIGURES = {
 }
 # fmt: on
 
-_JUDGED = (*theory.CLAIMS, *convergence.CLAIMS, *models.CLAIMS, *samples.CLAIMS, *rates.CLAIMS)
+_JUDGED = (*theory.CLAIMS, *convergence.CLAIMS, *limits.CLAIMS, *models.CLAIMS, *samples.CLAIMS, *rates.CLAIMS)
 CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
 """The paper's claims in the order of the figures, and ours after them."""
 
 BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
+THREE = ("proximal", "proximal, larger λ", "SGD")
+SETTLED = ("proximal, sign settled", "proximal, larger λ", "SGD, sign settled")
+STRAINED = (  # B and the multiple of the paper's step sizes
+    *((64, rate) for rate in (1.0, 2.0, 4.0, 8.0, 12.0)),
+    *((batch, 1.0) for batch in (1, 4, 16, 32)),
+    *((batch, 8.0) for batch in (16, 32)),
+)
 LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size
 SIMULATED = tuple((N, method, B) for N, B in LARGE.items() for method in ("proximal", "SGD"))
 ATTENTION = (*((0.0, s) for s in (0.003, 0.01, 0.03, 0.1, 1.0)), *((a, 0.01) for a in (0.1, 0.3, 0.6)))  # a₁, distance from uniform
@@ -161,6 +171,28 @@ TABLES = {
         {"ensemble": ENSEMBLES, "N": (10, 20), "batch_size": (64, 256), "summary": (True,)},
         seeds=50,
         quick=(2, {"N": (10,), "T": (1000,)}),
+        full_only=True,
+    ),
+    "stability": Experiment(
+        TrainingJob,
+        {("batch_size", "rate"): STRAINED, "methods": (THREE,), "summary": (True,)},
+        seeds=50,
+        quick=(3, {"T": (1000,)}),
+        full_only=True,
+    ),
+    "late": Experiment(LateJob, seeds=50, quick=(3, {"T": (1000,), "steps": (2000,)}), full_only=True),
+    "noise wins": Experiment(
+        TrainingJob,
+        {
+            "N": (10,),
+            "ensemble": ("uniform",),
+            "K_P": (0.01, 0.03, 0.1, 0.3),
+            "batch_size": (16, 64, 256, 1024),
+            "methods": (SETTLED,),
+            "summary": (True,),
+        },
+        seeds=12,
+        quick=(2, {"T": (1000,), "batch_size": (16, 64)}),
         full_only=True,
     ),
     "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=10, quick=(2, {})),

@@ -185,7 +185,9 @@ def verdict(literal: Any, changed: Any = False) -> Verdict:
 
 
 def spread(values: Any, digits: int = 2) -> str:
-    """Median and quartiles."""
+    """Median and quartiles; a dash if there is nothing."""
+    if np.size(values) == 0:
+        return "–"
     low, middle, high = np.percentile(np.asarray(values, dtype=float), (25, 50, 75))
     return f"{middle:.{digits}g} [{low:.{digits}g}, {high:.{digits}g}]"
 

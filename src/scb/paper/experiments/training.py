@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from scb.jobs.job import Job, Rows, random_task, seed_of
-from scb.jobs.table import Table, concatenate
+from scb.jobs.table import Table, concatenate, pick
 from scb.task import Ensemble, Task
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd, softmax, tuned
@@ -18,6 +18,7 @@ METHODS: dict[str, Callable[..., Recipe]] = {
     "proximal": partial(paper, resolve_sign=False),
     "proximal, larger λ": partial(paper, lam=1e-4),
     "proximal, largest λ": partial(paper, lam=3e-4),
+    "proximal, sign settled": paper,
     "SGD": partial(sgd, resolve_sign=False),
     "SGD, small η₂'": partial(sgd, resolve_sign=False, eta=(0.01, 0.001)),
     "SGD, sign settled": sgd,
@@ -100,6 +101,49 @@ def summarised(history: Table) -> Table:
     chosen = np.isin(step, SUMMARY_STEPS) | (np.arange(len(step)) == len(step) - 1)
     short = {name: history[name][chosen] for name in SUMMARY}
     return {name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x for name, x in short.items()}
+
+
+LATE = ("proximal, sign settled", "proximal, largest λ", "SGD, sign settled")
+
+
+@dataclass(frozen=True)
+class LateJob(Job):
+    """One task, by methods with λ = 1e-5, 3e-4 and 0, for many more steps than the paper's 1,000."""
+
+    label: ClassVar = {"experiment": "training", "job": "LateJob"}
+
+    replicate: int
+    steps: int = 6000
+    N: int = 3
+    T: int = 5000
+
+    @property
+    def cost(self) -> float:
+        """Seconds, measured."""
+        return 64 * self.T * len(LATE) * self.steps * 1.2e-9
+
+    def run(self) -> Rows:
+        """One row a method: distance and loss at the end, where they were least, and the loss where the distance was."""
+        job = TrainingJob(N=self.N, T=self.T, methods=LATE, replicate=self.replicate, steps=self.steps, every=50)
+        table = job.table(job.run())
+        rows = []
+        for method in LATE:
+            history = pick(table, method=method)
+            nearest = int(np.argmin(history["dist_A"]))
+            row = {
+                "method": method,
+                "fitted": (history["alpha_V"] * history["alpha_A"]).max(),
+                "dist_A_least": history["dist_A"][nearest],
+                "dist_A": history["dist_A"][-1],
+                "loss_nearest": history["loss"][nearest],
+                "loss_least": history["loss"].min(),
+                "loss": history["loss"][-1],
+                "alpha_V": history["alpha_V"][-1],
+                "alpha_A": history["alpha_A"][-1],
+                "dist_A_star": history["dist_A_star"][-1],
+            }
+            rows.append({name: np.array([value]) for name, value in row.items()})
+        return concatenate(rows)
 
 
 @dataclass(frozen=True)
