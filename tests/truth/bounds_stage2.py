@@ -154,7 +154,8 @@ def stage_2_length() -> Ratios:
     for task in tasks(T=10**6, seeds=1):
         for eta, alpha, target in ((0.1, 0.01, 1e-3), (0.01, 0.1, 1e-5), (0.1, 0.2, 1e-12)):
             start = 0.02
-            err = min(target / 3, target**2 / (9 * start), 0.025 * alpha)
+            factor = 1.1 * BOUNDS["errors"].constant * BOUNDS["boundary"].constant  # as the planner has it
+            err = min(target / sqrt(factor), target**2 / (factor * start), 0.025 * alpha)
             h_V, h_A = err * sqrt(task.K_P) * task.K_Q / 2, err * task.K_P * sqrt(task.K_Q) / 2
             p = state(task, alpha, alpha, start**2 * task.K_P / 2, start**2 * task.K_Q / 2)
             steps = 0
