@@ -3,6 +3,9 @@
 The number of a test is the number of its row; rows 22 and on are in ``test_errata_stages.py``.
 """
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -217,3 +220,12 @@ def test_e18_the_entries_of_A_are_separated_by_alpha_A():
     for alpha_A, separated in ((0.0, False), (0.5, True)):
         A = line_A(big, alpha_A)
         assert bool(A[big.Q > 0].min() > A[big.Q == 0].max() + 1e-9) is separated
+
+
+def test_every_row_that_names_a_test_has_it():
+    here = Path(__file__).parent
+    page = (here.parents[1] / "docs" / "errata.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| \d+ \| ", line)]
+    named = [int(row[0]) for row in rows if re.match(r"test\b", row[-1])]
+    code = "".join((here / name).read_text() for name in ("test_errata.py", "test_errata_stages.py"))
+    assert sorted(named) == sorted(int(number) for number in re.findall(r"^def test_e(\d+)_", code, flags=re.M))

@@ -1,4 +1,4 @@
-"""docs/errata.md, rows 22 to 36, checked: the proofs of the stages and of transfer. What is printed fails, what holds passes."""
+"""docs/errata.md, rows 22 to 38, checked: the proofs of the stages and of transfer. What is printed fails, what holds passes."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scb import Task
-from scb.geometry import deviations, line_A, line_V, mu_inner, mu_norm, population_projection
+from scb.geometry import deviations, line_A, line_V, mu_inner, mu_norm, population_projection, projection_by_norms
 from scb.theory.dynamics import StepNoise, signal_step
 from scb.theory.expectations import expected_gradients, expected_preconditioned_gradients
 from scb.training.stages import Stage, proximal_step
@@ -190,15 +190,21 @@ def test_e31_one_token_leaves_nothing_to_learn():
     assert np.abs(expected_preconditioned_gradients(meant, P, np.repeat(A, 3, axis=1))[1]).max() > 0.01
 
 
-def test_e32_the_inner_product_with_P_has_its_weights():
-    """Σ ∇̂_V[n, m] P[n, m] without μ_m is not ⟨∇̂_V, P⟩_μ, which is at most max|∇̂_V|: N, where N³ is printed."""
+def test_e32_the_inner_products_have_their_weights():
+    """Σ ∇̂_V[n, m] P[n, m] without μ_m is not ⟨∇̂_V, P⟩_μ, which is at most max|∇̂_V|: O(N), where N³ is printed.
+
+    ⟨∇̂_A, Q⟩_μ has one column, in which μ_k cancels: at most 2·max|∇_a|, O(1), where QN² is printed.
+    """
     world = WORLDS[-1]
     task = world.task
     V, A = constrained_point(task, np.random.default_rng(2))
-    samples = np.array([precondition(task, gV, gA)[0] for gV, gA in zip(*world.gradients(V, A), strict=True)])
-    truth = np.array([mu_inner(g, task.P, task.mu) for g in samples])
-    assert np.abs(truth - (samples * task.P).sum(axis=(1, 2))).max() > 0.1
-    assert (np.abs(truth) <= np.abs(samples).max(axis=(1, 2)) + 1e-12).all()
+    plain_V, plain_A = world.gradients(V, A)
+    hat_V, hat_A = zip(*(precondition(task, gV, gA) for gV, gA in zip(plain_V, plain_A, strict=True)), strict=True)
+    truth = np.array([mu_inner(g, task.P, task.mu) for g in hat_V])
+    assert np.abs(truth - (np.array(hat_V) * task.P).sum(axis=(1, 2))).max() > 0.1
+    assert (np.abs(truth) <= np.abs(hat_V).max(axis=(1, 2)) + 1e-12).all()
+    along_Q = np.array([mu_inner(g, task.Q, task.mu) for g in hat_A])
+    assert (np.abs(along_Q) <= 2 * np.abs(plain_A).max(axis=(1, 2)) + 1e-12).all()
 
 
 def test_e33_the_noise_of_part_I_carries_the_step_size():
@@ -251,3 +257,24 @@ def test_e36_entries_of_order_one_do_not_bound_inner_products():
         P = Task.random(N, 10, 2, seed=N).P
         assert np.abs(P.T @ P).max() <= 1
     np.testing.assert_allclose(largest, 1, rtol=0.1)
+
+
+def test_e37_the_lemma_on_the_sum_needs_signals_that_are_not_negative():
+    """ "Both at most 1" is not enough: at α_V = −α_A the sum is 0, and the errors still move it."""
+    task = Task.random(3, T, 2, seed=0)
+    for a_V, a_A, holds in ((0.8, 0.8, True), (0.8, -0.8, False)):
+        delta_A = 0.5 * np.sqrt(task.K_Q)
+        p = projection_by_norms(task, a_V, 0.0, a_A**2 * task.K_Q + delta_A**2, a_A * task.K_Q)
+        after = signal_step(task, p, ETA / task.K_Q, ETA / task.K_P, StepNoise())
+        mean = (a_V + a_A) / 2
+        bound = (1 - ETA * mean) * (1 - mean) + ETA * mean * delta_A**2 / task.K_Q
+        assert bool(1 - sum(after) / 2 <= bound) is holds
+
+
+def test_e38_the_gap_of_the_signals_settles_above_the_printed_value():
+    """X ← e^{−2c_α η}X + 8ηE settles at 8ηE/(1 − e^{−2c_α η}): above the printed 4E/c_α, below the 12E/c_α of the lemma cited."""
+    c_alpha, eta, error = 0.05, 0.1, 1e-3
+    gap = 0.0
+    for _ in range(5000):
+        gap = np.exp(-2 * c_alpha * eta) * gap + 8 * eta * error
+    assert 4 * error / c_alpha < gap < 12 * error / c_alpha

@@ -53,7 +53,16 @@ class Constants:
 
 @dataclass(frozen=True)
 class StagePlan:
-    """What one stage asks for; ``threshold`` is applied on entering it, ``None`` where there is none."""
+    """What one stage asks for.
+
+    Attributes
+    ----------
+    name : of the stage
+    eta, steps, batch_size, lam : its step size η, steps, samples a step and λ
+    threshold : what A is thresholded at on entering it; ``None`` where it is not
+    noise_V, noise_A : ‖h_V‖_μ and ‖h_A‖_μ that the batch size keeps in all steps; ``None`` where nothing is asked
+    leaves : what holds after it, in words
+    """
 
     name: str
     eta: float
@@ -61,6 +70,8 @@ class StagePlan:
     batch_size: float
     lam: float
     threshold: float | None
+    noise_V: float | None
+    noise_A: float | None
     leaves: str
 
     @property
@@ -218,6 +229,8 @@ class _Lemmas:
             batch_size=max(second_order, first_order),
             lam=0.0,
             threshold=None,
+            noise_V=noise,
+            noise_A=noise,
             leaves=f"α_V or α_A ≥ {self.alpha:.2g}",
         )
 
@@ -236,12 +249,14 @@ class _Lemmas:
         goal = sqrt(square / self.K_Q)  # δ_*
         factor = 1.1 * self.c.errors * self.c.boundary  # 1.1: δ + η·Err ≤ 1.1·max(δ, Err)
         err = min(goal / sqrt(factor), goal**2 / (factor * start), 0.025 * alpha)
-        accuracy = err / 2 * Q * N**2 * self.K_P * sqrt(self.K_Q) / self.c.bias  # ε₂
+        noise_V = err / 2 * sqrt(self.K_P) * self.K_Q
+        noise_A = err / 2 * self.K_P * sqrt(self.K_Q)
+        accuracy = noise_A * Q * N**2 / self.c.bias  # ε₂
         steps = ceil(self.c.stage2_steps * (1 / (eta * alpha) + log(1 / goal) / eta))
         each = self.delta / (3 * steps)
         coordinate = self.coordinate_batch(accuracy / (Q * N**2), alpha, each)
         on_support = self.c.square_on_support * Q * N**2 / (each * (accuracy / (Q * N**2)) ** 2)
-        of_V = self.c.square_V * N**3 / (each * (err / 2) ** 2 * self.K_P * self.K_Q**2)
+        of_V = self.c.square_V * N**3 / (each * noise_V**2)
         return StagePlan(
             name="Stage 2",
             eta=eta,
@@ -249,6 +264,8 @@ class _Lemmas:
             batch_size=max(coordinate, on_support, of_V),
             lam=self.c.stage2_lambda * eta * accuracy / (Q**2 * N**2),  # η_A·K_P = η
             threshold=self.c.rounding * alpha / Q,
+            noise_V=noise_V,
+            noise_A=noise_A,
             leaves=f"‖Δ_A‖_μ² ≤ {square:.2g}",
         )
 
@@ -268,6 +285,8 @@ class _Lemmas:
             batch_size=self.c.square_V * self.N**3 * steps / (self.delta * noise**2),
             lam=0.0,
             threshold=self.c.normalisation / self.Q,
+            noise_V=noise,
+            noise_A=None,
             leaves=f"‖V − P‖_μ² ≤ {self.eps:.2g}",
         )
 
@@ -288,6 +307,8 @@ class _Lemmas:
             batch_size=self.coordinate_batch(self.step_accuracy, alpha_V, self.delta),
             lam=0.0,
             threshold=self.c.rounding * alpha_V / self.Q,
+            noise_V=None,
+            noise_A=None,
             leaves=f"α_A ≈ α_V = {alpha_V:.2g}",
         )
 
