@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.geometry import Array, projector_row
 from scb.kernels import may_run_parallel
 from scb.kernels.random import ALL_BITS, fill_words
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelLaw, frozen_gradient
@@ -135,6 +135,7 @@ class Fused:
             centred=stage.centred,
             limit=LIMIT,
             mu=np.require(mu, np.float64, ["C", "W"]),
+            projector_row=projector_row(mu, stage.projector),
         )
         new_V = np.array(V, order="C")
         new_A = self._buffers.copy(A)
@@ -156,7 +157,7 @@ class Fused:
         for done, key in enumerate(keys):
             draws = draw_frozen(self.task, law, frozen, B, np.random.default_rng(key))
             loss, gV, _ = frozen_gradient(draws, law, frozen, V)
-            after = V - stage.eta_V / B * precondition_V(gV, mu)
+            after = V - stage.eta_V / B * precondition_V(gV, mu, stage.projector)
             if not np.vdot(after, after) < LIMIT**2:
                 return Taken(V, A, done, loss / B, (done + 1) * B)
             V = after
