@@ -119,13 +119,13 @@ def check_projector(page):
 
 
 def check_transfer(page):
-    before = at_step(page, "dist_A", 700)
+    before = at_step(page, "dist_A", 690)
     assert before < 0.05
-    assert page.evaluate("scbLab.task.phaseStart") == 710
+    assert page.evaluate("scbLab.task.phaseStart") == 700
     assert last(page, "dist_A") < 0.05
     rows = page.evaluate("(({ step, alpha_A, sim_A }) => step.map((s, i) => [s, alpha_A[i], sim_A[i]]))(scbLab.runs[0].history)")
-    fresh = [row for row in rows if row[0] >= 710][1:]
-    assert fresh[0][0] == 710  # the new task, before its first step: uniform attention
+    fresh = [row for row in rows if row[0] >= 700][1:]
+    assert fresh[0][0] == 700  # the new task, before its first step: uniform attention
     assert abs(fresh[0][1]) < 1e-9
     assert fresh[1][1] > 0.2  # one step is enough for the signal
 

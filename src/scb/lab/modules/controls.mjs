@@ -8,7 +8,7 @@ const TASK = [
   { name: "T", label: "positions T", low: 50, high: 20000, whole: true, log: true },
   { name: "sparsity", label: "sparsity Q", low: 1, high: 6, whole: true },
   { name: "ensemble", label: "P drawn as", choices: ENSEMBLE_NAMES },
-  { name: "sharpness", label: "sharpness of P", low: 0.1, high: 1, step: 0.05 },
+  { name: "K_P", label: "sharpness K_P", low: 0, high: 0.6, step: 0.02 },
   { name: "seed", label: "task seed", plain: true, whole: true, help: "taskSeed" },
 ];
 const RUN = [
@@ -18,7 +18,7 @@ const RUN = [
   { name: "eta", label: "η of stages", triple: true, only: ["paper", "sgd"] },
   { name: "steps", label: "steps of stages", triple: true, whole: true, only: ["paper", "sgd"] },
   { name: "accuracy", label: "accuracy", low: 0.005, high: 0.1, log: true, only: ["tuned"] },
-  { name: "projector", label: "projector", choices: { euclidean: "Euclidean (the paper's)", mu: "of the μ-product" } },
+  { name: "projector", label: "projector", choices: { auto: "the recipe's own", euclidean: "Euclidean (the paper's)", mu: "of the μ-product" } },
   { name: "resolveSign", label: "settle the sign", check: true, only: ["paper", "sgd"] },
   { name: "freezeV", label: "freeze V", check: true, help: "freeze" },
   { name: "freezeA", label: "freeze A", check: true, help: "freeze" },

@@ -1,4 +1,5 @@
 // What one keeps: the history as CSV, and the command or the lines of Python that make the same run.
+import { PROJECTORS } from "./recipes.mjs";
 import { COLUMNS } from "./run.mjs";
 
 /** The histories of all runs, one after the other, with the run's letter first; columns as in `scb train`. */
@@ -22,7 +23,7 @@ function options(run) {
     tuned: { accuracy: run.accuracy },
   }[run.recipe];
   const own = Object.entries(all).filter(([name, value]) => String(value) !== String(PLAIN[run.recipe][name]));
-  if (run.projector !== "euclidean") own.push(["projector", run.projector]);
+  if (!["auto", PROJECTORS[run.recipe]].includes(run.projector)) own.push(["projector", run.projector]);
   return own;
 }
 // What the recipes of Python have without options.
@@ -35,7 +36,7 @@ const PLAIN = {
 /** Whether `scb train` has words for all of the state; transfer, a flip by hand, frozen layers and own data it has not. */
 function isPlain(state) {
   const run = state.runs[state.view];
-  return !state.data && !state.events.length && !run.freezeV && !run.freezeA && state.task.sharpness === 1;
+  return !state.data && !state.events.length && !run.freezeV && !run.freezeA;
 }
 
 /** What to type to make the run that is shown, in a shell or in Python; samples are the same, so the figures are, to rounding. */
@@ -48,6 +49,7 @@ export function pythonFor(state) {
 function command(task, run, every) {
   const words = ["scb train", `--N ${task.N} --T ${task.T} --sparsity ${task.sparsity} --task-seed ${task.seed}`];
   if (task.ensemble !== "strong") words.push(`--ensemble ${task.ensemble}`);
+  if (task.K_P) words.push(`--K-P ${task.K_P}`);
   words.push(`--recipe ${run.recipe} --seed ${run.seed}`);
   if (every !== 10) words.push(`--every ${every}`);
   const own = options(run).map(([name, value]) => (/[[ ]/.test(String(value)) ? `'${name}=${value}'` : `${name}=${value}`));
@@ -63,11 +65,9 @@ const pythonValue = (value) => {
 function script(state, run) {
   const { task } = state;
   const ensemble = task.ensemble === "strong" ? "" : `, ensemble="${task.ensemble}"`;
-  const random = (seed) => `scb.Task.random(${task.N}, ${task.T}, ${task.sparsity}, seed=${seed}${ensemble})`;
+  const contrast = task.K_P ? `, K_P=${task.K_P}` : "";
+  const random = (seed) => `scb.Task.random(${task.N}, ${task.T}, ${task.sparsity}, seed=${seed}${ensemble}${contrast})`;
   const lines = ["from dataclasses import replace", "import scb", "", `task = ${random(task.seed)}`];
-  if (task.sharpness !== 1) {
-    lines.push(`s = ${task.sharpness}`, "task = scb.Task(s * task.P + (1 - s) * task.mu[:, None], task.Q)");
-  }
   const own = options(run).map(([name, value]) => `, ${name}=${pythonValue(value)}`);
   lines.push(`recipe = scb.recipes.${run.recipe}(task${own.join("")})`);
   for (const [layer, frozen] of [["V", run.freezeV], ["A", run.freezeA]]) {

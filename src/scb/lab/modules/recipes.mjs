@@ -10,12 +10,15 @@ export const DEFAULTS = {
   steps: [400, 600, 0],
   batchSize: 64,
   lam: 1e-5,
-  projector: "euclidean",
+  projector: "auto", // the recipe's own
   resolveSign: true,
   accuracy: 0.02,
   freezeV: false,
   freezeA: false,
 };
+
+/** The projector that each recipe has by itself, as in Python. */
+export const PROJECTORS = { paper: "euclidean", sgd: "euclidean", tuned: "mu", transfer: "mu" };
 
 /** The stages of a recipe for what is known: μ, K_P, K_Q and the sparsity. Stages without steps are left out, with their roundings. */
 export function stagesOf(known, settings) {
@@ -27,7 +30,7 @@ export function stagesOf(known, settings) {
       ...stage,
       eta_V: settings.freezeV ? 0 : stage.eta_V,
       eta_A: settings.freezeA ? 0 : stage.eta_A,
-      projector: settings.projector,
+      projector: settings.projector === "auto" ? PROJECTORS[settings.recipe] : settings.projector,
     }));
 }
 

@@ -60,9 +60,9 @@ export const SCENES = [
   {
     id: "transfer",
     title: "Transfer in one step",
-    hash: "task.T=2000&run=recipe:tuned;seed:1&event=710:transfer:7",
+    hash: "task.T=2000&run=recipe:tuned;seed:1&event=700:transfer:7",
     text: [
-      "Train once; then keep V, draw a new Q, and begin again with uniform attention. Now V knows something, so there is no plateau: one step on A is enough for the true positions to stand out of the noise. Watch the rings jump at step 710 and the stems follow.",
+      "Train once; then keep V, draw a new Q, and begin again with uniform attention. Now V knows something, so there is no plateau: one step on A is enough for the true positions to stand out of the noise. Watch the rings jump at step 700 and the stems follow.",
       "This is the paper's second theorem: where pretraining and task are related, the sample-intensive first stage is not needed, and the number of samples does not grow with T.",
     ],
   },

@@ -7,7 +7,7 @@ export const MOST_RUNS = 4;
 export function defaultState() {
   return {
     scene: "",
-    task: { N: 3, T: 5000, sparsity: 2, ensemble: "strong", sharpness: 1, seed: 0 },
+    task: { N: 3, T: 5000, sparsity: 2, ensemble: "strong", K_P: 0, seed: 0 },
     data: null, // own data: { text, unit }
     runs: [structuredClone(RUN_DEFAULTS)],
     events: [], // { step, kind: "flip", run } or { step, kind: "transfer", seed }
@@ -43,12 +43,12 @@ const list = (read) => (text) => text.split("/").map(read);
 const truth = (text) => oneOf("0", "1")(text) === "1";
 
 const TASK_FIELDS = {
-  N: whole(2), T: whole(1), sparsity: whole(1), ensemble: oneOf("strong", "dirichlet", "uniform", "softmax"), sharpness: positive,
+  N: whole(2), T: whole(1), sparsity: whole(1), ensemble: oneOf("strong", "dirichlet", "uniform", "softmax"), K_P: positive,
   seed: whole(0),
 };
 const RUN_FIELDS = {
   recipe: oneOf("paper", "tuned", "sgd"), eta: list(positive), steps: list(whole(0)), batchSize: whole(1), lam: positive,
-  projector: oneOf("euclidean", "mu"), resolveSign: truth, accuracy: positive, freezeV: truth, freezeA: truth, seed: whole(0),
+  projector: oneOf("auto", "euclidean", "mu"), resolveSign: truth, accuracy: positive, freezeV: truth, freezeA: truth, seed: whole(0),
 };
 const PAGE_FIELDS = {
   scene: String, every: whole(1), step: whole(0), view: whole(0), speed: oneOf("1", "10", "60", "full"), play: truth,

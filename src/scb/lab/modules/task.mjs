@@ -6,8 +6,8 @@ import { Generator } from "./numpy.mjs";
 export const ENSEMBLES = ["strong", "dirichlet", "uniform", "softmax"];
 const CONTRAST = 1.4; // the strong ensemble keeps K_P at least this many times ‖μ‖²: assumption (c) asks for 1
 
-/** A random task. `sharpness` mixes P with the trivial transition: P ← s·P + (1 − s)·μ1ᵀ, which keeps μ and scales K_P by s². */
-export function randomTask({ N, T, sparsity, seed, ensemble = "strong", sharpness = 1 }) {
+/** A random task, as Task.random draws it. `K_P` moves P to this contrast and keeps μ; 0 leaves it as it was drawn. */
+export function randomTask({ N, T, sparsity, seed, ensemble = "strong", K_P = 0 }) {
   if (!(N >= 2)) throw new Error(`N = ${N}: there must be at least 2 tokens`);
   if (!(sparsity >= 1 && sparsity <= T)) throw new Error(`sparsity = ${sparsity}: it must lie between 1 and T = ${T}`);
   const rng = new Generator(seed);
@@ -18,11 +18,8 @@ export function randomTask({ N, T, sparsity, seed, ensemble = "strong", sharpnes
   } else {
     P = randomColumns(ensemble, N, rng);
   }
+  if (K_P > 0) P = withContrast(P, stationary(P), K_P);
   const { positions, weights } = randomAttention(rng, N, T, sparsity);
-  if (sharpness !== 1) {
-    const trivial = trivialV(stationary(P));
-    P = P.map((p, i) => sharpness * p + (1 - sharpness) * trivial[i]);
-  }
   return makeTask(P, positions, weights, N, T);
 }
 
@@ -69,11 +66,28 @@ function normalizedColumns(M, columns) {
   return M.map((x, i) => x / sums[i % columns]);
 }
 
-// Ordinary random transitions: independent columns, Dirichlet(1), normalised uniforms, or softmax of Gaussians.
+// Ordinary random transitions: independent columns, Dirichlet(1) (drawn column by column), normalised uniforms, or softmax of Gaussians.
 function randomColumns(ensemble, N, rng) {
   const draw = { dirichlet: () => rng.exponential(), uniform: () => rng.random(), softmax: () => Math.exp(rng.normal()) }[ensemble];
   if (!draw) throw new Error(`ensemble = ${ensemble}: it must be one of ${ENSEMBLES.join(", ")}`);
-  return normalizedColumns(Float64Array.from({ length: N * N }, draw), N);
+  const drawn = Float64Array.from({ length: N * N }, draw);
+  const P = ensemble === "dirichlet" ? drawn.map((_, i) => drawn[(i % N) * N + Math.floor(i / N)]) : drawn;
+  return normalizedColumns(P, N);
+}
+
+// P moved to ‖P − μ1ᵀ‖_μ² = K_P: towards μ1ᵀ where that is less than P has, towards the identity where it is more; μ stays.
+function withContrast(P, mu, K_P) {
+  const N = mu.length;
+  const largest = 1 - dot(mu, mu);
+  if (!(K_P < largest)) throw new Error(`K_P = ${K_P}: it must lie between 0 and 1 − ‖μ‖² = ${largest.toPrecision(4)} of this task`);
+  const found = centredSquare(P, mu);
+  const trivial = trivialV(mu);
+  if (K_P <= found) {
+    const share = Math.sqrt(K_P / found);
+    return P.map((p, i) => share * p + (1 - share) * trivial[i]);
+  }
+  const mixed = (c) => P.map((p, i) => (1 - c) * p + (i % (N + 1) === 0 ? c : 0));
+  return mixed(crossing((c) => centredSquare(mixed(c), mu) - K_P));
 }
 
 /** The stationary law of an irreducible P, by the elimination of Grassmann, Taksar and Heyman, which never subtracts. */
