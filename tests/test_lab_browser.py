@@ -13,6 +13,7 @@ import pytest
 
 import scb
 from labtools import ask, numbers
+from scb.cli import main
 from scb.lab import PAGE, scenes
 from scb.training.settings import TrainingSettings
 
@@ -109,7 +110,7 @@ def check_lambda(page):
     assert right < 0.5 * small
     assert right < 0.5 * large
     assert abs(last(page, "alpha_A", 2)) < 1e-6  # back to uniform
-    assert abs(at_step(page, "alpha_A", 420, 2)) < 0.01
+    assert abs(at_step(page, "alpha_A", 460, 2)) < 1e-3
 
 
 def check_projector(page):
@@ -171,7 +172,7 @@ def test_a_link_restores_the_page_to_the_step(open_page):
     first.wait_for_function("scbLab.finished", timeout=LIMIT)
     second = open_page(first.evaluate("scbLab.link()").removeprefix("#"))
     second.wait_for_function(f"scbLab.state.step === {first.evaluate('scbLab.state.step')} && !scbLab.playing", timeout=LIMIT)
-    whole = "JSON.stringify([scbLab.state, scbLab.runs.map(({ history, step }) => [history, step]), [...scbLab.runs[1].V], [...scbLab.runs[1].attention.onTruth]])"
+    whole = "([scbLab.state, scbLab.runs.map(({ history, step }) => [history, step]), [...scbLab.runs[1].V], [...scbLab.runs[1].attention.onTruth]])"
     assert first.evaluate(whole) == second.evaluate(whole)
 
 
@@ -182,7 +183,7 @@ def test_exports_are_right(open_page, tmp_path):
     command = page.locator("#python").input_value()
     words = shlex.split(command)
     assert words[:2] == ["scb", "train"]
-    scb.cli.main([*words[1:], "--out", str(tmp_path / "run")])  # type: ignore[attr-defined]
+    main([*words[1:], "--out", str(tmp_path / "run")])
     truth = scb.Run.load(tmp_path / "run").history
     assert TrainingSettings.load(tmp_path / "run").options["lam"] == 0.0003
     with page.expect_download() as found:
@@ -273,7 +274,8 @@ def wander(page, rng):
         elif kind < 0.9:
             page.keyboard.press(rng.choice([" ", ".", "r", "]", "[", "Tab"]))
         else:
-            page.locator("#own summary").click()
+            if page.locator("#own:not([open])").count():
+                page.locator("#own summary").click()
             page.fill("#own-text", rng.choice(["", "abracadabra " * 30, "x", "1\n2\n" * 40]))
             page.locator("#own-train").click()
 

@@ -39,10 +39,22 @@ function isPlain(state) {
   return !state.data && !state.events.length && !run.freezeV && !run.freezeA;
 }
 
-/** What to type to make the run that is shown, in a shell or in Python; samples are the same, so the figures are, to rounding. */
-export function pythonFor(state) {
+/**
+ * What to type to make the run that is shown, in a shell or in Python; samples are the same, so the figures are, to rounding.
+ * `settledAt` is the step at which the run has ended by itself, before its stages were over; Python does not do that.
+ */
+export function pythonFor(state, settledAt = null) {
   if (state.data) return pythonForData(state);
-  const run = state.runs[state.view];
+  let run = state.runs[state.view];
+  if (settledAt !== null) {
+    let left = settledAt;
+    const steps = run.steps.map((planned) => {
+      const taken = Math.min(planned, left);
+      left -= taken;
+      return taken;
+    });
+    run = { ...run, steps };
+  }
   return isPlain(state) ? command(state.task, run, state.every) : script(state, run);
 }
 
@@ -73,7 +85,9 @@ function script(state, run) {
   for (const [layer, frozen] of [["V", run.freezeV], ["A", run.freezeA]]) {
     if (frozen) lines.push(`recipe = replace(recipe, stages=tuple(replace(s, eta_${layer}=0.0) for s in recipe.stages))`);
   }
-  lines.push(`run = scb.train(task, recipe, seed=${run.seed}, every=${state.every})`);
+  const source = run.freezeA ? ", source=Fresh(task)" : ""; // by itself Python draws other numbers of the same law where A is frozen
+  if (run.freezeA) lines.splice(2, 0, "from scb.training.sources.sampled import Fresh");
+  lines.push(`run = scb.train(task, recipe, seed=${run.seed}, every=${state.every}${source})`);
   let phase = 0;
   for (const event of state.events) {
     if (event.kind === "flip") {

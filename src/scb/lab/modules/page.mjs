@@ -358,11 +358,11 @@ const keep = {
     setTimeout(() => ($("link").textContent = "Copy link"), 2000);
   },
   csv: () => download("scb-history.csv", new Blob([historyCSV(runs)], { type: "text/csv" })),
-  python: () => pythonFor(state),
+  python: () => pythonFor(state, runs[state.view]?.settled ? runs[state.view].step : null),
 };
 
 function refreshPython() {
-  if ($("python")) $("python").value = pythonFor(state);
+  if ($("python")) $("python").value = keep.python();
 }
 
 const ownData = {

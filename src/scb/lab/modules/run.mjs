@@ -113,16 +113,21 @@ export function flip(run) {
   evaluate(run);
 }
 
-// Whether the means over the last 250 steps and over the 250 before them agree in everything that is drawn, once there is a signal.
+// Whether the means over the last 250 steps and over the 250 before them agree in everything that is drawn, but for half of what it
+// fluctuates by; once there is a signal.
 function nothingChanges(run) {
   const rows = Math.ceil(250 / run.every);
-  const names = ["alpha_V", "alpha_A", "dist_V", "dist_A", "delta_V", "delta_A"];
   const { history } = run;
   const inStage = history.stage.filter((stage) => stage === run.stage + 1).length;
-  if (inStage < 2 * rows || Math.abs(history.alpha_A.at(-1)) < 0.5) return false;
-  const mean = (values) => values.reduce((sum, x) => sum + x, 0) / values.length;
-  return names.every((name) => {
-    const values = history[name];
-    return Math.abs(mean(values.slice(-rows)) - mean(values.slice(-2 * rows, -rows))) < 1e-3;
+  if (inStage < 2 * rows || !(Math.abs(history.alpha_A.at(-1)) >= 0.5)) return false;
+  return ["alpha_V", "alpha_A", "dist_V", "dist_A", "delta_V", "delta_A"].every((name) => {
+    const before = moments(history[name].slice(-2 * rows, -rows));
+    const now = moments(history[name].slice(-rows));
+    return Math.abs(now.mean - before.mean) < Math.max(1e-3, 0.5 * Math.max(now.spread, before.spread));
   });
+}
+
+function moments(values) {
+  const mean = values.reduce((sum, x) => sum + x, 0) / values.length;
+  return { mean, spread: Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / values.length) };
 }

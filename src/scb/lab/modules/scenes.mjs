@@ -44,7 +44,7 @@ export const SCENES = [
     title: "λ too small, λ too large",
     hash: "task.T=2000&run=steps:400/1200/0;lam:0.000001;seed:4&run=steps:400/1200/0;lam:0.0001;seed:4&run=steps:400/1200/0;lam:0.003;seed:4&view=1",
     text: [
-      "Three runs that differ in λ alone. A: 10⁻⁶ does nothing, the noise grows as in SGD. B: 10⁻⁴ is above the noise of one step in one coordinate and below the signal: A comes close to Q. C: 3·10⁻³ is more than a true position gains in a step. At the first step of Stage 2 the attention falls back to uniform, and with it the signal of A: nothing is learned any more.",
+      "Three runs that differ in λ alone. A: 10⁻⁶ does nothing, the noise grows as in SGD. B: 10⁻⁴ is above the noise of one step in one coordinate and below the signal: A comes close to Q. C: 3·10⁻³ is more than a true position gains in a step. Within a few dozen steps of Stage 2 the attention falls back to uniform, and with it the signal of A: nothing is learned any more.",
       "So λ has a window: above η_A times the noise of one coordinate, below η_A times the gradient at a true position. The noise can be measured, for most coordinates of a column are nothing else; the recipe “tuned” does it.",
     ],
   },

@@ -64,7 +64,7 @@ const differs = (value, other) => written(value) !== written(other);
 export function formatState(state, packed = "") {
   const plain = defaultState();
   const parts = [];
-  const add = (name, value) => parts.push(`${name}=${encodeURIComponent(value).replaceAll("%2F", "/").replaceAll("%3A", ":")}`);
+  const add = (name, value) => parts.push(`${name}=${encodeURIComponent(value).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%3B", ";")}`);
   for (const name of Object.keys(TASK_FIELDS)) {
     if (differs(state.task[name], plain.task[name])) add(`task.${name}`, written(state.task[name]));
   }
