@@ -4,9 +4,9 @@ import { RUN_DEFAULTS } from "./state.mjs";
 
 const ENSEMBLE_NAMES = { strong: "strong (the paper's)", dirichlet: "Dirichlet", uniform: "uniform", softmax: "softmax" };
 const TASK = [
-  { name: "N", label: "tokens N", low: 2, high: 20, whole: true },
-  { name: "T", label: "positions T", low: 50, high: 20000, whole: true, log: true },
-  { name: "sparsity", label: "sparsity Q", low: 1, high: 6, whole: true },
+  { name: "N", label: "tokens N", least: 2, low: 2, high: 20, whole: true },
+  { name: "T", label: "positions T", least: 1, low: 50, high: 20000, whole: true, log: true },
+  { name: "sparsity", label: "sparsity Q", least: 1, low: 1, high: 6, whole: true },
   { name: "ensemble", label: "P drawn as", choices: ENSEMBLE_NAMES },
   { name: "K_P", label: "sharpness K_P", low: 0, high: 0.6, step: 0.02 },
   { name: "seed", label: "task seed", plain: true, whole: true, help: "taskSeed" },
@@ -14,7 +14,7 @@ const TASK = [
 const RUN = [
   { name: "recipe", label: "recipe", choices: { paper: "the paper's", tuned: "tuned", sgd: "SGD, no ℓ1" } },
   { name: "lam", label: "λ", low: 1e-6, high: 1e-2, log: true, only: ["paper"] },
-  { name: "batchSize", label: "batch size B", low: 4, high: 2048, whole: true, log: true, only: ["paper", "sgd"] },
+  { name: "batchSize", label: "batch size B", least: 1, low: 4, high: 2048, whole: true, log: true, only: ["paper", "sgd"] },
   { name: "eta", label: "η of stages", triple: true, only: ["paper", "sgd"] },
   { name: "steps", label: "steps of stages", triple: true, whole: true, only: ["paper", "sgd"] },
   { name: "accuracy", label: "accuracy", low: 0.005, high: 0.1, log: true, only: ["tuned"] },
@@ -75,7 +75,7 @@ function box(spec, id, value, write) {
   input.value = String(value);
   input.addEventListener("change", () => {
     const next = Number(input.value.trim().replaceAll(",", "."));
-    const fits = input.value.trim() !== "" && Number.isFinite(next) && next >= 0 && (!spec.whole || Number.isInteger(next));
+    const fits = input.value.trim() !== "" && Number.isFinite(next) && next >= (spec.least ?? 0) && (!spec.whole || Number.isInteger(next));
     input.classList.toggle("bad", !fits);
     if (fits) write(next);
   });

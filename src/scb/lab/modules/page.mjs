@@ -104,11 +104,17 @@ async function readAddress() {
 
 // ------------------------------------------------------------------------------------------------ the worker
 
+const freshRun = () => ({ history: {}, V: null, attention: null, step: 0, samples: 0, from: 0 });
+
 const incoming = {
   task(message) {
     task = message.task;
-    if (runs.length === 0) runs = task.stages.map(() => ({ history: {}, V: null, attention: null, step: 0, from: 0 }));
+    if (runs.length === 0) runs = task.stages.map(freshRun);
     layPanels();
+  },
+  late(message) {
+    if (runs.length === 0) runs = message.late.map(freshRun);
+    message.late.forEach((part, i) => append(runs[i], part));
   },
   frame(message) {
     message.runs.forEach((frame, i) => absorb(runs[i], frame));
@@ -127,7 +133,7 @@ const incoming = {
   },
   error(message) {
     playing = false;
-    notice(message.message);
+    notice(`${message.message}.`);
   },
 };
 
@@ -136,12 +142,17 @@ worker.onmessage = ({ data }) => {
 };
 worker.onerror = (event) => notice(`The worker failed: ${event.message}`);
 
-function absorb(run, frame) {
-  for (const [name, values] of Object.entries(frame.rows)) {
+/** Rows of a history; after a transfer, their steps count from `from` on. */
+function append(run, { rows, from }) {
+  for (const [name, values] of Object.entries(rows)) {
     run.history[name] ??= [];
-    const offset = name === "step" ? frame.from : 0;
+    const offset = name === "step" ? from : 0;
     for (const value of values) run.history[name].push(value + offset);
   }
+}
+
+function absorb(run, frame) {
+  append(run, frame);
   for (const name of ["step", "stage", "samples", "finished", "settled", "diverged", "from", "lags"]) run[name] = frame[name];
   if (frame.V) {
     run.V = frame.V;
@@ -203,12 +214,18 @@ function drawLags(run) {
   $("lags").replaceChildren(element("tr", {}, element("th", {}, "current"), element("th", {}, "looks back"), element("th", {}, "attention")), ...rows);
 }
 
+/** Whether there is something to draw: the first frame of an experiment has come, with what is shown of the run in view. */
+function ready() {
+  const run = runs[state.view];
+  return Boolean(task && run?.V && run.attention && run.V.length === task.N ** 2);
+}
+
 const viewOf = () => ({ task, runs, style, state: { ...state, log: $("log").checked } });
 
 function draw() {
   const view = viewOf();
+  if (!ready()) return;
   const run = runs[state.view];
-  if (!task || !run?.V || !run.attention || run.V.length !== task.N ** 2) return;
   for (const spec of PANELS) {
     const canvas = $(`canvas-${spec.id}`);
     if (!canvas || (spec.truth && !task.truth)) continue;
@@ -266,6 +283,7 @@ function notice(words, button = null) {
 /** Tell of the mirror image, once it is clear, and of a run that diverged. */
 function announce() {
   const run = runs[state.view];
+  if (!run) return;
   if (run.diverged) return notice(`The run diverged at step ${run.diverged}: smaller step sizes or larger batches are needed.`);
   const [v, a] = [run.history.alpha_V?.at(-1), run.history.alpha_A?.at(-1)];
   const mirrored = v < -0.04 && a < -0.04;
@@ -298,7 +316,7 @@ async function goTo(scene) {
 
 function pointAt(event, spec, canvas) {
   const box = canvas.getBoundingClientRect();
-  const words = task && runs[state.view]?.attention ? spec.panel.at(event.clientX - box.left, event.clientY - box.top, canvas, viewOf()) : null;
+  const words = ready() ? spec.panel.at(event.clientX - box.left, event.clientY - box.top, canvas, viewOf()) : null;
   if (words) showTip(words, event.clientX, event.clientY);
   else hideTip();
 }
@@ -334,6 +352,7 @@ function download(name, blob) {
 
 /** A picture of the panel with its title above it. */
 function savePNG(spec, canvas) {
+  if (!ready()) return;
   const ratio = canvas.width / canvas.clientWidth;
   const copy = element("canvas", { width: canvas.width, height: canvas.height + 30 * ratio });
   const context = copy.getContext("2d");
@@ -357,7 +376,7 @@ const keep = {
     }
     setTimeout(() => ($("link").textContent = "Copy link"), 2000);
   },
-  csv: () => download("scb-history.csv", new Blob([historyCSV(runs)], { type: "text/csv" })),
+  csv: () => ready() && download("scb-history.csv", new Blob([historyCSV(runs)], { type: "text/csv" })),
   python: () => pythonFor(state, runs[state.view]?.settled ? runs[state.view].step : null),
 };
 

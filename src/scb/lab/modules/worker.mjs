@@ -34,6 +34,16 @@ function sendTask() {
   post("task", { task: describe(lab) });
 }
 
+/** After a transfer: what the page has not yet seen of the runs before it, and the new task. */
+function sendTransfer() {
+  const late = lab.runs.map((run, i) => {
+    const { history, from } = run.before.at(-1);
+    return { from, rows: Object.fromEntries(Object.entries(history).map(([name, values]) => [name, values.slice(sent[i])])) };
+  });
+  post("late", { late });
+  sendTask();
+}
+
 function sendFrame() {
   const runs = lab.runs.map((run, i) => {
     const frame = snapshot(lab, i, sent[i], i === view);
@@ -47,6 +57,15 @@ function sendFrame() {
 function work() {
   busy = false;
   if (!lab || !playing) return;
+  try {
+    train();
+  } catch (error) {
+    playing = false;
+    post("error", { message: error.message });
+  }
+}
+
+function train() {
   const begin = performance.now();
   if (Number.isFinite(rate)) {
     owed = Math.min(owed + ((begin - last) / 1000) * rate, Math.max(1, rate / 10));
@@ -56,7 +75,7 @@ function work() {
     const phase = lab.phase;
     stepLab(lab);
     owed -= 1;
-    if (lab.phase !== phase) sendTask();
+    if (lab.phase !== phase) sendTransfer();
     if (performance.now() - begin > SLICE) break;
   }
   if (lab.step >= until || finished(lab)) {
@@ -83,8 +102,11 @@ const commands = {
     ticket = message.ticket;
     playing = false;
     view = message.state.view;
+    lab = null; // a state that cannot be built leaves none
     lab = createLab(message.state);
-    sendTask();
+    sent = lab.runs.map(() => 0);
+    if (lab.phase > 0) sendTransfer();
+    else sendTask();
     if (message.state.step > 0) go(message.state.step, "full");
     else if (!message.play) sendFrame();
     if (message.play) go(Infinity, message.state.speed);
@@ -96,14 +118,16 @@ const commands = {
   },
   step() {
     playing = false;
+    const phase = lab.phase;
     if (!finished(lab)) stepLab(lab);
+    if (lab.phase !== phase) sendTransfer();
     sendFrame();
   },
   intervene(message) {
     const phase = lab.phase;
     const event = intervene(lab, message.event);
     post("happened", { event });
-    if (lab.phase !== phase) sendTask();
+    if (lab.phase !== phase) sendTransfer();
     if (message.play) go(Infinity, message.speed);
     else sendFrame();
   },
@@ -117,6 +141,7 @@ const commands = {
 };
 
 self.onmessage = ({ data }) => {
+  if (!lab && data.type !== "start") return;
   try {
     commands[data.type](data);
   } catch (error) {
