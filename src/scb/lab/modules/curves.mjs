@@ -72,6 +72,7 @@ function drawStages(context, box, map, view) {
   context.textBaseline = "top";
   context.textAlign = "left";
   let before = null;
+  let free = -Infinity; // where the last label ends
   step.forEach((at, i) => {
     if (stage[i] === before) return;
     const x = before === null ? box.left : Math.round(map.x(step[i - 1] ?? at)) + 0.5;
@@ -83,7 +84,8 @@ function drawStages(context, box, map, view) {
     const names = view.task.stages[view.state.view];
     const inPhase = at >= run.from && names[stage[i] - 1];
     const label = inPhase ? names[stage[i] - 1].name : String(stage[i]);
-    context.fillText(label === "first" ? "one step" : `stage ${label}`, x + 4, box.top - 14);
+    if (x >= free && x < box.right - 30) context.fillText(label === "first" ? "one step" : `stage ${label}`, x + 4, box.top - 14);
+    free = Math.max(free, x + 48);
     before = stage[i];
   });
 }

@@ -353,6 +353,7 @@ function download(name, blob) {
 /** A picture of the panel with its title above it. */
 function savePNG(spec, canvas) {
   if (!ready()) return;
+  const { step } = runs[state.view];
   const ratio = canvas.width / canvas.clientWidth;
   const copy = element("canvas", { width: canvas.width, height: canvas.height + 30 * ratio });
   const context = copy.getContext("2d");
@@ -360,9 +361,9 @@ function savePNG(spec, canvas) {
   context.fillRect(0, 0, copy.width, copy.height);
   context.fillStyle = style.ink;
   context.font = `600 ${14 * ratio}px system-ui, sans-serif`;
-  context.fillText(`${titleOf(spec)}, step ${runs[state.view].step}`, 10 * ratio, 20 * ratio);
+  context.fillText(`${titleOf(spec)}, step ${step}`, 10 * ratio, 20 * ratio);
   context.drawImage(canvas, 0, 30 * ratio);
-  copy.toBlob((blob) => download(`scb-${spec.id}-${runs[state.view].step}.png`, blob));
+  copy.toBlob((blob) => download(`scb-${spec.id}-${step}.png`, blob));
 }
 
 const keep = {

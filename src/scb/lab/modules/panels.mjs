@@ -205,7 +205,8 @@ function labelCells(context, task, style, { left, top, cell, first }) {
 
 // ---------------------------------------------------------------------------------------------------- the plane of the signals
 
-const PLANE = { x: [-1.25, 1.25], y: [-1.25, 1.25] };
+const REACH = 1.45;
+const PLANE = { x: [-REACH, REACH], y: [-REACH, REACH] };
 const planeBox = (canvas) => ({ left: 34, right: canvas.clientWidth - 8, top: 16, bottom: canvas.clientHeight - 34 });
 
 export const plane = {
@@ -250,8 +251,8 @@ function drawFlow(context, box, map, task, style) {
   context.lineWidth = 1;
   for (let i = 0; i < across; i++) {
     for (let j = 0; j < across; j++) {
-      const v = PLANE.x[0] + ((i + 0.5) / across) * 2.5;
-      const a = PLANE.y[0] + ((j + 0.5) / across) * 2.5;
+      const v = REACH * ((2 * i + 1) / across - 1);
+      const a = REACH * ((2 * j + 1) / across - 1);
       const [driftV, driftA] = populationDrift(v, a, task.K_P, task.K_Q, task.T);
       const [dx, dy] = [driftV / task.K_Q, -driftA / task.K_P]; // η_V = η/K_Q, η_A = η/K_P
       const size = Math.hypot(dx, dy);
