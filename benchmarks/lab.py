@@ -2,7 +2,8 @@
 
     python benchmarks/lab.py [--repeats 3] [--picture docs/images/lab.png]
 
-Wants Playwright (installed for development) and a Chromium. Timings are only worth something on a quiet machine; the load is printed.
+Wants Playwright (installed for development) and a Chromium. Timings are worth something on a quiet machine only;
+the load is printed.
 """
 
 import argparse
@@ -90,7 +91,7 @@ def main() -> None:
             page.wait_for_function("scbLab.finished", timeout=120_000)
             page.wait_for_timeout(500)
             page.evaluate("document.querySelector('header nav').remove()")
-            page.screenshot(path=asked.picture, clip={"x": 0, "y": 0, "width": 1440, "height": 1010}, full_page=True)
+            page.screenshot(path=asked.picture, clip={"x": 0, "y": 0, "width": 1440, "height": 925}, full_page=True)
         opened.close()
 
 

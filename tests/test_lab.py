@@ -82,7 +82,9 @@ def test_an_address_is_read_and_written_unharmed(address):
 
 
 def test_what_an_address_says_wrongly_is_named_and_left_out():
-    found = ask("parse", hash="task.N=1&task.T=x&run=eta:1/2&run=lam&nothing=1&event=a:b&task.sparsity=9&task.T=5&step=1.5&%=%E0%A4%A")
+    found = ask(
+        "parse", hash="task.N=1&task.T=x&run=eta:1/2&run=lam&nothing=1&event=a:b&task.sparsity=9&task.T=5&step=1.5&%=%E0%A4%A"
+    )
     plain = ask("defaultState")
     assert found["state"]["task"] == plain["task"] | {"T": 5, "sparsity": 5}
     assert found["state"]["runs"] == [plain["runs"][0]] * 2
@@ -107,7 +109,7 @@ def test_texts_become_tokens():
         ]
     )
     assert [letters["names"][i] for i in letters["tokens"]] == list("ab␣b␣a")
-    assert [words["names"][i] for i in words["tokens"]] == "to be or not to be".split()
+    assert [words["names"][i] for i in words["tokens"]] == ["to", "be", "or", "not", "to", "be"]
     assert column["unit"] == "lines"
     assert column["names"] == ["dry", "wet"]
     assert len(many["names"]) == 32
@@ -152,13 +154,22 @@ def test_transfer_is_one_step_and_algorithm_1_from_stage_2():
         Stage("2", 30, **rates, lam=MeasuredNoise(2.0), centred=True, enter=(ThresholdProject(),)),
         Stage("3", 20, **(rates | {"eta_A": 0.0}), enter=(ThresholdNormalize(task.weight_threshold),)),
     )
-    start = GivenStart(0.5 * np.reshape(before["V"], (3, 3)) + 0.5 * np.repeat(task.mu[:, None], 3, axis=1), np.full((150, 3), 1 / 150))
+    start = GivenStart(
+        0.5 * np.reshape(before["V"], (3, 3)) + 0.5 * np.repeat(task.mu[:, None], 3, axis=1), np.full((150, 3), 1 / 150)
+    )
     truth = scb.train(task, Recipe("transfer", start, task.mu, stages=stages), seed=2, every=1)
     np.testing.assert_allclose(np.reshape(found["V"], (3, 3)), truth.V, rtol=0, atol=1e-10)
     np.testing.assert_allclose(found["history"]["dist_A"], truth.history["dist_A"], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("settings", ["run=freezeV:1;steps:30/10/0", "task.ensemble=softmax&task.K_P=0.3&run=recipe:sgd;freezeA:1;steps:30/10/0", "event=0:flip:0&run=steps:30/10/0"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "run=freezeV:1;steps:30/10/0",
+        "task.ensemble=softmax&task.K_P=0.3&run=recipe:sgd;freezeA:1;steps:30/10/0",
+        "event=0:flip:0&run=steps:30/10/0",
+    ],
+)
 def test_the_lines_of_python_make_the_same_run(settings):
     """Where ``scb train`` has no words for a run, the lab gives a few lines of Python."""
     found = ask("lab", hash=f"task.T=90&task.N=4&{settings}")

@@ -46,7 +46,9 @@ def open_page(browser):
     opened, wrong = [], []
 
     def go(hash_="", **options):
-        context = browser.new_context(**({"viewport": {"width": 1440, "height": 1000}, "reduced_motion": "no-preference"} | options))
+        context = browser.new_context(
+            **({"viewport": {"width": 1440, "height": 1000}, "reduced_motion": "no-preference"} | options)
+        )
         page = context.new_page()
         page.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -173,7 +175,8 @@ def test_a_link_restores_the_page_to_the_step(open_page):
     first.wait_for_function("scbLab.finished", timeout=LIMIT)
     second = open_page(first.evaluate("scbLab.link()").removeprefix("#"))
     second.wait_for_function(f"scbLab.state.step === {first.evaluate('scbLab.state.step')} && !scbLab.playing", timeout=LIMIT)
-    whole = "([scbLab.state, scbLab.runs.map(({ history, step }) => [history, step]), [...scbLab.runs[1].V], [...scbLab.runs[1].attention.onTruth]])"
+    runs = "scbLab.runs.map(({ history, step }) => [history, step])"
+    whole = f"[scbLab.state, {runs}, [...scbLab.runs[1].V], [...scbLab.runs[1].attention.onTruth]]"
     assert first.evaluate(whole) == second.evaluate(whole)
 
 
@@ -198,7 +201,9 @@ def test_exports_are_right(open_page, tmp_path):
     picture = Path(found.value.path()).read_bytes()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = (int.from_bytes(picture[at : at + 4]) for at in (16, 20))
-    assert (width, height) == tuple(page.evaluate("(({ width, height }) => [width, height + 30])(document.getElementById('canvas-attention'))"))
+    assert (width, height) == tuple(
+        page.evaluate("(({ width, height }) => [width, height + 30])(document.getElementById('canvas-attention'))")
+    )
     assert page.locator("button", has_text="PNG").count() == page.locator("canvas").count()
 
 
@@ -254,7 +259,9 @@ def test_the_keyboard_is_enough(open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_400_pixels(open_page, scheme):
-    page = open_page("task.N=20&task.T=20000&step=1", viewport={"width": 400, "height": 800}, color_scheme=scheme, reduced_motion="reduce")
+    page = open_page(
+        "task.N=20&task.T=20000&step=1", viewport={"width": 400, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
+    )
     page.wait_for_function("scbLab.state.step === 1 && !scbLab.playing", timeout=LIMIT)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert page.evaluate("[...document.querySelectorAll('canvas')].every((c) => c.clientWidth > 300 && c.clientHeight > 100)")

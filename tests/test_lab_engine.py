@@ -19,7 +19,16 @@ from scb.training.stages import MeasuredNoise, Stage, precondition_V, proximal_s
 from truth.enumeration import World, tiny_task
 from truth.statistics import assert_law
 
-SIZES = [(2, 7, 2), (3, 41, 2), (4, 64, 3), (5, 33, 1), (16, 50, 2), (17, 30, 2), (20, 203, 4)]  # token widths of 2, 4 and 8 bits, T of any rest
+# Tokens of 2, 4 and 8 bits, T with any rest.
+SIZES = [
+    (2, 7, 2),
+    (3, 41, 2),
+    (4, 64, 3),
+    (5, 33, 1),
+    (16, 50, 2),
+    (17, 30, 2),
+    (20, 203, 4),
+]
 EXACT = {"rtol": 0, "atol": 1e-12}
 
 
@@ -48,7 +57,15 @@ def test_gradients_on_given_tokens(N, T, Q):
 @pytest.mark.parametrize("seed", [0, 1, 12345, 2**40 + 7])
 def test_numbers_of_numpys_generator(seed):
     rng = np.random.default_rng(seed)
-    draws = [["random", 5], ["exponential", 2000], ["normal", 2000], ["permutation", 20], ["choice", 5000, 3], ["choice", 20000, 500], ["random", 3]]
+    draws = [
+        ["random", 5],
+        ["exponential", 2000],
+        ["normal", 2000],
+        ["permutation", 20],
+        ["choice", 5000, 3],
+        ["choice", 20000, 500],
+        ["random", 3],
+    ]
     found = ask("generator", seed=str(seed), draws=draws)
     np.testing.assert_array_equal(found[0], rng.random(5))
     np.testing.assert_allclose(found[1], rng.exponential(size=2000), rtol=1e-12)
@@ -142,7 +159,10 @@ def test_roundings_and_what_they_read():
     A = geometry.project(rng.normal(size=(T, N)) * 1e-3)
     A[[5, 40], :] += 0.2
     arrays = {"V": V.ravel(), "A": A.T.ravel(), "mu": mu}
-    questions = [("rounding", {"name": name, "threshold": level, **arrays}) for name, level in (("mirror", 0), ("project", 0.01), ("project", None), ("normalize", 1 / 12))]
+    questions = [
+        ("rounding", {"name": name, "threshold": level, **arrays})
+        for name, level in (("mirror", 0), ("project", 0.01), ("project", None), ("normalize", 1 / 12))
+    ]
     mirrored, projected, measured, normalized, readings = ask_all([*questions, ("readings", arrays)])
     truth_V, truth_A = roundings.mirror(V, A, mu)
     np.testing.assert_allclose(np.reshape(mirrored["V"], (N, N)), truth_V, **EXACT)
@@ -169,7 +189,15 @@ def test_measures(N, T, Q):
         assert found == pytest.approx(truth, abs=1e-12)
 
 
-PAPER = {"recipe": "paper", "eta": [0.05, 0.05, 0.05], "steps": [100, 60, 20], "batchSize": 64, "lam": 1e-4, "projector": "auto", "resolveSign": True}
+PAPER = {
+    "recipe": "paper",
+    "eta": [0.05, 0.05, 0.05],
+    "steps": [100, 60, 20],
+    "batchSize": 64,
+    "lam": 1e-4,
+    "projector": "auto",
+    "resolveSign": True,
+}
 
 
 def test_a_run_with_given_samples_ends_where_pythons_does():
@@ -208,7 +236,8 @@ def test_the_thin_line_is_the_population_process():
     np.testing.assert_allclose([[row["alpha_V"], row["alpha_A"]] for row in rows], truth, **EXACT)
     alpha_V, alpha_A = truth[-1]
     truth_row = metrics.measure(task, geometry.line_V(task, alpha_V), geometry.line_A(task, alpha_A))
-    assert {name: rows[-1][name] for name in ("dist_V", "dist_A", "loss")} == pytest.approx({name: truth_row[name] for name in ("dist_V", "dist_A", "loss")}, abs=1e-12)
+    for name in ("dist_V", "dist_A", "loss"):
+        assert rows[-1][name] == pytest.approx(truth_row[name], abs=1e-12)
 
 
 BREAKAGES = {

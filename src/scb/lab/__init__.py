@@ -1,4 +1,4 @@
-"""The lab: the paper's experiment, live in the browser. One self-contained page, ``lab.html``, bundled from the sources beside it."""
+"""The lab: the paper's experiment, live in the browser. One page, ``lab.html``, bundled from the sources beside it."""
 
 import re
 from pathlib import Path
