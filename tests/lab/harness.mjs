@@ -36,7 +36,9 @@ const calls = {
   generator({ seed, draws }) {
     const rng = new Generator(BigInt(seed));
     const take = { random: () => rng.random(), exponential: () => rng.exponential(), normal: () => rng.normal() };
-    return draws.map(([name, ...rest]) => (rest.length && name in take ? Array.from({ length: rest[0] }, take[name]) : rng[name](...rest)));
+    return draws.map(([name, ...rest]) =>
+      rest.length && name in take ? Array.from({ length: rest[0] }, take[name]) : rng[name](...rest),
+    );
   },
   seeds: ({ entropy, words }) => seedState64(BigInt(entropy), words).map(String),
   task: (settings) => randomTask(settings),
@@ -71,7 +73,10 @@ const calls = {
     for (let step = 0; step < steps; step++) {
       const { context, last, label } = draw(made, seed, batchSize, step);
       for (let i = 0; i < batchSize; i++) {
-        const code = [...context.slice(i * made.T, (i + 1) * made.T), last[i], label[i]].reduce((sum, token) => sum * made.N + token, 0);
+        const code = [...context.slice(i * made.T, (i + 1) * made.T), last[i], label[i]].reduce(
+          (sum, token) => sum * made.N + token,
+          0,
+        );
         counts[code] = (counts[code] ?? 0) + 1;
       }
     }

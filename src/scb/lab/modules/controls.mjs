@@ -1,5 +1,4 @@
 // The settings of the page: fields made from a list, each tied to one place in the state.
-import { HELP } from "./help.mjs";
 import { RUN_DEFAULTS } from "./state.mjs";
 
 const ENSEMBLE_NAMES = { strong: "strong (the paper's)", dirichlet: "Dirichlet", uniform: "uniform", softmax: "softmax" };
@@ -18,7 +17,11 @@ const RUN = [
   { name: "eta", label: "η of stages", triple: true, only: ["paper", "sgd"] },
   { name: "steps", label: "steps of stages", triple: true, whole: true, only: ["paper", "sgd"] },
   { name: "accuracy", label: "accuracy", low: 0.005, high: 0.1, log: true, only: ["tuned"] },
-  { name: "projector", label: "projector", choices: { auto: "the recipe's own", euclidean: "Euclidean (the paper's)", mu: "of the μ-product" } },
+  {
+    name: "projector",
+    label: "projector",
+    choices: { auto: "the recipe's own", euclidean: "Euclidean (the paper's)", mu: "of the μ-product" },
+  },
   { name: "resolveSign", label: "settle the sign", check: true, only: ["paper", "sgd"] },
   { name: "freezeV", label: "freeze V", check: true, help: "freeze" },
   { name: "freezeA", label: "freeze A", check: true, help: "freeze" },
@@ -41,12 +44,20 @@ function field(spec, id, read, write) {
   const value = read();
   const label = element("label", { for: id, "data-help": spec.help ?? spec.name }, spec.label);
   if (spec.choices) {
-    const options = Object.entries(spec.choices).map(([key, words]) => element("option", { value: key, selected: key === value }, words));
+    const options = Object.entries(spec.choices).map(([key, words]) =>
+      element("option", { value: key, selected: key === value }, words),
+    );
     return wrap(label, element("select", { id, onchange: (event) => write(event.target.value) }, ...options));
   }
-  if (spec.check) return wrap(label, element("input", { id, type: "checkbox", checked: value, onchange: (event) => write(event.target.checked) }));
+  if (spec.check)
+    return wrap(
+      label,
+      element("input", { id, type: "checkbox", checked: value, onchange: (event) => write(event.target.checked) }),
+    );
   if (spec.triple) {
-    const inputs = value.map((part, i) => box(spec, `${id}-${i}`, part, (next) => write(value.map((old, j) => (i === j ? next : old)))));
+    const inputs = value.map((part, i) =>
+      box(spec, `${id}-${i}`, part, (next) => write(value.map((old, j) => (i === j ? next : old)))),
+    );
     inputs[0].id = id;
     inputs.forEach((input, i) => input.setAttribute("aria-label", `${spec.label} ${i + 1}`));
     return wrap(label, element("span", { class: "triple" }, ...inputs));
@@ -60,7 +71,13 @@ const wrap = (label, input) => element("div", { class: "field" }, label, input);
 function slider(spec, id, value, write) {
   const at = (x) => (spec.log ? Math.log10(x) : x);
   const step = spec.log ? 0.01 : (spec.step ?? 1);
-  const input = element("input", { type: "range", min: at(spec.low), max: at(spec.high), step, "aria-label": `${spec.label}, slider` });
+  const input = element("input", {
+    type: "range",
+    min: at(spec.low),
+    max: at(spec.high),
+    step,
+    "aria-label": `${spec.label}, slider`,
+  });
   input.value = at(value);
   input.addEventListener("change", () => {
     const raw = spec.log ? 10 ** Number(input.value) : Number(input.value);
@@ -75,7 +92,8 @@ function box(spec, id, value, write) {
   input.value = String(value);
   input.addEventListener("change", () => {
     const next = Number(input.value.trim().replaceAll(",", "."));
-    const fits = input.value.trim() !== "" && Number.isFinite(next) && next >= (spec.least ?? 0) && (!spec.whole || Number.isInteger(next));
+    const fits =
+      input.value.trim() !== "" && Number.isFinite(next) && next >= (spec.least ?? 0) && (!spec.whole || Number.isInteger(next));
     input.classList.toggle("bad", !fits);
     if (fits) write(next);
   });
@@ -101,45 +119,121 @@ function taskFields(state, change) {
   const shown = state.data ? TASK.filter((spec) => ["T", "sparsity"].includes(spec.name)) : TASK;
   const fields = shown.map((spec) => {
     const own = state.data && spec.name === "T" ? { ...spec, label: "context T", low: 5 } : spec;
-    return field(own, `task-${spec.name}`, () => state.task[spec.name], (value) => change((next) => (next.task[spec.name] = value)));
+    return field(
+      own,
+      `task-${spec.name}`,
+      () => state.task[spec.name],
+      (value) => change((next) => (next.task[spec.name] = value)),
+    );
   });
   const another = element("button", { onclick: () => change((next) => (next.task.seed += 1)) }, "New task");
-  return element("fieldset", { id: "task" }, element("legend", {}, state.data ? "Own data" : "Task"), ...fields, ...(state.data ? [] : [element("div", { class: "row" }, another)]));
+  return element(
+    "fieldset",
+    { id: "task" },
+    element("legend", {}, state.data ? "Own data" : "Task"),
+    ...fields,
+    ...(state.data ? [] : [element("div", { class: "row" }, another)]),
+  );
 }
 
 function runFields(state, change, view) {
   const run = state.runs[state.view];
   const tabs = state.runs.map((_, i) =>
-    element("button", { role: "tab", "aria-selected": String(i === state.view), onclick: () => view(i) }, element("span", { class: "swatch", style: `border-color: var(--run${i})` }), "ABCD"[i]),
+    element(
+      "button",
+      { role: "tab", "aria-selected": String(i === state.view), onclick: () => view(i) },
+      element("span", { class: "swatch", style: `border-color: var(--run${i})` }),
+      "ABCD"[i],
+    ),
   );
-  const add = element("button", {
-    id: "add-run", disabled: state.runs.length >= 4, title: "a copy of this run, to be changed",
-    onclick: () => change((next) => { next.runs.push(structuredClone(run)); next.view = next.runs.length - 1; }),
-  }, "+ compare");
-  const remove = element("button", {
-    id: "remove-run", disabled: state.runs.length < 2,
-    onclick: () => change((next) => { next.runs.splice(next.view, 1); next.view = Math.min(next.view, next.runs.length - 1); }),
-  }, "remove");
+  const add = element(
+    "button",
+    {
+      id: "add-run",
+      disabled: state.runs.length >= 4,
+      title: "a copy of this run, to be changed",
+      onclick: () =>
+        change((next) => {
+          next.runs.push(structuredClone(run));
+          next.view = next.runs.length - 1;
+        }),
+    },
+    "+ compare",
+  );
+  const remove = element(
+    "button",
+    {
+      id: "remove-run",
+      disabled: state.runs.length < 2,
+      onclick: () =>
+        change((next) => {
+          next.runs.splice(next.view, 1);
+          next.view = Math.min(next.view, next.runs.length - 1);
+        }),
+    },
+    "remove",
+  );
   const shown = RUN.filter((spec) => !spec.only || spec.only.includes(run.recipe));
   const fields = shown.map((spec) =>
-    field(spec, `run-${spec.name}`, () => run[spec.name], (value) => change((next) => edit(next.runs[next.view], spec.name, value))),
+    field(
+      spec,
+      `run-${spec.name}`,
+      () => run[spec.name],
+      (value) => change((next) => edit(next.runs[next.view], spec.name, value)),
+    ),
   );
-  const reset = element("button", { onclick: () => change((next) => { next.runs[next.view] = { ...structuredClone(RUN_DEFAULTS), seed: run.seed }; }) }, "The paper's settings");
-  return element("fieldset", { id: "run" }, element("legend", {}, "Runs"), element("div", { class: "row", role: "tablist" }, ...tabs, add, remove), ...fields, element("div", { class: "row" }, reset));
+  const reset = element(
+    "button",
+    {
+      onclick: () =>
+        change((next) => {
+          next.runs[next.view] = { ...structuredClone(RUN_DEFAULTS), seed: run.seed };
+        }),
+    },
+    "The paper's settings",
+  );
+  return element(
+    "fieldset",
+    { id: "run" },
+    element("legend", {}, "Runs"),
+    element("div", { class: "row", role: "tablist" }, ...tabs, add, remove),
+    ...fields,
+    element("div", { class: "row" }, reset),
+  );
 }
 
-const edit = (run, name, value) => { run[name] = value; };
+const edit = (run, name, value) => {
+  run[name] = value;
+};
 
 function transferFields(state, transfer) {
-  const button = element("button", { id: "transfer", disabled: Boolean(state.data), onclick: transfer, "data-help": "transfer" }, "Keep V, draw a new Q, go on");
+  const button = element(
+    "button",
+    { id: "transfer", disabled: Boolean(state.data), onclick: transfer, "data-help": "transfer" },
+    "Keep V, draw a new Q, go on",
+  );
   return element("fieldset", {}, element("legend", {}, "Transfer"), element("div", { class: "row" }, button));
 }
 
 function dataFields(state, { use, drop, kalevala }) {
-  const text = element("textarea", { id: "own-text", rows: 5, "aria-label": "Own text or column", placeholder: "Paste a text, or a column with one symbol a line; or drop a file here." });
+  const text = element("textarea", {
+    id: "own-text",
+    rows: 5,
+    "aria-label": "Own text or column",
+    placeholder: "Paste a text, or a column with one symbol a line; or drop a file here.",
+  });
   if (state.data) text.value = state.data.text.slice(0, 40000);
-  const unit = element("select", { id: "own-unit", "aria-label": "symbols are" },
-    ...["guess", "characters", "words", "lines"].map((word) => element("option", { value: word, selected: state.data?.unit === word }, word === "guess" ? "guess what symbols are" : `symbols are ${word}`)));
+  const unit = element(
+    "select",
+    { id: "own-unit", "aria-label": "symbols are" },
+    ...["guess", "characters", "words", "lines"].map((word) =>
+      element(
+        "option",
+        { value: word, selected: state.data?.unit === word },
+        word === "guess" ? "guess what symbols are" : `symbols are ${word}`,
+      ),
+    ),
+  );
   const train = element("button", { id: "own-train", onclick: () => use(text.value, unit.value) }, "Train on it");
   const back = element("button", { id: "own-drop", disabled: !state.data, onclick: drop }, "Back to tasks");
   const example = element("button", { id: "own-kalevala", onclick: kalevala }, "The Kalevala");
@@ -151,15 +245,30 @@ function dataFields(state, { use, drop, kalevala }) {
     text.value = await file.text();
     use(text.value, unit.value);
   });
-  return element("details", { id: "own" }, element("summary", { "data-help": "data" }, "Your own text"), text, element("div", { class: "field" }, unit), element("div", { class: "row" }, train, example, back));
+  return element(
+    "details",
+    { id: "own" },
+    element("summary", { "data-help": "data" }, "Your own text"),
+    text,
+    element("div", { class: "field" }, unit),
+    element("div", { class: "row" }, train, example, back),
+  );
 }
 
 function keepFields(state, { link, csv, python }) {
   const code = element("textarea", { id: "python", rows: 5, readonly: true, "aria-label": "The same run in Python" });
   code.value = python();
-  return element("fieldset", {}, element("legend", {}, "Keep"),
-    element("div", { class: "row" }, element("button", { id: "link", onclick: link }, "Copy link"), element("button", { id: "csv", onclick: csv }, "History (CSV)")),
-    element("p", { class: "hint" }, "The same run in Python:"), code);
+  return element(
+    "fieldset",
+    {},
+    element("legend", {}, "Keep"),
+    element(
+      "div",
+      { class: "row" },
+      element("button", { id: "link", onclick: link }, "Copy link"),
+      element("button", { id: "csv", onclick: csv }, "History (CSV)"),
+    ),
+    element("p", { class: "hint" }, "The same run in Python:"),
+    code,
+  );
 }
-
-export const helpFor = (name) => HELP[name] ?? null;

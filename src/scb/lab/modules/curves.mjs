@@ -11,12 +11,26 @@ export function curve(name, words) {
       const { context } = prepare(canvas, style.paper);
       const box = boxOf(canvas);
       const prediction = view.task.predictions[view.state.view] ?? [];
-      const log = view.state.log ?? false;
+      const { log } = view;
       const range = yRange(name, view, prediction, log);
-      const map = axes(context, box, { x: [0, lastStep(view)], y: range, style, scale: log ? "log" : "linear", xLabel: "steps", yTicks: 3 });
+      const map = axes(context, box, {
+        x: [0, lastStep(view)],
+        y: range,
+        style,
+        scale: log ? "log" : "linear",
+        xLabel: "steps",
+        yTicks: 3,
+      });
       drawStages(context, box, map, view);
       if (prediction.length && name in prediction[0]) {
-        trace(context, box, map, prediction.map((row) => row.step), prediction.map((row) => row[name]), { color: style.theory, width: 1 });
+        trace(
+          context,
+          box,
+          map,
+          prediction.map((row) => row.step),
+          prediction.map((row) => row[name]),
+          { color: style.theory, width: 1 },
+        );
       }
       view.runs.forEach((run, i) => {
         trace(context, box, map, run.history.step, run.history[name] ?? [], { color: style[`run${i}`], dash: DASHES[i] });

@@ -29,9 +29,20 @@ export function encode(text, unit) {
 }
 
 function split(text, unit) {
-  if (unit === "lines") return text.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
-  if (unit === "words") return text.toLowerCase().split(/[^\p{L}\p{N}'’]+/u).filter(Boolean);
-  const clean = text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+  if (unit === "lines")
+    return text
+      .split(/\r?\n/)
+      .map((line) => line.trim())
+      .filter(Boolean);
+  if (unit === "words")
+    return text
+      .toLowerCase()
+      .split(/[^\p{L}\p{N}'’]+/u)
+      .filter(Boolean);
+  const clean = text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, " ")
+    .trim();
   return Array.from(clean, (letter) => (letter === " " ? "␣" : letter));
 }
 

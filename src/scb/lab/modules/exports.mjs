@@ -19,7 +19,12 @@ function options(run) {
   const list = (values) => `[${values.join(", ")}]`;
   const all = {
     paper: { eta: list(run.eta), steps: list(run.steps), batch_size: run.batchSize, lam: run.lam, resolve_sign: run.resolveSign },
-    sgd: { eta: list(run.eta.slice(0, 2)), steps: list(run.steps.slice(0, 2)), batch_size: run.batchSize, resolve_sign: run.resolveSign },
+    sgd: {
+      eta: list(run.eta.slice(0, 2)),
+      steps: list(run.steps.slice(0, 2)),
+      batch_size: run.batchSize,
+      resolve_sign: run.resolveSign,
+    },
     tuned: { accuracy: run.accuracy },
   }[run.recipe];
   const own = Object.entries(all).filter(([name, value]) => String(value) !== String(PLAIN[run.recipe][name]));
@@ -82,7 +87,10 @@ function script(state, run) {
   const lines = ["from dataclasses import replace", "import scb", "", `task = ${random(task.seed)}`];
   const own = options(run).map(([name, value]) => `, ${name}=${pythonValue(value)}`);
   lines.push(`recipe = scb.recipes.${run.recipe}(task${own.join("")})`);
-  for (const [layer, frozen] of [["V", run.freezeV], ["A", run.freezeA]]) {
+  for (const [layer, frozen] of [
+    ["V", run.freezeV],
+    ["A", run.freezeA],
+  ]) {
     if (frozen) lines.push(`recipe = replace(recipe, stages=tuple(replace(s, eta_${layer}=0.0) for s in recipe.stages))`);
   }
   const source = run.freezeA ? ", source=Fresh(task)" : ""; // by itself Python draws other numbers of the same law where A is frozen

@@ -88,13 +88,27 @@ export function describe(lab) {
   const { N, T, mu, sparsity, K_P, K_Q } = lab.known;
   const truth = lab.task && { P: lab.task.P, positions: lab.task.positions, weights: lab.task.weights };
   return {
-    N: mu.length ?? N, T, mu, sparsity, K_P, K_Q, truth,
+    N: mu.length ?? N,
+    T,
+    mu,
+    sparsity,
+    K_P,
+    K_Q,
+    truth,
     names: lab.data?.names ?? null,
     length: lab.data?.tokens.length ?? null,
     phaseStart: lab.phaseStart,
-    stages: lab.runs.map((run) => run.stages.map(({ name, steps, eta_V, eta_A, batchSize, lam, stopAt }) => ({
-      name, steps, eta_V, eta_A, batchSize, lam: typeof lam === "number" ? lam : null, stopAt,
-    }))),
+    stages: lab.runs.map((run) =>
+      run.stages.map(({ name, steps, eta_V, eta_A, batchSize, lam, stopAt }) => ({
+        name,
+        steps,
+        eta_V,
+        eta_A,
+        batchSize,
+        lam: typeof lam === "number" ? lam : null,
+        stopAt,
+      })),
+    ),
     predictions: lab.task ? lab.runs.map((run) => (lab.phase === 0 ? predict(lab.task, run.stages, lab.state.every) : [])) : [],
   };
 }
@@ -107,7 +121,10 @@ export function snapshot(lab, index, since, whole) {
   return {
     step: run.from ? run.from + run.step : run.step,
     stage: Math.min(run.stage, run.stages.length - 1),
-    samples: run.samples, finished: run.finished, settled: run.settled, diverged: run.diverged,
+    samples: run.samples,
+    finished: run.finished,
+    settled: run.settled,
+    diverged: run.diverged,
     from: run.from ?? 0,
     rows,
     V: whole ? run.V.slice() : null,

@@ -2,8 +2,19 @@
 import { centred, dot, innerV, root, times } from "./geometry.mjs";
 
 export const MEASURES = [
-  "loss", "alpha_V", "alpha_A", "delta_V", "delta_A", "dist_V", "dist_A", "sim_V", "sim_A",
-  "dist_V_star", "dist_A_star", "sim_V_star", "sim_A_star",
+  "loss",
+  "alpha_V",
+  "alpha_A",
+  "delta_V",
+  "delta_A",
+  "dist_V",
+  "dist_A",
+  "sim_V",
+  "sim_A",
+  "dist_V_star",
+  "dist_A_star",
+  "sim_V_star",
+  "sim_A_star",
 ];
 
 /** E l from s = 1ᵀA (N), ‖A‖_μ² and ⟨A, Q⟩_μ, for any V. */
@@ -44,7 +55,7 @@ export function measure(task, V, A) {
     square += mu[k] * (column.kept > 0 ? column.keptSquare / column.kept ** 2 : 1 / T);
     starQ += mu[k] * (column.kept > 0 ? reached / column.kept : 1 / T);
   }
-  const AA = K_A + (mu.reduce((sum, share, k) => sum + share * (2 * (s[k] - 1) + 1), 0)) / T;
+  const AA = K_A + mu.reduce((sum, share, k) => sum + share * (2 * (s[k] - 1) + 1), 0) / T;
   const QA = K_AQ + 1 / T;
   const cross = K_AQ - sumOfB / T;
   const alpha_A = K_AQ / K_Q;

@@ -78,7 +78,13 @@ function ziggurat(tail, area, bits, density, inverse) {
   return { width, inside, height, tail };
 }
 
-const EXPONENTIAL = ziggurat(7.69711747013104972, 0.0039496598225815571993, 53, (x) => Math.exp(-x), (y) => -Math.log(y));
+const EXPONENTIAL = ziggurat(
+  7.69711747013104972,
+  0.0039496598225815571993,
+  53,
+  (x) => Math.exp(-x),
+  (y) => -Math.log(y),
+);
 const NORMAL = ziggurat(
   3.6541528853610087963519472518,
   0.004928673233974658,

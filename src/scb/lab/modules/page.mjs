@@ -1,47 +1,40 @@
 // The page: keeps the state, talks to the worker, draws, and writes the address.
-import { drawControls, element, helpFor } from "./controls.mjs";
-import { curve } from "./curves.mjs";
+import { drawControls, element } from "./controls.mjs";
 import { encode, guessUnit } from "./data.mjs";
 import { historyCSV, pythonFor } from "./exports.mjs";
-import { HELP } from "./help.mjs";
-import { attention, matrices, plane } from "./panels.mjs";
-import { readStyle, short } from "./plots.mjs";
-import { RUN_DEFAULTS, defaultState, formatState, packText, parseState, unpackText } from "./state.mjs";
+import { readStyle } from "./plots.mjs";
 import { SCENES, sceneHash } from "./scenes.mjs";
+import { RUN_DEFAULTS, defaultState, formatState, packText, parseState, unpackText } from "./state.mjs";
+import { listenForHelp } from "./tips.mjs";
+import { download, drawPanels, layPanels, ready, statusLine } from "./view.mjs";
 
 const $ = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-// shape: how many cells of the grid; own: the title for own data, where nobody knows the truth
-const PANELS = [
-  { id: "attention", title: "Attention A and the truth Q", own: "Attention A", legend: "○ truth  ● learned  ▒ the rest", panel: attention, shape: "wide" },
-  { id: "matrices", title: "V beside P", own: "V", panel: matrices },
-  { id: "plane", title: "Signals and flow", legend: "thin: infinite batch", panel: plane, truth: true, shape: "tall" },
-  { id: "dist_A", title: "‖A − Q‖", panel: curve("dist_A", HELP.dist_A), truth: true },
-  { id: "dist_V", title: "‖V − P‖", panel: curve("dist_V", HELP.dist_V), truth: true },
-  { id: "delta_A", title: "‖Δ_A‖: noise in A", panel: curve("delta_A", HELP.delta_A), truth: true },
-  { id: "delta_V", title: "‖Δ_V‖: noise in V", panel: curve("delta_V", HELP.delta_V), truth: true },
-  { id: "dist_A_star", title: "‖A* − Q‖, normalised", panel: curve("dist_A_star", HELP.dist_A_star), truth: true, shape: "half" },
-  { id: "loss", title: "Loss", panel: curve("loss", HELP.loss), shape: "half" },
-];
+const OWN_RECIPE = { eta: [0.02, 0.02, 0.005], steps: [400, 1600, 0], batchSize: 256, lam: 1e-3, projector: "mu" };
 
-let state = defaultState();
-let packed = ""; // own data, as the address has it
-let task = null;
-let runs = [];
-let playing = false;
-let over = false;
-let ticket = 0;
-let dirty = false;
-let style = readStyle();
+const page = {
+  state: defaultState(),
+  packed: "", // own data, as the address has it
+  task: null,
+  runs: [],
+  style: readStyle(),
+  log: false, // whether curves are drawn in powers of ten
+  playing: false,
+  over: false, // whether all runs have ended
+  get finished() {
+    return this.over && !this.playing;
+  },
+};
+let ticket = 0; // of the experiment; what an older one still sends is ignored
+let dirty = false; // whether there is something new to draw
 let lastDrawn = 0;
-const frames = { count: 0, since: performance.now(), perSecond: 0, slowest: 0, last: 0 };
 
 const worker = new Worker(URL.createObjectURL(new Blob([$("worker-source").textContent], { type: "text/javascript" })));
 
 // ------------------------------------------------------------------------------------------------ state and address
 
 function address() {
-  return formatState({ ...state, play: false }, packed);
+  return formatState({ ...page.state, play: false }, page.packed);
 }
 
 function writeAddress() {
@@ -51,7 +44,8 @@ function writeAddress() {
 
 /** Edit the settings: the experiment begins anew. */
 function change(edit) {
-  const was = playing;
+  const was = page.playing;
+  const { state } = page;
   edit(state);
   state.step = 0;
   state.events = [];
@@ -62,12 +56,9 @@ function change(edit) {
 
 function restart(play = false) {
   ticket++;
-  runs = [];
-  task = null;
-  over = false;
-  playing = play;
+  Object.assign(page, { runs: [], task: null, over: false, playing: play });
   notice(null);
-  worker.postMessage({ type: "start", ticket, state, play });
+  worker.postMessage({ type: "start", ticket, state: page.state, play });
   controls();
   writeAddress();
 }
@@ -82,21 +73,21 @@ function meantBy(hash) {
 
 async function readAddress() {
   const read = parseState(meantBy(location.hash));
-  state = read.state;
-  packed = "";
+  page.state = read.state;
+  page.packed = "";
   if (read.packed !== null) {
     try {
       const text = await unpackText(read.packed);
       encode(text, read.unit);
-      state.data = { text, unit: read.unit };
-      packed = read.packed;
+      page.state.data = { text, unit: read.unit };
+      page.packed = read.packed;
     } catch {
       read.problems.push("the data in the address are broken");
     }
   }
-  const play = state.play;
-  state.play = false;
-  $("speed").value = state.speed;
+  const play = page.state.play;
+  page.state.play = false;
+  $("speed").value = page.state.speed;
   story();
   restart(play);
   if (read.problems.length) notice(`In the address: ${read.problems.join("; ")}.`);
@@ -108,31 +99,31 @@ const freshRun = () => ({ history: {}, V: null, attention: null, step: 0, sample
 
 const incoming = {
   task(message) {
-    task = message.task;
-    if (runs.length === 0) runs = task.stages.map(freshRun);
-    layPanels();
+    page.task = message.task;
+    if (page.runs.length === 0) page.runs = message.task.stages.map(freshRun);
+    layPanels($("panels"), page);
   },
   late(message) {
-    if (runs.length === 0) runs = message.late.map(freshRun);
-    message.late.forEach((part, i) => append(runs[i], part));
+    if (page.runs.length === 0) page.runs = message.late.map(freshRun);
+    message.late.forEach((part, i) => append(page.runs[i], part));
   },
   frame(message) {
-    message.runs.forEach((frame, i) => absorb(runs[i], frame));
-    playing = message.playing;
-    over = message.finished;
-    state.step = message.step;
-    if (!playing) {
+    message.runs.forEach((frame, i) => absorb(page.runs[i], frame));
+    page.playing = message.playing;
+    page.over = message.finished;
+    page.state.step = message.step;
+    if (!page.playing) {
       writeAddress();
-      refreshPython();
+      if ($("python")) $("python").value = keep.python();
     }
     announce();
     dirty = true;
   },
   happened(message) {
-    state.events.push(message.event);
+    page.state.events.push(message.event);
   },
   error(message) {
-    playing = false;
+    page.playing = false;
     notice(`${message.message}.`);
   },
 };
@@ -161,108 +152,27 @@ function absorb(run, frame) {
 }
 
 function play() {
-  if (over) return;
-  playing = true;
-  worker.postMessage({ type: "play", speed: state.speed });
+  if (page.over) return;
+  page.playing = true;
+  worker.postMessage({ type: "play", speed: page.state.speed });
 }
 
-function pause() {
-  worker.postMessage({ type: "pause" });
+function intervene(event) {
+  worker.postMessage({ type: "intervene", event, play: page.playing || event.kind === "transfer", speed: page.state.speed });
 }
 
 // ------------------------------------------------------------------------------------------------ drawing
 
-function layPanels() {
-  const shown = PANELS.filter((spec) => !(spec.truth && !task.truth));
-  const ids = shown.map((spec) => spec.id).join() + (task.names ? ",lags" : "");
-  const height = (spec) => {
-    const narrow = innerWidth < 760;
-    if (spec.id === "plane") return narrow ? 320 : 446;
-    if (spec.id === "matrices") return Math.min(task.truth ? 420 : 280, ($("canvas-matrices").clientWidth - 40) / (task.truth ? 2 : 1) + 40);
-    if (spec.id !== "attention") return 190;
-    const strips = task.N > 6 && !narrow ? Math.ceil(task.N / 2) : task.N;
-    return Math.max(task.truth ? 250 : 280, strips * (narrow ? 66 : 78) + 20);
-  };
-  if ($("panels").dataset.ids !== ids) {
-    $("panels").dataset.ids = ids;
-    $("panels").replaceChildren(...shown.map(figure), ...(task.names ? [lagsFigure()] : []));
-  }
-  for (const spec of shown) $(`canvas-${spec.id}`).style.height = `${Math.round(height(spec))}px`;
-}
-
-const titleOf = (spec) => (task.truth ? spec.title : (spec.own ?? spec.title));
-
-function figure(spec) {
-  const canvas = element("canvas", { id: `canvas-${spec.id}`, role: "img", tabindex: "0" });
-  canvas.addEventListener("pointermove", (event) => pointAt(event, spec, canvas));
-  canvas.addEventListener("pointerleave", hideTip);
-  const title = titleOf(spec);
-  const png = element("button", { "aria-label": `PNG of ${title}`, onclick: () => savePNG(spec, canvas) }, "PNG");
-  const legend = task.truth && spec.legend ? [element("span", { class: "hint" }, spec.legend)] : [];
-  const caption = element("figcaption", {}, element("h2", { "data-help": spec.id, tabindex: "0" }, title), ...legend, png);
-  return element("figure", { class: `panel ${spec.shape ?? ""}`, id: `panel-${spec.id}` }, caption, canvas);
-}
-
-function lagsFigure() {
-  const caption = element("figcaption", {}, element("h2", { "data-help": "lags", tabindex: "0" }, "Which lags light up"));
-  return element("figure", { class: "panel half", id: "panel-lags" }, caption, element("table", { id: "lags" }));
-}
-
-function drawLags(run) {
-  const rows = (run.lags ?? []).map(({ token, lag, weight }) =>
-    element("tr", {}, element("td", {}, `after “${task.names[token]}”`), element("td", {}, `lag ${lag}`), element("td", {}, short(weight))));
-  $("lags").replaceChildren(element("tr", {}, element("th", {}, "current"), element("th", {}, "looks back"), element("th", {}, "attention")), ...rows);
-}
-
-/** Whether there is something to draw: the first frame of an experiment has come, with what is shown of the run in view. */
-function ready() {
-  const run = runs[state.view];
-  return Boolean(task && run?.V && run.attention && run.V.length === task.N ** 2);
-}
-
-const viewOf = () => ({ task, runs, style, state: { ...state, log: $("log").checked } });
-
 function draw() {
-  const view = viewOf();
-  if (!ready()) return;
-  const run = runs[state.view];
-  for (const spec of PANELS) {
-    const canvas = $(`canvas-${spec.id}`);
-    if (!canvas || (spec.truth && !task.truth)) continue;
-    spec.panel.draw(canvas, view);
-    canvas.setAttribute("aria-label", `${titleOf(spec)}. ${summary(spec.id, run)}`);
-  }
-  if (task.names) drawLags(run);
-  $("status").textContent = statusLine(run);
-  $("play").textContent = playing ? "❚❚ Pause" : "▶ Run";
-  for (const id of ["play", "step", "end"]) $(id).disabled = over && !playing;
-}
-
-function summary(id, run) {
-  const value = run.history[id]?.at(-1);
-  if (Number.isFinite(value)) return `Now ${short(value)} at step ${run.step}.`;
-  return `α_V ${short(run.history.alpha_V?.at(-1))}, α_A ${short(run.history.alpha_A?.at(-1))} at step ${run.step}.`;
-}
-
-function statusLine(run) {
-  const parts = [`step ${run.step.toLocaleString("en")}`, `${run.samples.toLocaleString("en")} samples`];
-  if (task.truth) parts.push(`α_V ${short(run.history.alpha_V.at(-1))}`, `α_A ${short(run.history.alpha_A.at(-1))}`);
-  else parts.push(`loss ${short(run.history.loss.at(-1))}`);
-  if (run.diverged) parts.push("diverged");
-  else if (over) parts.push(run.settled ? "nothing changes any more" : "the end");
-  return parts.join(" · ");
+  if (!ready(page)) return;
+  drawPanels(page);
+  $("status").textContent = statusLine(page);
+  $("play").textContent = page.playing ? "❚❚ Pause" : "▶ Run";
+  for (const id of ["play", "step", "end"]) $(id).disabled = page.over && !page.playing;
 }
 
 function frame(now) {
-  frames.count++;
-  if (frames.last && playing) frames.slowest = Math.max(frames.slowest, now - frames.last);
-  frames.last = now;
-  if (now - frames.since > 1000) {
-    frames.perSecond = (frames.count * 1000) / (now - frames.since);
-    frames.count = 0;
-    frames.since = now;
-  }
-  const wait = calm.matches && playing ? 500 : 0; // little motion: two pictures a second
+  const wait = calm.matches && page.playing ? 500 : 0; // little motion: two pictures a second
   if (dirty && now - lastDrawn >= wait) {
     dirty = false;
     lastDrawn = now;
@@ -282,29 +192,32 @@ function notice(words, button = null) {
 
 /** Tell of the mirror image, once it is clear, and of a run that diverged. */
 function announce() {
-  const run = runs[state.view];
+  const run = page.runs[page.state.view];
   if (!run) return;
-  if (run.diverged) return notice(`The run diverged at step ${run.diverged}: smaller step sizes or larger batches are needed.`);
-  const [v, a] = [run.history.alpha_V?.at(-1), run.history.alpha_A?.at(-1)];
-  const mirrored = v < -0.04 && a < -0.04;
-  if (mirrored && $("notice").dataset.kind !== "mirror") {
-    const flip = element("button", { id: "flip", onclick: () => intervene({ kind: "flip", run: state.view }) }, "Flip it");
-    notice("This is the mirror image: α_V and α_A are both negative. It computes the same function up to O(1/T), and noise chose it.", flip);
-  } else if (!mirrored && $("notice").dataset.kind === "mirror") notice(null);
-}
-
-function intervene(event) {
-  worker.postMessage({ type: "intervene", event, play: playing || event.kind === "transfer", speed: state.speed });
+  if (run.diverged) {
+    notice(`The run diverged at step ${run.diverged}: smaller step sizes or larger batches are needed.`);
+    return;
+  }
+  const mirrored = run.history.alpha_V?.at(-1) < -0.04 && run.history.alpha_A?.at(-1) < -0.04;
+  const said = $("notice").dataset.kind === "mirror";
+  if (mirrored && !said) {
+    const flip = element("button", { id: "flip", onclick: () => intervene({ kind: "flip", run: page.state.view }) }, "Flip it");
+    const words =
+      "This is the mirror image: α_V and α_A are both negative. It computes the same function up to O(1/T), and noise chose it.";
+    notice(words, flip);
+  }
+  if (!mirrored && said) notice(null);
 }
 
 function story() {
-  const at = SCENES.findIndex((scene) => scene.id === state.scene);
-  for (const [i, button] of [...$("scenes").querySelectorAll("button")].entries()) button.setAttribute("aria-pressed", String(i === at));
+  const at = SCENES.findIndex((scene) => scene.id === page.state.scene);
+  [...$("scenes").querySelectorAll("button")].forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
   $("story").hidden = at < 0;
   if (at < 0) return;
   const next = SCENES[at + 1];
   const onward = next ? [element("button", { id: "next-scene", onclick: () => goTo(next) }, `Next: ${next.title} →`)] : [];
-  $("story").replaceChildren(element("h2", {}, `${at + 1}. ${SCENES[at].title}`), element("div", {}, ...SCENES[at].text.map((words) => element("p", {}, words))), ...onward);
+  const paragraphs = SCENES[at].text.map((words) => element("p", {}, words));
+  $("story").replaceChildren(element("h2", {}, `${at + 1}. ${SCENES[at].title}`), element("div", {}, ...paragraphs), ...onward);
 }
 
 async function goTo(scene) {
@@ -312,59 +225,7 @@ async function goTo(scene) {
   await readAddress();
 }
 
-// ------------------------------------------------------------------------------------------------ hover
-
-function pointAt(event, spec, canvas) {
-  const box = canvas.getBoundingClientRect();
-  const words = ready() ? spec.panel.at(event.clientX - box.left, event.clientY - box.top, canvas, viewOf()) : null;
-  if (words) showTip(words, event.clientX, event.clientY);
-  else hideTip();
-}
-
-function showTip(words, x, y) {
-  const tip = $("tip");
-  tip.textContent = words;
-  tip.hidden = false;
-  const { width, height } = tip.getBoundingClientRect();
-  tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - width - 8))}px`;
-  tip.style.top = `${y + 18 + height > innerHeight ? Math.max(8, y - height - 12) : y + 18}px`;
-}
-
-function hideTip() {
-  $("tip").hidden = true;
-}
-
-function helpOf(event) {
-  const node = event.target.closest?.("[data-help]");
-  const words = node && helpFor(node.dataset.help);
-  if (!words) return;
-  const box = node.getBoundingClientRect();
-  showTip(words, box.left, box.bottom - 12);
-}
-
-// ------------------------------------------------------------------------------------------------ keeping
-
-function download(name, blob) {
-  const link = element("a", { download: name, href: URL.createObjectURL(blob) });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
-/** A picture of the panel with its title above it. */
-function savePNG(spec, canvas) {
-  if (!ready()) return;
-  const { step } = runs[state.view];
-  const ratio = canvas.width / canvas.clientWidth;
-  const copy = element("canvas", { width: canvas.width, height: canvas.height + 30 * ratio });
-  const context = copy.getContext("2d");
-  context.fillStyle = style.paper;
-  context.fillRect(0, 0, copy.width, copy.height);
-  context.fillStyle = style.ink;
-  context.font = `600 ${14 * ratio}px system-ui, sans-serif`;
-  context.fillText(`${titleOf(spec)}, step ${step}`, 10 * ratio, 20 * ratio);
-  context.drawImage(canvas, 0, 30 * ratio);
-  copy.toBlob((blob) => download(`scb-${spec.id}-${step}.png`, blob));
-}
+// ------------------------------------------------------------------------------------------------ settings and what one keeps
 
 const keep = {
   async link() {
@@ -377,21 +238,20 @@ const keep = {
     }
     setTimeout(() => ($("link").textContent = "Copy link"), 2000);
   },
-  csv: () => ready() && download("scb-history.csv", new Blob([historyCSV(runs)], { type: "text/csv" })),
-  python: () => pythonFor(state, runs[state.view]?.settled ? runs[state.view].step : null),
+  csv: () => ready(page) && download("scb-history.csv", new Blob([historyCSV(page.runs)], { type: "text/csv" })),
+  python() {
+    const run = page.runs[page.state.view];
+    return pythonFor(page.state, run?.settled ? run.step : null);
+  },
 };
-
-function refreshPython() {
-  if ($("python")) $("python").value = keep.python();
-}
 
 const ownData = {
   async use(text, asked) {
     const unit = asked === "guess" ? guessUnit(text) : asked;
     try {
       const { tokens } = encode(text, unit);
-      packed = await packText(text);
-      state.scene = "";
+      page.packed = await packText(text);
+      page.state.scene = "";
       story();
       change((next) => {
         next.data = { text, unit };
@@ -402,20 +262,20 @@ const ownData = {
       });
       play();
     } catch (error) {
-      notice(error.message);
+      notice(`${error.message}.`);
     }
   },
   drop() {
-    packed = "";
-    state = { ...defaultState(), speed: state.speed };
+    page.packed = "";
+    page.state = { ...defaultState(), speed: page.state.speed };
     story();
     restart();
   },
   kalevala: () => goTo(SCENES.find((scene) => scene.id === "text")),
 };
-const OWN_RECIPE = { eta: [0.02, 0.02, 0.005], steps: [400, 1600, 0], batchSize: 256, lam: 1e-3, projector: "mu" };
 
 function controls() {
+  const { state } = page;
   const transfer = () => intervene({ kind: "transfer", seed: state.task.seed + 1000 + state.events.length });
   const view = (index) => {
     state.view = index;
@@ -429,7 +289,7 @@ function controls() {
 // ------------------------------------------------------------------------------------------------ buttons and keys
 
 const actions = {
-  play: () => (playing ? pause() : play()),
+  play: () => (page.playing ? worker.postMessage({ type: "pause" }) : play()),
   step: () => worker.postMessage({ type: "step" }),
   end: () => worker.postMessage({ type: "play", speed: "full" }),
   restart: () => change(() => {}),
@@ -438,7 +298,7 @@ const actions = {
 
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
-  const at = SCENES.findIndex((scene) => scene.id === state.scene);
+  const at = SCENES.findIndex((scene) => scene.id === page.state.scene);
   const keys = {
     " ": () => !event.target.closest("button, summary") && actions.play(),
     ".": actions.step,
@@ -446,50 +306,41 @@ function pressed(event) {
     "]": () => goTo(SCENES[Math.min(at + 1, SCENES.length - 1)]),
     "[": () => goTo(SCENES[Math.max(at - 1, 0)]),
   };
-  if (!keys[event.key]) return;
-  if (keys[event.key]() !== false) event.preventDefault();
+  if (keys[event.key] && keys[event.key]() !== false) event.preventDefault();
 }
 
 function begin() {
   for (const [id, act] of Object.entries(actions)) $(id).addEventListener("click", act);
-  $("scenes").replaceChildren(...SCENES.map((scene, i) => element("li", {}, element("button", { onclick: () => goTo(scene) }, `${i + 1} ${scene.title}`))));
+  const buttons = SCENES.map((scene, i) => element("button", { onclick: () => goTo(scene) }, `${i + 1} ${scene.title}`));
+  $("scenes").replaceChildren(...buttons.map((button) => element("li", {}, button)));
   $("speed").addEventListener("change", (event) => {
-    state.speed = event.target.value;
-    if (playing) play();
+    page.state.speed = event.target.value;
+    if (page.playing) play();
     writeAddress();
   });
-  $("log").addEventListener("change", () => (dirty = true));
+  $("log").addEventListener("change", (event) => {
+    page.log = event.target.checked;
+    dirty = true;
+  });
   addEventListener("keydown", pressed);
   addEventListener("hashchange", () => {
     if (location.hash !== `#${address()}`) readAddress();
   });
   addEventListener("resize", () => {
-    if (task) layPanels();
+    if (page.task) layPanels($("panels"), page);
     dirty = true;
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    style = readStyle();
+    page.style = readStyle();
     dirty = true;
   });
-  document.addEventListener("pointerover", helpOf);
-  document.addEventListener("focusin", helpOf);
-  document.addEventListener("pointerout", (event) => event.target.closest?.("[data-help]") && hideTip());
-  document.addEventListener("focusout", hideTip);
+  listenForHelp();
   readAddress();
   requestAnimationFrame(frame);
 }
 
-/** For tests and for the curious: what the page knows. */
-globalThis.scbLab = {
-  get state() { return structuredClone(state); },
-  get task() { return task; },
-  get runs() { return runs; },
-  get playing() { return playing; },
-  get finished() { return over && !playing; },
-  get frames() { return { ...frames }; },
-  resetFrames() { Object.assign(frames, { count: 0, since: performance.now(), slowest: 0, last: 0 }); },
-  link: () => `#${address()}`,
-  scenes: SCENES.map((scene) => ({ id: scene.id, title: scene.title, hash: sceneHash(scene) })),
-};
+/** For tests and for the curious: what the page knows, as it stands. */
+const scenes = SCENES.map((scene) => ({ id: scene.id, title: scene.title, hash: sceneHash(scene) }));
+globalThis.scbLab = Object.assign(Object.create(page), { link: () => `#${address()}`, scenes });
 
 begin();

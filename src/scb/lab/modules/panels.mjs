@@ -48,7 +48,14 @@ export const attention = {
     boxes.forEach((box, k) => {
       const last = k % rows === rows - 1 || k === task.N - 1;
       const scale = task.names ? "linear" : "root";
-      const map = axes(context, box, { x: [0, task.T], y: range, style, scale, yTicks: box.bottom - box.top > 60 ? 3 : 1, xTicks: 0 });
+      const map = axes(context, box, {
+        x: [0, task.T],
+        y: range,
+        style,
+        scale,
+        yTicks: box.bottom - box.top > 60 ? 3 : 1,
+        xTicks: 0,
+      });
       drawColumn(context, box, map, k, run.attention, task, style, color);
       context.fillStyle = style.ink;
       context.textAlign = "left";
@@ -104,7 +111,12 @@ function drawColumn(context, box, map, k, found, task, style, color) {
     if (single && task.names) {
       context.fillStyle = color;
       const gap = Math.max(1, wide * 0.7);
-      context.fillRect(x + (wide - gap) / 2, Math.min(zero, map.y(high[cell])), gap, Math.max(1, Math.abs(map.y(high[cell]) - zero)));
+      context.fillRect(
+        x + (wide - gap) / 2,
+        Math.min(zero, map.y(high[cell])),
+        gap,
+        Math.max(1, Math.abs(map.y(high[cell]) - zero)),
+      );
       continue;
     }
     context.fillStyle = style.band;
@@ -149,7 +161,10 @@ export const matrices = {
   draw(canvas, view) {
     const { task, style } = view;
     const { context } = prepare(canvas, style.paper);
-    const shown = [["V, learned", shownRun(view).V], ["P, the truth", task.truth?.P]];
+    const shown = [
+      ["V, learned", shownRun(view).V],
+      ["P, the truth", task.truth?.P],
+    ];
     matrixLayout(canvas, task).forEach(({ left, top, size }, i) => {
       const [title, M] = shown[i];
       context.fillStyle = style.ink;
@@ -167,7 +182,14 @@ export const matrices = {
           context.fillStyle = ink;
           context.textAlign = "center";
           context.textBaseline = "middle";
-          context.fillText(value.toFixed(2).replace(/^-(0\.00)$/, "$1").replace("-", "−"), x + cell / 2, y + cell / 2);
+          context.fillText(
+            value
+              .toFixed(2)
+              .replace(/^-(0\.00)$/, "$1")
+              .replace("-", "−"),
+            x + cell / 2,
+            y + cell / 2,
+          );
         }
       });
       labelCells(context, task, style, { left, top, cell, first: i === 0 });
@@ -222,14 +244,24 @@ export const plane = {
     line(context, box.left, map.y(0), box.right, map.y(0));
     context.fillStyle = style.ink;
     context.textBaseline = "bottom";
-    for (const [value, words] of [[1, "the truth"], [-1, "its mirror"]]) {
+    for (const [value, words] of [
+      [1, "the truth"],
+      [-1, "its mirror"],
+    ]) {
       dot(context, map.x(value), map.y(value), 6, null, value > 0 ? style.truth : style.soft, 2);
       context.textAlign = value > 0 ? "right" : "left";
       context.fillText(words, map.x(value) - 9 * value, map.y(value) + (value > 0 ? -4 : 18));
     }
     const rows = view.task.predictions[view.state.view] ?? [];
     const style1 = { color: style.theory, width: 1 };
-    trace(context, box, map, rows.map((row) => row.alpha_V), rows.map((row) => row.alpha_A), style1);
+    trace(
+      context,
+      box,
+      map,
+      rows.map((row) => row.alpha_V),
+      rows.map((row) => row.alpha_A),
+      style1,
+    );
     view.runs.forEach((run, i) => {
       const { alpha_V, alpha_A } = run.history;
       trace(context, box, map, alpha_V, alpha_A, { color: style[`run${i}`], width: 2.2, dash: DASHES[i] });

@@ -70,7 +70,10 @@ export function axes(context, box, { x, y, style, scale = "linear", xTicks = 5, 
   context.lineWidth = 1;
   const marks = {
     linear: () => ticks(y[0], y[1], yTicks),
-    log: () => ticks(low, high, yTicks).filter(Number.isInteger).map((power) => 10 ** power),
+    log: () =>
+      ticks(low, high, yTicks)
+        .filter(Number.isInteger)
+        .map((power) => 10 ** power),
     root: () => ROOT_TICKS.filter((value) => value >= y[0] && value <= y[1]),
   }[scale]();
   context.textAlign = "right";
@@ -149,8 +152,9 @@ export function dot(context, x, y, radius, fill, stroke = null, width = 1.5) {
 }
 
 // Cividis at nine points: dark to light, the same for the colour-blind.
-const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
-  .map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
+const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"].map(
+  (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)),
+);
 
 /** A colour for a share between 0 and 1; and black or white, whichever can be read on it. */
 export function shade(share) {

@@ -36,7 +36,16 @@ export function stagesOf(known, settings) {
 
 function stage(known, name, steps, eta, rest) {
   return {
-    name, steps, eta_V: eta / known.K_Q, eta_A: eta / known.K_P, lam: 0, centred: false, enter: [], leave: [], stopAt: null, ...rest,
+    name,
+    steps,
+    eta_V: eta / known.K_Q,
+    eta_A: eta / known.K_P,
+    lam: 0,
+    centred: false,
+    enter: [],
+    leave: [],
+    stopAt: null,
+    ...rest,
   };
 }
 
@@ -70,7 +79,11 @@ function tuned(known, { accuracy }) {
   return [
     stage(known, "1", 30 * length, eta, { batchSize: B1, stopAt: 0.2 }),
     stage(known, "2", 10 * length, eta, {
-      batchSize: B2, lam: (eta * accuracy) / Q, centred: true, enter: ["sign", "project"], stopAt: 0.95,
+      batchSize: B2,
+      lam: (eta * accuracy) / Q,
+      centred: true,
+      enter: ["sign", "project"],
+      stopAt: 0.95,
     }),
     stage(known, "3", 5 * length, eta, { batchSize: B3, eta_A: 0, enter: ["normalize"] }),
   ];

@@ -1,6 +1,13 @@
 // A training run: where it stands, its history, and how it goes on. The loop is that of scb.train, step for step.
 import {
-  batchGradient, estimatedSignal, mirror, proximalStep, skewness, thresholdNormalize, thresholdProject, workspace,
+  batchGradient,
+  estimatedSignal,
+  mirror,
+  proximalStep,
+  skewness,
+  thresholdNormalize,
+  thresholdProject,
+  workspace,
 } from "./engine.mjs";
 import { trivialV, uniformA } from "./geometry.mjs";
 import { MEASURES, measure } from "./metrics.mjs";
@@ -18,13 +25,26 @@ export function createRun({ task, known = task, stages, seed, every = 10, source
   const { T } = known;
   const N = known.mu.length;
   const run = {
-    task, known, stages, seed, every, N, T,
+    task,
+    known,
+    stages,
+    seed,
+    every,
+    N,
+    T,
     source: source ?? freshSource(task, seed),
     measureAt: measureAt ?? ((values, attention) => measure(task, values, attention)),
     V: V ? Float64Array.from(V) : trivialV(known.mu),
     A: uniformA(N, T),
-    step: 0, stage: 0, stageStep: 0, samples: 0, loss: NaN,
-    finished: stages.length === 0, diverged: null, settled: false, frozen: null,
+    step: 0,
+    stage: 0,
+    stageStep: 0,
+    samples: 0,
+    loss: NaN,
+    finished: stages.length === 0,
+    diverged: null,
+    settled: false,
+    frozen: null,
     space: workspace(N, T),
     history: Object.fromEntries(COLUMNS.map((name) => [name, []])),
   };
@@ -101,7 +121,10 @@ function bounded({ V, A, N, T }) {
 export function evaluate(run) {
   const betweenStages = run.stageStep === 0 && run.step > 0;
   const row = {
-    step: run.step, stage: betweenStages ? run.stage : run.stage + 1, samples: run.samples, batch_loss: run.loss,
+    step: run.step,
+    stage: betweenStages ? run.stage : run.stage + 1,
+    samples: run.samples,
+    batch_loss: run.loss,
     ...run.measureAt(run.V, run.A),
   };
   for (const name of COLUMNS) run.history[name].push(row[name] ?? NaN);

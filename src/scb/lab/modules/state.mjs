@@ -35,23 +35,43 @@ const positive = (text) => {
   if (value < 0) throw new Error(`${text} is negative`);
   return value;
 };
-const oneOf = (...words) => (text) => {
-  if (!words.includes(text)) throw new Error(`${text} is not one of ${words.join(", ")}`);
-  return text;
-};
+const oneOf =
+  (...words) =>
+  (text) => {
+    if (!words.includes(text)) throw new Error(`${text} is not one of ${words.join(", ")}`);
+    return text;
+  };
 const list = (read) => (text) => text.split("/").map(read);
 const truth = (text) => oneOf("0", "1")(text) === "1";
 
 const TASK_FIELDS = {
-  N: whole(2), T: whole(1), sparsity: whole(1), ensemble: oneOf("strong", "dirichlet", "uniform", "softmax"), K_P: positive,
+  N: whole(2),
+  T: whole(1),
+  sparsity: whole(1),
+  ensemble: oneOf("strong", "dirichlet", "uniform", "softmax"),
+  K_P: positive,
   seed: whole(0),
 };
 const RUN_FIELDS = {
-  recipe: oneOf("paper", "tuned", "sgd"), eta: list(positive), steps: list(whole(0)), batchSize: whole(1), lam: positive,
-  projector: oneOf("auto", "euclidean", "mu"), resolveSign: truth, accuracy: positive, freezeV: truth, freezeA: truth, seed: whole(0),
+  recipe: oneOf("paper", "tuned", "sgd"),
+  eta: list(positive),
+  steps: list(whole(0)),
+  batchSize: whole(1),
+  lam: positive,
+  projector: oneOf("auto", "euclidean", "mu"),
+  resolveSign: truth,
+  accuracy: positive,
+  freezeV: truth,
+  freezeA: truth,
+  seed: whole(0),
 };
 const PAGE_FIELDS = {
-  scene: String, every: whole(1), step: whole(0), view: whole(0), speed: oneOf("1", "10", "60", "full"), play: truth,
+  scene: String,
+  every: whole(1),
+  step: whole(0),
+  view: whole(0),
+  speed: oneOf("1", "10", "60", "full"),
+  play: truth,
 };
 
 const written = (value) => {
@@ -64,7 +84,8 @@ const differs = (value, other) => written(value) !== written(other);
 export function formatState(state, packed = "") {
   const plain = defaultState();
   const parts = [];
-  const add = (name, value) => parts.push(`${name}=${encodeURIComponent(value).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%3B", ";")}`);
+  const add = (name, value) =>
+    parts.push(`${name}=${encodeURIComponent(value).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%3B", ";")}`);
   for (const name of Object.keys(TASK_FIELDS)) {
     if (differs(state.task[name], plain.task[name])) add(`task.${name}`, written(state.task[name]));
   }
@@ -142,7 +163,9 @@ function readEvent(text, events, problems) {
     return;
   }
   const step = Number(match[1]);
-  events.push(match[2] === "flip" ? { step, kind: "flip", run: Number(match[3]) } : { step, kind: "transfer", seed: Number(match[3]) });
+  events.push(
+    match[2] === "flip" ? { step, kind: "flip", run: Number(match[3]) } : { step, kind: "transfer", seed: Number(match[3]) },
+  );
 }
 
 /** A text, compressed, in letters that an address may have. */

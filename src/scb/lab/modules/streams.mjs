@@ -139,10 +139,20 @@ export function drawAndWeigh(key, law, N, T, codes, shift, a, begin, lanes) {
       if (x2 === UNKNOWN) x2 = settle(key, t + 2, high & 0xffff, law);
       if (x3 === UNKNOWN) x3 = settle(key, t + 3, high >>> 16, law);
     }
-    if (t === whole) { // the last, incomplete four
-      if (t < T) { codes[t] |= x0 << shift; lanes[x0] += a[begin + t]; }
-      if (t + 1 < T) { codes[t + 1] |= x1 << shift; lanes[lane1 + x1] += a[begin + t + 1]; }
-      if (t + 2 < T) { codes[t + 2] |= x2 << shift; lanes[lane2 + x2] += a[begin + t + 2]; }
+    if (t === whole) {
+      // the last, incomplete four
+      if (t < T) {
+        codes[t] |= x0 << shift;
+        lanes[x0] += a[begin + t];
+      }
+      if (t + 1 < T) {
+        codes[t + 1] |= x1 << shift;
+        lanes[lane1 + x1] += a[begin + t + 1];
+      }
+      if (t + 2 < T) {
+        codes[t + 2] |= x2 << shift;
+        lanes[lane2 + x2] += a[begin + t + 2];
+      }
       break;
     }
     codes[t] |= x0 << shift;

@@ -51,7 +51,19 @@ export function makeTask(P, positions, weights, N, T) {
   let square = 0;
   for (let i = 0; i < weights.length; i++) square += weights[i] ** 2 * mu[Math.floor(i / sparsity)];
   const K_P = centredSquare(P, mu);
-  return { N, T, sparsity, P, mu, positions, weights, K_P, K_Q: square - 1 / T, squareQ: square, weightThreshold: 1 / (6 * sparsity) };
+  return {
+    N,
+    T,
+    sparsity,
+    P,
+    mu,
+    positions,
+    weights,
+    K_P,
+    K_Q: square - 1 / T,
+    squareQ: square,
+    weightThreshold: 1 / (6 * sparsity),
+  };
 }
 
 // Columns (of a rows × columns matrix, by rows) that sum to 1, with entries proportional to uniforms on [2/3, 4/3].
@@ -79,7 +91,8 @@ function randomColumns(ensemble, N, rng) {
 function withContrast(P, mu, K_P) {
   const N = mu.length;
   const largest = 1 - dot(mu, mu);
-  if (!(K_P < largest)) throw new Error(`K_P = ${K_P}: it must lie between 0 and 1 − ‖μ‖² = ${largest.toPrecision(4)} of this task`);
+  if (!(K_P < largest))
+    throw new Error(`K_P = ${K_P}: it must lie between 0 and 1 − ‖μ‖² = ${largest.toPrecision(4)} of this task`);
   const found = centredSquare(P, mu);
   const trivial = trivialV(mu);
   if (K_P <= found) {
