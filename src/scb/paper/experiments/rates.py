@@ -105,7 +105,7 @@ def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iter
     between = round(batch / np.sqrt(2))
     if batch > 2 and (smaller := _succeed(attempt, begin, between)) is not None:
         batch, ends = between, smaller
-    return Least(batch, float(np.mean([end.steps for end in ends])), ends)
+    return Least(float(batch), float(np.mean([end.steps for end in ends])), ends)
 
 
 def _succeed(attempt: Callable[[Point, int, int], Point | None], begin: list[Point], batch: int) -> list[Point] | None:
