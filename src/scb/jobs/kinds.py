@@ -12,10 +12,7 @@ import numpy as np
 from scb import metrics
 from scb.jobs.grid import Kind, Parameters
 from scb.jobs.job import Job, Rows, random_task, seed_of
-from scb.mixture.recovery import recover
 from scb.task import Ensemble, Task
-from scb.task.sampling import sample
-from scb.training.loop import train
 from scb.training.recipes import RECIPES
 from scb.training.settings import build_recipe, fitted, recipe_hints
 
@@ -88,6 +85,9 @@ class RecoverJob(Job):
 
     def run(self) -> Rows:
         """One row: wrong positions, and distances to the truth."""
+        from scb.mixture.recovery import recover  # here and below: what computes is for the workers, and takes its time to load
+        from scb.task.sampling import sample
+
         task = random_task(self.N, self.T, self.sparsity, self.replicate, self.ensemble, self.K_P)
         batch = sample(task, self.samples, self.seed, compiled=True)
         fit = recover(batch, N=self.N, method=self.method, false_positions=self.false_positions)
@@ -114,6 +114,8 @@ class TrainJob(Job):
 
     def run(self) -> Rows:
         """One row: steps, samples, whether it diverged, and the last row of the history."""
+        from scb.training.loop import train
+
         options = dict(self.options)
         sizes = {name: options.pop(name) for name in (*SIZES, *CHAIN) if name in options}
         recipe = options.pop("recipe")
