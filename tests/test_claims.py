@@ -163,10 +163,17 @@ def test_star(right, wrong, bad, expected):
 
 
 @pytest.mark.parametrize(
-    ("slow", "alpha", "bad", "expected"), [(0.6, 0.1, 0, HOLDS), (0.6, 0.1, 5, CHANGED), (0.4, 0.1, 0, FAILS), (0.6, 0.9, 0, FAILS)]
+    ("fast", "slow", "alpha", "bad", "expected"),
+    [
+        (0.5, 0.6, 0.1, 0, HOLDS),
+        (0.5, 0.6, 0.1, 5, CHANGED),  # in the mirror image the smaller step is the closer one
+        (0.2, 0.6, 0.1, 0, FAILS),
+        (0.5, 0.4, 0.1, 0, FAILS),
+        (0.5, 0.6, 0.9, 0, FAILS),
+    ],
 )
-def test_small_rate_is_slow(slow, alpha, bad, expected):
-    columns = {"dist_A": (0.5, 0.9), "alpha_A": (0.6, -0.6)}
+def test_small_rate_is_slow(fast, slow, alpha, bad, expected):
+    columns = {"dist_A": ((0.7, 0.6, fast), (0.8, 0.9, 0.9)), "alpha_A": (0.6, -0.6)}
     table = mixed(5, bad, slow={"dist_A": (slow, 0.8), "alpha_A": (alpha, -alpha)}, SGD=columns, proximal=columns)
     assert convergence.small_rate_is_slow(table).verdict is expected
 
@@ -196,11 +203,17 @@ def test_normalisation_helps(after, bad, expected):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "bad", "expected"), [(1, 1, 0, HOLDS), (1, 1, 5, CHANGED), (1, -1, 0, FAILS), (-1, 1, 0, FAILS)]
+    ("before", "after", "star", "bad", "expected"),
+    [(1, 1, 0.2, 0, HOLDS), (1, 1, 0.2, 5, CHANGED), (1, -1, 0.2, 0, FAILS), (-1, 1, 0.2, 0, FAILS), (1, 1, 0.01, 0, FAILS)],
 )
-def test_proximal_similarity(before, after, bad, expected):
-    ours = {"sim_A": (0.5 + 0.1 * before, 0.0), "sim_A_star": (0.9 + 0.01 * after, 0.0), "alpha_A": (0.5, -0.5)}
-    theirs = {"sim_A": (0.5, 0.1), "sim_A_star": (0.9, 0.1), "alpha_A": (0.5, -0.5)}
+def test_proximal_similarity(before, after, star, bad, expected):
+    ours = {
+        "sim_A": (0.5 + 0.1 * before, 0.0),
+        "sim_A_star": (0.9 + 0.01 * after, 0.0),
+        "alpha_A": (0.5, -0.5),
+        "dist_A_star": (0.1, 0.7),
+    }
+    theirs = {"sim_A": (0.5, 0.1), "sim_A_star": (0.9, 0.1), "alpha_A": (0.5, -0.5), "dist_A_star": (star, 0.7)}
     assert convergence.proximal_similarity(mixed(5, bad, proximal=ours, SGD=theirs)).verdict is expected
 
 
