@@ -113,7 +113,7 @@ FIGURES = {
         "Lines: the least that unbiased estimates can have. Marks: maximum likelihood on the support that it found itself."),
     "F12": PaperFigure("Beyond: sequences", "Section 6, an open question", ("sequences",), "samples:sequences",
         "The likelihood asks for no independence; the moments do, and mark neighbours of the true sources as well."),
-    "F14": PaperFigure("Where noise wins", "Appendix I (no figure there)", ("noise wins",), "phase:noise_wins",
+    "F13": PaperFigure("Where noise wins", "Appendix I (no figure there)", ("noise wins",), "phase:noise_wins",
         "Share of tasks whose normalised A is within 0.1 of Q after 1,000 steps. Ordinary random matrices of this size have "
         "K_P of about 0.03: at B = 64 both methods fail there."),
 }

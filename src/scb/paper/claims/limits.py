@@ -193,7 +193,7 @@ CLAIMS = (
         judge=same_function,
     ),
     Claim(
-        figure="F14",
+        figure="F13",
         says="Where batches are small ℓ₁ regularisation is necessary, and outperforms SGD.",
         quote="We tried different orders of state number N and show that ℓ₁ regularization is necessary and outperforms SGD when "
         "batch size is small (gradient noise is large).",

@@ -61,11 +61,11 @@ def _in_order(found: list[Any]) -> list[Any]:
 
 
 def noise_wins(table: Table) -> Figure:
-    """F14: how often each method recovers Q, by batch size and by K_P."""
+    """F13: how often each method recovers Q, by batch size and by K_P."""
     last = concatenate([_last(pick(table, method=method)) for method in values(table, "method")])
     found = last | {"success": last["dist_A_star"] <= 0.1}
     setting = f"N = {table['N'][0]}, T = {table['T'][0]:,}, sparsity 2, uniform ensemble moved to K_P, 1,000 steps"
-    return phase(found, "batch_size", "K_P", "method", "F14  Where noise wins: recovery of Q within 0.1", setting)
+    return phase(found, "batch_size", "K_P", "method", "F13  Where noise wins: recovery of Q within 0.1", setting)
 
 
 def _last(runs: Table) -> Table:
