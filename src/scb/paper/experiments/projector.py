@@ -57,7 +57,7 @@ class StartNoiseJob(Job):
         return 0.02 + 1.5e-9 * self.T * self.batch_size * self.batches
 
     def run(self) -> Rows:
-        """One row: the mean of ‖h_V‖_μ² over mini-batches, its exact value, what it is for T → ∞, and the B that the drift asks for."""
+        """One row: the mean of ‖h_V‖_μ² over mini-batches, its exact value, its limit for long T, and the B that the drift asks for."""
         task = same_chain(self.N, self.T, self.replicate)
         mu = task.mu
         V, A = uniform_start(mu, self.T)
@@ -94,7 +94,7 @@ class SignJob(Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return 0.03 + 0.4 * self.steps * self.batch_size * self.T * 1.3e-9
+        return 0.03 + 0.25 * self.steps * self.batch_size * self.T * 1.3e-9
 
     def run(self) -> Rows:
         """One row: whether α_A is positive once the estimated signal is 0.1, α_A there, and the samples until then."""
@@ -119,6 +119,6 @@ LADDER = tuple(
     (T, max(round(guess * factor), 4), projector)
     for projector, guesses in GUESSES.items()
     for T, guess in zip(LENGTHS, guesses, strict=True)
-    for factor in (0.5, 1, 2)
+    for factor in ((0.5, 1, 2) if guess < 10_000 else (0.5, 1))
 )
 """(T, batch_size, projector): batch sizes on both sides of the least that finds the sign with probability ``GOAL``, η = 0.05."""

@@ -1,4 +1,4 @@
-"""F13: the paper's projector and that of the μ-inner product."""
+"""F14: the paper's projector and that of the μ-inner product."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,8 +12,8 @@ NAMES = {"euclidean": "I − μμᵀ/‖μ‖² (the paper's)", "mu": "H − (H�
 
 
 def projectors(noise: Table, signs: Table, stage_one: Table) -> Figure:
-    """F13: noise at the start, wrong signs, and samples of Stage 1, against T with both projectors."""
-    figure, (left, middle, right) = panels(3, "F13  The projector that keeps Vμ = μ", height=3.4)
+    """F14: noise at the start, wrong signs, and samples of Stage 1, against T with both projectors."""
+    figure, (left, middle, right) = panels(3, "F14  The projector that keeps Vμ = μ", height=3.4)
     for number, (projector, name) in enumerate(NAMES.items()):
         for size, N in enumerate(values(noise, "N")):
             mine = pick(noise, projector=projector, N=N)
