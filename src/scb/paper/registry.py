@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from scb.jobs.job import Job
 from scb.jobs.table import Table
-from scb.paper.claims import convergence, limits, models, samples, theory
+from scb.paper.claims import convergence, limits, models, rates, samples, theory
 from scb.paper.claims.claim import Claim
 from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
+from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
+from scb.paper.experiments.rates import BASE, SETTINGS, RateJob
 from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
+from scb.paper.experiments.regulariser import StageTwoErrorJob, StageTwoJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
+from scb.paper.experiments.softmax import AttentionJob, OneStepJob
+from scb.paper.experiments.theorem import AssumptionsJob
 from scb.paper.experiments.training import LastStageJob, LateJob, PreconditionerJob, SoftmaxJob, TrainingJob
 from scb.paper.experiments.transfer import DriftJob, TransferJob
+from scb.paper.experiments.windows import MarginalJob, WindowsJob
 from scb.task import ENSEMBLES
 
 if TYPE_CHECKING:
@@ -116,10 +122,24 @@ FIGURES = {
     "F13": PaperFigure("Where noise wins", "Appendix I (no figure there)", ("noise wins",), "phase:noise_wins",
         "Share of tasks whose normalised A is within 0.1 of Q after 1,000 steps. Ordinary random matrices of this size have "
         "K_P of about 0.03: at B = 64 both methods fail there."),
+    "F14": PaperFigure("The projector", "Section 3, the preconditioner of V (no figure there)",
+        ("start noise", "wrong signs", "stage one"), "projector:projectors",
+        "The paper's projector leaves noise that does not fall with T, and the sign is lost in it; that of the μ-inner product "
+        "leaves O(1/T), and Stage 1 needs a number of samples that grows like T instead of T²."),
+    "F15": PaperFigure("Rates", "Theorem 1 and its lemmas (no figure there)", ("rates",), "rates:rates",
+        "The least number of samples of each stage, real runs. The printed bounds are far above; here are their slopes."),
+    "F16": PaperFigure("The need of ℓ₁", "Section 3.3 (no figure there)", ("stage two", "stage two error"), "rates:regulariser",
+        "Without the proximal step ‖Δ_A‖² grows like T, and so do the samples that Stage 2 needs."),
+    "F17": PaperFigure("Softmax dynamics", "Section 5.2", ("attention", "one step"), "rates:softmax",
+        "Samples until the signal shows, and ‖Δ_A‖ when half of it is there, for softmax, ℓ₁ and SGD."),
+    "F18": PaperFigure("Inside all assumptions", "Assumption 1, with (d)", ("theorem",), "rates:theorem",
+        "Algorithm 1 by its letter at T = (NQ)^10, with the paper's projector and with that of the μ-inner product."),
+    "F19": PaperFigure("Windows of one sequence", "Section 2.1, the extension", ("windows", "marginal"), "rates:windows",
+        "Distances after Algorithm 1 on windows of one sequence, with the μ of the task and with the frequencies of its tokens."),
 }
 # fmt: on
 
-_JUDGED = (*theory.CLAIMS, *convergence.CLAIMS, *limits.CLAIMS, *models.CLAIMS, *samples.CLAIMS)
+_JUDGED = (*theory.CLAIMS, *convergence.CLAIMS, *limits.CLAIMS, *models.CLAIMS, *samples.CLAIMS, *rates.CLAIMS)
 CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
 """The paper's claims in the order of the figures, and ours after them."""
 
@@ -137,6 +157,10 @@ SIMULATED = tuple((N, method, B) for N, B in LARGE.items() for method in ("proxi
 ATTENTION = (*((0.0, s) for s in (0.003, 0.01, 0.03, 0.1, 1.0)), *((a, 0.01) for a in (0.1, 0.3, 0.6)))  # a₁, distance from uniform
 TENS = tuple(10**i for i in range(2, 9))
 FIVES = (500, 5000, 50_000, 500_000)
+SIZES = tuple(BASE)
+PROJECTORS = ("euclidean", "mu")
+WINDOWS = (("sequence", "of the task"), ("sequence", "frequencies"), ("independent", "of the task"))
+MULTIPLES = (0.0, 1.0, 2.0, 4.0)
 TABLES = {
     "convergence": Experiment(TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})),
     "ensembles": Experiment(
@@ -195,6 +219,71 @@ TABLES = {
     "support": Experiment(SupportJob, {"T": FIVES[:3]}, seeds=10, quick=(5, {"T": FIVES[:2]}), full={"T": FIVES}),
     "bound": Experiment(BoundJob, {"N": (3, 10), "n": (1000, 5000, 20_000)}, seeds=10, quick=(5, {"n": (5000,)})),
     "sequences": Experiment(SequenceJob, {"length": (250, 1000, 4000, 16_000)}, seeds=50, quick=(4, {"length": (1000, 5000)})),
+    "start noise": Experiment(
+        StartNoiseJob,
+        {"N": (3, 10), "T": TENS[:4], "projector": PROJECTORS},
+        seeds=5,
+        quick=(1, {"T": TENS[:2]}),
+        full_only=True,
+    ),
+    "wrong signs": Experiment(
+        SignJob,
+        {"T": (500, 1500, 5000, 15_000), "projector": PROJECTORS},
+        seeds=200,
+        quick=(3, {"T": (200, 500)}),
+        full_only=True,
+    ),
+    "stage one": Experiment(
+        SignJob,
+        {("T", "batch_size", "projector"): LADDER, "eta": (0.05,)},
+        seeds=40,
+        quick=(4, {("T", "batch_size", "projector"): tuple(point for point in LADDER if point[0] <= 400)}),
+        full_only=True,
+    ),
+    "rates": Experiment(
+        RateJob,
+        {SIZES: SETTINGS, "projector": PROJECTORS},
+        seeds=6,
+        quick=(1, {SIZES: tuple(size for size in SETTINGS if size[1] <= 400)[::2], "runs": (5,)}),
+        full_only=True,
+    ),
+    "stage two": Experiment(
+        StageTwoJob,
+        {"multiple": MULTIPLES, "T": (250, 500, 1000, 2000, 4000)},
+        seeds=3,
+        quick=(1, {"T": (100, 200), "runs": (4,)}),
+        full_only=True,
+    ),
+    "stage two error": Experiment(
+        StageTwoErrorJob,
+        {"multiple": MULTIPLES, "T": (500, 2000, 8000, 32_000)},
+        seeds=10,
+        quick=(2, {"T": (100, 400), "batch_size": (512,)}),
+        full_only=True,
+    ),
+    "attention": Experiment(
+        AttentionJob,
+        {"method": ("softmax", "softmax, small η", "proximal", "SGD"), "T": (50, 158, 500, 1580, 5000)},
+        seeds=20,
+        quick=(2, {"T": (50, 200)}),
+        full_only=True,
+    ),
+    "one step": Experiment(OneStepJob, {"size": (0.01, 0.1, 1.0, 10.0), "T": (50, 500, 5000)}, seeds=5, full_only=True),
+    "theorem": Experiment(
+        AssumptionsJob,
+        {"projector": PROJECTORS},
+        seeds=20,
+        quick=(1, {"T": (500,), "batch_size": (64,)}),
+        full_only=True,
+    ),
+    "windows": Experiment(
+        WindowsJob,
+        {("data", "law"): WINDOWS, "length": (2000, 10_000, 50_000)},
+        seeds=50,
+        quick=(2, {"length": (2000,)}),
+        full_only=True,
+    ),
+    "marginal": Experiment(MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True),
 }
 EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment in TABLES.items()}
 """What can be swept: name → job."""

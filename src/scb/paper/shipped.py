@@ -12,7 +12,7 @@ import numpy as np
 from scb.files import write_atomically
 from scb.jobs.table import Table
 
-TYPES = {"i": "int64", "f": "float64", "b": "bool", "U": "str"}  # of NumPy's kinds
+TYPES = {"i": "int64", "f": "float64", "b": "bool", "U": "str", "O": "str"}  # of NumPy's kinds; text read from a file is an object
 
 
 def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any]) -> Path:
