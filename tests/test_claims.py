@@ -1,11 +1,13 @@
 """A claim that cannot fail says nothing: each of these is fed data for it and data against it."""
 
+from functools import partial
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
-from scb.paper.claims import convergence, limits, models, samples, theory
+from scb.paper.claims import convergence, limits, models, projector, samples, theory
 from scb.paper.claims.claim import Claim, Outcome, Verdict, in_each_ensemble, joined, log_slope, mostly, share, spread, verdict
 from scb.paper.registry import CLAIMS
 
@@ -397,6 +399,59 @@ def test_sequences(right, expected):
     assert samples.sequences_work(table).verdict is expected
 
 
+# ------------------------------------------------------------------------------------------------------ the projector
+
+
+def sign_runs(**powers):
+    """Runs of Stage 1 in which the least B grows like T^power with each projector: signs are right as often as the model says."""
+    rows = []
+    for name, power in powers.items():
+        for T, batch in ((T, round(100 * (T / 200) ** power * factor)) for T in (200, 800, 3200) for factor in (0.5, 1, 2)):
+            chance = NormalDist().cdf(NormalDist().inv_cdf(0.85) + np.log(batch / (100 * (T / 200) ** power)))
+            rows += [(name, T, batch, i, i < round(40 * chance)) for i in range(40)]
+    names = ("projector", "T", "batch_size", "replicate", "right")
+    return {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "needs", "enough", "saves"),
+    [
+        (1.0, 2.0, HOLDS, HOLDS, HOLDS),
+        (2.0, 2.0, HOLDS, HOLDS, FAILS),
+        (0.0, 0.0, FAILS, HOLDS, FAILS),
+        (1.0, 2.7, HOLDS, FAILS, HOLDS),
+    ],
+)
+def test_stage_one(ours, theirs, needs, enough, saves, monkeypatch):
+    monkeypatch.setattr(projector, "stage_one_slopes", partial(projector.stage_one_slopes, draws=10))  # 200 take their time
+    table = sign_runs(euclidean=theirs, mu=ours)
+    assert projector.stage_one_needs_poly_T(table).verdict is needs
+    assert projector.stage_one_batch_is_T_squared(table).verdict is enough
+    assert projector.projector_saves_a_power_of_T(table).verdict is saves
+
+
+@pytest.mark.parametrize(
+    ("leak", "falls", "ratio", "expected"), [(0, -1, 1, HOLDS), (-1, -1, 1, FAILS), (0, 0, 1, FAILS), (0, -1, 2, FAILS)]
+)
+def test_noise_at_the_start(leak, falls, ratio, expected):
+    exact = np.concatenate([1e-3 * (T / 100.0) ** power for power in (leak, falls)])
+    table = {
+        "N": np.full(8, 3),
+        "T": np.tile(T, 2),
+        "projector": np.repeat(["euclidean", "mu"], 4),
+        "exact": exact,
+        "square": ratio * exact,
+    }
+    assert projector.noise_at_the_start(table).verdict is expected
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(2, HOLDS), (45, FAILS)])
+def test_fewer_wrong_signs(wrong, expected):
+    right = np.concatenate([np.arange(200) >= 50, np.arange(200) >= wrong])
+    table = {"T": np.full(400, 5000), "projector": np.repeat(["euclidean", "mu"], 200), "right": right}
+    assert projector.fewer_wrong_signs(table).verdict is expected
+
+
 # ------------------------------------------------------------------------------------------------------ rows and words
 
 
@@ -410,10 +465,8 @@ def test_every_row_is_complete():
     assert len({claim.judge for claim in CLAIMS}) == len(CLAIMS)
 
 
-def test_every_judge_is_fed_data_here():
-    source = Path(__file__).read_text()
-    rates = Path(__file__).with_name("test_rates.py")
-    source += rates.read_text() if rates.exists() else ""
+def test_every_judge_is_fed_data_in_some_test():
+    source = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     missing = [claim.judge.__name__ for claim in CLAIMS if f".{claim.judge.__name__}(" not in source]
     assert missing == []
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scb.jobs.job import Job
 from scb.jobs.table import Table
-from scb.paper.claims import convergence, limits, models, rates, samples, theory
+from scb.paper.claims import convergence, limits, models, projector, rates, samples, theory
 from scb.paper.claims.claim import Claim
 from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
@@ -139,7 +139,8 @@ FIGURES = {
 }
 # fmt: on
 
-_JUDGED = (*theory.CLAIMS, *convergence.CLAIMS, *limits.CLAIMS, *models.CLAIMS, *samples.CLAIMS, *rates.CLAIMS)
+_FILES = (theory, convergence, limits, models, samples, projector, rates)
+_JUDGED = [claim for file in _FILES for claim in file.CLAIMS]
 CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
 """The paper's claims in the order of the figures, and ours after them."""
 

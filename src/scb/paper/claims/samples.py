@@ -1,4 +1,4 @@
-"""Claims about the number of samples: from scratch, transferred, by the drift alone; and the paper's open questions, as ours."""
+"""Claims about the number of samples: from scratch and transferred; and the paper's open questions, as ours."""
 
 import numpy as np
 
@@ -26,17 +26,6 @@ def small_overlap_transfers(transfer: Table) -> Outcome:
     mine = pick(transfer, overlap=overlap)
     good = (mine["dist_V"] <= mine["epsilon"]) & (mine["dist_A"] <= mine["epsilon"])
     return Outcome(f"overlap {overlap:g}: within ε = {mine['epsilon'][0]:g} in {share(good)} runs", verdict(mostly(good)))
-
-
-def drift_needs_samples(drift: Table) -> Outcome:
-    """Simulated; exponent in T at least 0.9 with the sign right in 90 %."""
-    T, samples = by_value(drift, "T", "reached")
-    slope = log_slope(T, samples)
-    return Outcome(
-        f"{samples.min():,.0f} to {samples.max():,.0f} samples for T = {T.min():,} to {T.max():,}: "
-        f"T^{slope:.2f}, sign right in {share(drift['right'])}",
-        verdict(slope >= 0.9 and mostly(drift["right"])),
-    )
 
 
 def scratch_is_flat(transfer: Table) -> Outcome:
@@ -105,14 +94,6 @@ CLAIMS = (
         where="Section 4",
         condition="P̂ and P share μ, and ⟨P̂, P⟩_μ − ‖μ‖² ≥ ‖μ‖²",
         judge=small_overlap_transfers,
-    ),
-    Claim(
-        figure="F7",
-        says="Stage 1 needs poly(T) samples for the drift to decide.",
-        quote="Since, unfortunately, ε_noise does not scale with 1/T, we need poly(T) samples to ensure these conditions.",
-        where="Section 3.2",
-        condition="Algorithm 1 as printed, in which the drift has to decide the sign",
-        judge=drift_needs_samples,
     ),
     Claim(
         figure="F7",
