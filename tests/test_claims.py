@@ -426,7 +426,6 @@ def test_stage_one(ours, theirs, needs, enough, saves, monkeypatch):
     monkeypatch.setattr(projector, "stage_one_slopes", partial(projector.stage_one_slopes, draws=10))  # 200 take their time
     table = sign_runs(euclidean=theirs, mu=ours)
     assert projector.stage_one_needs_poly_T(table).verdict is needs
-    assert projector.stage_one_batch_is_T_squared(table).verdict is enough
     assert projector.projector_saves_a_power_of_T(table).verdict is saves
 
 
