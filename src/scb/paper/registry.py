@@ -158,7 +158,7 @@ SIMULATED = tuple((N, method, B) for N, B in LARGE.items() for method in ("proxi
 ATTENTION = (*((0.0, s) for s in (0.003, 0.01, 0.03, 0.1, 1.0)), *((a, 0.01) for a in (0.1, 0.3, 0.6)))  # a₁, distance from uniform
 TENS = tuple(10**i for i in range(2, 9))
 FIVES = (500, 5000, 50_000, 500_000)
-SIZES = tuple(BASE)
+SIZES = (*BASE, "projector")
 PROJECTORS = ("euclidean", "mu")
 WINDOWS = (("sequence", "of the task"), ("sequence", "frequencies"), ("independent", "of the task"))
 MULTIPLES = (0.0, 1.0, 2.0, 4.0)
@@ -243,16 +243,16 @@ TABLES = {
     ),
     "rates": Experiment(
         RateJob,
-        {SIZES: SETTINGS, "projector": PROJECTORS},
+        {SIZES: SETTINGS},
         seeds=6,
-        quick=(1, {SIZES: tuple(size for size in SETTINGS if size[1] <= 400)[::2], "runs": (5,)}),
+        quick=(1, {SIZES: tuple(size for size in SETTINGS if size[1] <= 400)[::3], "runs": (3,)}),
         full_only=True,
     ),
     "stage two": Experiment(
         StageTwoJob,
         {"multiple": MULTIPLES, "T": (250, 500, 1000, 2000, 4000)},
         seeds=3,
-        quick=(1, {"T": (100, 200), "runs": (4,)}),
+        quick=(1, {"T": (50, 100), "runs": (3,)}),
         full_only=True,
     ),
     "stage two error": Experiment(
@@ -266,7 +266,7 @@ TABLES = {
         AttentionJob,
         {"method": ("softmax", "softmax, small η", "proximal", "SGD"), "T": (50, 158, 500, 1580, 5000)},
         seeds=20,
-        quick=(2, {"T": (50, 200)}),
+        quick=(1, {"T": (50, 100), "steps": (1000,)}),
         full_only=True,
     ),
     "one step": Experiment(OneStepJob, {"size": (0.01, 0.1, 1.0, 10.0), "T": (50, 500, 5000)}, seeds=5, full_only=True),
@@ -281,7 +281,7 @@ TABLES = {
         WindowsJob,
         {("data", "law"): WINDOWS, "length": (2000, 10_000, 50_000)},
         seeds=50,
-        quick=(2, {"length": (2000,)}),
+        quick=(1, {"length": (2000,)}),
         full_only=True,
     ),
     "marginal": Experiment(MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True),
