@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from scb.jobs.job import Job
 from scb.jobs.table import Table
-from scb.paper.claims import convergence, limits, models, rates, samples, theory
+from scb.paper.claims import convergence, limits, models, projector, rates, samples, theory
 from scb.paper.claims.claim import Claim
 from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
+from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
 from scb.paper.experiments.rates import BASE, SETTINGS, RateJob
 from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
 from scb.paper.experiments.regulariser import StageTwoErrorJob, StageTwoJob
@@ -121,6 +122,10 @@ FIGURES = {
     "F13": PaperFigure("Where noise wins", "Appendix I (no figure there)", ("noise wins",), "phase:noise_wins",
         "Share of tasks whose normalised A is within 0.1 of Q after 1,000 steps. Ordinary random matrices of this size have "
         "K_P of about 0.03: at B = 64 both methods fail there."),
+    "F14": PaperFigure("The projector", "Section 3, the preconditioner of V (no figure there)",
+        ("start noise", "wrong signs", "stage one"), "projector:projectors",
+        "The paper's projector leaves noise that does not fall with T, and the sign is lost in it; that of the μ-inner product "
+        "leaves O(1/T), and Stage 1 needs a number of samples that grows like T instead of T²."),
     "F15": PaperFigure("Rates", "Theorem 1 and its lemmas (no figure there)", ("rates",), "rates:rates",
         "The least number of samples of each stage, real runs. The printed bounds are far above; here are their slopes."),
     "F16": PaperFigure("The need of ℓ₁", "Section 3.3 (no figure there)", ("stage two", "stage two error"), "rates:regulariser",
@@ -134,7 +139,8 @@ FIGURES = {
 }
 # fmt: on
 
-_JUDGED = (*theory.CLAIMS, *convergence.CLAIMS, *limits.CLAIMS, *models.CLAIMS, *samples.CLAIMS, *rates.CLAIMS)
+_FILES = (theory, convergence, limits, models, samples, projector, rates)
+_JUDGED = [claim for file in _FILES for claim in file.CLAIMS]
 CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
 """The paper's claims in the order of the figures, and ours after them."""
 
@@ -213,7 +219,28 @@ TABLES = {
     "near one": Experiment(NearOneJob, {"direction": ("difference", "sum", "normalised")}),
     "support": Experiment(SupportJob, {"T": FIVES[:3]}, seeds=10, quick=(5, {"T": FIVES[:2]}), full={"T": FIVES}),
     "bound": Experiment(BoundJob, {"N": (3, 10), "n": (1000, 5000, 20_000)}, seeds=10, quick=(5, {"n": (5000,)})),
-    "sequences": Experiment(SequenceJob, {"length": (250, 500, 1000, 4000, 16_000)}, seeds=10, quick=(4, {"length": (1000, 5000)})),
+    "sequences": Experiment(SequenceJob, {"length": (250, 1000, 4000, 16_000)}, seeds=50, quick=(4, {"length": (1000, 5000)})),
+    "start noise": Experiment(
+        StartNoiseJob,
+        {"N": (3, 10), "T": TENS[:4], "projector": PROJECTORS},
+        seeds=5,
+        quick=(1, {"T": TENS[:2]}),
+        full_only=True,
+    ),
+    "wrong signs": Experiment(
+        SignJob,
+        {"T": (500, 1500, 5000, 15_000), "projector": PROJECTORS},
+        seeds=200,
+        quick=(3, {"T": (200, 500)}),
+        full_only=True,
+    ),
+    "stage one": Experiment(
+        SignJob,
+        {("T", "batch_size", "projector"): LADDER, "eta": (0.05,)},
+        seeds=40,
+        quick=(4, {("T", "batch_size", "projector"): tuple(point for point in LADDER if point[0] <= 400)}),
+        full_only=True,
+    ),
     "rates": Experiment(
         RateJob,
         {SIZES: SETTINGS},

@@ -61,15 +61,20 @@ def star_recovers(convergence: Table, ensembles: Table | None = None) -> Outcome
 
 @in_each_ensemble
 def small_rate_is_slow(convergence: Table, ensembles: Table | None = None) -> Outcome:
-    """With η₂' SGD is farther from Q after 1,000 steps than with η₂, though less noisy, in 90 % of tasks; and |α_A| < 1/2."""
-    slow, fast, ours = ends(joined(convergence, ensembles), END, "SGD, small η₂'", "SGD", "proximal")
+    """In 90 % of tasks, after 1,000 steps: with η₂ SGD's ‖A − Q‖_μ is above half of its value at step 400; with η₂' it is larger
+    still, though less noisy, and |α_A| < 1/2.
+    """
+    runs = joined(convergence, ensembles)
+    slow, fast, ours = ends(runs, END, "SGD, small η₂'", "SGD", "proximal")
+    (start,) = ends(runs, STAGE_ONE, "SGD")
     right = slow["alpha_A"] > 0
-    farther = slow["dist_A"] > fast["dist_A"]
-    low = np.abs(slow["alpha_A"]) < 0.5
+    far = fast["dist_A"] > start["dist_A"] / 2
+    farther = (slow["dist_A"] > fast["dist_A"]) & (np.abs(slow["alpha_A"]) < 0.5)
+    both = far & farther
     return Outcome(
-        f"farther in {_both(farther, right)}; |α_A| < 1/2 in {share(low)}: {spread(np.abs(slow['alpha_A']))}, "
-        f"with η₂ {spread(np.abs(fast['alpha_A']))}, proximal {spread(np.abs(ours['alpha_A']))}",
-        verdict(mostly(farther) and mostly(low), mostly(farther[right]) and mostly(low)),
+        f"η₂: above half in {_both(far, right)}; η₂': farther in {_both(farther, right)}; |α_A| {spread(np.abs(slow['alpha_A']))} "
+        f"with η₂', {spread(np.abs(fast['alpha_A']))} with η₂, proximal {spread(np.abs(ours['alpha_A']))}",
+        verdict(mostly(both), mostly(both[right])),
         "settle the sign",
     )
 
@@ -123,15 +128,18 @@ def normalisation_helps(convergence: Table, ensembles: Table | None = None) -> O
 
 @in_each_ensemble
 def proximal_similarity(convergence: Table, ensembles: Table | None = None) -> Outcome:
-    """After 1,000 steps the cosine of A with Q is above SGD's in 90 % of tasks, before and after normalisation."""
+    """In 90 % of tasks, after 1,000 steps: the cosine of A with Q is above SGD's before and after normalisation, and SGD's
+    ‖A* − Q‖_μ is above 0.05.
+    """
     ours, theirs = ends(joined(convergence, ensembles), END, "proximal", "SGD")
     right = theirs["alpha_A"] > 0
     before, after = (ours[name] > theirs[name] for name in ("sim_A", "sim_A_star"))
+    misses = theirs["dist_A_star"] > CLOSE
+    literal, settled = (all(mostly(hits[chosen]) for hits in (before, after, misses)) for chosen in (right | ~right, right))
     return Outcome(
-        f"before: {_both(before, right)}; after: {_both(after, right)}; the cosines after it differ by at most "
-        f"{np.abs(ours['sim_A_star'] - theirs['sim_A_star'])[right].max(initial=0):.2g} there",
-        verdict(mostly(before) and mostly(after), mostly(before[right]) and mostly(after[right])),
-        "before normalisation only, and where the sign is right; after it the two are alike",
+        f"before: {_both(before, right)}; after: {_both(after, right)}; SGD's star misses Q: {_both(misses, right)}",
+        verdict(literal, settled),
+        "where the sign is right the proximal method is ahead before normalisation; after it the two are alike",
     )
 
 

@@ -43,13 +43,13 @@ class TrainingJob(Job):
     N: int = 3
     T: int = 5000
     methods: tuple[str, ...] = ("proximal", "SGD")
+    replicate: int = 0
+    steps: int = 1000
+    every: int = 20
     ensemble: Ensemble = "strong"
     K_P: float | None = None
     batch_size: int = 64
     rate: float = 1.0
-    replicate: int = 0
-    steps: int = 1000
-    every: int = 20
     summary: bool = False
 
     @property
