@@ -5,7 +5,7 @@ Every distance is built on ⟨X, Y⟩_μ. The population process stays on two li
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from scb.task import Task
 
 Array = NDArray[np.float64]
+Projector = Literal["euclidean", "mu"]
+"""By name, how a step on V is made to keep Vμ = μ: see ``projector_row``."""
 
 
 def mu_inner(X: Array, Y: Array, mu: Array) -> float:
@@ -30,6 +32,25 @@ def centred_square(V: Array, mu: Array) -> float:
     """K_V = ‖V − μ1ᵀ‖_μ², which is ‖V‖_μ² − ‖μ‖² where Vμ = μ; K_P for V = P."""
     U = V - mu[:, None]
     return mu_inner(U, U, mu)
+
+
+# ------------------------------------------------------------------------------------------- matrices with Hμ = 0
+
+
+def projector_row(mu: Array, projector: Projector) -> Array:
+    """The row w (N,) of a projector H ↦ H − (Hμ)wᵀ onto {Hμ = 0}, which it is because wᵀμ = 1.
+
+    - "euclidean": w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²). The paper's;
+    - "mu": w = 1. The projector that is orthogonal in ⟨·, ·⟩_μ.
+    """
+    if projector not in get_args(Projector):
+        raise ValueError(f"projector = {projector!r}: it must be one of {', '.join(map(repr, get_args(Projector)))}")
+    return np.ones(len(mu)) if projector == "mu" else mu / (mu @ mu)
+
+
+def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
+    """H − (Hμ)wᵀ: the part of H (N, N) that a step on V may take without leaving Vμ = μ."""
+    return H - np.outer(H @ mu, projector_row(mu, projector))
 
 
 # ------------------------------------------------------------------------------------------- columns that sum to one

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.geometry import Array, projector_row
 from scb.kernels import may_run_parallel
 from scb.kernels.random import ALL_BITS, fill_words
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelLaw, frozen_gradient
@@ -135,6 +135,7 @@ class Fused:
             centred=stage.centred,
             limit=LIMIT,
             mu=np.require(mu, np.float64, ["C", "W"]),
+            projector_row=projector_row(mu, stage.projector),
         )
         new_V = np.array(V, order="C")
         new_A = self._buffers.copy(A)
@@ -156,8 +157,8 @@ class Fused:
         for done, key in enumerate(keys):
             draws = draw_frozen(self.task, law, frozen, B, np.random.default_rng(key))
             loss, gV, _ = frozen_gradient(draws, law, frozen, V)
-            after = V - stage.eta_V / B * precondition_V(gV, mu)
-            if not np.square(after).sum() < LIMIT**2:
+            after = V - stage.eta_V / B * precondition_V(gV, mu, stage.projector)
+            if not np.vdot(after, after) < LIMIT**2:
                 return Taken(V, A, done, loss / B, (done + 1) * B)
             V = after
         return Taken(V, A, len(keys), loss / B, len(keys) * B)
@@ -165,15 +166,19 @@ class Fused:
 
 def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.random.Generator) -> FrozenDraws:
     """What is random in B samples where A is frozen; tokens outside the active positions only by their numbers."""
-    lasts = np.searchsorted(law.mu, rng.random(B), side="right")
-    u_source = rng.random(B)
-    u_label = rng.random(B)
-    u_tokens = rng.random((B, len(frozen.value) + 1))
-    rest = np.zeros((B, task.N), np.int64)
-    if frozen.common.any():  # otherwise the others have no weight, and their numbers do not matter
-        slot = (u_source >= law.q[:, lasts]).sum(axis=0)
-        drawn_alone = frozen.source[slot, lasts] < 0  # a source outside is not among the numbers
-        rest = rng.multinomial(task.T - frozen.counts[lasts] - drawn_alone, task.mu)
+    uniforms = rng.random((len(frozen.value) + 4, B))  # one call: calls take longer here than numbers
+    lasts = np.searchsorted(law.mu, uniforms[0], side="right")
+    u_source = uniforms[1]
+    u_label = uniforms[2]
+    u_tokens = uniforms[3:].reshape(B, -1)
+    if not frozen.common.any():  # the others have no weight, and their numbers do not matter
+        rest = np.zeros((B, task.N), np.int64)
+    else:
+        left = task.T - frozen.counts[lasts]
+        if frozen.source.min() < 0:
+            slot = (u_source >= law.q[:, lasts]).sum(axis=0)
+            left -= frozen.source[slot, lasts] < 0  # a source outside is drawn by itself, and not among the numbers
+        rest = rng.multinomial(left, task.mu)
     return FrozenDraws(lasts, u_source, u_label, u_tokens, rest)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from scb.jobs.table import Table, by_value, pick, values, where
-from scb.paper.claims.claim import Outcome, beside, log_slope, mostly, share, verdict
+from scb.paper.claims.claim import Claim, Outcome, log_slope, mostly, share, verdict
 
 
 def transfer_is_flat(transfer: Table) -> Outcome:
@@ -85,16 +85,62 @@ def sequences_work(sequences: Table) -> Outcome:
     )
 
 
-OURS = "Section 6, open question; ours"
 CLAIMS = (
-    *beside(
-        "F7",
-        ("Section 4; Appendix H", "Transfer needs a number of samples that does not depend on T.", transfer_is_flat),
-        ("Section 4", "A small correlation between the tasks is enough.", small_overlap_transfers),
-        ("Section 3.2", "Stage 1 needs poly(T) samples for the drift to decide.", drift_needs_samples),
-        ("Section 3.2, conjecture", "This poly(T) dependence is unavoidable.", scratch_is_flat),
+    Claim(
+        figure="F7",
+        says="Transfer needs a number of samples that does not depend on T.",
+        quote="Then, running Algorithm from Stage 2 allows us to recover (P, Q) to ε-accuracy with high probability with "
+        "poly(N, Q, 1/ε, log T) samples.",
+        where="Section 4, theorem",
+        condition="P̂ and P share μ, and ⟨P̂, P⟩_μ − ‖μ‖² ≥ ‖μ‖²",
+        judge=transfer_is_flat,
     ),
-    *beside("F10", (OURS, "Stage 1 can be replaced: the support needs samples that hardly depend on T.", few_samples)),
-    *beside("F11", ("beyond the paper; ours", "Maximum likelihood reaches the Cramér–Rao bound.", reaches_the_bound)),
-    *beside("F12", (OURS, "One long sequence of dependent tokens is enough.", sequences_work)),
+    Claim(
+        figure="F7",
+        says="A small correlation between the tasks is enough.",
+        quote="as long as there is a (potentially small) nontrivial correlation between the pretraining and downstream tasks, the "
+        "pretrained model can be used to provide a nonzero initial signal, allowing us to bypass the initial sample-intensive "
+        "signal-boosting stage.",
+        where="Section 4",
+        condition="P̂ and P share μ, and ⟨P̂, P⟩_μ − ‖μ‖² ≥ ‖μ‖²",
+        judge=small_overlap_transfers,
+    ),
+    Claim(
+        figure="F7",
+        says="Stage 1 needs poly(T) samples for the drift to decide.",
+        quote="Since, unfortunately, ε_noise does not scale with 1/T, we need poly(T) samples to ensure these conditions.",
+        where="Section 3.2",
+        condition="Algorithm 1 as printed, in which the drift has to decide the sign",
+        judge=drift_needs_samples,
+    ),
+    Claim(
+        figure="F7",
+        says="This poly(T) dependence is unavoidable.",
+        quote="We conjecture that this poly(T) dependence is unavoidable (when only a polynomial amount of computing time is "
+        "available).",
+        where="Section 3.2",
+        condition="any method of polynomial time; a conjecture",
+        judge=scratch_is_flat,
+    ),
+    Claim(
+        figure="F10",
+        says="Stage 1 can be replaced: the support needs samples that hardly depend on T.",
+        quote="",
+        where="Section 6 asks: can we improve the sample complexity of the first stage?",
+        judge=few_samples,
+    ),
+    Claim(
+        figure="F11",
+        says="Maximum likelihood reaches the Cramér–Rao bound.",
+        quote="",
+        where="beyond the paper",
+        judge=reaches_the_bound,
+    ),
+    Claim(
+        figure="F12",
+        says="One long sequence of dependent tokens is enough.",
+        quote="",
+        where="Section 6 asks: what can we gain if the datapoints are sequences?",
+        judge=sequences_work,
+    ),
 )
