@@ -23,9 +23,10 @@ def _bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> No
 
 
 def _ticks(ax: Axes, xs: list[float]) -> None:
-    """Logarithmic axes, with marks where something was measured, every other one if they are many."""
+    """Logarithmic axes, with marks where something was measured, at every other place if they are many."""
     ax.set(xscale="log", yscale="log")
-    shown = sorted(xs)[:: 1 if len(xs) <= 5 else 2]
+    crowded = sum(len(f"{x:g}") for x in xs) > 25
+    shown = sorted(xs)[:: 2 if crowded else 1]
     ax.set_xticks(shown, [f"{x:g}" for x in shown], fontsize=7)
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.yaxis.set_minor_formatter(NullFormatter())
@@ -45,7 +46,7 @@ def rates(table: Table) -> Figure:
                 _bars(ax, rows, axis, column, number, PROJECTORS[projector])
                 found.append(f"{log_log_slope(rows[axis], rows[column]).value:+.2f}")
             _ticks(ax, values(varied(table, axis), axis))
-            printed = f"  (printed {round(printed_exponent(table, axis, stage), 6) + 0.0:+.1f})" if stage else ""
+            printed = f"  (printed {round(printed_exponent(table, axis, stage), 1) + 0.0:+.1f})" if stage else ""
             ax.set_title(" | ".join(found) + printed, fontsize=7.5)
             if stage == 0:
                 ax.set_xlabel(symbol)
