@@ -119,79 +119,15 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
     return Group(*tables)
 
 
-HOW_TO_READ = """\
-# Claims, beside what was measured
-
-This page is made by `scb reproduce --shipped docs/tables` (`make reproduce`), which writes it to `results/claims.md`; `results/report.html` has the
-claims beside the figures. Each of them has
-
-- the sentence as the paper prints it, where it stands, and the condition that it names. Claims without a quote are ours, and stand in a table of their own;
-- the **criterion**, in numbers, by which a function of the tables decides (`src/scb/paper/claims`); `tests/test_claims.py` feeds it data for and against it;
-- the **settings**: sizes, how many random tasks at each point, and the ensemble that they are drawn from;
-- what was **measured**: medians with quartiles in brackets, shares with Wilson's 95 % interval in parentheses;
-- a **control** where one is possible: the same measurement where the cause that the claim names is taken away;
-- the **verdict**. A claim *holds* if the criterion is met as printed, and *holds with a change* if it is met after the change in parentheses. Where ensembles
-  differ it *holds in some ensembles*, which are named; else it *does not hold*.
-
-The paper takes "a randomly sampled transition matrix" without saying from which law, so its experiments are judged in four ensembles of `scb.Task.random`:
-
-| ensemble | law of P | K_P at N = 3, 10, 20 (median) | meets (b) with C = 2 | meets (c), K_P ≥ ‖μ‖² |
-|---|---|---|---|---|
-| strong | made to meet (a) to (c): K_P ≥ 1.4 ‖μ‖² | 0.48, 0.18, 0.13 | always | always |
-| dirichlet | columns uniform on the simplex | 0.085, 0.071, 0.042 | 60, 75, 94 % | 0.3, 0.7, 1 % |
-| uniform | uniform entries, columns divided by their sums | 0.050, 0.029, 0.016 | 81, 96, 100 % | 0 of 2,000; 0; 0 |
-| softmax | columns are the softmax of standard normal numbers | 0.074, 0.082, 0.055 | 67, 66, 87 % | 1 of 2,000; 7 %; 64 % |
-
-Assumption (d), T ≥ (NQ)¹⁰, is met by none of the tasks unless it is said. "The sign is settled" means that a run goes over to its mirror image where A is skewed
-to the left, which the paper does not do: without it, noise makes many runs learn the mirror image of the truth ([Algorithm 1 in practice](algorithm.md)).
-"""
-
-
 def markdown_table(judged: Sequence[Judged]) -> str:
     """The claims as a page: how to read it, a table of verdicts, then what was said, looked at and found, claim by claim."""
-    lines = [HOW_TO_READ]
-    for heading, rows in by_author(judged).items():
-        lines += [f"## {heading}", "", f"{summary(rows)}.", "", "| | | |", "|---:|---|---|"]
-        for row in rows:
-            cells = (f"[{row.number}](#claim-{row.number})", row.claim.says, f"{row.mark} {row.outcome.verdict.value}")
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        for row in rows:
-            lines += ["", *_section(row)]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _section(row: Judged) -> list[str]:
-    """One claim with all that belongs to it, as Markdown."""
-    claim, outcome = row.claim, row.outcome
-    lines = [f'### <a id="claim-{row.number}"></a>{row.number}. {claim.says}', ""]
-    if not claim.ours:
-        lines += [f"> {claim.quote}", ">", f"> *{claim.where}; condition: {claim.condition}*", ""]
-    else:
-        lines += [f"*{claim.where}*", ""]
-    facts = {
-        "Criterion": claim.criterion,
-        "Settings": row.settings,
-        "Measured": outcome.measured,
-        "Control": outcome.control,
-        "Verdict": f"{row.mark} {outcome.verdict.value}" + (f" ({row.note})" if row.note else ""),
-    }
-    for name, text in facts.items():
-        parts = text.split("\n")
-        if len(parts) > 1:
-            lines += [f"- **{name}**", *(f"  - {part}" for part in parts)]
-        elif text:
-            lines.append(f"- **{name}** {text}")
-    return lines
+    environment = _templates(autoescape=False)
+    return environment.get_template("claims.md.j2").render(groups=by_author(judged), summary=summary)
 
 
 def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]) -> None:
     """One self-contained page; ``images`` is the directory of the drawn figures."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("scb.paper", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = _templates(autoescape=True)
     environment.filters["maths"] = _maths
     environment.filters["by_author"] = by_author
     pictures = {name: base64.b64encode((images / f"{name}.png").read_bytes()).decode() for name in figures}
@@ -207,6 +143,14 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page.encode())
+
+
+def _templates(autoescape: bool) -> Any:
+    """The pages of this folder, to be filled."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    folder = PackageLoader("scb.paper", ".")
+    return Environment(loader=folder, autoescape=autoescape, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _maths(text: str) -> Any:
