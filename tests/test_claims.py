@@ -490,7 +490,7 @@ def test_an_ensemble_that_needs_a_change_is_told_apart():
     assert judged(2.0, 2.0).verdict is HOLDS
     assert judged(2.0, 2.0).note == ""
     assert judged(2.0, 0.5).verdict is CHANGED
-    assert judged(2.0, -1.0).note == "holds in e0; not in e1; turn it up"
+    assert judged(2.0, -1.0).note == "holds in e0; not in e1: turn it up"
     assert judged(0.5, -1.0).verdict is SOME
     assert judged(-1.0, -1.0).verdict is FAILS
     assert judge({"level": np.array([2.0])}).measured == "2"  # no ensembles to speak of

@@ -91,7 +91,7 @@ class PaperFigure:
 # fmt: off
 FIGURES = {
     "F1": PaperFigure("Convergence", "Figure 1", ("convergence",), "training:convergence",
-        "After the common Stage 1, λ = 1e-4 brings both layers to the truth; λ = 1e-5, the paper's value, is below the noise "
+        "After the common Stage 1, λ = 1e-4 brings A closer to Q than SGD does; λ = 1e-5, the paper's value, is below the noise "
         "of one entry and does little more than SGD. Stars show the proximal method after thresholding and normalising A."),
     "F2": PaperFigure("Softmax and linear attention", "Figure 2", ("patterns", "softmax"), "models:softmax",
         "Both transformers find the same two positions for every token and the same transition matrix."),

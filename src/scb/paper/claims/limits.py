@@ -207,7 +207,7 @@ CLAIMS = (
         says="At B = 64 noise decides the sign, and the skewness of A tells which one it is.",
         quote="",
         where="Algorithm 1 as printed, run",
-        setting="sparsity 2, B = 64; as printed λ = 1e-5, settled λ = 1e-4",
+        setting="sparsity 2; as printed λ = 1e-5, settled λ = 1e-4",
         judge=noise_decides_the_sign,
     ),
 )
