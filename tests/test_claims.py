@@ -461,6 +461,8 @@ def test_every_row_is_complete():
         assert claim.where, claim.says
         assert claim.ours or claim.condition, claim.says
     assert len({claim.says for claim in CLAIMS}) == len(CLAIMS)
+    quotes = [claim.quote for claim in CLAIMS if not claim.ours]
+    assert len(set(quotes)) == len(quotes)  # no sentence is judged twice
     assert len({claim.judge for claim in CLAIMS}) == len(CLAIMS)
 
 
