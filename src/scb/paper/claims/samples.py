@@ -35,7 +35,7 @@ def scratch_is_flat(transfer: Table) -> Outcome:
     return Outcome(
         f"from scratch {samples.min():,.0f} to {samples.max():,.0f} samples for T = {T.min():,} to {T.max():,}: T^{slope:+.3f}",
         verdict(slope >= 0.5),
-        "Algorithm 1 as printed needs it; if noise may choose the sign, which the skewness of A tells afterwards, no poly(T) is left",
+        "Algorithm 1 as printed needs it; where noise may choose the sign, which the skewness of A tells afterwards, it is gone",
     )
 
 
