@@ -96,11 +96,15 @@ class TrainingJob(Job):
 
 
 def summarised(history: Table) -> Table:
-    """The rows of ``SUMMARY_STEPS`` and the last one, and the columns of ``SUMMARY`` to six digits, so that files stay small."""
+    """The rows of ``SUMMARY_STEPS`` and the last one, and the columns of ``SUMMARY``."""
     step = history["step"]
     chosen = np.isin(step, SUMMARY_STEPS) | (np.arange(len(step)) == len(step) - 1)
-    short = {name: history[name][chosen] for name in SUMMARY}
-    return {name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x for name, x in short.items()}
+    return shortened({name: history[name][chosen] for name in SUMMARY})
+
+
+def shortened(table: Table) -> Table:
+    """All numbers to six digits, so that files stay small."""
+    return {name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x for name, x in table.items()}
 
 
 LATE = ("proximal, sign settled", "proximal, largest λ", "SGD, sign settled")
@@ -116,6 +120,7 @@ class LateJob(Job):
     steps: int = 6000
     N: int = 3
     T: int = 5000
+    ensemble: Ensemble = "strong"
 
     @property
     def cost(self) -> float:
@@ -124,7 +129,8 @@ class LateJob(Job):
 
     def run(self) -> Rows:
         """One row a method: distance and loss at the end, where they were least, and the loss where the distance was."""
-        job = TrainingJob(N=self.N, T=self.T, methods=LATE, replicate=self.replicate, steps=self.steps, every=50)
+        size = {"N": self.N, "T": self.T, "ensemble": self.ensemble}
+        job = TrainingJob(methods=LATE, replicate=self.replicate, steps=self.steps, every=50, **size)
         table = job.table(job.run())
         rows = []
         for method in LATE:
@@ -143,7 +149,7 @@ class LateJob(Job):
                 "dist_A_star": history["dist_A_star"][-1],
             }
             rows.append({name: np.array([value]) for name, value in row.items()})
-        return concatenate(rows)
+        return shortened(concatenate(rows))
 
 
 @dataclass(frozen=True)
