@@ -150,7 +150,7 @@ THREE = ("proximal", "proximal, larger λ", "SGD")
 SETTLED = ("proximal, sign settled", "proximal, larger λ", "SGD, sign settled")
 STRAINED = (  # B and the multiple of the paper's step sizes
     *((64, rate) for rate in (1.0, 2.0, 4.0, 8.0, 12.0)),
-    *((batch, 1.0) for batch in (1, 4, 16, 32)),
+    *((batch, 1.0) for batch in (1, 8, 32)),
     *((batch, 8.0) for batch in (16, 32)),
 )
 LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size
@@ -166,7 +166,7 @@ TABLES = {
     "convergence": Experiment(TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})),
     "ensembles": Experiment(
         TrainingJob,
-        {"methods": (FOUR,), "ensemble": ENSEMBLES[1:], "summary": (True,)},
+        {"methods": (FOUR,), "ensemble": ENSEMBLES[1:], "summary": ((400, 700, 1000),)},
         seeds=50,
         quick=(3, {"T": (1000,)}),
         full_only=True,
@@ -174,14 +174,14 @@ TABLES = {
     "sizes": Experiment(TrainingJob, {"N": (10, 20)}, seeds=10, quick=(3, {"N": (10,), "T": (1000,)})),
     "larger N": Experiment(
         TrainingJob,
-        {"ensemble": ENSEMBLES, "N": (10, 20), "batch_size": (64, 256), "summary": (True,)},
+        {"ensemble": ENSEMBLES, "N": (10, 20), "batch_size": (64, 256), "summary": ((1000,),)},
         seeds=50,
         quick=(2, {"N": (10,), "T": (1000,)}),
         full_only=True,
     ),
     "stability": Experiment(
         TrainingJob,
-        {"ensemble": ENSEMBLES, ("batch_size", "rate"): STRAINED, "methods": (THREE,), "summary": (True,)},
+        {"ensemble": ENSEMBLES, ("batch_size", "rate"): STRAINED, "methods": (THREE,), "summary": ((1000,),)},
         seeds=50,
         quick=(3, {"T": (1000,), "ensemble": ENSEMBLES[:2]}),
         full_only=True,
@@ -201,7 +201,7 @@ TABLES = {
             "K_P": (0.01, 0.03, 0.1, 0.3),
             "batch_size": (16, 64, 256, 512),
             "methods": (SETTLED,),
-            "summary": (True,),
+            "summary": ((1000,),),
         },
         seeds=12,
         quick=(2, {"T": (1000,), "batch_size": (16, 64)}),
