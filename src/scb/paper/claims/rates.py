@@ -13,18 +13,18 @@ AXES = {"T": "T", "N": "N", "sparsity": "Q", "epsilon": "ε", "K_P": "K_P"}
 
 def stage_one_rate(rates: Table) -> Outcome:
     """No exponent of Stage 1's least number of samples in T, N, Q and K_P, such that 85 % of the runs end with the right sign and a
-    support that a threshold can tell, lies above the printed one by more than its 95 % interval."""
+    support that a threshold can tell, is worse than the printed one by more than its 95 % interval."""
     return _stage(rates, 1, ("T", "N", "sparsity", "K_P"))
 
 
 def stage_two_rate(rates: Table) -> Outcome:
     """No exponent of Stage 2's least number of samples (‖A − Q‖_μ² ≤ ε after normalisation in 85 % of the runs) in N, Q, ε and K_P
-    lies above the printed one by more than its 95 % interval."""
+    is worse than the printed one by more than its 95 % interval."""
     return _stage(rates, 2, ("N", "sparsity", "epsilon", "K_P"))
 
 
 def stage_three_rate(rates: Table) -> Outcome:
-    """No exponent of Stage 3's least number of samples (‖V − P‖_μ² ≤ ε in 85 % of the runs) in N, Q, ε and K_P lies above the
+    """No exponent of Stage 3's least number of samples (‖V − P‖_μ² ≤ ε in 85 % of the runs) in N, Q, ε and K_P is worse than the
     printed one by more than its 95 % interval."""
     return _stage(rates, 3, ("N", "sparsity", "epsilon", "K_P"))
 
@@ -39,7 +39,7 @@ def _stage(rates: Table, stage: int, axes: tuple[str, ...]) -> Outcome:
             rows = varied(pick(rates, projector=projector), axis)
             slope = log_log_slope(rows[axis], rows[f"samples_{stage}"])
             printed = printed_exponent(rates, axis, stage)
-            word = compared(slope, printed)
+            word = compared(slope, printed, axis)
             if word == "missed":
                 missed.append(AXES[axis])
             parts.append(f"{AXES[axis]}^{slope} (printed {printed:+.1f}, {word})")

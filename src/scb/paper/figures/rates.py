@@ -34,7 +34,8 @@ def rates(table: Table) -> Figure:
                 _bars(ax, rows, axis, column, number, PROJECTORS[projector])
                 found.append(f"{log_log_slope(rows[axis], rows[column]).value:+.2f}")
             ax.set(xscale="log", yscale="log")
-            ax.set_title(f"{' | '.join(found)}  (printed {printed_exponent(table, axis, stage):+.1f})", fontsize=7.5)
+            printed = f"  (printed {printed_exponent(table, axis, stage):+.1f})" if stage else ""
+            ax.set_title(" | ".join(found) + printed, fontsize=7.5)
             if stage == 0:
                 ax.set_xlabel(symbol)
         row[0].set_ylabel(f"{words}: samples")
