@@ -44,6 +44,13 @@ class Outcome:
     control: str = ""
 
     @staticmethod
+    def judged(measured: str, *, literal: Any, changed: Any, change: str, instead: str, control: str = "") -> "Outcome":
+        """The outcome of a claim that holds as printed (``literal``), or with a ``change``, or else there is ``instead``."""
+        found = verdict(literal, changed)
+        notes = {Verdict.HOLDS: "", Verdict.CHANGED: change, Verdict.FAILS: instead}
+        return Outcome(measured, found, notes[found], control)
+
+    @staticmethod
     def together(parts: "dict[str, Outcome]") -> "Outcome":
         """The outcomes in all ensembles, by name, as one."""
         verdicts = {name: part.verdict for name, part in parts.items()}
