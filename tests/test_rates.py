@@ -172,7 +172,7 @@ def attention(first=0.6, rest=0.1, soft=0.1, plain=0.5, level=0.01):
     T = table["T"].astype(float)
     early = 1000 * T**first
     power = np.where(table["method"] == "softmax", soft, plain)
-    return table | {"samples_10": early, "samples_90": early * (1 + rest), "delta_50": level * T**power}
+    return table | {"samples_10": early, "samples_80": early * (1 + rest), "delta_50": level * T**power}
 
 
 @pytest.mark.parametrize(("options", "expected"), [({}, HOLDS), ({"first": 0.0}, FAILS), ({"rest": 2.0}, FAILS)])
