@@ -1,5 +1,6 @@
 """A claim that cannot fail says nothing: each of these is fed data for it and data against it."""
 
+import re
 from functools import partial
 from pathlib import Path
 from statistics import NormalDist
@@ -461,12 +462,14 @@ def test_every_row_is_complete():
         assert claim.where, claim.says
         assert claim.ours or claim.condition, claim.says
     assert len({claim.says for claim in CLAIMS}) == len(CLAIMS)
+    quotes = [claim.quote for claim in CLAIMS if not claim.ours]
+    assert len(set(quotes)) == len(quotes)  # no sentence is judged twice
     assert len({claim.judge for claim in CLAIMS}) == len(CLAIMS)
 
 
 def test_every_judge_is_fed_data_in_some_test():
     source = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
-    missing = [claim.judge.__name__ for claim in CLAIMS if f".{claim.judge.__name__}(" not in source]
+    missing = [claim.judge.__name__ for claim in CLAIMS if not re.search(rf"\.{claim.judge.__name__}\b", source)]
     assert missing == []
 
 
@@ -490,7 +493,7 @@ def test_an_ensemble_that_needs_a_change_is_told_apart():
     assert judged(2.0, 2.0).verdict is HOLDS
     assert judged(2.0, 2.0).note == ""
     assert judged(2.0, 0.5).verdict is CHANGED
-    assert judged(2.0, -1.0).note == "holds in e0; not in e1; turn it up"
+    assert judged(2.0, -1.0).note == "holds in e0; not in e1: turn it up"
     assert judged(0.5, -1.0).verdict is SOME
     assert judged(-1.0, -1.0).verdict is FAILS
     assert judge({"level": np.array([2.0])}).measured == "2"  # no ensembles to speak of

@@ -58,7 +58,8 @@ def test_all_figures_claims_and_one_page(results):
         assert f'id="{name}"' in (out / "report.html").read_text()
     page = (out / "report.html").read_text()
     assert page.count('<td class="number">') == len(JUDGED)
-    assert f"{len(JUDGED)} claims:" in text
+    for ours in (False, True):  # a table for each
+        assert f"{sum(claim.ours is ours for claim in JUDGED)} claims:" in text
     if left := len(claims_for(FIGURES)) - len(JUDGED):
         assert f"{left} more claims" in text
     assert all(len(line) <= 80 for line in text.splitlines())

@@ -44,6 +44,13 @@ class Outcome:
     control: str = ""
 
     @staticmethod
+    def judged(measured: str, *, literal: Any, changed: Any, change: str, instead: str, control: str = "") -> "Outcome":
+        """The outcome of a claim that holds as printed (``literal``), or with a ``change``, or else there is ``instead``."""
+        found = verdict(literal, changed)
+        notes = {Verdict.HOLDS: "", Verdict.CHANGED: change, Verdict.FAILS: instead}
+        return Outcome(measured, found, notes[found], control)
+
+    @staticmethod
     def together(parts: "dict[str, Outcome]") -> "Outcome":
         """The outcomes in all ensembles, by name, as one."""
         verdicts = {name: part.verdict for name, part in parts.items()}
@@ -59,7 +66,8 @@ class Outcome:
         groups = {"holds in": holds, "with a change in": changed, "not in": fails}
         told = [f"{words} {', '.join(group)}" for words, group in groups.items() if group]
         notes = dict.fromkeys(part.note for part in parts.values() if part.note and part.verdict is not Verdict.HOLDS)
-        note = "; ".join([*(told if len(told) > 1 else []), *notes])
+        reasons = "; ".join(notes)
+        note = ": ".join(filter(None, ["; ".join(told), reasons])) if len(told) > 1 else reasons
         control = "\n".join(f"{name}: {part.control}" for name, part in parts.items() if part.control)
         return Outcome("\n".join(f"{name}: {part.measured}" for name, part in parts.items()), verdict, note, control)
 
@@ -112,7 +120,7 @@ class Claim:
     def settings(self, *tables: Table) -> str:
         """Sizes, ensembles and numbers of tasks as the tables have them, and what they do not show."""
         sizes = [f"{symbol} = {_range(found)}" for symbol, column in SIZES.items() if (found := _found(column, tables))]
-        counts = sorted({_tasks(table) for table in tables if "replicate" in table})
+        counts = sorted({_tasks(table) for table in tables if "replicate" in table and "N" in table})
         if counts:
             many = " or ".join(map(str, counts))
             sizes.append(f"{many} random {'task' if counts == [1] else 'tasks'} at each point")

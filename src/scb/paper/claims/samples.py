@@ -35,7 +35,7 @@ def scratch_is_flat(transfer: Table) -> Outcome:
     return Outcome(
         f"from scratch {samples.min():,.0f} to {samples.max():,.0f} samples for T = {T.min():,} to {T.max():,}: T^{slope:+.3f}",
         verdict(slope >= 0.5),
-        "let noise choose the sign, and read it off the skewness of A afterwards: no poly(T) is needed",
+        "Algorithm 1 as printed needs it; where noise may choose the sign, which the skewness of A tells afterwards, it is gone",
     )
 
 
