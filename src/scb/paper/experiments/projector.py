@@ -57,7 +57,7 @@ class StartNoiseJob(Job):
         return 0.02 + 1.5e-9 * self.T * self.batch_size * self.batches
 
     def run(self) -> Rows:
-        """One row: the mean of ‖h_V‖_μ² over mini-batches, its exact value, its limit for long T, and the B that the drift asks for."""
+        """One row: the mean of ‖h_V‖_μ² over mini-batches, its exact value, its limit for long T, and the B that it asks for."""
         task = same_chain(self.N, self.T, self.replicate)
         mu = task.mu
         V, A = uniform_start(mu, self.T)
