@@ -98,7 +98,8 @@ function drawStages(context, box, map, view) {
     const names = view.task.stages[view.state.view];
     const inPhase = at >= run.from && names[stage[i] - 1];
     const label = inPhase ? names[stage[i] - 1].name : String(stage[i]);
-    if (x >= free && x < box.right - 30) context.fillText(label === "first" ? "one step" : `stage ${label}`, x + 4, box.top - 14);
+    if (x >= free && x < box.right - 30)
+      context.fillText(["first", "last"].includes(label) ? `${label} step` : `stage ${label}`, x + 4, box.top - 14);
     free = Math.max(free, x + 48);
     before = stage[i];
   });

@@ -15,7 +15,7 @@ export function historyCSV(runs) {
 const cell = (value) => (Number.isFinite(value) ? String(value) : "");
 
 /** Python's names for the settings of a run that differ from the recipe's own. */
-function options(run) {
+function optionsOf(run) {
   const list = (values) => `[${values.join(", ")}]`;
   const all = {
     paper: { eta: list(run.eta), steps: list(run.steps), batch_size: run.batchSize, lam: run.lam, resolve_sign: run.resolveSign },
@@ -48,19 +48,22 @@ function isPlain(state) {
  * What to type to make the run that is shown, in a shell or in Python; samples are the same, so the figures are, to rounding.
  * `settledAt` is the step at which the run has ended by itself, before its stages were over; Python does not do that.
  */
-export function pythonFor(state, settledAt = null) {
+export function pythonFor(state, settledAt = Infinity) {
   if (state.data) return pythonForData(state);
-  let run = state.runs[state.view];
-  if (settledAt !== null) {
-    let left = settledAt;
-    const steps = run.steps.map((planned) => {
-      const taken = Math.min(planned, left);
-      left -= taken;
-      return taken;
-    });
-    run = { ...run, steps };
-  }
+  const transferred = state.events.find((event) => event.kind === "transfer")?.step ?? Infinity;
+  const run = shortened(state.runs[state.view], Math.min(settledAt, transferred));
   return isPlain(state) ? command(state.task, run, state.every) : script(state, run);
+}
+
+/** The run with no more than `most` steps in its stages. */
+function shortened(run, most) {
+  let left = most;
+  const steps = run.steps.map((planned) => {
+    const taken = Math.min(planned, left);
+    left -= taken;
+    return taken;
+  });
+  return { ...run, steps };
 }
 
 function command(task, run, every) {
@@ -69,7 +72,7 @@ function command(task, run, every) {
   if (task.K_P) words.push(`--K-P ${task.K_P}`);
   words.push(`--recipe ${run.recipe} --seed ${run.seed}`);
   if (every !== 10) words.push(`--every ${every}`);
-  const own = options(run).map(([name, value]) => (/[[ ]/.test(String(value)) ? `'${name}=${value}'` : `${name}=${value}`));
+  const own = optionsOf(run).map(([name, value]) => (/[[ ]/.test(String(value)) ? `'${name}=${value}'` : `${name}=${value}`));
   if (own.length) words.push(`--set ${own.join(" ")}`);
   return words.join(" ");
 }
@@ -84,29 +87,31 @@ function script(state, run) {
   const ensemble = task.ensemble === "strong" ? "" : `, ensemble="${task.ensemble}"`;
   const contrast = task.K_P ? `, K_P=${task.K_P}` : "";
   const random = (seed) => `scb.Task.random(${task.N}, ${task.T}, ${task.sparsity}, seed=${seed}${ensemble}${contrast})`;
-  const lines = ["from dataclasses import replace", "import scb", "", `task = ${random(task.seed)}`];
-  const own = options(run).map(([name, value]) => `, ${name}=${pythonValue(value)}`);
-  lines.push(`recipe = scb.recipes.${run.recipe}(task${own.join("")})`);
-  for (const [layer, frozen] of [
-    ["V", run.freezeV],
-    ["A", run.freezeA],
-  ]) {
-    if (frozen) lines.push(`recipe = replace(recipe, stages=tuple(replace(s, eta_${layer}=0.0) for s in recipe.stages))`);
-  }
-  const source = run.freezeA ? ", source=Fresh(task)" : ""; // by itself Python draws other numbers of the same law where A is frozen
-  if (run.freezeA) lines.splice(2, 0, "from scb.training.sources.sampled import Fresh");
-  lines.push(`run = scb.train(task, recipe, seed=${run.seed}, every=${state.every}${source})`);
+  const options = optionsOf(run).map(([name, value]) => `, ${name}=${pythonValue(value)}`);
+  const lines = ["from dataclasses import replace", "", "import scb"];
+  if (run.freezeA) lines.push("from scb.training.sources.sampled import Fresh");
+  lines.push("", `task = ${random(task.seed)}`, `recipe = scb.recipes.${run.recipe}(task${options.join("")})`);
+  lines.push(...trainLines(run, run.seed, state.every));
   let phase = 0;
-  for (const event of state.events) {
-    if (event.kind === "flip") {
-      lines.push(`# at step ${event.step} of the lab, (V, A) was replaced by its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A)`);
-      continue;
+  for (const { kind, step, seed } of state.events) {
+    if (kind === "flip") lines.push(`# At step ${step} the lab went over to the mirror image, (2μ1ᵀ − V, 2·11ᵀ/T − A).`);
+    else {
+      phase += 1;
+      const projector = run.projector === "auto" ? "" : `, projector="${run.projector}"`;
+      lines.push(`task = scb.Task(task.P, ${random(seed)}.Q)  # at step ${step}: the same P, another Q`);
+      lines.push(`recipe = scb.recipes.transfer(task, run.V, accuracy=${run.accuracy}${projector})`);
+      lines.push(...trainLines(run, run.seed + phase, 1));
     }
-    phase += 1;
-    lines.push(`task = scb.Task(task.P, ${random(event.seed)}.Q)  # the same P, another Q`);
-    lines.push(`run = scb.train(task, scb.recipes.transfer(task, run.V), seed=${run.seed + phase}, every=1)`);
   }
   return lines.join("\n");
+}
+
+function trainLines(run, seed, every) {
+  const freeze = (layer) => `recipe = replace(recipe, stages=tuple(replace(s, eta_${layer}=0.0) for s in recipe.stages))`;
+  // By itself Python draws other numbers of the same law where A is frozen.
+  const source = run.freezeA ? ", source=Fresh(task)" : "";
+  const train = `run = scb.train(task, recipe, seed=${seed}, every=${every}${source})`;
+  return [...(run.freezeV ? [freeze("V")] : []), ...(run.freezeA ? [freeze("A")] : []), train];
 }
 
 function pythonForData(state) {

@@ -37,7 +37,7 @@ export const HELP = {
   runSeed: "What is random in the samples. The same seed gives the samples that `scb train --seed` takes.",
   accuracy: "Target for the noise in A and V, from which the tuned recipe takes its batch sizes.",
   transfer:
-    "Keep the learned V, draw a new Q, begin with uniform attention: one step on A from V = ½V̂ + ½μ1ᵀ, then Algorithm 1 from Stage 2. The sample-intensive first stage is not needed.",
+    "Keep the learned V, draw a new Q, begin with uniform attention: one step on A from V = ½V̂ + ½μ1ᵀ, then Stages 2 and 3 of Algorithm 1, and one more step on A. The sample-intensive first stage is not needed.",
   speed: "Steps a second.",
   data: "Each symbol becomes a token, each window of T + 2 symbols a sample: T of context, the current symbol, and the next one to be predicted.",
 };

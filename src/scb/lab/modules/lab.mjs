@@ -1,8 +1,7 @@
 // The experiment behind the page: a task or own data, up to four runs in step, and what happens to them on the way.
 // The worker holds one; tests drive it without a worker.
 import { dataMeasure, encode, knowledge, strongestLags } from "./data.mjs";
-import { trivialV } from "./geometry.mjs";
-import { stagesOf } from "./recipes.mjs";
+import { stagesOf, transferStart } from "./recipes.mjs";
 import { advance, createRun, flip } from "./run.mjs";
 import { windowSource } from "./sources.mjs";
 import { randomTask, withAttentionOf } from "./task.mjs";
@@ -65,7 +64,7 @@ function apply(lab, event) {
   if (event.kind === "transfer" && lab.task) transfer(lab, event.seed);
 }
 
-// Keep V, draw the Q of another task, go on: one step on A with V = ½V̂ + ½μ1ᵀ, then Algorithm 1 from Stage 2.
+// Keep V, draw the Q of another task, go on by the recipe of transfer.
 function transfer(lab, seed) {
   lab.task = withAttentionOf(lab.task, randomTask({ ...lab.state.task, seed }));
   lab.known = lab.task;
@@ -73,10 +72,14 @@ function transfer(lab, seed) {
   lab.phaseStart = lab.step;
   lab.runs = lab.runs.map((old, i) => {
     const settings = lab.state.runs[i];
-    const trivial = trivialV(lab.task.mu);
-    const V = old.V.map((v, j) => 0.5 * v + 0.5 * trivial[j]);
     const stages = stagesOf(lab.task, { ...settings, recipe: "transfer" });
-    const run = createRun({ task: lab.task, stages, seed: settings.seed + lab.phase, every: 1, V });
+    const run = createRun({
+      task: lab.task,
+      stages,
+      seed: settings.seed + lab.phase,
+      every: 1,
+      V: transferStart(old.V, lab.task.mu),
+    });
     run.before = [...(old.before ?? []), { history: old.history, from: old.from ?? 0 }];
     run.from = lab.step;
     return run;

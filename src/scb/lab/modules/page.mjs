@@ -241,7 +241,7 @@ const keep = {
   csv: () => ready(page) && download("scb-history.csv", new Blob([historyCSV(page.runs)], { type: "text/csv" })),
   python() {
     const run = page.runs[page.state.view];
-    return pythonFor(page.state, run?.settled ? run.step : null);
+    return pythonFor(page.state, run?.settled ? run.step : undefined);
   },
 };
 

@@ -1,6 +1,6 @@
 // Recipes: Algorithm 1 as a list of stages, as scb.recipes has them. A stage says how many steps, which step sizes, λ and batch size,
 // and what is done on entering and leaving it. Roundings: "sign", "project" (at the noise, or at {project: x}), "normalize".
-import { dot } from "./geometry.mjs";
+import { dot, times } from "./geometry.mjs";
 
 export const RECIPES = ["paper", "tuned", "sgd", "transfer"];
 
@@ -89,13 +89,38 @@ function tuned(known, { accuracy }) {
   ];
 }
 
-/** One step on A from V = θV̂ + (1 − θ)μ1ᵀ and uniform attention; then Algorithm 1 from Stage 2 on. */
-function transfer(known) {
+/**
+ * One step on A from V = ½V̂ + ½μ1ᵀ and uniform attention; Stages 2 and 3 of Algorithm 1; and one more step on A. Batch sizes follow
+ * from the noise of one coordinate, for an overlap of at least ½ between V̂ and P; nothing depends on T.
+ */
+function transfer(known, { accuracy }) {
+  const { mu, K_P, K_Q, sparsity: Q, T } = known;
+  const N = mu.length;
   const eta = 0.2;
-  const batchSize = 2500;
+  const multiple = 2;
+  const overlap = 0.5;
+  const squareQ = K_Q + 1 / T;
+  const rho = (1 - dot(mu, mu)) / (N - 1);
+  const spread = rho / (K_P * Math.min(...mu)); // B times the variance of one coordinate of a after a step with η = 1 from V = P
+  const B1 = Math.ceil(spread * ((6 * 2 * Q) / overlap) ** 2);
+  const B2 = Math.ceil(spread * (multiple * 6 * Q) ** 2);
+  const B3 = Math.ceil(((N - 1) ** 2 * eta * rho) / (2 * squareQ * accuracy ** 2));
+  const B4 = Math.ceil((N * Q * rho) / (K_P * accuracy ** 2));
+  const rounding = 4 * Q <= T ? ["project"] : []; // where most positions matter, the others do not tell what is noise
+  const onA = (name, rest) => stage(known, name, 1, 1, { eta_V: 0, ...rest });
+  const onV = (name, steps, rest) => stage(known, name, steps, eta, { eta_V: eta / squareQ, ...rest });
   return [
-    stage(known, "first", 1, 1, { batchSize: 8000, eta_V: 0 }),
-    stage(known, "2", 30, eta, { batchSize, lam: { multiple: 2 }, centred: true, enter: ["project"] }),
-    stage(known, "3", 20, eta, { batchSize, eta_A: 0, enter: ["normalize"] }),
+    onA("first", { batchSize: B1 }),
+    onV("2", 30, { batchSize: B2, lam: { multiple }, centred: true, enter: rounding }),
+    onV("3", 25, { batchSize: B3, eta_A: 0, enter: ["normalize"] }),
+    onA("last", { batchSize: B4, leave: [...rounding, "normalize"] }),
   ];
+}
+
+/** Where transfer begins: V = μ1ᵀ + ½(V̂ − μ1ᵀ), made to meet Vμ = μ. */
+export function transferStart(V, mu) {
+  const N = mu.length;
+  const H = V.map((v, i) => v - mu[Math.floor(i / N)]);
+  const along = times(H, mu);
+  return H.map((h, i) => mu[Math.floor(i / N)] + 0.5 * (h - along[Math.floor(i / N)]));
 }
