@@ -142,7 +142,7 @@ function runFields(state, change, view) {
     element(
       "button",
       { role: "tab", "aria-selected": String(i === state.view), onclick: () => view(i) },
-      element("span", { class: "swatch", style: `border-color: var(--run${i})` }),
+      element("span", { class: "swatch", style: `border-top: 3px ${["solid", "dashed", "dotted", "double"][i]} var(--run${i})` }),
       "ABCD"[i],
     ),
   );

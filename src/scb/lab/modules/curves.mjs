@@ -19,7 +19,7 @@ export function curve(name, words) {
         style,
         scale: log ? "log" : "linear",
         xLabel: "steps",
-        yTicks: 3,
+        yTicks: 4,
       });
       drawStages(context, box, map, view);
       if (prediction.length && name in prediction[0]) {

@@ -3,7 +3,7 @@ export const HELP = {
   attention:
     "Attention A beside the truth Q. One strip for each last token k: its column a^(k) says how much each of the T positions counts. Rings: the true weights q^(k), a “sparse probability vector determined by the last token”. Dots and stems: what has been learned there. The rest is drawn as a density: light from least to largest, dark its typical size.",
   matrices:
-    "The output layer V beside the “global knowledge” P, the transition matrix: column m is the law of the next token when the attended token is m. Dark is 0, light is 1.",
+    "The output layer V beside the “global knowledge” P, the transition matrix: column m is the law of the next token when the attended token is m. Dark is 0, light the largest entry of P.",
   plane:
     "The two signals. α_V and α_A say how far V and A have come on the way from knowing nothing (0) to the truth (1). Arrows: the population process, that is, training with an infinite batch. The thin line is its path from the start.",
   dist_A: "‖A − Q‖_μ: how far the attention is from the truth. Thin: the population process.",

@@ -142,19 +142,38 @@ function drawColumn(context, box, map, k, found, task, style, color) {
 function labelPositions(context, box, map, task, style, height) {
   context.fillStyle = style.soft;
   context.textBaseline = "bottom";
+  if (task.names) {
+    const every = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].find((step) => (step * (box.right - box.left)) / task.T >= 24) ?? 1024;
+    context.textAlign = "center";
+    for (let lag = every; lag <= task.T + 1; lag += every) {
+      if (lag >= 2) context.fillText(lag === every ? `lag ${lag}` : String(lag), map.x(task.T + 1.5 - lag), height - 1);
+    }
+    return;
+  }
   context.textAlign = "left";
-  context.fillText(task.names ? `lag ${task.T + 1}` : "position 1", box.left, height - 1);
+  context.fillText("position 1", box.left, height - 1);
   context.textAlign = "right";
-  context.fillText(task.names ? "lag 2" : `T = ${task.T.toLocaleString("en")}`, box.right, height - 1);
+  context.fillText(`T = ${task.T.toLocaleString("en")}`, box.right, height - 1);
 }
 
 // ---------------------------------------------------------------------------------------------------- V beside P
 
+/** Whether V stands above P instead of beside it: where there are many tokens, and room. */
+export function stacked(task) {
+  return Boolean(task.truth) && task.N > 6 && innerWidth >= 760;
+}
+
 function matrixLayout(canvas, task) {
-  const beside = task.truth ? 2 : 1;
+  const count = task.truth ? 2 : 1;
+  const [across, down] = stacked(task) ? [1, count] : [count, 1];
   const left = task.names ? 12 + 6.5 * Math.max(...task.names.map((name) => Math.min(name.length, 10))) : 24;
-  const size = Math.min((canvas.clientWidth - left - 2 - 14 * (beside - 1)) / beside, canvas.clientHeight - 34);
-  return Array.from({ length: beside }, (_, i) => ({ left: left + i * (size + 14), top: 18, size }));
+  const wide = (canvas.clientWidth - left - 2 - 14 * (across - 1)) / across;
+  const size = Math.min(wide, (canvas.clientHeight - 36 * down) / down);
+  return Array.from({ length: count }, (_, i) => ({
+    left: left + (stacked(task) ? 0 : i * (size + 14)),
+    top: 18 + (stacked(task) ? i * (size + 36) : 0),
+    size,
+  }));
 }
 
 export const matrices = {
@@ -165,6 +184,7 @@ export const matrices = {
       ["V, learned", shownRun(view).V],
       ["P, the truth", task.truth?.P],
     ];
+    const largest = (task.truth?.P ?? shownRun(view).V).reduce((most, value) => Math.max(most, value), 0);
     matrixLayout(canvas, task).forEach(({ left, top, size }, i) => {
       const [title, M] = shown[i];
       context.fillStyle = style.ink;
@@ -175,7 +195,7 @@ export const matrices = {
       M.forEach((value, index) => {
         const x = left + (index % task.N) * cell;
         const y = top + Math.floor(index / task.N) * cell;
-        const { fill, ink } = shade(value);
+        const { fill, ink } = shade(value / largest);
         context.fillStyle = fill;
         context.fillRect(x, y, cell + 0.5, cell + 0.5);
         if (cell >= 30) {
@@ -192,7 +212,7 @@ export const matrices = {
           );
         }
       });
-      labelCells(context, task, style, { left, top, cell, first: i === 0 });
+      labelCells(context, task, style, { left, top, cell, first: i === 0 || stacked(task) });
     });
   },
   at(x, y, canvas, view) {
@@ -213,7 +233,7 @@ export const matrices = {
 
 function labelCells(context, task, style, { left, top, cell, first }) {
   context.fillStyle = style.soft;
-  const skip = Math.ceil(11 / cell);
+  const skip = Math.ceil(16 / cell);
   for (let n = 0; n < task.N; n += skip) {
     context.textAlign = "center";
     context.textBaseline = "top";

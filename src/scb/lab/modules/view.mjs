@@ -3,7 +3,7 @@
 import { element } from "./controls.mjs";
 import { curve } from "./curves.mjs";
 import { HELP } from "./help.mjs";
-import { attention, matrices, plane } from "./panels.mjs";
+import { attention, matrices, plane, stacked } from "./panels.mjs";
 import { short } from "./plots.mjs";
 import { hideTip, showTip } from "./tips.mjs";
 
@@ -53,8 +53,11 @@ export function layPanels(root, page) {
 function heightOf(spec, task) {
   const narrow = innerWidth < 760;
   if (spec.id === "plane") return narrow ? 320 : 446;
-  if (spec.id === "matrices")
-    return Math.min(task.truth ? 420 : 280, (canvasOf(spec).clientWidth - 40) / (task.truth ? 2 : 1) + 40);
+  if (spec.id === "matrices") {
+    const width = canvasOf(spec).clientWidth - 30;
+    if (stacked(task)) return 2 * width + 72;
+    return Math.min(task.truth ? 420 : 280, width / (task.truth ? 2 : 1) + 36);
+  }
   if (spec.id !== "attention") return 190;
   const strips = task.N > 6 && !narrow ? Math.ceil(task.N / 2) : task.N;
   return Math.max(task.truth ? 250 : 280, strips * (narrow ? 66 : 78) + 20);
