@@ -2,6 +2,7 @@
 import { root } from "./geometry.mjs";
 
 export const MOST_SYMBOLS = 32;
+const LEAST_SHARE = 0.01; // the steps on a symbol's column are divided by its share: for a rare one they would be wild
 
 /** How a text is most likely meant: one symbol a line, or a letter each. */
 export function guessUnit(text) {
@@ -12,7 +13,7 @@ export function guessUnit(text) {
 
 /**
  * The tokens of a text and the symbols they stand for. Characters: letters without case, and one space for everything between
- * them. The most frequent symbols are kept, the others become one.
+ * them. Symbols that are at least a hundredth of the text are kept, the others become one.
  */
 export function encode(text, unit) {
   const symbols = split(text, unit);
@@ -21,9 +22,10 @@ export function encode(text, unit) {
   for (const symbol of symbols) counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
   const byCount = [...counts.keys()].sort((x, y) => counts.get(y) - counts.get(x) || (x < y ? -1 : 1));
   if (byCount.length < 2) throw new Error(`the text has one symbol only, "${byCount[0]}": there must be at least 2`);
-  const kept = byCount.length > MOST_SYMBOLS ? byCount.slice(0, MOST_SYMBOLS - 1) : byCount;
+  const common = byCount.filter((symbol, i) => i === 0 || counts.get(symbol) >= LEAST_SHARE * symbols.length);
+  const kept = byCount.length > MOST_SYMBOLS ? common.slice(0, MOST_SYMBOLS - 1) : common;
   kept.sort();
-  const names = byCount.length > MOST_SYMBOLS ? [...kept, "…"] : kept;
+  const names = kept.length < byCount.length ? [...kept, "…"] : kept;
   const code = new Map(kept.map((symbol, i) => [symbol, i]));
   return { tokens: Uint8Array.from(symbols, (symbol) => code.get(symbol) ?? names.length - 1), names };
 }

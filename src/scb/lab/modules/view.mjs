@@ -60,6 +60,7 @@ function heightOf(spec, task) {
   }
   if (spec.id !== "attention") return 190;
   const strips = task.N > 6 && !narrow ? Math.ceil(task.N / 2) : task.N;
+  if (stacked(task)) return Math.max(heightOf({ id: "matrices" }, task), strips * 78 + 20);
   return Math.max(task.truth ? 250 : 280, strips * (narrow ? 66 : 78) + 20);
 }
 
