@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import random
+import re
 import shlex
 import shutil
 from contextlib import suppress
@@ -255,6 +256,21 @@ def test_the_keyboard_is_enough(open_page):
     assert "α_V" in page.locator("#tip").inner_text()
     page.keyboard.press("]")
     page.wait_for_function("scbLab.state.scene === 'task'")
+
+
+def test_one_reads_on_hover_what_a_thing_is(open_page):
+    page = open_page("task.T=60&step=40")
+    page.wait_for_function("scbLab.state.step === 40 && !scbLab.playing", timeout=LIMIT)
+    said = {}
+    for name in ("attention", "matrices", "plane", "dist_A", "delta_V", "loss"):
+        page.locator(f"#canvas-{name}").hover()
+        said[name] = page.locator("#tip").inner_text()
+    assert "token 2" in said["attention"]
+    assert re.search(r"[VP]\[\d, \d\] = ", said["matrices"])
+    assert "population process" in said["plane"]
+    assert all("At step" in said[name] and "A: " in said[name] for name in ("dist_A", "delta_V", "loss"))
+    page.locator("label[for=run-lam]").hover()
+    assert "proximal step" in page.locator("#tip").inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
