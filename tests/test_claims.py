@@ -201,7 +201,7 @@ def test_value_error_is_small(ours, theirs, expected):
 
 @pytest.mark.parametrize(("after", "bad", "expected"), [(0.99, 0, HOLDS), (0.99, 5, CHANGED), (0.5, 0, FAILS)])
 def test_normalisation_helps(after, bad, expected):
-    table = mixed(5, bad, proximal={"sim_A": (0.8, 0.1), "sim_A_star": (after, 0.0), "alpha_A": (0.5, -0.5)})
+    table = mixed(5, bad, proximal={"sim_A": (0.8, -0.8), "sim_A_star": (after, 0.0), "alpha_A": (0.5, -0.5)})
     assert convergence.normalisation_helps(table).verdict is expected
 
 
@@ -493,7 +493,7 @@ def test_an_ensemble_that_needs_a_change_is_told_apart():
     assert judged(2.0, 2.0).verdict is HOLDS
     assert judged(2.0, 2.0).note == ""
     assert judged(2.0, 0.5).verdict is CHANGED
-    assert judged(2.0, -1.0).note == "holds in e0; not in e1: turn it up"
+    assert judged(2.0, -1.0).note == "holds in e0; not in e1 (turn it up)"
     assert judged(0.5, -1.0).verdict is SOME
     assert judged(-1.0, -1.0).verdict is FAILS
     assert judge({"level": np.array([2.0])}).measured == "2"  # no ensembles to speak of

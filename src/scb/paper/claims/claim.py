@@ -53,21 +53,21 @@ class Outcome:
     @staticmethod
     def together(parts: "dict[str, Outcome]") -> "Outcome":
         """The outcomes in all ensembles, by name, as one."""
-        verdicts = {name: part.verdict for name, part in parts.items()}
-        holds = [name for name, found in verdicts.items() if found is Verdict.HOLDS]
-        changed = [name for name, found in verdicts.items() if found is Verdict.CHANGED]
-        fails = [name for name, found in verdicts.items() if found is Verdict.FAILS]
-        if not fails:
-            verdict = Verdict.CHANGED if changed else Verdict.HOLDS
-        elif holds or changed:
-            verdict = Verdict.SOME
+        groups = {found: [name for name, part in parts.items() if part.verdict is found] for found in Verdict}
+        passed = groups[Verdict.HOLDS] + groups[Verdict.CHANGED]
+        if not groups[Verdict.FAILS]:
+            verdict = Verdict.CHANGED if groups[Verdict.CHANGED] else Verdict.HOLDS
         else:
-            verdict = Verdict.FAILS
-        groups = {"holds in": holds, "with a change in": changed, "not in": fails}
-        told = [f"{words} {', '.join(group)}" for words, group in groups.items() if group]
-        notes = dict.fromkeys(part.note for part in parts.values() if part.note and part.verdict is not Verdict.HOLDS)
-        reasons = "; ".join(notes)
-        note = ": ".join(filter(None, ["; ".join(told), reasons])) if len(told) > 1 else reasons
+            verdict = Verdict.SOME if passed else Verdict.FAILS
+        words = {Verdict.HOLDS: "holds in", Verdict.CHANGED: "with a change in", Verdict.FAILS: "not in"}
+        told = []
+        for found, names in groups.items():
+            if names:
+                notes = [parts[name].note for name in names if parts[name].note and found is not Verdict.HOLDS]
+                reasons = "; ".join(dict.fromkeys(notes))
+                where = f"{words[found]} {', '.join(names)}" if len(names) < len(parts) else ""
+                told.append(f"{where} ({reasons})" if where and reasons else where or reasons)
+        note = "; ".join(told)
         control = "\n".join(f"{name}: {part.control}" for name, part in parts.items() if part.control)
         return Outcome("\n".join(f"{name}: {part.measured}" for name, part in parts.items()), verdict, note, control)
 
