@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scb.sequences.estimator import SparseContextualBigram
     from scb.task import Task
     from scb.task.sampling import Batch, generate, sample
+    from scb.task.stream import stream
     from scb.theory.planner import plan
     from scb.training import recipes
     from scb.training.loop import train
@@ -37,6 +38,7 @@ __all__ = [
     "recover",
     "sample",
     "star",
+    "stream",
     "theory",
     "train",
 ]
@@ -57,6 +59,7 @@ _HOME = {
     "recover": "scb.mixture.recovery",
     "sample": "scb.task.sampling",
     "star": "scb.metrics",
+    "stream": "scb.task.stream",
     "train": "scb.training.loop",
 }
 _MODULES = {"metrics": "scb.metrics", "recipes": "scb.training.recipes", "theory": "scb.theory"}
