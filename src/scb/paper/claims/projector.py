@@ -5,7 +5,7 @@ import numpy as np
 from scb.jobs.table import Table, by_value, pick, values, where, wilson
 from scb.paper.claims.claim import Claim, Outcome, log_slope, share, verdict
 from scb.paper.experiments.projector import GOAL
-from scb.paper.experiments.stage_one import least_batches, stage_one_slopes
+from scb.paper.stage_one import least_batches, stage_one_slopes
 
 NAMES = {"euclidean": "the paper's", "mu": "that of the μ-inner product"}
 
