@@ -211,9 +211,11 @@ function announce() {
 
 function story() {
   const at = SCENES.findIndex((scene) => scene.id === page.state.scene);
-  [...$("scenes").querySelectorAll("button")].forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
+  const buttons = [...$("scenes").querySelectorAll("button")];
+  buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
   $("story").hidden = at < 0;
   if (at < 0) return;
+  $("scenes").scrollLeft = buttons[at].offsetLeft - 12; // on a narrow page the list is wider than the page
   const next = SCENES[at + 1];
   const onward = next ? [element("button", { id: "next-scene", onclick: () => goTo(next) }, `Next: ${next.title} →`)] : [];
   const paragraphs = SCENES[at].text.map((words) => element("p", {}, words));

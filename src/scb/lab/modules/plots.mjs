@@ -42,12 +42,15 @@ export function ticks(low, high, count) {
 /** A number as short as it can be read. */
 export function short(value) {
   if (!Number.isFinite(value)) return "–";
-  if (value === 0) return "0";
+  return shortened(value).replaceAll("-", "−");
+}
+
+function shortened(value) {
   const size = Math.abs(value);
+  if (value === 0) return "0";
   if (size >= 1e4) return value.toLocaleString("en", { maximumFractionDigits: 0 });
   if (size >= 1) return String(Number(value.toFixed(size >= 100 ? 0 : 2)));
-  if (size >= 1e-3) return String(Number(value.toPrecision(3)));
-  return value.toExponential(1).replace("e-", "e−");
+  return size >= 1e-3 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
 }
 
 const SCALES = {
