@@ -271,6 +271,13 @@ def test_one_reads_on_hover_what_a_thing_is(open_page):
     assert all("At step" in said[name] and "A: " in said[name] for name in ("dist_A", "delta_V", "loss"))
     page.locator("label[for=run-lam]").hover()
     assert "proximal step" in page.locator("#tip").inner_text()
+    silent = """() => [...document.querySelectorAll("[data-help]")].filter((node) => {
+      const tip = document.getElementById("tip");
+      tip.hidden = true;
+      node.dispatchEvent(new Event("pointerover", { bubbles: true }));
+      return tip.hidden;
+    }).map((node) => node.dataset.help)"""
+    assert page.evaluate(silent) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -63,12 +63,12 @@ function field(spec, id, read, write) {
     return wrap(label, element("span", { class: "triple" }, ...inputs));
   }
   if (spec.plain) return wrap(label, box(spec, id, value, write));
-  return wrap(label, element("span", { class: "pair" }, slider(spec, id, value, write), box(spec, id, value, write)));
+  return wrap(label, element("span", { class: "pair" }, slider(spec, value, write), box(spec, id, value, write)));
 }
 
 const wrap = (label, input) => element("div", { class: "field" }, label, input);
 
-function slider(spec, id, value, write) {
+function slider(spec, value, write) {
   const at = (x) => (spec.log ? Math.log10(x) : x);
   const step = spec.log ? 0.01 : (spec.step ?? 1);
   const input = element("input", {
@@ -109,7 +109,7 @@ export function drawControls(root, state, { change, keep, transfer, ownData, vie
     runFields(state, change, view),
     transferFields(state, transfer),
     dataFields(state, ownData),
-    keepFields(state, keep),
+    keepFields(keep),
   );
   for (const id of open) root.querySelector(`#${id}`)?.setAttribute("open", "");
   if (focused && root.querySelector(`#${CSS.escape(focused)}`)) root.querySelector(`#${CSS.escape(focused)}`).focus();
@@ -255,7 +255,7 @@ function dataFields(state, { use, drop, kalevala }) {
   );
 }
 
-function keepFields(state, { link, csv, python }) {
+function keepFields({ link, csv, python }) {
   const code = element("textarea", { id: "python", rows: 5, readonly: true, "aria-label": "The same run in Python" });
   code.value = python();
   return element(

@@ -1,5 +1,4 @@
 // Own data: a text or a column becomes tokens, windows of them become samples; what a learner knows of them beforehand.
-import { root } from "./geometry.mjs";
 
 export const MOST_SYMBOLS = 32;
 const LEAST_SHARE = 0.01; // the steps on a symbol's column are divided by its share: for a rare one they would be wild
@@ -71,7 +70,7 @@ export function lagStrength(tokens, mu, lag) {
   return Math.max(strength - ((N - 1) * (1 - mu.reduce((sum, x) => sum + x * x, 0))) / count, 0);
 }
 
-/** A row of the history for own data: the mean loss over windows spread evenly through the sequence, and how far V and A have moved. */
+/** What is measured on own data: the mean loss over windows spread evenly through the sequence. */
 export function dataMeasure(tokens, mu, T, most = 1500) {
   const N = mu.length;
   const windows = tokens.length - T - 1;
@@ -91,20 +90,8 @@ export function dataMeasure(tokens, mu, T, most = 1500) {
       }
       count++;
     }
-    return { loss: loss / count, spread_V: spread(V, mu, N), spread_A: spreadA(A, mu, T) };
+    return { loss: loss / count };
   };
-}
-
-function spread(V, mu, N) {
-  let sum = 0;
-  for (let i = 0; i < V.length; i++) sum += (V[i] - mu[Math.floor(i / N)]) ** 2 * mu[i % N];
-  return root(sum);
-}
-
-function spreadA(A, mu, T) {
-  let sum = 0;
-  for (let i = 0; i < A.length; i++) sum += (A[i] - 1 / T) ** 2 * mu[Math.floor(i / T)];
-  return root(sum);
 }
 
 /** The entries of A that stand out most, strongest first: { token, lag, weight }. Lag 1 is the current symbol; position t is lag T + 1 − t. */

@@ -4,8 +4,7 @@ import { COLUMNS } from "./run.mjs";
 
 /** The histories of all runs, one after the other, with the run's letter first; columns as in `scb train`. */
 export function historyCSV(runs) {
-  const extra = ["spread_V", "spread_A"].filter((name) => runs[0]?.history[name]?.some(Number.isFinite));
-  const names = [...COLUMNS, ...extra].filter((name) => runs.some((run) => run.history[name]?.some(Number.isFinite)));
+  const names = COLUMNS.filter((name) => runs.some((run) => run.history[name]?.some(Number.isFinite)));
   const rows = runs.flatMap((run, i) =>
     run.history.step.map((_, row) => ["ABCD"[i], ...names.map((name) => cell(run.history[name]?.[row]))].join(",")),
   );

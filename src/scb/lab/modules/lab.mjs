@@ -88,10 +88,10 @@ function transfer(lab, seed) {
 
 /** What the page draws of the task: the truth, and the population's prediction for each run. */
 export function describe(lab) {
-  const { N, T, mu, sparsity, K_P, K_Q } = lab.known;
+  const { T, mu, sparsity, K_P, K_Q } = lab.known;
   const truth = lab.task && { P: lab.task.P, positions: lab.task.positions, weights: lab.task.weights };
   return {
-    N: mu.length ?? N,
+    N: mu.length,
     T,
     mu,
     sparsity,
