@@ -179,8 +179,8 @@ class Selection:
         self.mixture = fit.mixture
         return fit
 
-    def final_fit(self) -> tuple[Rows, Fit]:
-        """Maximum likelihood to the end, with positions in order, and without background where there are any."""
+    def final_fit(self, with_rest: NDArray[np.bool_]) -> tuple[Rows, Fit]:
+        """Maximum likelihood to the end, with positions in order; beside them, the background in the contexts (K,) asked for."""
         order = [np.argsort(s) for s in self.support]
         q = np.zeros_like(self.mixture.q)
         for k, s in enumerate(order):
@@ -188,7 +188,8 @@ class Selection:
                 q[k, 0] = 1.0
                 continue
             weights = np.maximum(np.round(self.mixture.q[k, 1 + s], 6), EMPTY)
-            q[k, 1 : 1 + s.size] = weights / weights.sum()
+            q[k, 0] = max(self.mixture.q[k, 0], _BACKGROUND) if with_rest[k] else 0.0
+            q[k, 1 : 1 + s.size] = (1 - q[k, 0]) * weights / weights.sum()
         self.support = [s[o] for s, o in zip(self.support, order, strict=True)]
         columns = np.c_[rounded(self.mixture.P), self.mixture.background]
         self.mixture = replace(self.mixture, columns=columns, q=q)
@@ -283,7 +284,8 @@ def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initi
     positions = np.arange(data.T) if positions is None else positions
     rows = data.rows(Slots.everywhere(positions, data.K))
     pairs = np.array([rows.total(RowTable.pairs, j, data.N) for j in range(len(positions))])
-    expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
+    total = np.maximum(pairs.sum(axis=(1, 2), keepdims=True), 1.0)
+    expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / total
     dependence = ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))  # (s,): χ²
     uniform = np.full((data.K, len(positions)), 1 / len(positions))
     # P starts as the pairs of label and token have it, at any position, and then where they depend on each other most.
