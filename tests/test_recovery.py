@@ -42,9 +42,10 @@ def assert_valid(fit, N, T):
         np.testing.assert_allclose(X.sum(axis=0), 1, atol=1e-9)
     assert len(fit.support) == N
     for k, positions in enumerate(fit.support):
-        assert np.array_equal(positions, np.flatnonzero(fit.A[:, k]) if len(positions) else [])
-        if len(positions) == 0:
-            np.testing.assert_allclose(fit.A[:, k], 1 / T)
+        assert np.array_equal(positions, np.flatnonzero(fit.A[:, k] > fit.unexplained[k] / T) if len(positions) else [])
+        others = np.delete(fit.A[:, k], positions)
+        np.testing.assert_allclose(others, fit.unexplained[k] / T)
+        assert fit.unexplained[k] == 0 or fit.incomplete[k]
     assert (np.diff(fit.path) >= 0).all()
     assert all(np.isnan(e) | (e >= 0) for e in np.r_[fit.stderr.V.ravel(), fit.stderr.A.ravel()])
     assert f"N = {N} tokens" in fit.report()

@@ -208,8 +208,9 @@ def _newton(rows: Rows, point: _Point) -> _Point | None:
 
 def _newton_by_products(rows: Rows, point: _Point) -> _Point | None:
     """A Newton step by conjugate gradients, shortened until it climbs; None if none does. Entries at 0 stay there."""
-    at = _revived(rows, point).at
-    in_P, in_q = _conjugate_gradients(rows, point if at is point.at else _Point.of(rows, at))
+    revived = _revived(rows, point)
+    at = revived.at
+    in_P, in_q = inverse_along(rows, at, revived.gP, revived.gq)
     size = 1.0
     for _ in range(_HALVINGS):
         P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
@@ -221,18 +222,21 @@ def _newton_by_products(rows: Rows, point: _Point) -> _Point | None:
     return None
 
 
-def _conjugate_gradients(rows: Rows, point: _Point) -> tuple[Array, Array]:
-    """The step (P, q) that solves Newton's equations on the simplices; no more than needed where the likelihood is not concave."""
-    at = point.at
-    scale_P = at.P / np.maximum((at.P * point.gP).sum(axis=0), 1e-12)
-    scale_q = at.q / np.maximum((at.q * point.gq).sum(axis=1, keepdims=True), 1e-12)
+def inverse_along(rows: Rows, at: Mixture, in_P: Array, in_q: Array) -> tuple[Array, Array]:
+    """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives; entries at 0 do not move.
+
+    With the first derivatives as its argument this is Newton's step. It ends early where the likelihood is not concave.
+    """
+    counts = rows.total(RowTable.evaluate, at)
+    scale_P = at.P / np.maximum((at.P * counts.columns[:, :-1]).sum(axis=0), 1e-12)
+    scale_q = at.q / np.maximum((at.q * counts.q).sum(axis=1, keepdims=True), 1e-12)
 
     def em_direction(rest: tuple[Array, Array]) -> tuple[Array, Array]:
-        in_P = scale_P * (rest[0] - (at.P * rest[0]).sum(axis=0))
-        in_q = scale_q * (rest[1] - (at.q * rest[1]).sum(axis=1, keepdims=True))
-        return in_P, in_q
+        along_P = scale_P * (rest[0] - (at.P * rest[0]).sum(axis=0))
+        along_q = scale_q * (rest[1] - (at.q * rest[1]).sum(axis=1, keepdims=True))
+        return along_P, along_q
 
-    rest = point.gP, point.gq
+    rest = in_P, in_q
     direction = em_direction(rest)
     step = np.zeros_like(at.P), np.zeros_like(at.q)
     size = first = _inner(rest, direction)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import INFORMATION_BYTES, information_bytes, maximise
+from scb.mixture.evidence import Evidence, gather_evidence
 from scb.mixture.law import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.rows import RowTable, Slots, Support
@@ -43,6 +44,7 @@ class Estimate:
     path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
     settled: bool  # whether the search for positions came to its end
+    evidence: Evidence | None  # where it was asked for
 
 
 def fit_mixture(
@@ -54,12 +56,13 @@ def fit_mixture(
     initial: Initial | None = None,  # where the search starts; from EM over all positions unless given
     known: Initial | None = None,  # matrices to start from, and nothing else
     progress: Progress | None = None,  # is called after every round of the search
+    evidence: bool = False,  # whether to ask what each position is worth
 ) -> Estimate:
     """Find the positions that matter, then estimate by maximum likelihood."""
     per_lag = matrices == "per_lag"
     policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
     if positions is not None:
-        return _finish(_given(data, policy, positions, known, per_lag), settled=True)
+        return _finish(_given(data, policy, positions, known, per_lag), settled=True, evidence=evidence)
     search = Selection.start(data, policy, initial or first_estimate(data, known, per_lag))
     current_is_context = per_lag and data.K > 1
     if current_is_context:
@@ -69,7 +72,7 @@ def fit_mixture(
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
-    return _finish(search, settled)
+    return _finish(search, settled, evidence)
 
 
 def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
@@ -91,7 +94,7 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
-def _finish(search: Selection, settled: bool) -> Estimate:
+def _finish(search: Selection, settled: bool, evidence: bool) -> Estimate:
     """The last fit, what it leaves open settled, standard errors."""
     nowhere = np.zeros(search.data.K, bool)
     rows, fit = search.final_fit(~nowhere if search.data.own_background else nowhere)
@@ -120,7 +123,7 @@ def _finish(search: Selection, settled: bool) -> Estimate:
         weights=[mixture.q[k, 1 : 1 + size] for k, size in enumerate(sizes)],
         weight_errors=[q_errors[k, 1 : 1 + size] for k, size in enumerate(sizes)],
         rest=mixture.q[:, 0],
-        rest_errors=q_errors[:, 0],
+        rest_errors=np.where(np.array(sizes) > 0, q_errors[:, 0], np.nan),
         rest_ratios=ratios,
         counts=counts,
         loglik=fit.loglik,
@@ -128,6 +131,7 @@ def _finish(search: Selection, settled: bool) -> Estimate:
         path=fit.path,
         parameters=int(free),
         settled=settled,
+        evidence=gather_evidence(search, rows, fit.loglik) if evidence else None,
     )
 
 

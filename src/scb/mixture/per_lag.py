@@ -35,7 +35,7 @@ def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
     empty = search.empty_slots()
     if empty:
         return empty
-    removals = sorted(_removals(search, rows, fit), key=lambda one: one.ratio - one.cost)
+    removals = sorted(_removals(search, rows), key=lambda one: one.ratio - one.cost)
     found: list[Slot] = []
     lags = 0
     for one in removals:
@@ -49,7 +49,7 @@ def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
 
 def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
     """The slots and the lags in all contexts that are worth little more than they cost with P fixed; of each context at most two."""
-    near = sorted((one for one in _removals(search, rows, fit) if one.ratio < _NEAR * one.cost), key=lambda one: one.ratio / one.cost)
+    near = sorted((one for one in _removals(search, rows) if one.ratio < _NEAR * one.cost), key=lambda one: one.ratio / one.cost)
     seen: Counter[int] = Counter()
     found = []
     for one in near:
@@ -60,7 +60,7 @@ def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
     return found
 
 
-def _removals(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
+def _removals(search: Selection, rows: Rows) -> list[Removal]:
     """Every slot, and every lag that several contexts attend to, with its cost; but for the current symbol beside other lags."""
     data = search.data
     judged = []
@@ -74,7 +74,7 @@ def _removals(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
     most = np.zeros(data.K)
     for (k, _), price in costs.items():
         most[k] = max(most[k], _FAR * price)
-    ratios = search.ratios(rows, fit, judged, most)
+    ratios = search.ratios(rows, judged, most)
     found = [Removal([slot], costs[slot], ratios[slot]) for slot in judged]
     for t in search.mixture.owners or ():
         users = search.users(t)
@@ -95,7 +95,7 @@ def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], leas
         new = [t for t in range(data.T) if gains[k, t] == -np.inf and reach[k] >= least * cost(data, [k], t, known=False)]
         if new:
             tables = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
-            gains[k, new] = _matrix_gains(search, [k], *tables, least)[new]
+            gains[k, new] = _matrix_gains(search, [k], tables, least)[new]
             best = new[int(gains[k, new].argmax())]
             first[k, best] = tables[0][best]
     for k, s in enumerate(search.support):
@@ -109,7 +109,7 @@ def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], leas
     together: dict[int, Array] = {}
     if len(occurring) > 1 and least > 0 and reach.sum() >= min(cost(data, occurring, t, known=False) for t in range(data.T)):
         tables = data.total(Partition.source_tables, None, fit.mixture, rows=rows)
-        gain = _matrix_gains(search, occurring, *tables, 1.0)
+        gain = _matrix_gains(search, occurring, tables, 1.0)
         gain[[*owners, *(t for _, t in barred), data.T - 1]] = -np.inf  # the last is the context
         best = int(gain.argmax())
         if gain[best] >= 0:
@@ -160,11 +160,12 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
     return gains
 
 
-def _matrix_gains(search: Selection, contexts: list[int], scores: Array, information: Array, least: float) -> Array:
+def _matrix_gains(search: Selection, contexts: list[int], tables: tuple[Array, Array], least: float) -> Array:
     """(T,): by how much the score statistic of a whole new matrix, χ² with (N − 1)² degrees, exceeds ``least`` times its cost.
 
     Tables (T, N, N) hold scores and information of its entries (token, label) in these contexts.
     """
+    scores, information = tables
     w = np.divide(1.0, information, out=np.zeros_like(information), where=information > 0)
     mass = w.sum(axis=-1)
     mean = np.divide((w * scores).sum(axis=-1), mass, out=np.zeros_like(mass), where=mass > 0)

@@ -163,7 +163,7 @@ class Selection:
             fit = self.fit(rows)
             over = [k for k, s in enumerate(self.support) if len(s) > number]
             if over:
-                ratios = self.ratios(rows, fit, [slot for slot in self.all_slots() if slot[0] in over], np.full(self.data.K, np.inf))
+                ratios = self.ratios(rows, [slot for slot in self.all_slots() if slot[0] in over], np.full(self.data.K, np.inf))
                 self.remove([min((ratio, slot) for slot, ratio in ratios.items() if slot[0] == k)[1] for k in over])
                 continue
             pairs, matrices = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
@@ -198,10 +198,10 @@ class Selection:
         self.mixture = fit.mixture
         return rows, fit
 
-    def ratios(self, rows: Rows, fit: Fit, judged: list[Slot], beyond: Array) -> dict[Slot, float]:
+    def ratios(self, rows: Rows, judged: list[Slot], beyond: Array) -> dict[Slot, float]:
         """Twice the log-likelihood ratio of slots, with P fixed; overstated for those of context k above ``beyond[k]``."""
-        bounds = rows.total(RowTable.removal_ratios, fit.mixture)
-        at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
+        bounds = rows.total(RowTable.removal_ratios, self.mixture)
+        at_fit = rows.total(RowTable.loglik_by_context, self.mixture)
         found: dict[Slot, float] = {}
         for k, slots in groupby(sorted(judged), itemgetter(0)):
             mine = None

@@ -36,18 +36,18 @@ def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
         return search.all_slots()
     found = search.empty_slots()
     emptied = {k for k, _ in found}
-    return found + [one.slots[0] for one in _weakest(search, rows, fit) if one.slots[0][0] not in emptied and one.ratio < one.cost]
+    return found + [one.slots[0] for one in _weakest(search, rows) if one.slots[0][0] not in emptied and one.ratio < one.cost]
 
 
 def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
     """The weakest slot of each context, if it is worth less than twice the criterion with P fixed."""
-    return [one for one in _weakest(search, rows, fit) if one.ratio < _NEAR * one.cost]
+    return [one for one in _weakest(search, rows) if one.ratio < _NEAR * one.cost]
 
 
-def _weakest(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
+def _weakest(search: Selection, rows: Rows) -> list[Removal]:
     """The weakest slot of each context that has any."""
     limits = criterion(search.data)
-    ratios = search.ratios(rows, fit, search.all_slots(), _FAR * limits)
+    ratios = search.ratios(rows, search.all_slots(), _FAR * limits)
     weakest = {}
     for slot, ratio in sorted(ratios.items(), key=itemgetter(1), reverse=True):
         weakest[slot[0]] = Removal([slot], float(limits[slot[0]]), ratio)
