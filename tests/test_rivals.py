@@ -7,9 +7,10 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from scb.mixture.data import Here
 from scb.sequences.rivals.contest import log_likelihoods, rivals
 from scb.sequences.rivals.counts import ContextCounts, Labels, contexts_of, deepest, labels_of
-from scb.sequences.rivals.crossfit import best_context_tree, best_ngram, best_recent, blocks_of
+from scb.sequences.rivals.crossfit import HeldLabels, best_context_tree, best_ngram, best_recent, blocks_of
 from scb.sequences.rivals.ctw import ContextTree
 from scb.sequences.rivals.ngram import NGram, discounts
 from scb.sequences.rivals.ppm import PPM
@@ -70,7 +71,7 @@ def test_counts_equal_counting_by_hand():
 
 def test_counts_add_up_and_come_apart():
     labels = labels_of(some_sequences(1, 4), 4, 3)
-    first, last = blocks_of(labels, 2)
+    first, last = blocks_of(labels, 0, labels.label.size, 2)
     whole, a, b = (ContextCounts.of(part, 4, 3) for part in (labels, first, last))
     for one, other in ((a + b, whole), (whole - b, a)):
         np.testing.assert_array_equal(one.codes, other.codes)
@@ -266,19 +267,32 @@ def test_ppm_is_a_law_and_needs_no_symbol_to_be_seen(method, update_exclusion):
 
 def test_each_block_is_predicted_from_the_others():
     sequences = some_sequences(5, 3)
-    fitted = best_ngram(sequences, 3, blocks=4)
+    fitted = best_ngram(HeldLabels.of(sequences, 3, 8), blocks=4)
     depth = fitted.law.counts.depth
     labels = labels_of(sequences, 3, depth)
     bounds = np.linspace(0, labels.label.size, 5).astype(int)
     place = np.arange(labels.label.size)
-    expected, laws = [], []
+    expected = []
     for a, b in pairwise(bounds):
         outside = (place < a) | (place >= b)
         other = NGram(ContextCounts.of(Labels(labels.context[outside], labels.label[outside]), 3, depth), fitted.law.smoothing)
         expected.append(other.likelihoods(Labels(labels.context[a:b], labels.label[a:b])))
-        laws.append(other.laws(labels.context[a:b]))
-    np.testing.assert_allclose(fitted.likelihoods, np.concatenate(expected), rtol=1e-12)
-    np.testing.assert_allclose(fitted.laws(labels), np.concatenate(laws), rtol=1e-12)
+    np.testing.assert_allclose(fitted.likelihoods(labels), np.concatenate(expected), rtol=1e-12)
+    assert fitted.score == pytest.approx(np.log(np.concatenate(expected)).mean())
+
+
+@pytest.mark.parametrize("choose", [best_ngram, best_context_tree])
+def test_it_does_not_matter_where_the_labels_lie(choose):
+    labels = labels_of(some_sequences(6, 3), 3, 5)
+    cuts = [0, 7, 7, 60, labels.label.size]
+    pieces = [Labels(labels.context[a:b], labels.label[a:b]) for a, b in pairwise(cuts)]
+    one = choose(HeldLabels(Here(), [labels], [labels.label.size], 3, 5))
+    many = choose(HeldLabels(Here(), pieces, [piece.label.size for piece in pieces], 3, 5))
+    assert one.law.name == many.law.name
+    assert one.score == pytest.approx(many.score, rel=1e-12)
+    whole = one.likelihoods(labels)
+    part = many.likelihoods(pieces[2], first=7, n=labels.label.size)
+    np.testing.assert_allclose(part, whole[7:60], rtol=1e-12)
 
 
 def test_the_best_order_is_found():
@@ -287,31 +301,34 @@ def test_the_best_order_is_found():
     for i in range(3, x.size):
         if rng.random() < 0.8:
             x[i] = (x[i - 3] + x[i - 1]) % 3
-    found = best_ngram([x[:24_000]], 3)
+    labels = HeldLabels.of([x[:24_000]], 3, 16)
+    found = best_ngram(labels)
     assert found.law.counts.depth == 3
     now = np.arange(24_001, 30_000)
     right = x[now] == (x[now - 3] + x[now - 1]) % 3
     oracle = np.where(right, np.log(0.8 + 0.2 / 3), np.log(0.2 / 3)).mean()
-    for one in (found, best_context_tree([x[:24_000]], 3)):
+    for one in (found, best_context_tree(labels)):
         assert oracle - 0.01 < np.log(one.law.likelihoods(labels_of([x[24_000:]], 3, one.law.counts.depth))).mean() < oracle + 0.003
 
 
 @pytest.mark.parametrize("N", [2, 30])
 def test_noise_is_not_predicted(N):
     x = np.random.default_rng(N).integers(N, size=1000 * N)
-    for found in (best_ngram([x], N), best_context_tree([x], N)):
+    labels = HeldLabels.of([x], N, 16)
+    for found in (best_ngram(labels), best_context_tree(labels)):
         assert -np.log(N) - 0.01 < found.score <= -np.log(N) + 0.002
 
 
 def test_the_better_of_the_two_is_taken():
     x = np.random.default_rng(0).integers(3, size=2000)
-    best = best_recent([x], 3)
-    assert best.score == max(best_ngram([x], 3).score, best_context_tree([x], 3).score)
+    labels = HeldLabels.of([x], 3, 16)
+    best = best_recent(labels)
+    assert best.score == max(best_ngram(labels).score, best_context_tree(labels).score)
 
 
 def test_too_few_symbols_are_named():
     with pytest.raises(ValueError, match="there are 1 symbols: at least 2"):
-        best_ngram([np.array([0, 1])], 2)
+        best_ngram(HeldLabels.of([np.array([0, 1])], 2, 3))
 
 
 # ------------------------------------------------------------------------------------------------- the contest

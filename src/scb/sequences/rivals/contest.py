@@ -6,7 +6,7 @@ import numpy as np
 
 from scb.geometry import Array
 from scb.sequences.rivals.counts import Ints, deepest, labels_of
-from scb.sequences.rivals.crossfit import ContextLaw, best_ngram
+from scb.sequences.rivals.crossfit import ContextLaw, HeldLabels, best_ngram
 from scb.sequences.rivals.ctw import ContextTree
 from scb.sequences.rivals.ngram import NGram
 from scb.sequences.rivals.ppm import PPM
@@ -26,7 +26,7 @@ def rivals(sequences: Sequence[Ints], N: int, say: Say | None = None) -> dict[st
     makers: dict[str, Callable[[], ContextLaw]] = {
         "unigram": lambda: NGram.fit(sequences, N, 1, "witten-bell"),
         "bigram": lambda: NGram.fit(sequences, N, 2, "witten-bell"),
-        "n-gram": lambda: best_ngram(sequences, N).law,
+        "n-gram": lambda: best_ngram(HeldLabels.of(sequences, N, DEPTH)).law,
         "context tree": lambda: ContextTree.fit(sequences, N, DEPTH),
         "PPM": lambda: PPM.fit(sequences, N),
     }

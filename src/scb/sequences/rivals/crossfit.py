@@ -5,16 +5,22 @@ it too much. Cross-fitted, its likelihoods are those of symbols that are new to 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from operator import add
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from scb.geometry import Array
+from scb.mixture.data import Here
 from scb.sequences.rivals.counts import ContextCounts, Ints, Labels, deepest, labels_of
 from scb.sequences.rivals.ctw import ALPHAS, ContextTree
 from scb.sequences.rivals.ngram import SMOOTHINGS, NGram
+
+if TYPE_CHECKING:
+    from scb.mixture.dask import Workers
 
 BLOCKS = 10
 LONGEST = 16  # context that is tried
@@ -44,83 +50,119 @@ class ContextLaw(Protocol):
         ...
 
 
-class CrossFit(NamedTuple):
-    """A law from all the data, and what those from nine tenths say of the tenth that they have not seen."""
+@dataclass(frozen=True)
+class HeldLabels:
+    """The labels of a fit where they lie: in one place, or with the partitions of a cluster."""
 
-    law: ContextLaw
-    likelihoods: Array  # (n,): of every symbol that is not missing, in the order of the sequences
-    folds: list[ContextLaw]  # for each block, the law from the others
+    executor: "Here | Workers"
+    held: list[Any]  # Labels of each partition, held by the executor
+    sizes: list[int]  # how many labels each partition has
+    N: int
+    depth: int  # of their contexts
+
+    @classmethod
+    def of(cls, sequences: Sequence[Ints], N: int, longest: int) -> "HeldLabels":
+        """The labels of sequences in this process, with contexts of ``longest`` symbols, or fewer if N is too large for that."""
+        depth = deepest(N, longest)
+        labels = labels_of(sequences, N, depth)
+        return cls(Here(), [labels], [labels.label.size], N, depth)
 
     @property
-    def score(self) -> float:
-        """Mean log-likelihood of a symbol by a law that has not seen it, in nats."""
-        return float(np.log(self.likelihoods).mean())
+    def n(self) -> int:
+        """Number of labels."""
+        return sum(self.sizes)
 
-    def laws(self, labels: Labels) -> Array:
-        """(n, N): the law of each label by the fold that has not seen it; these are all the labels of the fit."""
-        parts = zip(self.folds, blocks_of(labels, len(self.folds)), strict=True)
-        return np.concatenate([fold.laws(part.context) for fold, part in parts])
+    @property
+    def firsts(self) -> list[int]:
+        """The number, among all labels, of each partition's first one."""
+        return np.cumsum([0, *self.sizes[:-1]]).tolist()
+
+    def total(self, function: Callable[..., Any], *same: Any) -> Any:
+        """The sum over all partitions of a function of their labels, the number of the first one, and of all."""
+        places = zip(self.held, self.firsts, strict=True)
+        return self.executor.total(self.executor.map(function, places, self.n, *same))
 
 
-def blocks_of(labels: Labels, blocks: int) -> list[Labels]:
-    """The labels in so many blocks of neighbours."""
-    bounds = np.linspace(0, labels.label.size, blocks + 1).astype(np.int64)
+def blocks_of(labels: Labels, first: int, n: int, blocks: int) -> list[Labels]:
+    """Those of the labels that lie in each of so many blocks of neighbours; they are the labels from ``first`` on, of n."""
+    bounds = np.clip(np.linspace(0, n, blocks + 1).astype(np.int64) - first, 0, labels.label.size)
     return [Labels(labels.context[a:b], labels.label[a:b]) for a, b in pairwise(bounds)]
 
 
-def cross_fit(
-    labels: Labels, N: int, depth: int, laws: Sequence[Callable[[ContextCounts], Any]], blocks: int = BLOCKS
-) -> Iterator[CrossFit]:
-    """For each way to make a law of counts: the laws from all blocks but one, and what they say of that one."""
-    whole = ContextCounts.of(labels, N, depth)
-    parts = blocks_of(labels, blocks)
-    others = [whole - ContextCounts.of(part, N, depth) for part in parts]
+@dataclass(frozen=True)
+class CrossFit:
+    """A law from all the data, and for each block of labels the law from the other blocks."""
+
+    law: ContextLaw
+    folds: list[Any]
+    score: float  # mean log-likelihood of a label by the law that has not seen it, in nats
+
+    def likelihoods(self, labels: Labels, first: int = 0, n: int | None = None) -> Array:
+        """(m,): the probability of each label of the fit by the fold that has not seen it.
+
+        They are all the labels, or those from ``first`` on, of n.
+        """
+        parts = blocks_of(labels, first, n or labels.label.size, len(self.folds))
+        return np.concatenate([fold.likelihoods(part) for fold, part in zip(self.folds, parts, strict=True)])
+
+
+def cross_fit(labels: HeldLabels, depth: int, laws: Sequence[Callable[[ContextCounts], Any]], blocks: int) -> Iterator[CrossFit]:
+    """For each way to make a law of counts: the law from all blocks, and those from all but one."""
+    parts = labels.total(_count_blocks, labels.N, depth, blocks)
+    whole = reduce(add, parts)
+    others = [whole - part for part in parts]
     for law in laws:
         folds = [law(counts) for counts in others]
-        likelihoods = [fold.likelihoods(part) for fold, part in zip(folds, parts, strict=True)]
-        yield CrossFit(law(whole), np.concatenate(likelihoods), folds)
+        loglik = labels.total(_loglik_of_folds, folds)
+        yield CrossFit(law(whole), folds, float(loglik / labels.n))
 
 
-def best_ngram(sequences: Sequence[Ints], N: int, *, longest: int = LONGEST, blocks: int = BLOCKS) -> CrossFit:
-    """The interpolated n-gram that predicts blocks which it has not seen best, among all smoothings and orders.
+def _count_blocks(labels: Labels, first: int, n: int, N: int, depth: int, blocks: int) -> tuple[ContextCounts, ...]:
+    """Where labels lie: the counts of each block."""
+    return tuple(ContextCounts.of(part, N, depth) for part in blocks_of(labels, first, n, blocks))
+
+
+def _loglik_of_folds(labels: Labels, first: int, n: int, folds: list[Any]) -> Any:
+    """Where labels lie: their log-likelihood, each by the fold that has not seen it."""
+    parts = blocks_of(labels, first, n, len(folds))
+    return np.sum([np.log(fold.likelihoods(part)).sum() for fold, part in zip(folds, parts, strict=True)])
+
+
+def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
+    """The interpolated n-gram that predicts blocks which it has not seen best, among all smoothings and lengths of contexts.
+
+    Contexts of 0 to 6 symbols are tried, and longer ones until two in a row are worse than the best.
 
     Parameters
     ----------
-    sequences : codes 0 … N − 1, −1 where a symbol is missing
-    longest : the longest context that is tried; they are tried from 0 to 6, and on until two in a row are worse than the best
+    labels : symbols to be predicted, with the longest contexts that may be tried
     blocks : into how many the symbols are cut
     """
-    longest = deepest(N, longest)
-    labels = labels_of(sequences, N, longest)
     blocks = _checked(labels, blocks)
     smoothings = [partial(NGram, smoothing=smoothing) for smoothing in SMOOTHINGS]
-    best = max(cross_fit(labels, N, 0, smoothings, blocks), key=lambda one: one.score)
-    for depth in range(1, longest + 1):
-        best = max(best, *cross_fit(labels, N, depth, smoothings, blocks), key=lambda one: one.score)
+    best = max(cross_fit(labels, 0, smoothings, blocks), key=lambda one: one.score)
+    for depth in range(1, labels.depth + 1):
+        best = max(best, *cross_fit(labels, depth, smoothings, blocks), key=lambda one: one.score)
         if depth >= max(_TRIED, best.law.counts.depth + _PATIENCE):
             break
     return best
 
 
-def best_context_tree(sequences: Sequence[Ints], N: int, *, longest: int = LONGEST, blocks: int = BLOCKS) -> CrossFit:
+def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
     """Context tree weighting, cross-fitted; its prior is the one under which all data are most probable."""
-    longest = deepest(N, longest)
-    labels = labels_of(sequences, N, longest)
-    counts = ContextCounts.of(labels, N, longest)
+    (counts,) = labels.total(_count_blocks, labels.N, labels.depth, 1)
     alpha = max(ALPHAS, key=lambda alpha: ContextTree(counts, alpha).loglik)
-    (found,) = cross_fit(labels, N, longest, [partial(ContextTree, alpha=alpha)], _checked(labels, blocks))
+    (found,) = cross_fit(labels, labels.depth, [partial(ContextTree, alpha=alpha)], _checked(labels, blocks))
     return found
 
 
-def best_recent(sequences: Sequence[Ints], N: int, *, longest: int = LONGEST, blocks: int = BLOCKS) -> CrossFit:
+def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
     """What the recent symbols say of the next one: the best n-gram or the context tree, whichever predicts new blocks better."""
-    ngram = best_ngram(sequences, N, longest=longest, blocks=blocks)
-    tree = best_context_tree(sequences, N, longest=longest, blocks=blocks)
-    return max(ngram, tree, key=lambda one: one.score)
+    return max(best_ngram(labels, blocks), best_context_tree(labels, blocks), key=lambda one: one.score)
 
 
-def _checked(labels: Labels, blocks: int) -> int:
+def _checked(labels: HeldLabels, blocks: int) -> int:
     """How many blocks there can be."""
-    if labels.label.size < 2:
-        raise ValueError(f"there are {labels.label.size} symbols: at least 2 are needed to hold one out")
-    return min(blocks, labels.label.size)
+    if labels.n < 2:
+        raise ValueError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
+    return min(blocks, labels.n)
