@@ -20,7 +20,7 @@ from scb.sequences.rivals.ctw import ContextTree
 from scb.sequences.rivals.ngram import SMOOTHINGS, NGram
 
 _KINDS = (*SMOOTHINGS, "context-tree")
-_LEAST = 1e-4  # part of the labels' law in the law of a foreign model, so that no label is impossible
+_LEAST = 1e-4  # part of a foreign model's law that all symbols share alike, so that none is impossible
 
 
 class WindowLaw(Protocol):
@@ -153,12 +153,12 @@ class ModelLaw:
 
     def attached(self, data: Data) -> Data:
         """Windows, each with what the model says."""
-        held = data.executor.map(_with_model, zip(data.partitions, strict=True), data.shape, self, data.label_law)
+        held = data.executor.map(_with_model, zip(data.partitions, strict=True), data.shape, self)
         return replace(data, partitions=held)
 
-    def laws(self, rows: NDArray[Any], prior: Array) -> Array:
+    def laws(self, rows: NDArray[Any]) -> Array:
         """(n, N): what the model says after rows (n, T) of codes, N where there is none."""
-        symbols = np.append(self.classes.astype(object), None)[rows]
+        symbols = np.array([*self.classes.tolist(), None], dtype=object)[rows]
         if not (rows == len(self.classes)).any():
             symbols = symbols.astype(self.classes.dtype)
         said = np.asarray(self.model.predict_proba(symbols), float)
@@ -167,12 +167,12 @@ class ModelLaw:
             raise ValueError(f"background: predict_proba gave {said.shape} for {len(rows)} windows and {len(theirs)} classes")
         known = [theirs.index(x) if x in theirs else -1 for x in self.classes.tolist()]
         laws = np.where(np.array(known) >= 0, said[:, known], 0.0)
-        laws += (1 - laws.sum(axis=1, keepdims=True)) * prior  # what they give to symbols that we do not have
-        return (1 - _LEAST) * laws + _LEAST * prior
+        laws += (1 - laws.sum(axis=1, keepdims=True)) / len(self.classes)  # what they give to symbols that we do not have
+        return (1 - _LEAST) * laws + _LEAST / len(self.classes)
 
 
-def _with_model(partition: Partition, shape: Shape, law: ModelLaw, prior: Array) -> Partition:
+def _with_model(partition: Partition, shape: Shape, law: ModelLaw) -> Partition:
     """Where a partition lies: its windows with what a model says of them."""
     rows = partition.gather(np.tile(np.arange(shape.T), (shape.K, 1)), shape.N)
     different, state = np.unique(rows, axis=0, return_inverse=True)
-    return partition.with_background(Background(law.laws(different, prior), state.reshape(-1).astype(np.int64)))
+    return partition.with_background(Background(law.laws(different), state.reshape(-1).astype(np.int64)))
