@@ -1,4 +1,4 @@
-"""Sequences from files and frames: every way in gives the same sequences and says what it did; what may mean two things is refused."""
+"""Sequences from files and frames: every way in gives the same ones and says what it did; what may mean two things is refused."""
 
 import json
 
