@@ -2,7 +2,8 @@
 
 The log-likelihood Σ_i log Σ_j q_j^(k) P[o_i, x_j] asks nothing of the contexts, so it holds for sequences too. It is concave in
 P with q fixed, and in q with P fixed. EM steps with squared extrapolation (SQUAREM, Varadhan and Roland 2008) come first. They
-are slow where entries of P go to 0, so Newton steps follow, on the entries that are not held at 0.
+are slow where entries of P go to 0, so Newton steps follow: with the matrix of second derivatives, on the entries that are not held
+at 0, where that is small; else by conjugate gradients, for which the EM step is the preconditioner (Jamshidian and Jennrich 1993).
 """
 
 from dataclasses import replace
@@ -25,6 +26,12 @@ _RIDGES = (0.0, 1e-6, 1e-3, 1e-1)  # relative, where the likelihood is flat or n
 _LEAST = 1e-9  # a weight that Newton would make negative becomes this
 _HALVINGS = 10
 _STALL_STEPS = 10
+_HOPE_STEPS = 5
+_HOPE = 0.05
+_DENSE = 3e8  # multiplications up to which a Newton step is taken with matrices
+_PRODUCTS = 60  # with the second derivatives in one step of conjugate gradients, at most
+_PRECISION = 0.05  # relative, of such a step
+_SHRINK = 0.1  # to this part of itself an entry may fall in such a step
 
 
 class Fit(NamedTuple):
@@ -81,7 +88,7 @@ def maximise(
     steps: int = 2000,
     fixed_P: bool = False,
     newton: bool = True,
-    enough: float = np.inf,  # a log-likelihood that ends it too
+    enough: float = np.inf,  # a log-likelihood that ends it too; so do five steps that gain a twentieth of what is missing, or less
     stall: float = 0.0,  # ten steps that gain less than this together end it too
 ) -> Fit:
     """Climb until the gap is below ``tolerance``, or for so many steps. Nothing but rounding goes down; weights at 0 stay there."""
@@ -89,15 +96,18 @@ def maximise(
     point = _Point.of(rows, start)
     path = [point.loglik]
     taken = 0
-    newton = newton and not fixed_P and information_bytes(start.P, start.q) <= INFORMATION_BYTES // 4
+    newton = newton and not fixed_P
+    small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
     newton_from = _EM_STEPS * max(1, start.N // 10) ** 2
     pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
     while (gap := point.gap(fixed_P)) > tolerance and taken < steps and point.loglik < enough:
         if len(path) > _STALL_STEPS and path[-1] - path[-1 - _STALL_STEPS] < stall:
             break
+        if len(path) > _HOPE_STEPS and path[-1] - path[-1 - _HOPE_STEPS] < _HOPE * (enough - path[-1]) < np.inf:
+            break
         after = None
         if newton and taken >= newton_from:
-            after = _newton(rows, point)
+            after = _newton(rows, point) if small else _newton_by_products(rows, _revived(rows, point))
         if after is None:
             if taken >= newton_from:
                 newton_from = taken + 3 * pause
@@ -188,3 +198,55 @@ def _newton(rows: Rows, point: _Point) -> _Point | None:
             return after
         size /= 2
     return None
+
+
+def _newton_by_products(rows: Rows, point: _Point) -> _Point | None:
+    """A Newton step by conjugate gradients, shortened until it climbs; None if none does. Entries at 0 stay there."""
+    at = point.at
+    in_P, in_q = _conjugate_gradients(rows, point)
+    size = 1.0
+    for _ in range(_HALVINGS):
+        P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
+        q = normalised(np.maximum(at.q + size * in_q, _SHRINK * at.q), 1, at.q)
+        after = _Point.of(rows, replace(at, columns=np.c_[P, at.background], q=q))
+        if after.loglik > point.loglik - _ROUNDING * abs(point.loglik):
+            return after
+        size /= 2
+    return None
+
+
+def _conjugate_gradients(rows: Rows, point: _Point) -> tuple[Array, Array]:
+    """The step (P, q) that solves Newton's equations on the simplices; no more than needed where the likelihood is not concave."""
+    at = point.at
+    scale_P = at.P / np.maximum((at.P * point.gP).sum(axis=0), 1e-12)
+    scale_q = at.q / np.maximum((at.q * point.gq).sum(axis=1, keepdims=True), 1e-12)
+
+    def em_direction(rest: tuple[Array, Array]) -> tuple[Array, Array]:
+        in_P = scale_P * (rest[0] - (at.P * rest[0]).sum(axis=0))
+        in_q = scale_q * (rest[1] - (at.q * rest[1]).sum(axis=1, keepdims=True))
+        return in_P, in_q
+
+    rest = point.gP, point.gq
+    direction = em_direction(rest)
+    step = np.zeros_like(at.P), np.zeros_like(at.q)
+    size = first = _inner(rest, direction)
+    for turn in range(_PRODUCTS):
+        curved = rows.total(RowTable.curvature_along, at, *direction)
+        curvature = _inner(direction, curved)
+        if curvature <= 0:
+            return direction if turn == 0 else step
+        along = size / curvature
+        step = step[0] + along * direction[0], step[1] + along * direction[1]
+        rest = rest[0] - along * curved[0], rest[1] - along * curved[1]
+        ahead = em_direction(rest)
+        before = size
+        size = _inner(rest, ahead)
+        if size <= _PRECISION**2 * first:
+            break
+        direction = ahead[0] + size / before * direction[0], ahead[1] + size / before * direction[1]
+    return step
+
+
+def _inner(a: tuple[Array, Array], b: tuple[Array, Array]) -> float:
+    """The inner product of two directions (P, q)."""
+    return float((a[0] * b[0]).sum() + (a[1] * b[1]).sum())

@@ -2,7 +2,7 @@
 estimator are faces of ``fit_mixture``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -36,6 +36,7 @@ class Estimate:
     gap: float  # its certificate
     path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
+    settled: bool  # whether the search for positions came to its end
 
 
 def fit_mixture(
@@ -52,17 +53,17 @@ def fit_mixture(
     per_lag = matrices == "per_lag"
     policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
     if positions is not None:
-        return _finish(_given(data, policy, positions, known, per_lag))
+        return _finish(_given(data, policy, positions, known, per_lag), settled=True)
     search = Selection.start(data, policy, initial or first_estimate(data, known, per_lag))
     current_is_context = per_lag and data.K > 1
     if current_is_context:
         add_current(search)
-    search.settle(progress)
+    settled = search.settle(progress)
     if current_is_context:
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
-    return _finish(search)
+    return _finish(search, settled)
 
 
 def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
@@ -84,7 +85,7 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
-def _finish(search: Selection) -> Estimate:
+def _finish(search: Selection, settled: bool) -> Estimate:
     """The last fit, what it leaves open settled, standard errors."""
     rows, fit = search.final_fit()
     empty = search.empty_slots(_LEAST)
@@ -112,6 +113,7 @@ def _finish(search: Selection) -> Estimate:
         gap=fit.gap,
         path=fit.path,
         parameters=int(free),
+        settled=settled,
     )
 
 
@@ -130,7 +132,7 @@ def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = No
     counts = (at.columns * rows.total(RowTable.evaluate, at).columns)[:, :-1].sum(axis=0)
     held = np.zeros(at.P.shape, bool) if held is None else held
     smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
-    PP, Pq, qq = rows.total(RowTable.information, smooth, attended)
+    PP, Pq, qq = rows.total(RowTable.information, replace(at, columns=np.c_[smooth, at.background], q=attended))
     free_P = (np.einsum("omm->om", PP) > 0) & ~held
     free_q = (attended > 0) & (np.einsum("kjj->kj", qq) > 0)
     of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()
