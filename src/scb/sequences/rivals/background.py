@@ -68,12 +68,12 @@ class RecentLaw:
         labels = _held(data, self.law.counts.depth)
         places = zip(data.partitions, labels.held, labels.firsts, strict=True)
         held = data.executor.map(_with_folds, places, labels.n, self.fitted.folds)
-        return replace(data, partitions=held)
+        return replace(data, partitions=held, own_background=True)
 
     def attached(self, data: Data) -> Data:
         """Windows, each with the law from all the data of the fit."""
         held = data.executor.map(_with_law, zip(data.partitions, strict=True), data.shape, self.law)
-        return replace(data, partitions=held)
+        return replace(data, partitions=held, own_background=True)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What has to be kept of it in a file."""
@@ -154,7 +154,7 @@ class ModelLaw:
     def attached(self, data: Data) -> Data:
         """Windows, each with what the model says."""
         held = data.executor.map(_with_model, zip(data.partitions, strict=True), data.shape, self)
-        return replace(data, partitions=held)
+        return replace(data, partitions=held, own_background=True)
 
     def laws(self, rows: NDArray[Any]) -> Array:
         """(n, N): what the model says after rows (n, T) of codes, N where there is none."""
