@@ -20,15 +20,17 @@ from scb.theory.information import Information
 INFORMATION_BYTES = 1 << 30  # memory that second derivatives may take
 _EM_STEPS = 24  # before Newton's first, up to N = 19; more for larger N, where only Newton's steps get dearer
 _ZERO = 1e-10  # entries of P up to this are on the boundary
-_REVIVED = 1e-4  # what an entry gets that EM has lost
+_REVIVED = 1e-4  # what an entry gets at most that EM has lost
+_EAGER = 1e-3  # by this part of itself its derivative must exceed the column's mean for that; less by less
 _ROUNDING = 1e-13  # relative, of a log-likelihood
 _RIDGES = (0.0, 1e-6, 1e-3, 1e-1)  # relative, where the likelihood is flat or not concave
 _LEAST = 1e-9  # a weight that Newton would make negative becomes this
 _HALVINGS = 10
 _STALL_STEPS = 10
+_IDLE = 5  # steps without gain in likelihood or gap that are borne
 _HOPE_STEPS = 5
 _HOPE = 0.05
-_DENSE = 3e8  # multiplications up to which a Newton step is taken with matrices
+_DENSE = 1e7  # multiplications up to which a Newton step is taken with matrices
 _PRODUCTS = 60  # with the second derivatives in one step of conjugate gradients, at most
 _PRECISION = 0.05  # relative, of such a step
 _SHRINK = 0.1  # to this part of itself an entry may fall in such a step
@@ -96,6 +98,7 @@ def maximise(
     point = _Point.of(rows, start)
     path = [point.loglik]
     taken = 0
+    idle = 0
     newton = newton and not fixed_P
     small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
     newton_from = _EM_STEPS * max(1, start.N // 10) ** 2
@@ -107,7 +110,7 @@ def maximise(
             break
         after = None
         if newton and taken >= newton_from:
-            after = _newton(rows, point) if small else _newton_by_products(rows, _revived(rows, point))
+            after = _newton(rows, point) if small else _newton_by_products(rows, point)
         if after is None:
             if taken >= newton_from:
                 newton_from = taken + 3 * pause
@@ -117,7 +120,9 @@ def maximise(
                 after = _squared(rows, point, fixed_P)
             taken += 2
         if after.loglik <= point.loglik and after.gap(fixed_P) >= gap:
-            break  # at the very top, where only rounding is left
+            idle += 1  # at the very top, where only rounding is left
+            if idle > _IDLE:
+                break
         point = after
         taken += 1
         path.append(max(point.loglik, path[-1]))
@@ -169,7 +174,8 @@ def _revived(rows: Rows, point: _Point) -> _Point:
     lost = (at.P <= _ZERO) & (point.excess_P > 0)
     if not lost.any():
         return point
-    P = np.where(lost, _REVIVED, at.P)
+    eagerness = point.excess_P / np.where(lost, point.gP, 1.0) / _EAGER
+    P = np.where(lost, _REVIVED * np.clip(eagerness, 1e-4, 1.0), at.P)
     return _Point.of(rows, replace(at, columns=np.c_[P / P.sum(axis=0), at.background]))
 
 
@@ -202,8 +208,8 @@ def _newton(rows: Rows, point: _Point) -> _Point | None:
 
 def _newton_by_products(rows: Rows, point: _Point) -> _Point | None:
     """A Newton step by conjugate gradients, shortened until it climbs; None if none does. Entries at 0 stay there."""
-    at = point.at
-    in_P, in_q = _conjugate_gradients(rows, point)
+    at = _revived(rows, point).at
+    in_P, in_q = _conjugate_gradients(rows, point if at is point.at else _Point.of(rows, at))
     size = 1.0
     for _ in range(_HALVINGS):
         P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
