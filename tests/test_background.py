@@ -1,7 +1,5 @@
 """The law of each window that a model of lags starts from: cross-fitted in the fit, from all data later; or another model's."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
