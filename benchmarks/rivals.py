@@ -1,10 +1,11 @@
-"""Who predicts best: models of lags, with and without an n-gram as background, against n-grams, context trees, PPM, HMMs and the MTD.
+"""Who predicts best: models of lags, with and without an n-gram as background, or n-grams, context trees, PPM, HMMs, the MTD.
 
     python benchmarks/rivals.py [NAME ...] [--jobs 2] [--with hmmlearn's folder]
 
-Six public sequences (examples/sequences.py), of which the last fifth is held out; bits a symbol, and for each rival the difference to
-the best model of lags with its standard error, symbol by symbol. Each rival chooses its order on the symbols that it is fitted to; the
-HMM is given the number of states (2, 4, 8, 16; three starts each) that is best on the *held-out* symbols, which is more than fair.
+Six public sequences (examples/sequences.py), of which the last fifth is held out; bits a symbol, and for each rival the difference
+to the best model of lags with its standard error, symbol by symbol. Each rival chooses its order on the symbols that it is fitted
+to; the HMM is given the number of states (2, 4, 8, 16; three starts each) that is best on the *held-out* symbols, which is more than
+fair.
 
 Results are kept in benchmarks/rivals/, a file for each sequence and model; what is there is not computed again. The table goes to
 benchmarks/rivals.md. hmmlearn is in no lock: pip install --target hmm --no-deps hmmlearn, and --with hmm.
@@ -50,9 +51,7 @@ TABLE = Path(__file__).with_suffix(".md")
 STATES = (2, 4, 8, 16)
 STARTS = 3
 Codes = list[np.ndarray]
-Scored = tuple[
-    str, np.ndarray
-]  # what was chosen, and the log-likelihood of each held-out symbol that has one right before it, in nats
+Scored = tuple[str, np.ndarray]  # what was chosen; of each held-out symbol that has one right before it, the log-likelihood in nats
 
 
 def counted(fit: Callable[[Codes, int], Any], train: Codes, test: Codes, N: int, max_lag: int) -> Scored:
@@ -165,9 +164,8 @@ def table() -> str:
             difference = (found[own]["scores"] - scores) / np.log(2)
             beside = "" if name == own else f"{difference.mean():+.4f} ± {paired_error(difference):.4f}"
             title = f"**{name}**" if name == own else name
-            lines.append(
-                f"| {title} | {found[name]['chosen']} | {-scores.mean() / np.log(2):.4f} | {beside} | {found[name]['seconds']:.1f} |"
-            )
+            bits = f"{-scores.mean() / np.log(2):.4f}"
+            lines.append(f"| {title} | {found[name]['chosen']} | {bits} | {beside} | {found[name]['seconds']:.1f} |")
     return "\n".join(["# Who predicts best", "", f"`{Path(__file__).name}`; see there.", *lines, ""])
 
 

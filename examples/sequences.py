@@ -68,7 +68,7 @@ def phonemes() -> Sequences:
 
 
 def tokens() -> Sequences:
-    """The Python files of ``numpy.lib`` as kinds of tokens, a sequence a file; comments and line breaks inside a statement left out."""
+    """The Python files of ``numpy.lib`` as kinds of tokens, a sequence a file; without comments and breaks inside a statement."""
     files = [file for file in metadata.files("numpy") or [] if re.fullmatch(r"numpy/lib/\w+\.py", file.as_posix())]
     return [kinds_of(Path(str(file.locate())).read_text()) for file in sorted(files, key=str)]
 

@@ -35,20 +35,22 @@ class PPM:
 
     @classmethod
     def fit(cls, sequences: Sequence[Ints], N: int, longest: int = LONGEST) -> "PPM":
-        """The context length that, of all up to ``longest``, predicts the last tenth of the labels best, from what is before it."""
+        """The length of contexts, with or without update exclusion, that predicts the last tenth of the labels best."""
         longest = deepest(N, longest)
         labels = labels_of(sequences, N, longest)
         cut = labels.label.size - max(1, labels.label.size // 10)
         first = Labels(labels.context[:cut], labels.label[:cut])
         last = Labels(labels.context[cut:], labels.label[cut:])
-        best, best_score = 0, -np.inf
+        scores: dict[tuple[int, bool], float] = {}
         for depth in range(longest + 1):
-            score = np.log(cls(ContextCounts.of(first, N, depth)).likelihoods(last)).mean()
-            if score > best_score:
-                best, best_score = depth, score
-            if depth >= max(_TRIED, best + _PATIENCE):
+            counts = ContextCounts.of(first, N, depth)
+            for exclusion in (True, False):
+                model = cls(counts, update_exclusion=exclusion)
+                scores[depth, exclusion] = float(np.log(model.likelihoods(last)).mean())
+            if depth >= max(_TRIED, max(scores, key=lambda one: scores[one])[0] + _PATIENCE):
                 break
-        return cls(ContextCounts.of(labels, N, best))
+        depth, exclusion = max(scores, key=lambda one: scores[one])
+        return cls(ContextCounts.of(labels, N, depth), update_exclusion=exclusion)
 
     @property
     def N(self) -> int:
