@@ -326,7 +326,6 @@ def test_the_heat_map_shows_the_attention(fitted):
 
 EXPECTED = {
     "check_n_features_in_after_fitting": "rows are sequences, which may be longer or shorter than those in fit",
-    "check_fit2d_1feature": "a sequence of one symbol is refused, in the words of sequences, not of features",
     "check_fit1d": "a 1-D X is one sequence",
     "check_fit2d_predict1d": "a 1-D X is one sequence",
 }
