@@ -3,8 +3,8 @@
     python benchmarks/misspecified.py [--seeds 20] [--jobs 2]
 
 Five kinds of sequences that are no mixtures of lags, drawn by plain code that shares nothing with the library: a Markov chain of
-order 3, a hidden Markov model, a chain with seasons, a random walk on a ring, and one with momentum. For each: which lags are found,
-in how many of the seeds, and bits a held-out symbol beside those of the law that made the sequence.
+order 3, a hidden Markov model, a chain with seasons, a random walk on a ring, and one with momentum. For each: which lags are
+found, in how many of the seeds, and bits a held-out symbol beside those of the law that made the sequence.
 
 Results are kept in benchmarks/misspecified/, a file for each job; what is there is not computed again. The table goes to
 benchmarks/misspecified.md.
@@ -37,9 +37,7 @@ TABLE = Path(__file__).with_suffix(".md")
 LENGTH, HELD, MAX_LAG = 20_000, 5_000, 15
 BACKGROUNDS = ("labels", "ngram")
 
-Drawn = tuple[
-    np.ndarray, np.ndarray
-]  # a sequence (LENGTH + HELD,), and the probability of each of its symbols given those before it
+Drawn = tuple[np.ndarray, np.ndarray]  # a sequence (LENGTH + HELD,), and the probability of each symbol given those before it
 
 
 # ----------------------------------------------------------------------------------------------------- the sequences
