@@ -77,7 +77,7 @@ def lags_of(model: scb.SparseContextualBigram) -> str:
 
 
 def held_out(models: dict[str, scb.SparseContextualBigram], train: Symbols, test: Symbols) -> dict[str, np.ndarray]:
-    """By name, the log-likelihood in nats of every symbol of ``test`` that has one right before it; the rivals are fitted to ``train``."""
+    """By name, the log-likelihood in nats of every symbol of ``test`` that has one before it; rivals are fitted to ``train``."""
     (known, held), classes = encode(as_sequences([list(train), list(test)]))
     scores = log_likelihoods(rivals([known], len(classes)), [held])
     at = np.flatnonzero((held[1:] >= 0) & (held[:-1] >= 0))
