@@ -120,6 +120,10 @@ class Partition:
         part = Partition.of([block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks(max(self.n, 1))])
         return part if self.background is None else replace(part, background=self.background.some(np.flatnonzero(chosen)))
 
+    def of_groups(self, first: int, size: int, chosen: NDArray[np.bool_]) -> "Partition":
+        """The samples of some groups of ``size`` neighbours, where the first sample has the number ``first`` among all."""
+        return self.only(chosen[(first + np.arange(self.n)) // size])
+
     def thinned(self, first: int, stride: float) -> "Partition":
         """One group of neighbouring samples in ``stride``, where the first sample has the number ``first`` among all."""
         group = (first + np.arange(self.n)) // _THINNED
@@ -165,7 +169,7 @@ class Partition:
         return scores
 
     def inverse_laws(self, rows: RowTable, at: Mixture) -> Iterator[tuple[Block, Array, Ints]]:
-        """The samples in parts; one over the probability of every label (r, N), for some rows; and which of these each sample has."""
+        """The samples in parts; one over the probability of every label (r, N), for some rows; the row of each sample."""
         counted = rows.inverse_laws(at) if rows.index is not None else None
         for where, chunk in self.chunks(ROWS):
             if counted is not None:

@@ -48,7 +48,7 @@ def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
 
 
 def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
-    """The slots and the lags in all contexts that are worth little more than they cost with P fixed; of each context at most two."""
+    """The slots and the lags in all contexts that are worth little more than they cost with P fixed; at most two of a context."""
     near = sorted((one for one in _removals(search, rows) if one.ratio < _NEAR * one.cost), key=lambda one: one.ratio / one.cost)
     seen: Counter[int] = Counter()
     found = []

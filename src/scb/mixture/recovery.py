@@ -37,10 +37,11 @@ class Recovery:
     support : list of N position arrays, ascending; empty where none was found
     stderr : standard errors of V and A from the Fisher information; NaN for the spectral method. In an incomplete column they allow
         for what is unexplained
-    unexplained : (N,), the part of each column of Q that lies on positions that were not found: the weight of a background, the law of
-        the labels, beside the positions. 1 where none was found, 0 where the background is not needed; NaN for the spectral method
-    unexplained_ratio : (N,), twice the log-likelihood ratio of that background, P fitted again without it. If nothing is missing, it is 0
-        for half of the columns and χ² with one degree of freedom for the others. NaN where no position was found
+    unexplained : (N,), the part of each column of Q that lies on positions that were not found: the weight of a background, the law
+        of the labels, beside the positions. 1 where none was found, 0 where the background is not needed; NaN for the spectral
+        method
+    unexplained_ratio : (N,), twice the log-likelihood ratio of that background, P fitted again without it. If nothing is missing,
+        it is 0 for half of the columns and χ² with one degree of freedom for the others. NaN where no position was found
     incomplete : (N,), columns in which a position is missing: that ratio is 6.63 or more (a chance of 0.5 % where nothing is
         missing), or no position was found
     n_samples : samples, or windows of sequences
@@ -77,7 +78,7 @@ class Recovery:
         return none | (self.unexplained_ratio >= INCOMPLETE)
 
     def report(self) -> str:
-        """A text: sizes, likelihood, certificate, for each last token its positions with weights and standard errors, and what lacks."""
+        """A text: sizes, likelihood, certificate; for each last token its positions with weights, errors and what is missing."""
         T, N = self.A.shape
         lines = [
             f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions; method: {self.method}",

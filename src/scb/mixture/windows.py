@@ -6,8 +6,8 @@ the oldest: position t is lag ``nearest`` + T − 1 − t. There is one conventi
 
 - nearest = 2 in ``recover``, as in the paper: the current token chooses the attention and is no source itself, and every sample has
   all its T tokens;
-- nearest = 1 in the estimator: the current symbol may be a source too, and every symbol that follows one is a label. Where its window
-  reaches beyond the start of a sequence or into a gap, token N says that nothing is there.
+- nearest = 1 in the estimator: the current symbol may be a source too, and every symbol that follows one is a label. Where its
+  window reaches beyond the start of a sequence or into a gap, token N says that nothing is there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -69,8 +69,8 @@ def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int) -> list[Block]:
 def label_block(sequences: Sequence[NDArray[Any]], N: int, T: int, *, contexts: bool = True, skipped: int = 0) -> Block:
     """Every symbol that follows one is a label, with the T symbols before it; token N stands for what is not there.
 
-    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels. Without ``contexts`` all windows have last
-    token 0.
+    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels. Without ``contexts`` all windows have
+    last token 0.
     """
     flat = np.full(sum(T + len(codes) for codes in sequences), N, dtype=token_dtype(N + 1))
     wanted = np.zeros(flat.size, bool)

@@ -1,6 +1,7 @@
 """Sequences of symbols as windows of codes, laid out for a fit; here or on a cluster, by the same functions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -54,7 +55,8 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
 def _data(executor: Any, partitions: list[Any], counts: Array, max_lag: int, contexts: bool) -> Data:
     """Partitions of windows as the data of a fit; each symbol occurs ``counts`` (N,) times in the sequences."""
     shape = Shape(N=len(counts), K=len(counts) if contexts else 1, T=max_lag)
-    data = Data.of(executor, partitions, shape, counts / max(counts.sum(), 1), independent=False)
+    tokens = float(counts.sum())
+    data = replace(Data.of(executor, partitions, shape, counts / max(tokens, 1), independent=False), tokens=tokens)
     if data.n == 0:
         raise ValueError("no symbol follows another one without a gap: there is nothing to predict")
     return data

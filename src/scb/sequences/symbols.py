@@ -106,8 +106,12 @@ def _is_sequence(x: Any) -> bool:
     return not isinstance(x, str | bytes) and hasattr(x, "__len__") and np.ndim(np.asarray(x, dtype=object)) > 0
 
 
-def encode(sequences: Sequences, classes: NDArray[Any] | None = None) -> tuple[list[NDArray[np.int64]], NDArray[Any]]:
-    """Codes of each sequence, −1 where a symbol is missing, and the sorted classes; with ``classes``, no others may occur."""
+def encode(
+    sequences: Sequences, classes: NDArray[Any] | None = None, unknown: str = "error"
+) -> tuple[list[NDArray[np.int64]], NDArray[Any]]:
+    """Codes of each sequence, −1 where a symbol is missing, and the sorted classes; others than given ``classes`` are an error,
+    or "missing".
+    """
     codes, found = factorise(sequences)
     if classes is None:
         return codes, checked_classes(found)
@@ -116,9 +120,14 @@ def encode(sequences: Sequences, classes: NDArray[Any] | None = None) -> tuple[l
     comparable = (found.dtype.kind in "US") == (classes.dtype.kind in "US")
     place = np.searchsorted(classes, found) if comparable else np.zeros(len(found), np.int64)
     place = np.minimum(place, len(classes) - 1)
-    if (unknown := [x for x, i in zip(found.tolist(), place, strict=True) if classes[i] != x]) != []:
+    strange = np.array([classes[i] != x for x, i in zip(found.tolist(), place, strict=True)], bool)
+    if strange.any() and unknown == "error":
         known = ", ".join(map(repr, classes[:8].tolist())) + (", …" if len(classes) > 8 else "")
-        raise ValueError(f"X holds {unknown[0]!r}, which did not occur in fit: known are {known}")
+        raise ValueError(
+            f"X holds {found[strange].tolist()[0]!r}, which did not occur in fit: known are {known}."
+            " With handle_unknown='missing' it counts as a gap"
+        )
+    place = np.where(strange, MISSING, place)
     place = np.append(place, MISSING)  # the last place is that of a gap
     return [place[x] for x in codes], classes
 
