@@ -96,8 +96,7 @@ def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], leas
         if new:
             tables = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
             gains[k, new] = _matrix_gains(search, [k], tables, least)[new]
-            best = new[int(gains[k, new].argmax())]
-            first[k, best] = tables[0][best]
+            first |= {(k, t): tables[0][t] for t in new if gains[k, t] >= 0}  # not the best alone: that one may be barred
     for k, s in enumerate(search.support):
         gains[k, s] = -np.inf
         if len(s) >= most:

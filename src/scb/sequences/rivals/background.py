@@ -15,7 +15,7 @@ from scb.mixture.data import Data
 from scb.mixture.law import Background
 from scb.mixture.partition import Partition, Shape
 from scb.sequences.rivals.counts import ContextCounts, Labels, deepest
-from scb.sequences.rivals.crossfit import BLOCKS, LONGEST, ContextLaw, CrossFit, HeldLabels, best_recent, blocks_of
+from scb.sequences.rivals.crossfit import BLOCKS, LONGEST, ContextLaw, CrossFit, HeldLabels, bare, best_recent, blocks_of
 from scb.sequences.rivals.ctw import ContextTree
 from scb.sequences.rivals.ngram import SMOOTHINGS, NGram
 
@@ -110,7 +110,7 @@ def _held(data: Data, depth: int) -> HeldLabels:
 
 def _with_folds(partition: Partition, labels: Labels, first: int, n: int, folds: list[Any]) -> Partition:
     """Where a partition lies: its windows with the laws of the folds that have not seen them."""
-    parts = [_laws_of(fold, part.context) for fold, part in zip(folds, blocks_of(labels, first, n, len(folds)), strict=True)]
+    parts = [_laws_of(bare(fold), part.context) for fold, part in zip(folds, blocks_of(labels, first, n, len(folds)), strict=True)]
     offsets = np.cumsum([0, *(len(laws) for laws, _ in parts[:-1])])
     states = [state + offset for (_, state), offset in zip(parts, offsets, strict=True)]
     return partition.with_background(Background(np.concatenate([laws for laws, _ in parts]), np.concatenate(states)))

@@ -107,6 +107,10 @@ class ContextCounts:
         found, place = np.unique(codes, return_inverse=True)
         return ContextCounts(self.N, depth, found, np.bincount(place, counts, minlength=found.size).astype(np.int64))
 
+    def bare(self) -> "ContextCounts":
+        """The same counts, without what has been worked out from them."""
+        return ContextCounts(self.N, self.depth, self.codes, self.counts)
+
     def shortened(self, depth: int) -> "ContextCounts":
         """The same counts, by contexts of up to ``depth`` symbols only."""
         if depth >= self.depth:
