@@ -83,8 +83,8 @@ def test_noise_has_no_lags():
 def test_the_fit_equals_a_general_optimiser(transition, context):
     """L-BFGS over softmax coordinates on the same lags.
 
-    With a matrix for each lag, the first symbols would settle where common parts stand, since they lack lags; our convention does, so
-    they are left out there.
+    With a matrix for each lag, the first symbols would settle where common parts stand, since they lack lags; our convention does,
+    so they are left out there.
     """
     truth = MTD.random(5, ((1, 2), (2, 3), (1, 3)), N=3)
     x, lags = truth.sample(3000, 1), (1, 2, 3)
