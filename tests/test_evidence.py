@@ -350,8 +350,8 @@ def test_columns_that_lack_a_position_are_marked():
     marked = {True: [], False: []}
     covered = []
     for seed in range(25):
-        task = scb.Task.random(5, 300, 2, seed=seed)
-        fit = scb.recover(scb.sample(task, 450, seed=seed + 1000), N=5)
+        task = scb.Task.random(5, 500, 2, seed=seed)
+        fit = scb.recover(scb.sample(task, 500, seed=seed + 1000), N=5)
         for k, positions in enumerate(fit.support):
             if positions.size:
                 missed = bool(np.setdiff1d(task.support[k], positions).size)
