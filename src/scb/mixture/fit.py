@@ -109,6 +109,10 @@ def _finish(search: Selection, settled: bool) -> Estimate:
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
+        if held.any() and (search.data.present < search.data.counts[:, None]).any():
+            # Where a lag is not there, the background gets its weight, which is another one now.
+            fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
+            search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
@@ -123,7 +127,7 @@ def _finish(search: Selection, settled: bool) -> Estimate:
         support=search.support,
         weights=[mixture.q[k, 1 : 1 + size] for k, size in enumerate(sizes)],
         weight_errors=[q_errors[k, 1 : 1 + size] for k, size in enumerate(sizes)],
-        rest=mixture.q[:, 0],
+        rest=mixture.q[:, 0].copy(),
         rest_errors=np.where(np.array(sizes) > 0, q_errors[:, 0], np.nan),
         rest_ratios=ratios,
         counts=counts,

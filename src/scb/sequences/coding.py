@@ -26,9 +26,12 @@ class Windows(NamedTuple):
     width: int | None  # the common length of the sequences, where there are many of one length
 
 
-def windows_of_codes(codes: Sequence[Codes], N: int, max_lag: int, contexts: bool) -> Data:
-    """The windows of sequences of codes, ``MISSING`` where there is a gap; all in one context unless symbols choose it."""
-    partition = Partition.of([label_block(codes, N, max_lag, contexts=contexts)])
+def windows_of_codes(codes: Sequence[Codes], N: int, max_lag: int, contexts: bool, skipped: int = 0) -> Data:
+    """The windows of sequences of codes, ``MISSING`` where there is a gap; all in one context unless symbols choose it.
+
+    The first ``skipped`` symbols of each sequence are only there to be looked back at.
+    """
+    partition = Partition.of([label_block(codes, N, max_lag, contexts=contexts, skipped=skipped)])
     return _data(Here(), [partition], symbol_counts(codes, N), max_lag, contexts)
 
 

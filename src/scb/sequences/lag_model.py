@@ -259,6 +259,7 @@ def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: d
         "fit": {f"{name}_": value for name, value in asdict(facts).items()},
         "n_features_in": width,
     }
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     # One entry in the header: safetensors does not fix the order of several.
     write_atomically(Path(path), save(arrays, {"scb": json.dumps(header)}))
 

@@ -45,7 +45,8 @@ class LagSummary:
         model, facts = self.model, self.facts
         kind = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}[model.transition]
         lines = [
-            f"{facts.n_windows:,} of {facts.n_labels:,} symbols of {len(model.classes)} kinds are predicted, lags up to {model.max_lag}",
+            f"{facts.n_windows:,} of {facts.n_labels:,} symbols are predicted, of {len(model.classes)} kinds; lags up to"
+            f" {model.max_lag}",
             f"{kind}{_chosen(facts)}",
             f"{-facts.loglik / facts.n_windows / np.log(2):.4f} bits a symbol (log-likelihood {facts.loglik:,.1f} nats),"
             f" {facts.n_parameters:,} parameters",
