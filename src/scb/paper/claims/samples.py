@@ -47,7 +47,7 @@ def trained_value_transfers(pretrained: Table) -> Outcome:
 
 
 def failures_are_said(pretrained: Table, overlaps: Table) -> Outcome:
-    """Of the runs that end with a distance above 0.1, 95 % or more say that they have failed; of those within 0.05, 5 % or fewer."""
+    """Of the runs that end with a distance above 0.1, 95 % say that they have failed; of those within 0.05, at most 5 %."""
     runs = joined(pretrained, overlaps)
     worst = np.maximum(runs["dist_V"], runs["dist_A"])
     says = runs["says"].astype(bool)
