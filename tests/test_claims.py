@@ -10,7 +10,8 @@ import pytest
 from claim_tables import runs
 from scb.paper.claims import models, projector, samples, theory
 from scb.paper.claims.claim import Claim, Outcome, Verdict, in_each_ensemble, log_slope, mostly, share, spread, verdict
-from scb.paper.registry import CLAIMS
+from scb.paper.registry import CLAIMS, TABLES, tables
+from scb.paper.shipped import shipped
 
 HOLDS, CHANGED, SOME, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.FAILS
 T = np.array([100, 1000, 10_000, 100_000])
@@ -253,6 +254,16 @@ def test_every_row_is_complete():
     quotes = [claim.quote for claim in CLAIMS if not claim.ours]
     assert len(set(quotes)) == len(quotes)  # no sentence is judged twice
     assert len({claim.judge for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_the_page_in_docs_is_that_of_todays_claims():
+    """Every claim whose tables are made by default or shipped stands there, word for word; make reproduce writes it anew."""
+    docs = Path(__file__).parents[1] / "docs"
+    there = {*tables(), *shipped(docs / "tables", TABLES)}
+    page = (docs / "claims.md").read_text()
+    for claim in CLAIMS:
+        if there.issuperset(claim.uses):
+            assert all(text in page for text in (claim.says, claim.quote, claim.criterion, claim.where)), claim.says
 
 
 def test_every_judge_is_fed_data_in_some_test():
