@@ -15,6 +15,7 @@ from scb.files import write_atomically
 from scb.geometry import Array
 from scb.provenance import versions
 from scb.sequences.lag_model import SHARED, LagModel
+from scb.sequences.summary import plot_influence
 
 OWN = "this model"
 _ROWS = 60  # of the table of lags
@@ -225,7 +226,7 @@ def write_report(
         loader=PackageLoader("scb.sequences", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     image = BytesIO()
-    figure: Any = model.plot().figure
+    figure: Any = (plot_influence(model) if model.influence().max() > 0 else model.plot()).figure
     figure.savefig(image, format="png", dpi=150)
     page = environment.get_template("report.html.j2").render(
         title=title,
