@@ -21,7 +21,7 @@ from scb.mixture.select import CLOSE, Policy, Progress, Selection, first_estimat
 from scb.mixture.shared import SHARED_MATRIX
 from scb.theory.information import Information
 
-INCOMPLETE = 6.63  # a background whose ratio reaches this is kept: the context lacks a position
+INCOMPLETE = 3.84  # a background whose ratio reaches this is kept: the context lacks a position. By chance in 1 of 40
 _LEAST = 1e-4  # a weight below this is none
 _REST = 0.05  # with which the background starts
 

@@ -42,7 +42,7 @@ class Recovery:
         method
     unexplained_ratio : (N,), twice the log-likelihood ratio of that background, P fitted again without it. If nothing is missing,
         it is 0 for half of the columns and χ² with one degree of freedom for the others. NaN where no position was found
-    incomplete : (N,), columns in which a position is missing: that ratio is 6.63 or more (a chance of 0.5 % where nothing is
+    incomplete : (N,), columns in which a position is missing: that ratio is 3.84 or more (a chance of 2.5 % where nothing is
         missing), or no position was found
     n_samples : samples, or windows of sequences
     loglik : log-likelihood of the labels, in nats; where the last token has no position, by the law of the labels. NaN for the

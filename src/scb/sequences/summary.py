@@ -65,7 +65,8 @@ def _chosen(facts: FitFacts) -> str:
         return ""
     names = {"shared": "one matrix for all", "per_lag": "a matrix for each"}
     best, other = sorted(facts.criterion, key=lambda kind: facts.criterion[kind])
-    return f" (its BIC is lower by {facts.criterion[other] - facts.criterion[best]:,.1f} than with {names[other]})"
+    lower = facts.criterion[other] - facts.criterion[best]
+    return f" (its BIC is lower by {lower:,.1f} than with {names[other]})" if lower >= 0.1 else ""
 
 
 def _spread(values: Array) -> str:
