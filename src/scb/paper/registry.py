@@ -20,7 +20,7 @@ from scb.paper.experiments.simulation import GaussianJob, PredictionJob
 from scb.paper.experiments.softmax import AttentionJob, OneStepJob
 from scb.paper.experiments.theorem import AssumptionsJob
 from scb.paper.experiments.training import LastStageJob, LateJob, PreconditionerJob, SoftmaxJob, TrainingJob
-from scb.paper.experiments.transfer import DriftJob, PretrainedJob, TransferJob
+from scb.paper.experiments.transfer import END_TO_END, DriftJob, PretrainedJob, TransferJob
 from scb.paper.experiments.windows import MarginalJob, WindowsJob
 from scb.task import ENSEMBLES
 
@@ -166,13 +166,6 @@ SIZES = (*BASE, "projector")
 PROJECTORS = ("euclidean", "mu")
 WINDOWS = (("sequence", "of the task"), ("sequence", "frequencies"), ("independent", "of the task"))
 MULTIPLES = (0.0, 1.0, 2.0, 4.0)
-END_TO_END = (  # N, T, sparsity, family
-    *((N, 1000, 2, "strong") for N in (3, 10, 20, 50)),
-    *((3, 1000, sparsity, "strong") for sparsity in (1, 3, 5)),
-    *((10, 1000, 2, family) for family in ("zipf", "flat")),
-    (3, 1000, 2, "flat"),
-    *((3, T, 2, "strong") for T in (100, 10_000, 50_000)),
-)
 TABLES = {
     "convergence": Experiment(TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})),
     "ensembles": Experiment(
