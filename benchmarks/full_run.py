@@ -3,6 +3,7 @@
     python benchmarks/full_run.py list jobs.json                      # here: which jobs there are
     python benchmarks/full_run.py run jobs.json rows.jsonl --jobs 16  # there, with PYTHONPATH=src; the same command goes on
     python benchmarks/full_run.py tables rows.jsonl docs/tables       # here: the tables that docs ship
+    python benchmarks/full_run.py page docs/tables docs/rates.md      # here: numbers and figures of that page
 
 Every job runs on one thread, the longest first. A row is one line of text, written as soon as it is there: whatever ends the
 run, what is there stays. ``scb reproduce --full`` makes the same tables where all of scb is installed.
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import sys
 import time
 from collections import Counter
@@ -24,6 +26,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from scb.files import write_atomically
 from scb.provenance import machine
 
 
@@ -143,10 +146,26 @@ def write_tables(lines: Path, out: Path) -> None:
         print(f"{write_shipped(out, name, table, facts)}: {len(jobs)} jobs, {seconds / 60:.1f} core-minutes")
 
 
+def write_page(shipped: Path, page: Path) -> None:
+    """Make the tables of a page anew, and draw the figures that it shows into the folder beside it."""
+    from scb.paper.rates_page import BLOCKS, filled
+    from scb.paper.registry import FIGURES
+    from scb.paper.report import draw_figure
+    from scb.paper.shipped import read_shipped
+
+    text = page.read_text()
+    shown = re.findall(r"\(images/(F\d+)\.png\)", text)
+    needs = {need for needs, _ in BLOCKS.values() for need in needs} | {need for name in shown for need in FIGURES[name].needs}
+    found = {name: read_shipped(shipped, name)[0] for name in sorted(needs)}
+    write_atomically(page, filled(text, found).encode())
+    for name in shown:
+        draw_figure(name, found, page.parent / "images", ("png",))
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("list", "run", "tables"))
+    parser.add_argument("what", choices=("list", "run", "tables", "page"))
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing new after so many seconds")
@@ -157,6 +176,8 @@ def main() -> None:
         list_jobs(options.paths[0], options.tables)
     elif options.what == "run":
         run(options.paths[0], options.paths[1], options.jobs, options.seconds, options.grace, options.tables)
+    elif options.what == "page":
+        write_page(options.paths[0], options.paths[1])
     else:
         write_tables(options.paths[0], options.paths[1])
 

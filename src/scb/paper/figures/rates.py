@@ -39,9 +39,9 @@ def _ticks(ax: Axes, xs: list[float]) -> None:
 
 
 def rates(table: Table) -> Figure:
-    """F15: the least number of samples of each stage and in all, one size varied at a time."""
+    """F15: the least number of samples of each stage and in all, one size varied at a time, on one scale in all panels."""
     title = "F15  The least number of samples, one size varied at a time"
-    figure, axes = grid(len(STAGES), len(AXES), title, width=2.3, height=1.75)
+    figure, axes = grid(len(STAGES), len(AXES), title, width=2.0, height=1.75)
     for row, (stage, words) in zip(axes, STAGES.items(), strict=True):
         column = f"samples_{stage}" if stage else "samples"
         for ax, (axis, symbol) in zip(row, AXES.items(), strict=True):
@@ -50,14 +50,16 @@ def rates(table: Table) -> Figure:
                 rows = varied(pick(table, projector=projector), axis)
                 _bars(ax, rows, axis, column, number, PROJECTORS[projector])
                 found.append(f"{log_log_slope(rows[axis], rows[column]).value:+.2f}")
+            ax.sharey(axes[0][0])
+            ax.label_outer()
             _ticks(ax, values(varied(table, axis), axis))
             printed = f"  (printed {round(printed_exponent(table, axis, stage), 1) + 0.0:+.1f})" if stage else ""
             ax.set_title(" | ".join(found) + printed, fontsize=7.5)
             if stage == 0:
                 ax.set_xlabel(symbol)
         row[0].set_ylabel(f"{words}: samples")
-    axes[0][0].legend(fontsize=6)
-    words = "the others N = 3, T = 400, Q = 2, ε = 0.0025, K_P = 0.4; exponents above the panels"
+    axes[0][0].legend(fontsize=6, loc="upper left")
+    words = "the others N = 3, T = 400, Q = 2, ε = 0.0025, K$_P$ = 0.4; exponents above the panels"
     caption(figure, f"{words}; quartiles of {replicates(table)} searches with {table['runs'][0]} tasks each")
     return figure
 
