@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: reproduce test lint bench examples venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
-	$(BIN)/scb reproduce
+	$(BIN)/scb reproduce --shipped docs/tables
 
 test: lint .venv/examples  ## what CI runs
 	$(BIN)/pytest -n 2

@@ -22,14 +22,14 @@ from truth import twins as reference
 seeds = st.integers(0, 2**32 - 1)
 
 
-@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize(("centred", "projector"), [(False, "euclidean"), (True, "mu")])
 @pytest.mark.parametrize("lam", [0.0, 1e-4, 0.02, MeasuredNoise(1.5)])
 @pytest.mark.parametrize(("N", "T", "B"), [(2, 50, 16), (3, 1500, 64), (12, 300, 64), (60, 200, 40), (300, 40, 60)])
-def test_fused_steps_equal_the_composed_path(N, T, B, lam, centred):
+def test_fused_steps_equal_the_composed_path(N, T, B, lam, centred, projector):
     """25 steps from the same random numbers: drawing, gradient, precondition, prox, projection, and idle columns."""
     task = scb.Task.random(N, T, 2, seed=1)
     V, A = line_V(task, 0.3), line_A(task, 0.4)
-    stage = Stage("2", 25, 0.02, 0.002 / task.K_P, lam, B, centred=centred)
+    stage = Stage("2", 25, 0.02, 0.002 / task.K_P, lam, B, centred=centred, projector=projector)
     fast = Fused(task).take(V, A, task.mu, stage, 7, range(100, 125))
     plain = Composed(Fresh(task)).take(V, A, task.mu, stage, 7, range(100, 125))
     np.testing.assert_allclose(fast.V, plain.V, rtol=0, atol=1e-12)
@@ -156,11 +156,12 @@ def frozen_points():
     }
 
 
+@pytest.mark.parametrize("projector", ["euclidean", "mu"])
 @pytest.mark.parametrize("name", frozen_points()[1])
-def test_frozen_steps_have_the_law_of_whole_contexts(name):
+def test_frozen_steps_have_the_law_of_whole_contexts(name, projector):
     """One step of V from many seeds: mean and variance of each entry agree with those from whole contexts."""
     task, points = frozen_points()
-    A, V, stage = project(points[name]), line_V(task, 0.4), Stage("3", 1, 1.0, 0.0, 0.0, 20)
+    A, V, stage = project(points[name]), line_V(task, 0.4), Stage("3", 1, 1.0, 0.0, 0.0, 20, projector=projector)
     draws = {}
     for kind, engine in (("fast", Fused(task)), ("plain", Composed(Reference(task)))):
         taken = [engine.take(V, A, task.mu, stage, s, range(1)) for s in range(4000)]

@@ -5,35 +5,37 @@ import pytest
 from scipy.stats import ks_2samp
 
 import scb
-from scb.geometry import line_A, line_V, mu_inner, population_projection, trivial_V
+from scb.geometry import line_A, line_V, mu_inner, mu_norm, population_projection, trivial_V
+from scb.task.sampling import step_keys
 from scb.theory.expectations import population_loss
-from scb.theory.noise import noise_scales, residual_square
+from scb.theory.noise import GradientNoise, noise_scales, residual_square
 from scb.training.loop import train
 from scb.training.roundings import ResolveSign, ThresholdProject
-from scb.training.simulation import COLUMNS, simulate
+from scb.training.simulation import COLUMNS, leaking_direction, simulate
 from scb.training.sources.population import Gaussian, Population
+from scb.training.sources.sampled import Fresh
 from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention, precondition_A, precondition_V
 
 TASK = scb.Task.random(3, 150, 2, seed=0)
 RECIPES = {
     "sgd": lambda: scb.recipes.sgd(TASK, eta=(0.02, 0.02), steps=(150, 150)),
-    "prox": lambda: scb.recipes.paper(TASK, eta=(0.02, 0.02, 0.02), steps=(150, 150, 0), lam=1e-3),
+    "prox": lambda: scb.recipes.paper(TASK, eta=(0.02, 0.02, 0.02), steps=(150, 150, 0), lam=1e-3, projector="mu"),
     "rounded": lambda: scb.recipes.paper(TASK, eta=(0.02, 0.02, 0.02), steps=(150, 100, 50), lam=2e-3, threshold=0.02),
 }
 
 
-def projected_noise(count):
+def projected_noise(count, projector):
     """Preconditioned noise (h_V, h_A) of the Gaussian source at a fixed point, and its scales."""
     V, A = line_V(TASK, 0.3), line_A(TASK, 0.4)
     mean = Population(TASK)(V, A, 0, np.uint64(0))
     p = population_projection(TASK, V, A)
     scales = noise_scales(TASK, p, 50)
     draws = [Gaussian(TASK)(V, A, 50, np.uint64(i)) for i in range(count)]
-    return [(precondition_V(g.V - mean.V, TASK.mu), precondition_A(g.A - mean.A, TASK.mu)) for g in draws], scales
+    return [(precondition_V(g.V - mean.V, TASK.mu, projector), precondition_A(g.A - mean.A, TASK.mu)) for g in draws], scales
 
 
-def test_gaussian_noise_is_isotropic_in_the_mu_geometry():
-    noise, (scale_V, scale_A) = projected_noise(3000)
+def test_gaussian_noise_is_isotropic_with_the_projector_of_the_mu_geometry():
+    noise, (scale_V, scale_A) = projected_noise(3000, "mu")
     rng = np.random.default_rng(1)
     for which, scale, degrees in ((0, scale_V, 4), (1, scale_A, 3 * 149)):
         squares = [mu_inner(h[which], h[which], TASK.mu) for h in noise]
@@ -44,6 +46,66 @@ def test_gaussian_noise_is_isotropic_in_the_mu_geometry():
             direction /= np.sqrt(mu_inner(direction, direction, TASK.mu))
             along = [mu_inner(h[which], direction, TASK.mu) for h in noise]
             assert np.std(along) == pytest.approx(scale, rel=0.06)
+
+
+def test_the_euclidean_projector_leaves_noise_in_one_direction_of_the_rows():
+    """Across û the noise is the isotropic one; along it, there is the common part of the gradients beside it."""
+    noise, (scale_V, _) = projected_noise(3000, "euclidean")
+    u, length = leaking_direction(TASK.mu)
+    along = np.array([h @ (TASK.mu * u) for h, _ in noise])  # (draws, N)
+    across = [mu_norm(h - np.outer(h @ (TASK.mu * u), u), TASK.mu) ** 2 for h, _ in noise]
+    p = population_projection(TASK, line_V(TASK, 0.3), line_A(TASK, 0.4))
+    leak = length**2 * residual_square(TASK, p) / 50
+    assert np.mean(across) == pytest.approx(2 * scale_V**2, rel=0.05)
+    assert np.square(along).sum(axis=1).mean() == pytest.approx(2 * scale_V**2 + leak, rel=0.05)
+    assert leak > scale_V**2 / 2  # there is something to see
+    np.testing.assert_allclose(length**2, np.sum(TASK.mu**3) / (TASK.mu @ TASK.mu) ** 2 - 1, atol=1e-12)
+    for uniform in (np.full(4, 0.25), np.array([0.5, 0.5])):
+        direction, length = leaking_direction(uniform)
+        assert length < 1e-9
+        np.testing.assert_allclose([direction @ uniform, direction**2 @ uniform], [0, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize("N", [3, 10])
+@pytest.mark.parametrize("projector", ["euclidean", "mu"])
+def test_the_gaussian_model_has_the_size_of_the_exact_noise(N, projector):
+    """At the start E‖h_V‖_μ² is right to O(1/T); later r and m depend on each other, which it leaves out: much so where N = 3."""
+    task = scb.Task.random(N, 2000, 2, seed=0)
+    _, length = leaking_direction(task.mu)
+    for alpha, apart in ((0.0, 0.002), (0.5, 0.5 if N == 3 else 0.05), (1.0, 0.5 if N == 3 else 0.05)):
+        V, A = line_V(task, alpha), line_A(task, alpha)
+        p = population_projection(task, V, A)
+        exact = GradientNoise(task, V, A, projector)
+        scale_V, scale_A = noise_scales(task, p, 1)
+        leak = length**2 * residual_square(task, p) if projector == "euclidean" else 0.0
+        assert (N - 1) ** 2 * scale_V**2 + leak == pytest.approx(exact.square_V(), rel=apart)
+        if alpha:
+            assert N * (task.T - 1) * scale_A**2 == pytest.approx(exact.square_A(), rel=0.1)
+
+
+@pytest.mark.parametrize(("N", "T"), [(3, 500), (3, 50_000), (10, 500), (10, 5000)])
+def test_the_exact_noise_is_that_of_real_gradients(N, T):
+    """E‖h‖_μ² and the variances along P and Q, at the start and on the way, within sampling error; both projectors."""
+    task = scb.Task.random(N, T, 2, seed=0)
+    fresh = Fresh(task)
+    B, count = 16, 200 if T == 50_000 else 500
+    for alpha in (0.0, 0.4):
+        V, A = line_V(task, alpha), line_A(task, alpha)
+        mean = Population(task)(V, A, 0, np.uint64(0))
+        draws = [fresh(V, A, B, key) for key in step_keys(5, range(count))]
+        h_A = [precondition_A(g.A - mean.A, task.mu) for g in draws]
+        for projector in ("euclidean", "mu"):
+            exact = GradientNoise(task, V, A, projector)
+            h_V = [precondition_V(g.V - mean.V, task.mu, projector) for g in draws]
+            measured = {
+                "square_V": ([mu_norm(h, task.mu) ** 2 for h in h_V], exact.square_V()),
+                "square_A": ([mu_norm(h, task.mu) ** 2 for h in h_A], exact.square_A()),
+                "along_P": ([mu_inner(h, task.P, task.mu) ** 2 for h in h_V], exact.variance_along_V(task.P)),
+                "along_Q": ([task.inner_Q(h) ** 2 for h in h_A], exact.variance_along_A(task.Q)),
+            }
+            for name, (values, variance) in measured.items():
+                error = np.std(values) / np.sqrt(count) + 1e-15
+                assert abs(np.mean(values) - variance / B) < 4.5 * error, (alpha, projector, name)
 
 
 def test_residual_square_is_twice_the_population_loss():

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from scb import Task, plan
-from scb.geometry import line_A, line_V, population_projection, uniform_start
+from scb.geometry import line_A, line_V, mu_norm, population_projection, threshold_normalize, uniform_start
 from scb.metrics import COLUMNS, measure, star
 from scb.theory.dynamics import population_recursion, population_step
 from scb.theory.expectations import best_value, population_loss
-from scb.theory.planner import Constants
+from scb.theory.planner import Constants, attention_error
 from scb.training.sources.population import Population
 from scb.training.stages import precondition_A, precondition_V
 from truth.checks import population_flow
@@ -102,20 +102,44 @@ def test_plan_scales_as_the_lemmas_say():
     assert l1.steps / s1.steps == pytest.approx(np.log(10**8 / 2) / np.log(10**4 / 2), rel=0.05)
     assert 1 < l2.batch_size / s2.batch_size < 1.6  # log T only
     assert l3.batch_size == s3.batch_size
-    assert 1 < longer.transfer.batch_size / base.transfer.batch_size < 2  # log T only
-    finer = plan(3, 10**4, 2, eps=0.005)
-    assert finer.stages[1].batch_size / s2.batch_size == pytest.approx(100, rel=0.3)  # 1/ε²
-    assert finer.stages[1].lam / s2.lam == pytest.approx(0.1)
-    assert s2.lam == pytest.approx(0.05 * (1 / 3) / (2**2 * 3**3))
-    assert s2.threshold == pytest.approx(1 / (2**2 * 3))  # Θ(1/(Q²N))
+    for short, long in zip(base.transfer, longer.transfer, strict=True):
+        assert 1 <= long.batch_size / short.batch_size < 2  # log T only
+    coarse, fine = (plan(3, 10**12, 2, eps=eps).stages[1] for eps in (1e-3, 1e-4))
+    assert fine.batch_size / coarse.batch_size == pytest.approx(100, rel=0.1)  # 1/ε²
+    assert fine.lam / coarse.lam == pytest.approx(0.1)
+    assert s2.threshold == pytest.approx(0.25 / (2**2 * 3))  # Θ(1/(Q²N))
+
+
+def test_plan_asks_stage_2_for_the_error_that_stage_3_bears():
+    """‖Δ_A‖_μ² = O(ε²/(NQ)), which rounding and the last lemma turn into ‖V − P‖_μ² ≤ ε."""
+    for N, Q, eps in ((3, 2, 0.01), (10, 4, 1e-3)):
+        target = attention_error(N, Q, eps)
+        assert target == pytest.approx(attention_error(N, Q, 2 * eps) / 4)
+        assert target == pytest.approx(attention_error(N, 2 * Q, eps) * 2)
+        task = Task.random(N, 10**4, Q, seed=0)
+        worst = np.zeros_like(task.Q)
+        for k in range(N):
+            worst[task.positions[:, k], k] = np.linalg.svd(np.eye(Q) - task.weights[:, [k]])[2][0]
+        worst -= (task.Q == 0) * worst.sum(axis=0) / (task.T - Q)
+        A = threshold_normalize(line_A(task, 0.95) + np.sqrt(target) * worst / mu_norm(worst, task.mu), task.weight_threshold)
+        assert mu_norm(A - task.Q, task.mu) ** 2 < eps
+        assert mu_norm(best_value(task, A) - task.P, task.mu) ** 2 < eps  # where Stage 3 ends without noise
+
+
+def test_plan_keeps_lambda_in_step_with_eta():
+    """λ is what a proximal step subtracts, so it carries η_A; and it covers what the noise moves an entry off the support by."""
+    slow, fast = (plan(3, 10**6, 2, eta=eta).stages[1].lam for eta in (0.01, 0.1))
+    assert fast / slow == pytest.approx(10)
 
 
 def test_plan_uses_what_is_known_and_its_constants():
     known = plan(3, 10**4, 2, K_P=0.5, K_Q=0.25, eta=0.05)
     assert (known.K_P, known.K_Q, known.stages[0].eta) == (0.5, 0.25, 0.05)
-    twice = plan(3, 10**4, 2, constants=Constants(stage2_lambda=2.0, stage1_batch=2.0))
-    assert twice.stages[1].lam == pytest.approx(2 * plan(3, 10**4, 2).stages[1].lam)
-    assert twice.stages[0].samples == pytest.approx(2 * plan(3, 10**4, 2).stages[0].samples)
+    base = plan(3, 10**4, 2)
+    twice = plan(3, 10**4, 2, constants=Constants(stage2_lambda=2 * Constants().stage2_lambda, square_A=2 * Constants().square_A))
+    assert twice.stages[1].lam == pytest.approx(2 * base.stages[1].lam)
+    assert twice.stages[0].samples == pytest.approx(2 * base.stages[0].samples)
+    assert twice.samples > base.samples > base.transfer_samples
 
 
 @pytest.mark.parametrize(

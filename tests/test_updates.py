@@ -20,11 +20,12 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @pytest.mark.parametrize("task", TASKS, ids=repr)
-def test_preconditioners_equal_the_printed_matrices_and_keep_the_constraints(task):
+@pytest.mark.parametrize("projector", ["euclidean", "mu"])
+def test_preconditioners_equal_the_printed_matrices_and_keep_the_constraints(task, projector):
     rng = np.random.default_rng(0)
     gV, gA = rng.normal(size=(task.N, task.N)), rng.normal(size=(task.T, task.N))
-    expected_V, expected_A = precondition(task, gV, gA)
-    got_V, got_A = precondition_V(gV, task.mu), precondition_A(gA, task.mu)
+    expected_V, expected_A = precondition(task, gV, gA, projector)
+    got_V, got_A = precondition_V(gV, task.mu, projector), precondition_A(gA, task.mu)
     np.testing.assert_allclose(got_V, expected_V, atol=1e-12)
     np.testing.assert_allclose(got_A, expected_A, atol=1e-12)
     for zero in (got_V.sum(axis=0), got_V @ task.mu, got_A.sum(axis=0)):

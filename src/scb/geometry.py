@@ -5,7 +5,7 @@ Every distance is built on ⟨X, Y⟩_μ. The population process stays on two li
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from scb.task import Task
 
 Array = NDArray[np.float64]
+Projector = Literal["euclidean", "mu"]
+"""By name, how a step on V is made to keep Vμ = μ: see ``projector_row``."""
 
 
 def mu_inner(X: Array, Y: Array, mu: Array) -> float:
@@ -30,6 +32,25 @@ def centred_square(V: Array, mu: Array) -> float:
     """K_V = ‖V − μ1ᵀ‖_μ², which is ‖V‖_μ² − ‖μ‖² where Vμ = μ; K_P for V = P."""
     U = V - mu[:, None]
     return mu_inner(U, U, mu)
+
+
+# ------------------------------------------------------------------------------------------- matrices with Hμ = 0
+
+
+def projector_row(mu: Array, projector: Projector) -> Array:
+    """The row w (N,) of a projector H ↦ H − (Hμ)wᵀ onto {Hμ = 0}, which it is because wᵀμ = 1.
+
+    - "euclidean": w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²). The paper's;
+    - "mu": w = 1. The projector that is orthogonal in ⟨·, ·⟩_μ.
+    """
+    if projector not in get_args(Projector):
+        raise ValueError(f"projector = {projector!r}: it must be one of {', '.join(map(repr, get_args(Projector)))}")
+    return np.ones(len(mu)) if projector == "mu" else mu / (mu @ mu)
+
+
+def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
+    """H − (Hμ)wᵀ: the part of H (N, N) that a step on V may take without leaving Vμ = μ."""
+    return H - np.outer(H @ mu, projector_row(mu, projector))
 
 
 # ------------------------------------------------------------------------------------------- columns that sum to one
@@ -91,6 +112,11 @@ def signal_V(task: "Task", V: Array) -> tuple[float, float, float]:
     return alpha, K_VP, mu_norm(U - alpha * centred_P, task.mu)
 
 
+def signal_A(task: "Task", K_AQ: float) -> float:
+    """α_A = K_AQ/K_Q. Where Q is uniform (T = 1, say) every α gives the same point of the line, and α is 1: A is measured by Q."""
+    return K_AQ / task.K_Q if task.K_Q > 1e-12 else 1.0
+
+
 def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     """α, K and ‖Δ‖ of a point (V, A), in O(N² + TN) and without a dense Q."""
     mu, T = task.mu, task.T
@@ -99,7 +125,7 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     B = A - 1 / T
     K_A = mu_inner(B, B, mu)
     K_AQ = task.inner_Q(B)
-    alpha_A = K_AQ / task.K_Q
+    alpha_A = signal_A(task, K_AQ)
     B += alpha_A / T
     np.subtract.at(B, (task.positions, np.arange(task.N)), alpha_A * task.weights)  # B is now Δ_A
     return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=delta_V, delta_A=mu_norm(B, mu))
@@ -107,7 +133,7 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
 
 def projection_by_norms(task: "Task", alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> Projection:
     """The projection of a point of which only four numbers are known: K = α²·K_P + ‖Δ‖_μ² for V, and likewise for A."""
-    alpha_A = K_AQ / task.K_Q
+    alpha_A = signal_A(task, K_AQ)
     K_V = alpha_V**2 * task.K_P + delta_V**2
     K_VP = alpha_V * task.K_P
     delta_A = root(K_A - alpha_A**2 * task.K_Q)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_V, threshold_normalize
-from scb.kernels.step.columns import column_moments
+from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_A, signal_V, threshold_normalize
 from scb.task import Task
 from scb.theory.expectations import best_value, loss_by_moments
 
@@ -45,6 +44,8 @@ def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, A
 
 def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     """The population loss and all of ``COLUMNS`` for one point (V, A), in one pass over A and without copies of it."""
+    from scb.kernels.step.columns import column_moments  # not above: a driver of sweeps measures nothing, and does without Numba
+
     mu, T = task.mu, task.T
     # For b = a − 1/T: Σb and Σb² of each column; and Σa and Σa² over the entries that the threshold keeps.
     sums, squares, kept, kept_squares = column_moments(np.asfortranarray(A), task.weight_threshold)
@@ -56,7 +57,7 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     QA = K_AQ + 1 / T
     cross = K_AQ - float(mu @ sums) / T
     QQ = _square_Q(task)
-    alpha_A = K_AQ / task.K_Q
+    alpha_A = signal_A(task, K_AQ)
     alpha_V, _, delta_V = signal_V(task, V)
     return {
         "loss": loss_by_moments(task, V, 1 + sums, AA, QA),

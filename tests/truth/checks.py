@@ -124,6 +124,17 @@ def columns_sum_to_one(m: ModuleType, w: World) -> None:
     close(m.threshold_normalize(A, 0.5), np.where(mass > 0, kept / np.where(mass > 0, mass, 1.0), 1 / w.task.T))
 
 
+def projectors(m: ModuleType, w: World) -> None:
+    """Both are linear, leave matrices with Hμ = 0 as they are, and make any matrix one; each is orthogonal in its own metric."""
+    mu = w.task.mu
+    H, K = np.random.default_rng(3).normal(size=(2, w.task.N, w.task.N))
+    for projector, weights in (("euclidean", np.ones(w.task.N)), ("mu", mu)):
+        kept = m.keep_mu(H, mu, projector)
+        close(kept @ mu, 0)
+        close(m.keep_mu(kept, mu, projector), kept)
+        close(mu_inner(H - kept, m.keep_mu(K, mu, projector), weights), 0)
+
+
 def line(m: ModuleType, w: World) -> None:
     P, Q, mu, T = w.task.P, w.task.Q, w.task.mu, w.task.T
     for alpha in (-0.7, 0.0, 0.3, 1.0):
@@ -279,6 +290,6 @@ CHECKS = {
         population_loss,
         best_value,
     ),
-    "geometry": (inner_product, columns_sum_to_one, line, population_projection, deviations),
+    "geometry": (inner_product, columns_sum_to_one, projectors, line, population_projection, deviations),
     "theory.dynamics": (expanded_gradients, noisy_step, population, flow),
 }

@@ -67,10 +67,11 @@ class World:
         return gV, gA
 
 
-def precondition(task: Task, gV: np.ndarray, gA: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The paper's preconditioned gradients with its matrices written out."""
+def precondition(task: Task, gV: np.ndarray, gA: np.ndarray, projector: str = "euclidean") -> tuple[np.ndarray, np.ndarray]:
+    """The preconditioned gradients with their matrices written out: the paper's, or those with the projector of ⟨·, ·⟩_μ."""
     N, T, mu = task.N, task.T, task.mu
-    left, right = np.eye(N) - np.ones((N, N)) / N, np.eye(N) - np.outer(mu, mu) / (mu @ mu)
+    left = np.eye(N) - np.ones((N, N)) / N
+    right = np.eye(N) - {"euclidean": np.outer(mu, mu) / (mu @ mu), "mu": np.outer(mu, np.ones(N))}[projector]
     return left @ gV @ np.diag(1 / mu) @ right, (np.eye(T) - np.ones((T, T)) / T) @ gA @ np.diag(1 / mu)
 
 
@@ -84,6 +85,7 @@ def tiny_task(N: int, T: int, seed: int) -> Task:
 
 TASKS = [tiny_task(N, T, seed) for N in (2, 3) for T in (2, 3, 4) for seed in (0, 1)]
 WORLDS = [World.of(task) for task in TASKS]
+SHORT = [World.of(tiny_task(N, 1, 0)) for N in (2, 3)]  # one position: K_Q = 0, so that most lemmas say nothing
 
 
 def constrained_point(task: Task, rng: np.random.Generator, scale: float = 0.5) -> tuple[np.ndarray, np.ndarray]:

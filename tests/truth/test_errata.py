@@ -1,16 +1,32 @@
-"""docs/errata.md, checked: for each misprint, what is printed fails and what holds passes."""
+"""docs/errata.md, rows 1 to 21, checked: for each misprint, what is printed fails and what holds passes.
+
+The number of a test is the number of its row; rows 22 and on are in ``test_errata_stages.py``.
+"""
+
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scb import Task
-from scb.geometry import deviations, line_A, line_V, mu_inner, population_projection, threshold_project
+from scb.geometry import (
+    deviations,
+    line_A,
+    line_V,
+    mu_inner,
+    mu_norm,
+    population_projection,
+    threshold_normalize,
+    threshold_project,
+)
 from scb.theory.dynamics import population_recursion
 from scb.theory.expectations import (
     constrained_expected_gradients,
     expected_gradients,
     expected_preconditioned_gradients,
 )
+from scb.theory.noise import GradientNoise
 from truth.checks import noise_terms
 from truth.enumeration import TASKS, WORLDS, constrained_direction, constrained_point, precondition
 
@@ -101,7 +117,9 @@ def test_e9_the_difference_of_signals_shrinks_without_changing_sign(task):
     a_V, a_A = 0.3, 0.1
     p = population_projection(task, *step(task, line_V(task, a_V), line_A(task, a_A), 0, 0, ETA / task.K_Q, ETA / task.K_P))
     kept = (1 - ETA * (1 - a_V * a_A)) * (a_V - a_A)
-    np.testing.assert_allclose(p.alpha_V - p.alpha_A, kept + ETA * (1 - a_V) / (task.T * task.K_Q), atol=1e-12)
+    drift = ETA * (1 - a_V) / (task.T * task.K_Q)
+    np.testing.assert_allclose(p.alpha_V - p.alpha_A, kept + drift, atol=1e-12)
+    assert abs(p.alpha_V - p.alpha_A - (-kept + drift)) > 0.1
 
 
 def test_e10_stage_3_measures_alpha_A_by_the_whole_difference(task, point):
@@ -126,6 +144,31 @@ def test_e11_the_softmax_preconditioner_is_squared_near_sparse_attention():
     small = np.full(50, 1 / 50)
     M = np.diag(small) - np.outer(small, small)
     np.testing.assert_allclose(M @ M, (np.eye(50) - 1 / 50) / 50**2, atol=1e-15)
+
+
+def test_e12_rounding_keeps_the_error_of_A_up_to_a_constant():
+    """‖A_* − Q‖_μ² ≤ O(Q²/T² + δ_A² N Q) makes ε/(NQ) of δ_A², not ε/√(NQ); and the factor NQ is not there at all."""
+    eps = 1e-6
+    for N, Q in ((3, 2), (10, 3), (30, 8)):
+        task = Task.random(N, 2000, Q, seed=N)
+        printed_bound = N * Q * np.array([eps / np.sqrt(N * Q), eps / (Q * np.sqrt(N)), eps / (N * Q)])
+        assert printed_bound[0] > 2 * eps  # the lemma's own conclusion
+        assert printed_bound[1] > 1.7 * eps  # what its corollary and the theorem take
+        assert printed_bound[2] == pytest.approx(eps)
+        delta_A = rounding_deviation(task, np.random.default_rng(N))
+        A = line_A(task, 0.95) + 0.1 / (Q * np.sqrt(N)) * delta_A / mu_norm(delta_A, task.mu)
+        left = mu_norm(threshold_normalize(A, task.weight_threshold) - task.Q, task.mu) ** 2
+        square = population_projection(task, task.P, A).delta_A ** 2
+        assert 0.1 < left / (square + Q / task.T**2) < 8  # whatever N and Q are
+
+
+def rounding_deviation(task, rng):
+    """A random Δ_A on the positions that count, with column sums 0 and orthogonal to Q."""
+    on = task.Q > 0
+    delta = np.where(on, rng.normal(size=task.Q.shape), 0.0)
+    delta -= on * delta.sum(axis=0) / on.sum(axis=0)
+    centred = np.where(on, task.Q - on / on.sum(axis=0), 0.0)
+    return delta - centred * mu_inner(delta, centred, task.mu) / mu_inner(centred, centred, task.mu)
 
 
 def test_e13_transfer_leaves_entries_of_size_alpha_over_Q():
@@ -158,3 +201,66 @@ def test_e15_the_gradient_of_one_entry_needs_delta_V(task, point):
     truth = -precondition(task, 0 * V, expected_gradients(task, V, A)[1])[1]
     np.testing.assert_allclose(truth, centre @ (p.K_VP * task.Q - p.K_V * A), atol=1e-10)
     assert np.abs(truth - centre @ (p.alpha_V * task.K_P * (task.Q - p.alpha_V * A))).max() > 1e-3
+
+
+def test_e16_the_batch_of_stage_1_makes_the_noise_fall_like_the_root_of_T():
+    """B ∝ T² and E‖∇̂_A l‖_μ² ∝ T leave ‖h‖_μ ∝ 1/√T; for the printed 1/T the batch would have to grow like T³."""
+    sizes = np.array([100, 400, 1600])
+    squares = []
+    for T in sizes:
+        big = Task.random(3, int(T), 2, seed=1)
+        squares.append(GradientNoise(big, line_V(big, 0.3), line_A(big, 0.3)).square_A())
+    noise = np.sqrt(np.array(squares) / sizes**2.0)
+    np.testing.assert_allclose(np.polyfit(np.log(sizes), np.log(noise), 1)[0], -0.5, atol=0.05)
+    with_cube = np.sqrt(np.array(squares) / sizes**3.0)
+    np.testing.assert_allclose(np.polyfit(np.log(sizes), np.log(with_cube), 1)[0], -1, atol=0.05)
+
+
+def test_e17_the_first_noise_entry_of_stage_1_is_that_of_V(task):
+    """On the line both errors are 0, so that the printed entry α_A‖Δ_V‖_μ²/(K_P K_Q) would leave no noise in α_V at all."""
+    h = constrained_direction(task, np.random.default_rng(4))
+    a_V, a_A = 0.02, 0.01
+    V, A = line_V(task, a_V), line_A(task, a_A)
+    quiet = population_projection(task, *step(task, V, A, 0, 0, ETA / task.K_Q, ETA / task.K_P)).alpha_V
+    noisy = population_projection(task, *step(task, V, A, *h, ETA / task.K_Q, ETA / task.K_P)).alpha_V
+    np.testing.assert_allclose(noisy - quiet, -ETA * mu_inner(h[0], task.P, task.mu) / (task.K_P * task.K_Q), atol=1e-12)
+    printed = -ETA * a_A * population_projection(task, V, A).delta_V ** 2 / (task.K_P * task.K_Q)
+    assert abs(noisy - quiet - printed) > 1e-3
+
+
+def test_e18_the_entries_of_A_are_separated_by_alpha_A():
+    """With α_V = 0.5 and α_A = 0 the printed condition on α_V holds, and no threshold finds the positions."""
+    big = Task.random(3, 5000, 2, seed=2)
+    for alpha_A, separated in ((0.0, False), (0.5, True)):
+        A = line_A(big, alpha_A)
+        assert bool(A[big.Q > 0].min() > A[big.Q == 0].max() + 1e-9) is separated
+
+
+def test_e19_the_signals_are_centred(task, point):
+    V, A = point
+    p = population_projection(task, V, A)
+    inner_V, inner_A = mu_inner(V, task.P, task.mu), mu_inner(A, task.Q, task.mu)
+    np.testing.assert_allclose(p.alpha_V, (inner_V - task.mu @ task.mu) / task.K_P, atol=1e-12)
+    np.testing.assert_allclose(p.alpha_A, (inner_A - 1 / task.T) / task.K_Q, atol=1e-12)
+    assert min(abs(p.alpha_V - inner_V / task.K_P), abs(p.alpha_A - inner_A / task.K_Q)) > 0.1
+
+
+def test_e20_it_is_the_mean_that_concentrates():
+    """With B = G/(δε²) the mean of B samples is within ε with probability 1 − δ; a single sample hardly ever is."""
+    world = WORLDS[-1]
+    V, A = line_V(world.task, 0.3), line_A(world.task, 0.3)
+    y = world.gradients(V, A)[0].reshape(len(world), -1)
+    G, delta, eps = float(world.mean((y**2).sum(axis=1))), 0.2, 0.1
+    rng = np.random.default_rng(0)
+    draws = rng.choice(len(world), (500, int(np.ceil(G / (delta * eps**2)))), p=world.probability / world.probability.sum())
+    assert np.mean(np.linalg.norm(y[draws].mean(axis=1) - world.mean(y), axis=1) <= eps) >= 1 - delta
+    assert np.mean(np.linalg.norm(y[draws[:, 0]] - world.mean(y), axis=1) <= eps) < 0.1
+
+
+def test_every_row_that_names_a_test_has_it():
+    here = Path(__file__).parent
+    page = (here.parents[1] / "docs" / "errata.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| \d+ \| ", line)]
+    named = [int(row[0]) for row in rows if re.match(r"test\b", row[-1])]
+    code = "".join((here / name).read_text() for name in ("test_errata.py", "test_errata_stages.py"))
+    assert sorted(named) == sorted(int(number) for number in re.findall(r"^def test_e(\d+)_", code, flags=re.M))

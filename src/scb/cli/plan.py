@@ -22,8 +22,9 @@ def plan(
 ) -> None:
     """Print the paper's batch sizes, λ, step counts and thresholds for each stage.
 
-    The numbers are worst-case sufficient conditions with every Θ-constant set to 1 (in Python, scb.plan takes
-    constants=...): read them for how they scale. A run needs far fewer samples; see 'scb reproduce'.
+    The numbers are worst-case sufficient conditions, with the constants that the lemmas need on random tasks (measured; in
+    Python, scb.plan takes others as constants=...): read them for how they scale. A run needs far fewer samples; see
+    'scb reproduce'.
 
     Example: scb plan 3 5000 2 --eps 0.05 --delta 0.05
 
@@ -42,18 +43,18 @@ def plan(
     table = Table(title=f"N = {n}, T = {t}, Q = {sparsity}, ε = {eps:g}, δ = {delta:g}", title_justify="left")
     for name in ("stage", "η", "steps", "batch", "λ", "threshold", "leaves"):
         table.add_column(name, justify="left" if name in ("stage", "leaves") else "right")
-    for stage in (*result.stages, result.transfer):
+    for stage in (*result.stages, *result.transfer):
         threshold = "-" if stage.threshold is None else f"{stage.threshold:.2g}"
         lam = f"{stage.lam:.1e}" if stage.lam else "-"
         cells = (f"{stage.eta:.2g}", f"{stage.steps:,}", f"{stage.batch_size:.1e}", lam, threshold)
         table.add_row(stage.name, *cells, stage.leaves, end_section=stage.name == "Stage 3")
     console = Console(highlight=False)
     console.print(table)
-    scratch = sum(stage.samples for stage in result.stages)
-    transfer = result.transfer.samples + sum(stage.samples for stage in result.stages[1:])
-    console.print(f"samples: {scratch:.1e} from scratch, {transfer:.1e} with transfer (θ = {result.theta:.2g})")
+    console.print(
+        f"samples: {result.samples:.1e} from scratch, {result.transfer_samples:.1e} with transfer (θ = {result.theta:.2g})"
+    )
     console.print(
         f"K_P = {result.K_P:.3g}, K_Q = {result.K_Q:.3g}; η_V = η/K_Q, η_A = η/K_P. 'threshold' is applied on entering a"
-        " stage (after the step, for transfer). Worst-case conditions with Θ-constants 1: read the scaling.",
+        " stage (after the step, for transfer). Worst-case conditions with measured constants: read the scaling.",
         style="dim",
     )

@@ -17,6 +17,7 @@ def reproduce(
     only: str = "",
     quick: bool = False,
     full: bool = False,
+    shipped: Path | None = None,
     seeds: int | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -32,29 +33,42 @@ def reproduce(
         out: Directory for the results.
         only: Figures to make, such as F1,F7; all of them unless given.
         quick: Smaller sizes and fewer seeds: half a minute for a first look.
-        full: Larger sizes too, where they take a minute or more: F10 up to T = 500,000.
-        seeds: Random tasks for each thing that is random; 10 or more unless given.
+        full: Larger sizes, and the figures and claims that the default run leaves out because they take long: an hour or more on
+            two cores. With --quick: small versions of all of them.
+        shipped: Directory with tables of an earlier full run, such as docs/tables: what needs them is drawn and judged from there,
+            and says so.
+        seeds: Random tasks at each point of every table; unless given, each table has a number of its own, 50 for most shares.
         jobs: Processes side by side; as many as there are cores unless given.
         scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
     """
     from scb.jobs.dask import connected
     from scb.jobs.pool import processes, run_jobs
     from scb.jobs.store import Cache
-    from scb.paper.registry import FIGURES, needed, tables
+    from scb.paper.registry import FIGURES, TABLES, claims_for, drawable, needed, tables
     from scb.paper.report import draw_figure, judge, markdown_table, terminal_table, write_report, write_tables
+    from scb.paper.shipped import read_shipped
+    from scb.paper.shipped import shipped as names_shipped
 
     begin = perf_counter()
     asked = [name.strip().upper() for name in only.split(",") if name.strip()]
     for name in asked:
         if name not in FIGURES:
             raise ValueError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
-    figures = [name for name in FIGURES if name in asked or not asked]
-    if quick and full:
-        raise ValueError("quick and full exclude each other")
     for name, value in (("seeds", seeds), ("jobs", jobs)):
         if value is not None and value < 1:
             raise ValueError(f"{name} = {value}: it must be at least 1")
-    experiments = {name: one for name, one in tables(quick, seeds, full).items() if name in needed(figures)}
+    if shipped is not None and not shipped.is_dir():
+        raise ValueError(f"shipped = {shipped}: there is no such directory")
+    made = tables(quick, seeds, full)
+    given = [] if shipped is None else names_shipped(shipped, (name for name in TABLES if name not in made))
+    possible = drawable(FIGURES, (*made, *given))
+    for name in asked:
+        if name not in possible:
+            raise ValueError(f"only has {name!r}, which needs tables of the full run: add --full, or --shipped docs/tables")
+    figures = [name for name in possible if name in asked or not asked]
+    wanted = needed(figures)
+    experiments = {name: one for name, one in made.items() if name in wanted}
+    from_file = {name: read_shipped(shipped, name) for name in given if name in wanted} if shipped else {}
     work = {name: experiment.jobs() for name, experiment in experiments.items()}
     cache = Cache(out / "cache")
     missing = cache.missing(job for jobs_of_table in work.values() for job in jobs_of_table)
@@ -69,11 +83,13 @@ def reproduce(
         loaded = {name: cache.load(jobs_of_table) for name, jobs_of_table in work.items()}
         found = {name: table for name, (table, _) in loaded.items()}
         write_tables(out / "tables", found, experiments)
+        found |= {name: table for name, (table, _) in from_file.items()}
         drawing = bar.add_task("drawing", total=len(figures))
         pictures = {name: {need: found[need] for need in FIGURES[name].needs} for name in figures}
         for _ in here.each(draw_figure, [(name, drawn, out / "figures") for name, drawn in pictures.items()]):
             bar.advance(drawing)
     judged = judge(figures, found)
+    left_out = [number for number in claims_for(asked or FIGURES) if number not in {row.number for row in judged}]
     facts = {
         "machine": machine(),
         "versions": versions(),
@@ -84,13 +100,22 @@ def reproduce(
         "wall": _duration(perf_counter() - begin),
         "compute": _duration(sum(seconds for _, seconds in loaded.values())),
         "tables": {name: (str(experiments[name]), seconds) for name, (_, seconds) in loaded.items()},
+        "shipped": {name: facts for name, (_, facts) in from_file.items()},
+        "left_out": left_out,
     }
     report = out / "report.html"
     write_report(report, judged, figures, out / "figures", facts)
     if judged:
         write_atomically(out / "claims.md", markdown_table(judged).encode())
         bar.console.print(terminal_table(judged))
+    if left_out:
+        bar.console.print(f"{_left_out(left_out)}; docs/claims.md has them", highlight=False)
     bar.console.print(f"{len(missing)} new runs, {perf_counter() - begin:.0f} s; the report is {report}", highlight=False)
+
+
+def _left_out(numbers: list[int]) -> str:
+    noun = "claim" if len(numbers) == 1 else "claims"
+    return f"{len(numbers)} more {noun} ({', '.join(map(str, numbers))}) are judged by scb reproduce --full"
 
 
 def _duration(seconds: float) -> str:

@@ -15,7 +15,7 @@ from rich.table import Column
 from rich.table import Table as TerminalTable
 
 if TYPE_CHECKING:
-    from scb.jobs.grid import Sweep
+    from scb.jobs.grid import Kind, Sweep
     from scb.jobs.pool import Pool
     from scb.jobs.store import SweepStore
     from scb.jobs.table import Table
@@ -54,16 +54,14 @@ def sweep(
         status: Say what is done, and list failures, in this directory; nothing is run.
     """
     from scb.jobs.grid import Sweep
-    from scb.jobs.kinds import KINDS, kind_of
+    from scb.jobs.kinds import KINDS
     from scb.jobs.store import SweepStore
-    from scb.paper.registry import EXPERIMENTS
 
-    kinds = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
     console = Console(highlight=False, soft_wrap=True)
     if status is not None:
         if not (status / "sweep.toml").exists():
             raise FileNotFoundError(f"{status} holds no sweep: there is no sweep.toml in it")
-        asked = Sweep.read(status / "sweep.toml", kinds)
+        asked = Sweep.read(status / "sweep.toml", KINDS, _experiments)
         store = SweepStore(status)
         _report(console, asked, store, store.table(asked), details=True)
         return
@@ -72,7 +70,7 @@ def sweep(
     if jobs is not None and (jobs < 1 or scheduler is not None):
         raise ValueError(f"jobs = {jobs}: it must be at least 1, and cannot go with --scheduler")
     begin = perf_counter()
-    asked = Sweep.read(file, kinds)
+    asked = Sweep.read(file, KINDS, _experiments)
     directory = out or Path("results") / file.stem
     fresh = _run(asked, directory, jobs or os.cpu_count() or 1, scheduler, retry)
     console.print(f"{fresh:,} new runs in {_duration(perf_counter() - begin)}")
@@ -84,6 +82,14 @@ def sweep(
         console.print(f"wrote {directory / 'table.parquet'}")
         if asked.figure is not None:
             console.print(f"wrote {_draw(asked, table, directory)}")
+
+
+def _experiments() -> "dict[str, Kind]":
+    """The experiments of the paper as kinds of sweep."""
+    from scb.jobs.kinds import kind_of
+    from scb.paper.registry import EXPERIMENTS
+
+    return {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
 
 
 def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:

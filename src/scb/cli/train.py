@@ -21,6 +21,8 @@ def train(
     n: Annotated[int | None, tyro.conf.arg(name="N", metavar="INT")] = None,
     t: Annotated[int | None, tyro.conf.arg(name="T", metavar="INT")] = None,
     sparsity: int | None = None,
+    ensemble: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    k_p: Annotated[float | None, tyro.conf.arg(name="K-P", metavar="FLOAT")] = None,
     task_seed: int | None = None,
     seed: int | None = None,
     every: int | None = None,
@@ -34,19 +36,24 @@ def train(
 
     - Tuned hyperparameters: scb train --recipe tuned --N 10
 
-    - The literal paper: scb train --set lam=1e-4 resolve_sign=false --seed 3
+    - The literal paper: scb train --set resolve_sign=false --seed 3
+
+    - An ordinary random transition matrix: scb train --ensemble dirichlet
 
     - Transfer: scb train --recipe transfer --set overlap=0.3 --T 50000
 
     - Go on after a break: scb train --out runs/a --resume
 
     Args:
-        config: TOML file with any of: N, T, sparsity, task_seed, recipe, seed, every, and a table [options] for the recipe.
+        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, seed, every, and a table [options] for the
+            recipe.
         recipe: paper (Algorithm 1 as in the paper's experiment), tuned (with tuned hyperparameters), sgd, softmax, transfer, or any
             other of scb.recipes.
         n: Number of tokens.
         t: Number of positions.
         sparsity: Positions that each token attends to.
+        ensemble: Law of the random P: strong (meets the paper's assumptions a to c), dirichlet, uniform, or softmax.
+        k_p: Move P to this K_P = ‖P − μ1ᵀ‖²_μ, towards μ1ᵀ or towards the identity.
         task_seed: Seed of the random task.
         seed: Seed of the training run.
         every: Steps between two rows of the history.
@@ -63,7 +70,8 @@ def train(
         settings = TrainingSettings.load(out)
     else:
         settings = TrainingSettings() if config is None else TrainingSettings.read(config)
-        given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "task_seed": task_seed, "seed": seed, "every": every}
+        given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
+        given |= {"task_seed": task_seed, "seed": seed, "every": every}
         options = settings.options | dict(_option(text) for text in set)
         changed = {name: value for name, value in given.items() if value is not None}
         settings = replace(settings, options=options, **changed)
@@ -105,6 +113,10 @@ def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSetti
     from scb.paper.figures.training import curves
 
     size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
+    if settings.ensemble != "strong":
+        size += f", {settings.ensemble}"
+    if settings.K_P is not None:
+        size += f", K_P = {settings.K_P:g}"
     title = f"{run.recipe}: {size}, task {settings.task_seed}, seed {run.seed}"
     names = ("stage", "step", "samples", "α_V", "α_A", "‖V−P‖", "‖A−Q‖", "‖A*−Q‖", "loss")
     table = Table(*(Column(name, justify="right") for name in names), title=title, title_justify="left")
@@ -116,6 +128,8 @@ def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSetti
     console.print(table)
     if run.diverged is not None:
         console.print(f"diverged at step {run.diverged}: smaller step sizes are needed", style="bold red")
+    elif run.verdict is not None:
+        console.print(run.verdict, style="green" if run.verdict == "learned" else "bold red")
     elif not run.finished:
         console.print(f"not finished: go on with 'scb train --out {out} --resume'")
     for path in save(curves(run.history, title), out / "curves", ("png",)):

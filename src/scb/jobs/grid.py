@@ -48,6 +48,9 @@ class Kind:
     make: Callable[[Parameters, int], Job]  # (parameters, replicate) → the job
 
 
+Further = Callable[[], Mapping[str, Kind]]
+
+
 @dataclass(frozen=True)
 class Sweep:
     """A checked sweep; ``text`` is the file that it was read from."""
@@ -61,21 +64,26 @@ class Sweep:
     text: str
 
     @classmethod
-    def read(cls, path: str | Path, kinds: Mapping[str, Kind]) -> "Sweep":
-        """The sweep in a file."""
+    def read(cls, path: str | Path, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
+        """The sweep in a file, see ``parse``."""
         try:
-            return cls.parse(Path(path).read_text(), kinds)
+            return cls.parse(Path(path).read_text(), kinds, further)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
     @classmethod
-    def parse(cls, text: str, kinds: Mapping[str, Kind]) -> "Sweep":
-        """The sweep in TOML; a ValueError names the first thing that is wrong, and what would be right."""
+    def parse(cls, text: str, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
+        """The sweep in TOML; a ValueError names the first thing that is wrong, and what would be right.
+
+        ``further`` gives more kinds; it is called only if the sweep is of none of ``kinds``, since they may take long to load.
+        """
         try:
             given = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"not TOML: {error}") from None
         _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
+        if given.get("kind") not in kinds:
+            kinds = {**kinds, **further()}
         if given.get("kind") not in kinds:
             raise ValueError(f"kind = {given.get('kind')!r}: it must be one of {', '.join(map(repr, kinds))}")
         kind = kinds[given["kind"]]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scb.jobs.table import Table
-from scb.task import Task
+from scb.task import Ensemble, Task
 
 Rows = Mapping[str, Any]  # what a job gives: column name → array of values, or a single value each if there is one row only
 
@@ -22,6 +22,8 @@ class Job(ABC):
 
     # What kind of job it is, as that enters seeds. Classes and files may be renamed, this may not: the samples would change.
     label: ClassVar[dict[str, str]]
+    # Fields that came later: at these values they are left out of the identity, so that seeds and stored results stay.
+    came_later: ClassVar[dict[str, Any]] = {"ensemble": "strong", "K_P": None}
     seconds: ClassVar[float] = 1.0  # on one core, roughly, if that does not depend on the parameters
 
     @abstractmethod
@@ -36,7 +38,8 @@ class Job(ABC):
     @property
     def identity(self) -> dict[str, Any]:
         """All that the result depends on, but for the code."""
-        return self.label | self.parameters
+        found = self.label | self.parameters
+        return {name: value for name, value in found.items() if name not in self.came_later or value != self.came_later[name]}
 
     @property
     def seed(self) -> int:
@@ -55,8 +58,8 @@ class Job(ABC):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What every row of the table begins with."""
-        return self.parameters | {"seed": self.seed}
+        """What every row of the table begins with: the parameters that are given, and the seed."""
+        return {name: value for name, value in self.parameters.items() if value is not None} | {"seed": self.seed}
 
     def table(self, rows: Rows) -> Table:
         """What ``run`` gave, as a table, with ``columns`` before it."""
@@ -76,6 +79,6 @@ def task_seed(N: int, T: int, sparsity: int, replicate: int) -> int:
     return seed_of(use="task", N=N, T=T, sparsity=sparsity, replicate=replicate)
 
 
-def random_task(N: int, T: int, sparsity: int, replicate: int) -> Task:
-    """The random task that runs of this size use as their number ``replicate``."""
-    return Task.random(N, T, sparsity, task_seed(N, T, sparsity, replicate))
+def random_task(N: int, T: int, sparsity: int, replicate: int, ensemble: Ensemble = "strong", K_P: float | None = None) -> Task:
+    """The random task that runs of this size, ensemble and K_P use as their number ``replicate``."""
+    return Task.random(N, T, sparsity, task_seed(N, T, sparsity, replicate), ensemble=ensemble, K_P=K_P)

@@ -12,14 +12,12 @@ import numpy as np
 from scb import metrics
 from scb.jobs.grid import Kind, Parameters
 from scb.jobs.job import Job, Rows, random_task, seed_of
-from scb.mixture.recovery import recover
-from scb.task import Task
-from scb.task.sampling import sample
-from scb.training.loop import train
+from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES
 from scb.training.settings import build_recipe, fitted, recipe_hints
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
+CHAIN = {"ensemble": Ensemble, "K_P": float | None}  # of P; what is not given is as ``random_task`` has it
 GIVEN = ("seed", "related_seed", "pretrained")  # options of recipes that a run gives, not the file
 RANGES = {"N": (2, 4096), "overlap": (0, 1), "accuracy": (1e-4, 1)}  # least and largest value
 RANGES |= dict.fromkeys(("T", "sparsity", "samples", "start_samples"), (1, inf))
@@ -77,6 +75,8 @@ class RecoverJob(Job):
     samples: int = 1000
     method: Literal["likelihood", "spectral"] = "likelihood"
     false_positions: float = 0.05
+    ensemble: Ensemble = "strong"
+    K_P: float | None = None
     replicate: int = 0
 
     def __post_init__(self) -> None:
@@ -85,7 +85,10 @@ class RecoverJob(Job):
 
     def run(self) -> Rows:
         """One row: wrong positions, and distances to the truth."""
-        task = random_task(self.N, self.T, self.sparsity, self.replicate)
+        from scb.mixture.recovery import recover  # here and below: what computes is for the workers, and takes its time to load
+        from scb.task.sampling import sample
+
+        task = random_task(self.N, self.T, self.sparsity, self.replicate, self.ensemble, self.K_P)
         batch = sample(task, self.samples, self.seed, compiled=True)
         fit = recover(batch, N=self.N, method=self.method, false_positions=self.false_positions)
         supports = list(zip(task.support, fit.support, strict=True))
@@ -111,8 +114,10 @@ class TrainJob(Job):
 
     def run(self) -> Rows:
         """One row: steps, samples, whether it diverged, and the last row of the history."""
+        from scb.training.loop import train
+
         options = dict(self.options)
-        sizes = {name: options.pop(name) for name in SIZES}
+        sizes = {name: options.pop(name) for name in (*SIZES, *CHAIN) if name in options}
         recipe = options.pop("recipe")
         task = random_task(**sizes, replicate=self.replicate)
         options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
@@ -131,7 +136,7 @@ def swept_hints(recipe: str) -> dict[str, Any]:
 def complete_train(given: Parameters) -> Parameters:
     """Sizes, recipe, and options of the recipe; those not given are the recipe's own."""
     recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
-    hints = dict.fromkeys(SIZES, int) | {"recipe": str} | swept_hints(recipe)
+    hints = dict.fromkeys(SIZES, int) | CHAIN | {"recipe": str} | swept_hints(recipe)
     found = _checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
     _rehearse(recipe, json.dumps({name: v for name, v in found.items() if name in swept_hints(recipe)}))
     return found

@@ -19,7 +19,6 @@ from threading import Lock, Thread
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numba
 from threadpoolctl import threadpool_limits
 
 from scb.jobs.job import Job
@@ -50,6 +49,8 @@ def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
     BLAS has one thread, here as everywhere, since its sums depend on their number; those of our kernels do not, and ``threads``
     limits theirs.
     """
+    import numba  # not above: a driver of sweeps does without it
+
     results = {}
     failures = {}
     with _kernels, threadpool_limits(1, "blas"):

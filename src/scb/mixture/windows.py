@@ -93,7 +93,7 @@ def symbol_counts(sequences: Iterable[NDArray[Any]], N: int) -> Array:
         if codes.dtype.kind == "u":
             count_tokens(codes, counts)
         else:
-            counts += np.bincount(codes[codes >= 0], minlength=N)
+            counts += np.bincount(codes + 1, minlength=N + 1)[1:]  # a gap is −1
     return counts
 
 

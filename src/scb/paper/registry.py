@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from scb.jobs.job import Job
 from scb.jobs.table import Table
-from scb.paper.claims import samples, theory, training
+from scb.paper.claims import convergence, limits, models, projector, rates, samples, theory
 from scb.paper.claims.claim import Claim
-from scb.paper.experiments.noise import NoiseJob, RoundingJob
+from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
+from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
+from scb.paper.experiments.rates import BASE, SETTINGS, RateJob
 from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
+from scb.paper.experiments.regulariser import StageTwoErrorJob, StageTwoJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
-from scb.paper.experiments.training import PreconditionerJob, SoftmaxJob, TrainingJob
-from scb.paper.experiments.transfer import DriftJob, TransferJob
+from scb.paper.experiments.softmax import AttentionJob, OneStepJob
+from scb.paper.experiments.theorem import AssumptionsJob
+from scb.paper.experiments.training import LastStageJob, LateJob, PreconditionerJob, SoftmaxJob, TrainingJob
+from scb.paper.experiments.transfer import DriftJob, PretrainedJob, TransferJob
+from scb.paper.experiments.windows import MarginalJob, WindowsJob
+from scb.task import ENSEMBLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +40,7 @@ class Experiment:
     seeds: int | None = None
     quick: tuple[int | None, Axes | None] = (None, None)  # random tasks, and values of parameters, for a first look
     full: Axes | None = None  # values of parameters that take a minute or more
+    full_only: bool = False  # whether the table is made in the full run and left out of the default one
 
     def jobs(self) -> list[Job]:
         """All jobs, in the order of the table: points, the last axis running fastest, and random tasks at each."""
@@ -83,7 +91,7 @@ class PaperFigure:
 # fmt: off
 FIGURES = {
     "F1": PaperFigure("Convergence", "Figure 1", ("convergence",), "training:convergence",
-        "After the common Stage 1, λ = 1e-4 brings both layers to the truth; λ = 1e-5, the paper's value, is below the noise "
+        "After the common Stage 1, λ = 1e-4 brings A closer to Q than SGD does; λ = 1e-5, the paper's value, is below the noise "
         "of one entry and does little more than SGD. Stars show the proximal method after thresholding and normalising A."),
     "F2": PaperFigure("Softmax and linear attention", "Figure 2", ("patterns", "softmax"), "models:softmax",
         "Both transformers find the same two positions for every token and the same transition matrix."),
@@ -99,7 +107,7 @@ FIGURES = {
     "F7": PaperFigure("Transfer", "Section 4 (a theorem there; no figure)", ("transfer", "drift"), "samples:transfer",
         "Samples until both layers are within ε. The dotted line is what Stage 1 asks for when nothing but the drift may "
         "decide the sign."),
-    "F8": PaperFigure("The sign", "nothing; found by running it", ("signs",), "training:signs",
+    "F8": PaperFigure("The sign", "nothing; found by running it", ("convergence",), "training:signs",
         "(V, A) and its mirror image fit almost equally well; at B = 64 noise chooses between them."),
     "F9": PaperFigure("Population theory", "Section 3.1 (no figure there)", ("convergence", "near one"), "models:flow",
         "Real runs follow the flow of the two signals; near (1, 1) their difference hardly moves."),
@@ -111,23 +119,105 @@ FIGURES = {
         "Lines: the least that unbiased estimates can have. Marks: maximum likelihood on the support that it found itself."),
     "F12": PaperFigure("Beyond: sequences", "Section 6, an open question", ("sequences",), "samples:sequences",
         "The likelihood asks for no independence; the moments do, and mark neighbours of the true sources as well."),
+    "F13": PaperFigure("Where noise wins", "Appendix I (no figure there)", ("noise wins",), "phase:noise_wins",
+        "Share of tasks whose normalised A is within 0.1 of Q after 1,000 steps. Ordinary random matrices of this size have "
+        "K_P of about 0.03: at B = 64 both methods fail there."),
+    "F14": PaperFigure("The projector", "Section 3, the preconditioner of V (no figure there)",
+        ("start noise", "wrong signs", "stage one"), "projector:projectors",
+        "The paper's projector leaves noise that does not fall with T, and the sign is lost in it; that of the μ-inner product "
+        "leaves O(1/T), and Stage 1 needs a number of samples that grows like T instead of T²."),
+    "F15": PaperFigure("Rates", "Theorem 1 and its lemmas (no figure there)", ("rates",), "rates:rates",
+        "The least number of samples of each stage, real runs. The printed bounds are far above; here are their slopes."),
+    "F16": PaperFigure("The need of ℓ₁", "Section 3.3 (no figure there)", ("stage two", "stage two error"), "rates:regulariser",
+        "Without the proximal step ‖Δ_A‖² grows like T, and so do the samples that Stage 2 needs."),
+    "F17": PaperFigure("Softmax dynamics", "Section 5.2", ("attention", "one step"), "rates:softmax",
+        "Samples until the signal shows, and ‖Δ_A‖ when half of it is there, for softmax, ℓ₁ and SGD."),
+    "F18": PaperFigure("Inside all assumptions", "Assumption 1, with (d)", ("theorem",), "rates:theorem",
+        "Algorithm 1 by its letter at T = (NQ)^10, with the paper's projector and with that of the μ-inner product."),
+    "F19": PaperFigure("Windows of one sequence", "Section 2.1, the extension", ("windows", "marginal"), "rates:windows",
+        "Distances after Algorithm 1 on windows of one sequence, with the μ of the task and with the frequencies of its tokens."),
+    "F20": PaperFigure("Transfer from end to end", "Section 4 and Appendix H (no figure there)", ("pretrained", "overlaps"),
+        "transfer:pretrained",
+        "V̂ is trained on a related task. Left: how often both layers are learned, against the overlap of the two tasks; "
+        "below what the paper asks for it goes on working for a while. Right: other sizes, sparsities and laws."),
 }
 # fmt: on
 
-CLAIMS: tuple[Claim, ...] = tuple(
-    sorted((*theory.CLAIMS, *training.CLAIMS, *samples.CLAIMS), key=lambda claim: int(claim.figure.removeprefix("F")))
-)
+_FILES = (theory, convergence, limits, models, samples, projector, rates)
+_JUDGED = [claim for file in _FILES for claim in file.CLAIMS]
+CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
+"""The paper's claims in the order of the figures, and ours after them."""
 
 BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
-LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size; SGD with the experiment's 64 samples beside it
-SIMULATED = tuple(case for N, B in LARGE.items() for case in ((N, "proximal", B), (N, "SGD", B), (N, "SGD", 64)))
+THREE = ("proximal", "proximal, larger λ", "SGD")
+SETTLED = ("proximal, sign settled", "proximal, larger λ", "SGD, sign settled")
+STRAINED = (  # B and the multiple of the paper's step sizes
+    *((64, rate) for rate in (1.0, 2.0, 4.0, 8.0, 12.0)),
+    *((batch, 1.0) for batch in (1, 8, 32)),
+    *((batch, 8.0) for batch in (16, 32)),
+)
+LARGE = {100: 1 << 17, 500: 1 << 20}  # N → batch size
+SIMULATED = tuple((N, method, B) for N, B in LARGE.items() for method in ("proximal", "SGD"))
+ATTENTION = (*((0.0, s) for s in (0.003, 0.01, 0.03, 0.1, 1.0)), *((a, 0.01) for a in (0.1, 0.3, 0.6)))  # a₁, distance from uniform
 TENS = tuple(10**i for i in range(2, 9))
 FIVES = (500, 5000, 50_000, 500_000)
+SIZES = (*BASE, "projector")
+PROJECTORS = ("euclidean", "mu")
+WINDOWS = (("sequence", "of the task"), ("sequence", "frequencies"), ("independent", "of the task"))
+MULTIPLES = (0.0, 1.0, 2.0, 4.0)
+END_TO_END = (  # N, T, sparsity, family
+    *((N, 1000, 2, "strong") for N in (3, 10, 20, 50)),
+    *((3, 1000, sparsity, "strong") for sparsity in (1, 3, 5)),
+    *((10, 1000, 2, family) for family in ("zipf", "flat")),
+    (3, 1000, 2, "flat"),
+    *((3, T, 2, "strong") for T in (100, 10_000, 50_000)),
+)
 TABLES = {
-    "convergence": Experiment(TrainingJob, {"methods": (FOUR,), "steps": (1400,)}, seeds=10, quick=(3, {"T": (1000,)})),
-    "signs": Experiment(TrainingJob, {"methods": (("literal", "proximal"),)}, seeds=12, quick=(6, {"T": (1000,)})),
+    "convergence": Experiment(TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})),
+    "ensembles": Experiment(
+        TrainingJob,
+        {"methods": (FOUR,), "ensemble": ENSEMBLES[1:], "summary": ((400, 700, 1000),)},
+        seeds=50,
+        quick=(3, {"T": (1000,)}),
+        full_only=True,
+    ),
     "sizes": Experiment(TrainingJob, {"N": (10, 20)}, seeds=10, quick=(3, {"N": (10,), "T": (1000,)})),
+    "larger N": Experiment(
+        TrainingJob,
+        {"ensemble": ENSEMBLES, "N": (10, 20), "batch_size": (64, 256), "summary": ((1000,),)},
+        seeds=50,
+        quick=(2, {"N": (10,), "T": (1000,)}),
+        full_only=True,
+    ),
+    "stability": Experiment(
+        TrainingJob,
+        {"ensemble": ENSEMBLES, ("batch_size", "rate"): STRAINED, "methods": (THREE,), "summary": ((1000,),)},
+        seeds=50,
+        quick=(3, {"T": (1000,), "ensemble": ENSEMBLES[:2]}),
+        full_only=True,
+    ),
+    "late": Experiment(
+        LateJob,
+        {"ensemble": ENSEMBLES},
+        seeds=50,
+        quick=(3, {"ensemble": ENSEMBLES[:1], "T": (1000,), "steps": (2000,)}),
+        full_only=True,
+    ),
+    "noise wins": Experiment(
+        TrainingJob,
+        {
+            "N": (10,),
+            "ensemble": ("uniform",),
+            "K_P": (0.01, 0.03, 0.1, 0.3),
+            "batch_size": (16, 64, 256, 512),
+            "methods": (SETTLED,),
+            "summary": ((1000,),),
+        },
+        seeds=12,
+        quick=(2, {"T": (1000,), "batch_size": (16, 64)}),
+        full_only=True,
+    ),
     "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=10, quick=(2, {})),
     "patterns": Experiment(SoftmaxJob, {"model": BOTH, "patterns": (True,), "replicate": (0,)}),
     "gaussian": Experiment(GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=10, quick=(2, {})),
@@ -138,28 +228,117 @@ TABLES = {
     "drift": Experiment(DriftJob, {"T": FIVES}, seeds=20, quick=(5, {})),
     "noise": Experiment(NoiseJob, {"T": TENS[:4]}, seeds=20, quick=(10, {"T": TENS[:3]})),
     "rounding": Experiment(RoundingJob, {"T": TENS[:4]}, seeds=10, quick=(3, {"T": TENS[:3]})),
-    "preconditioner": Experiment(PreconditionerJob, {"first": (0.0, 0.1, 0.3, 0.6), "T": (50, 100, 200, 400)}, seeds=3),
+    "separation": Experiment(SeparationJob, {"margin": (1.0, 2.0, 4.0, 8.0)}, seeds=50, quick=(5, {})),
+    "last stage": Experiment(LastStageJob, {"last": ("normalised", "not normalised")}, seeds=50, quick=(5, {})),
+    "preconditioner": Experiment(PreconditionerJob, {("first", "spread"): ATTENTION, "T": (50, 100, 200, 400)}, seeds=3),
     "line": Experiment(LineJob, {("N", "T"): ((3, 5000), (10, 1000))}, seeds=3, quick=(1, {("N", "T"): ((3, 500),)})),
     "stage 1": Experiment(StageOneJob, {"T": TENS}),
     "near one": Experiment(NearOneJob, {"direction": ("difference", "sum", "normalised")}),
     "support": Experiment(SupportJob, {"T": FIVES[:3]}, seeds=10, quick=(5, {"T": FIVES[:2]}), full={"T": FIVES}),
     "bound": Experiment(BoundJob, {"N": (3, 10), "n": (1000, 5000, 20_000)}, seeds=10, quick=(5, {"n": (5000,)})),
-    "sequences": Experiment(SequenceJob, {"length": (250, 500, 1000, 4000, 16_000)}, seeds=10, quick=(4, {"length": (1000, 5000)})),
+    "sequences": Experiment(SequenceJob, {"length": (250, 1000, 4000, 16_000)}, seeds=50, quick=(4, {"length": (1000, 5000)})),
+    "start noise": Experiment(
+        StartNoiseJob,
+        {"N": (3, 10), "T": TENS[:4], "projector": PROJECTORS},
+        seeds=5,
+        quick=(1, {"T": TENS[:2]}),
+        full_only=True,
+    ),
+    "wrong signs": Experiment(
+        SignJob,
+        {"T": (500, 1500, 5000, 15_000), "projector": PROJECTORS},
+        seeds=200,
+        quick=(3, {"T": (200, 500)}),
+        full_only=True,
+    ),
+    "stage one": Experiment(
+        SignJob,
+        {("T", "batch_size", "projector"): LADDER, "eta": (0.05,)},
+        seeds=40,
+        quick=(4, {("T", "batch_size", "projector"): tuple(point for point in LADDER if point[0] <= 400)}),
+        full_only=True,
+    ),
+    "pretrained": Experiment(
+        PretrainedJob,
+        {("N", "T", "sparsity", "family"): END_TO_END},
+        seeds=50,
+        quick=(1, {("N", "T", "sparsity", "family"): ((3, 200, 2, "strong"), (3, 200, 2, "flat"))}),
+        full_only=True,
+    ),
+    "overlaps": Experiment(
+        PretrainedJob,
+        {"N": (3, 10), "T": (500,), "theta": (0.25, 0.5, 1.0), "overlap": (0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)},
+        seeds=20,
+        quick=(1, {"N": (3,), "theta": (0.5,), "overlap": (0.6, 0.1)}),
+        full_only=True,
+    ),
+    "rates": Experiment(
+        RateJob,
+        {SIZES: SETTINGS},
+        seeds=6,
+        quick=(1, {SIZES: tuple(size for size in SETTINGS if size[1] in (100, 400))[::3], "runs": (3,)}),
+        full_only=True,
+    ),
+    "stage two": Experiment(
+        StageTwoJob,
+        {"multiple": MULTIPLES, "T": (250, 500, 1000, 2000, 4000)},
+        seeds=3,
+        quick=(1, {"T": (50, 100), "runs": (3,)}),
+        full_only=True,
+    ),
+    "stage two error": Experiment(
+        StageTwoErrorJob,
+        {"multiple": MULTIPLES, "T": (500, 2000, 8000, 32_000)},
+        seeds=10,
+        quick=(2, {"T": (100, 400), "batch_size": (512,)}),
+        full_only=True,
+    ),
+    "attention": Experiment(
+        AttentionJob,
+        {"method": ("softmax", "softmax, small η", "proximal", "SGD"), "T": (50, 158, 500, 1580, 5000)},
+        seeds=20,
+        quick=(1, {"T": (50, 100), "steps": (1000,)}),
+        full_only=True,
+    ),
+    "one step": Experiment(OneStepJob, {"size": (0.01, 0.1, 1.0, 10.0), "T": (50, 500, 5000)}, seeds=5, full_only=True),
+    "theorem": Experiment(
+        AssumptionsJob,
+        {"projector": PROJECTORS},
+        seeds=20,
+        quick=(1, {"T": (500,), "batch_size": (64,)}),
+        full_only=True,
+    ),
+    "windows": Experiment(
+        WindowsJob,
+        {("data", "law"): WINDOWS, "length": (2000, 10_000, 50_000)},
+        seeds=50,
+        quick=(1, {"length": (2000,)}),
+        full_only=True,
+    ),
+    "marginal": Experiment(MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True),
 }
 EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment in TABLES.items()}
 """What can be swept: name → job."""
 
 
 def tables(quick: bool = False, seeds: int | None = None, full: bool = False) -> dict[str, Experiment]:
-    """Name → settings of every table; ``quick`` makes them smaller, ``full`` larger; ``seeds`` sets the random tasks."""
+    """Name → settings of the tables to make; ``quick`` makes them smaller, ``full`` larger and more; ``seeds`` sets the tasks."""
     made = {}
     for name, experiment in TABLES.items():
+        if experiment.full_only and not full:
+            continue
         if full:
             experiment = experiment.changed(axes=experiment.full)
         if quick:
             experiment = experiment.changed(*experiment.quick)
         made[name] = experiment.changed(seeds)
     return made
+
+
+def drawable(figures: Iterable[str], made: Iterable[str]) -> list[str]:
+    """Those of the figures whose tables are all made."""
+    there = set(made)
+    return [figure for figure in figures if there.issuperset(FIGURES[figure].needs)]
 
 
 def claims_for(figures: Iterable[str]) -> dict[int, Claim]:
@@ -172,5 +351,5 @@ def needed(figures: Iterable[str]) -> list[str]:
     """Names of the tables that these figures and their claims need."""
     chosen = list(figures)
     shown = [FIGURES[figure].needs for figure in chosen]
-    judged = [claim.needs for claim in claims_for(chosen).values()]
+    judged = [claim.uses for claim in claims_for(chosen).values()]
     return list(dict.fromkeys(name for needs in (*shown, *judged) for name in needs))

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,21 @@ from scb.files import write_atomically
 from scb.jobs.table import Table, write_table
 from scb.paper.claims.claim import Claim, Outcome, Verdict
 from scb.paper.registry import FIGURES, Experiment, claims_for
-from scb.provenance import versions
+from scb.paper.shipped import write_shipped
+from scb.provenance import machine, versions
 
-MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.FAILS: "✗"}
-COLOURS = {Verdict.HOLDS: "green", Verdict.CHANGED: "yellow", Verdict.FAILS: "red"}
+MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.SOME: "±", Verdict.FAILS: "✗"}
+COLOURS = {Verdict.HOLDS: "green", Verdict.CHANGED: "yellow", Verdict.SOME: "yellow", Verdict.FAILS: "red"}
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its number and its outcome."""
+    """A claim with its number, its outcome, and the settings of the tables that it was judged by."""
 
     number: int
     claim: Claim
     outcome: Outcome
+    settings: str
 
     @property
     def mark(self) -> str:
@@ -39,10 +42,24 @@ class Judged:
 
 
 def write_tables(directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]) -> None:
-    """One Parquet file a table, with its settings, for whoever wants to look further."""
+    """One Parquet file a table, with its settings, for whoever wants to look further; and text beside it, to be shipped, if it
+    takes the full run."""
     for name, table in tables.items():
         facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
         write_table(directory / f"{name.replace(' ', '-')}.parquet", table, facts)
+        if experiments[name].full_only:
+            write_shipped(directory, name, table, full_run_facts(experiments[name]))
+
+
+def full_run_facts(experiment: Experiment) -> dict[str, Any]:
+    """How a table of the full run was made, for those who get the table alone."""
+    return {
+        "command": "scb reproduce --full",
+        "settings": str(experiment),
+        "machine": machine(),
+        "made": date.today().isoformat(),
+        "versions": versions(),
+    }
 
 
 def draw_figure(name: str, tables: Mapping[str, Table], directory: Path) -> None:
@@ -53,17 +70,29 @@ def draw_figure(name: str, tables: Mapping[str, Table], directory: Path) -> None
 
 
 def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
-    """The claims beside these figures, judged by the tables."""
-    return [
-        Judged(number, claim, claim.judge(*(tables[need] for need in claim.needs))) for number, claim in claims_for(figures).items()
-    ]
+    """The claims beside these figures, judged by the tables, but for those that need one that is not there."""
+    found = []
+    for number, claim in claims_for(figures).items():
+        if all(need in tables for need in claim.needs):
+            given = [tables[name] for name in claim.uses if name in tables]  # those that may be missing come last
+            found.append(Judged(number, claim, outcome=claim.judge(*given), settings=claim.settings(*given)))
+    return found
+
+
+def by_author(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
+    """The claims of the paper, and ours, under a heading each; without the heading that has none."""
+    groups = {
+        "The paper says": [row for row in judged if not row.claim.ours],
+        "We say": [row for row in judged if row.claim.ours],
+    }
+    return {heading: rows for heading, rows in groups.items() if rows}
 
 
 def summary(judged: Sequence[Judged]) -> str:
     """How many claims hold, and how."""
     counts = Counter(row.outcome.verdict for row in judged)
     noun = "claim" if len(judged) == 1 else "claims"
-    return f"{len(judged)} {noun}: " + ", ".join(f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict)
+    return f"{len(judged)} {noun}: " + ", ".join(f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict if counts[v])
 
 
 def _plural(verdict: Verdict, count: int) -> str:
@@ -72,38 +101,35 @@ def _plural(verdict: Verdict, count: int) -> str:
 
 
 def terminal_table(judged: Sequence[Judged]) -> Any:
-    """The claims for 80 columns."""
+    """The claims for 80 columns: those of the paper, and ours."""
+    from rich.console import Group
+    from rich.markup import escape
     from rich.table import Column, Table
 
-    columns = (Column("", no_wrap=True), Column("the paper says", ratio=4), Column("measured", ratio=5))
-    table = Table(*columns, title=summary(judged), title_justify="left", show_lines=True)
-    for row in judged:
-        measured = row.outcome.measured + (f"\n[dim]{row.note}[/dim]" if row.note else "")
-        colour = COLOURS[row.outcome.verdict]
-        says = f"{row.claim.says}\n[dim]{row.claim.where}[/dim]"
-        table.add_row(f"{row.number}\n[{colour}]{row.mark}[/{colour}]", says, measured)
-    return table
+    tables = []
+    for heading, rows in by_author(judged).items():
+        columns = (Column("", no_wrap=True), Column(heading, ratio=4), Column("measured", ratio=5))
+        table = Table(*columns, title=summary(rows), title_justify="left", show_lines=True)
+        for row in rows:
+            measured = escape(row.outcome.measured) + (f"\n[dim]{escape(row.note)}[/dim]" if row.note else "")
+            colour = COLOURS[row.outcome.verdict]
+            says = f"{escape(row.claim.says)}\n[dim]{escape(row.claim.where)}[/dim]"
+            table.add_row(f"{row.number}\n[{colour}]{row.mark}[/{colour}]", says, measured)
+        tables.append(table)
+    return Group(*tables)
 
 
 def markdown_table(judged: Sequence[Judged]) -> str:
-    """The claims for a README."""
-    lines = [f"{summary(judged)}.", "", "| | the paper says | measured | |", "|---:|---|---|---|"]
-    for row in judged:
-        says = f"{row.claim.says} *{row.claim.where}*"
-        measured = row.outcome.measured + (f" ({row.note})" if row.note else "")
-        cells = (str(row.number), says, measured, f"{row.mark} {row.outcome.verdict.value}")
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join([*lines, ""])
+    """The claims as a page: how to read it, a table of verdicts, then what was said, looked at and found, claim by claim."""
+    environment = _templates(autoescape=False)
+    return environment.get_template("claims.md.j2").render(groups=by_author(judged), summary=summary)
 
 
 def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]) -> None:
     """One self-contained page; ``images`` is the directory of the drawn figures."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("scb.paper", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = _templates(autoescape=True)
     environment.filters["maths"] = _maths
+    environment.filters["by_author"] = by_author
     pictures = {name: base64.b64encode((images / f"{name}.png").read_bytes()).decode() for name in figures}
     page = environment.get_template("report.html.j2").render(
         judged=judged,
@@ -119,10 +145,19 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
     write_atomically(path, page.encode())
 
 
+def _templates(autoescape: bool) -> Any:
+    """The pages of this folder, to be filled."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    folder = PackageLoader("scb.paper", ".")
+    return Environment(loader=folder, autoescape=autoescape, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
 def _maths(text: str) -> Any:
     """Subscripts: α_V, ‖·‖_μ, e₁; and exponents after T^."""
     from markupsafe import Markup
 
     safe = html.escape(text)
     safe = re.sub(r"([αΔηhKV∇‖μ])_([A-Za-zμ]+)", r"\1<sub>\2</sub>", safe)
-    return Markup(re.sub(r"T\^([+−-]?[0-9.]+)", r"T<sup>\1</sup>", safe))
+    safe = re.sub(r"T\^([+−-]?[0-9.]+)", r"T<sup>\1</sup>", safe)
+    return Markup(safe.replace("\n", "<br>"))

@@ -96,6 +96,43 @@ def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> A
     return P / P.sum(axis=0)
 
 
+def dirichlet_transition(N: int, rng: np.random.Generator) -> Array:
+    """P with independent columns, each uniform on the simplex: Dirichlet(1, …, 1)."""
+    return rng.dirichlet(np.ones(N), size=N).T
+
+
+def uniform_transition(N: int, rng: np.random.Generator) -> Array:
+    """P of independent entries, uniform on (0, 1), each column divided by its sum."""
+    P = rng.uniform(size=(N, N))
+    return P / P.sum(axis=0)
+
+
+def softmax_transition(N: int, rng: np.random.Generator) -> Array:
+    """P whose columns are the softmax of independent standard normal numbers."""
+    P = np.exp(rng.normal(size=(N, N)))
+    return P / P.sum(axis=0)
+
+
+def with_contrast(P: Array, mu: Array, K_P: float) -> Array:
+    """P moved to ‖P − μ1ᵀ‖_μ² = K_P, with the same stationary law μ.
+
+    Where K_P falls, P goes straight towards μ1ᵀ, so that √K_P falls in proportion; where it rises, straight towards the
+    identity, whose K_P = 1 − ‖μ‖² is the largest there is, as far as it takes.
+    """
+    largest = 1 - float(mu @ mu)
+    if not 0 < K_P < largest:
+        raise ValueError(f"K_P = {K_P}: it must lie between 0 and 1 − ‖μ‖² = {largest:.4g} of this task")
+    present = centred_square(P, mu)
+    if present >= K_P:
+        c = np.sqrt(K_P / present)
+        moved = c * P + (1 - c) * mu[:, None]
+    else:
+        identity = np.eye(len(mu))
+        c = _crossing(lambda c: centred_square((1 - c) * P + c * identity, mu) - K_P)
+        moved = (1 - c) * P + c * identity
+    return moved / moved.sum(axis=0)
+
+
 def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Generator) -> Array:
     """A transition matrix with stationary law μ whose centred μ-cosine with P is ``overlap``."""
     for attempt in range(300):

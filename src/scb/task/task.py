@@ -8,7 +8,7 @@ Given a context x (T tokens) and a last token k, both drawn iid from μ, the nex
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from scb.task import chains
 from scb.task.columns import attention_entries, distributions, pack, sparse_entries, transition_matrix
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
+Ensemble = Literal["strong", "dirichlet", "uniform", "softmax"]
+ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
+"""The laws of a random P that ``Task.random`` knows."""
 
 CONTRAST = 1.4  # Task.random keeps K_P at least this many times ‖μ‖²: assumption (c) asks for 1
 CONDITION = 2.0  # Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
@@ -96,15 +99,35 @@ class Task:
             array.setflags(write=False)
 
     @classmethod
-    def random(cls, N: int, T: int, sparsity: int, seed: Seed = 0) -> "Task":
-        """A random task that meets the paper's assumptions (a), (b) and (c).
+    def random(
+        cls, N: int, T: int, sparsity: int, seed: Seed = 0, *, ensemble: Ensemble = "strong", K_P: float | None = None
+    ) -> "Task":
+        """A random task: P by an ensemble, μ its stationary law, and a random sparse Q.
 
-        - (a) every column of Q has exactly ``sparsity`` positions, drawn uniformly without repetition;
-        - (b) with C = 2: N·μ and Q·q lie in [1/2, 2];
-        - (c) K_P ≥ 1.4 ‖μ‖² for N ≥ 3.
+        Every column of Q has exactly ``sparsity`` positions, drawn uniformly without repetition, and Q·q lies in [1/2, 2].
 
-        For N = 2, assumption (c) leaves no choice: K_P ≤ 1 − ‖μ‖² ≤ 1/2 ≤ ‖μ‖², with equality for the uniform μ and
-        a permutation only, and the identity is reducible. So P is then the swap of the two tokens; only Q is random.
+        Parameters
+        ----------
+        N, T, sparsity : numbers of tokens, of positions, and of positions that each token attends to
+        seed : of all that is random
+        ensemble : the law of P.
+
+            - "strong" meets the paper's assumptions (a), (b) and (c): N·μ in [1/2, 2] is drawn first, then a P with this
+              stationary law and K_P ≥ 1.4 ‖μ‖²;
+            - "dirichlet": independent columns, uniform on the simplex;
+            - "uniform": independent uniform entries, columns divided by their sums;
+            - "softmax": columns are the softmax of standard normal numbers.
+
+            The last three are what one may call a random transition matrix. Their K_P is smaller, so that for small N they
+            hardly ever meet (c), and N·μ may leave [1/2, 2]: ``check`` tells
+        K_P : move P to this K_P = ‖P − μ1ᵀ‖_μ², and keep μ: straight towards μ1ᵀ where that is less than P has, and towards the
+            identity where it is more. It must lie between 0 and 1 − ‖μ‖²
+
+        Returns
+        -------
+        Task
+            For N = 2, assumption (c) leaves no choice: K_P ≤ 1 − ‖μ‖² ≤ 1/2 ≤ ‖μ‖², with equality for the uniform μ and a
+            permutation only, and the identity is reducible. So a "strong" P is then the swap of the two tokens.
         """
         if N < 2:
             raise ValueError(f"N = {N}: there must be at least 2 tokens")
@@ -112,11 +135,12 @@ class Task:
             raise ValueError(f"T = {T}: there must be at least 1 position")
         if not 1 <= sparsity <= T:
             raise ValueError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
+        if ensemble not in ENSEMBLES:
+            raise ValueError(f"ensemble = {ensemble!r}: it must be one of {', '.join(map(repr, ENSEMBLES))}")
         rng = np.random.default_rng(seed)
-        mu = _near_uniform(rng, (N, 1))[:, 0]
-        P = np.array([[0.0, 1.0], [1.0, 0.0]])
-        if N > 2:
-            P = chains.random_transition(mu, CONTRAST, rng)
+        P = _strong_transition(N, rng) if ensemble == "strong" else _ORDINARY[ensemble](N, rng)
+        if K_P is not None:
+            P = chains.with_contrast(P, chains.stationary(P), K_P)
         positions = np.stack([rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1)
         return cls.sparse(P, positions, _near_uniform(rng, (sparsity, N)), T)
 
@@ -217,6 +241,21 @@ class Task:
 
     def __repr__(self) -> str:
         return f"Task(N={self.N}, T={self.T}, sparsity={self.sparsity}, K_P={self.K_P:.3g}, K_Q={self.K_Q:.3g})"
+
+
+_ORDINARY = {
+    "dirichlet": chains.dirichlet_transition,
+    "uniform": chains.uniform_transition,
+    "softmax": chains.softmax_transition,
+}
+
+
+def _strong_transition(N: int, rng: np.random.Generator) -> Array:
+    """P of the ensemble "strong", with a stationary law μ that is drawn before it."""
+    mu = _near_uniform(rng, (N, 1))[:, 0]
+    if N == 2:
+        return np.array([[0.0, 1.0], [1.0, 0.0]])
+    return chains.random_transition(mu, CONTRAST, rng)
 
 
 def _near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:

@@ -1,1 +1,1 @@
-"""The paper's mathematics: closed forms, the dynamics, the noise, the planner, and the Cramér–Rao bound."""
+"""The paper's mathematics: closed forms, dynamics, noise, inequalities with their constants, the planner, the Cramér–Rao bound."""

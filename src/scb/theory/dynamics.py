@@ -80,7 +80,7 @@ def population_step(task: Task, V: Array, A: Array, eta_V: float, eta_A: float) 
 
 
 def population_recursion(
-    K_P: float, K_Q: float, T: int, eta_V: float, eta_A: float, steps: int, start: tuple[float, float] = (0.0, 0.0)
+    K_P: float, K_Q: float, T: float, eta_V: float, eta_A: float, steps: int, start: tuple[float, float] = (0.0, 0.0)
 ) -> Array:
     """The population process in two dimensions: (steps + 1, 2) values of (α_V, α_A).
 
@@ -94,7 +94,7 @@ def population_recursion(
     return path
 
 
-def population_drift(alpha: Array, K_P: float, K_Q: float, T: int) -> Array:
+def population_drift(alpha: Array, K_P: float, K_Q: float, T: float) -> Array:
     """What (α_V, α_A) gains a unit of step size, before scaling with η_V and η_A."""
     a_V, a_A = alpha
     gap = 1 - a_V * a_A

@@ -1,35 +1,69 @@
 """The planner: batch sizes, λ, step counts and thresholds that the paper's lemmas ask for, stage by stage.
 
-The lemmas hold up to constants that the paper hides in Θ(1). Here each is a field of ``Constants``, 1 unless given, so
-that the *scaling* can be read off and a measured constant put in its place. The numbers are worst-case sufficient
-conditions: expect them to be astronomically larger than what a run needs.
+It walks the chain of lemmas backwards: from ε to the error of A that Stage 3 bears, from there to the noise that Stage 2 bears, and
+from there to a batch size. The factors that the paper hides in Θ(1) are fields of ``Constants``, measured (``scb.theory.bounds``)
+unless given. Where the paper has a formula in two versions, docs/errata.md says which one is taken here. The numbers are worst-case
+sufficient conditions: expect them to be astronomically larger than what a run needs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, exp, inf, log, sqrt
+
+from scb.theory.bounds import BOUNDS
+
+
+def _measured(name: str) -> float:
+    return field(default=BOUNDS[name].constant)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The Θ(1) factors c of the lemmas."""
+    """The factors c of the lemmas; those with a name of ``scb.theory.bounds`` stand there with their statement."""
 
-    stage1_steps: float = 1.0  # of 𝒯₁ = c·log(T·K_Q)/η
-    stage1_signal: float = 1.0  # of α at the end of Stage 1, min(1/2, c/(Q·N))
-    stage1_batch: float = 1.0  # of both batch sizes in part V of the proof for Stage 1
-    rounding: float = 1.0  # of the first threshold, λ₀ = c·α/Q
-    stage2_batch: float = 1.0  # of both batch sizes of the lemma on the bias of the proximal gradient
-    stage2_lambda: float = 1.0  # of λ = c·ε·K_P/(Q²N³)
-    stage2_steps: float = 1.0  # of c·(1/(η·α) + log(1/δ_*)/η)
-    normalisation: float = 0.1  # of the second threshold, c/Q
-    stage3_batch: float = 1.0  # of N³/(δ·(c'·ε)²·K_P·K_Q²), which makes ‖h_V‖_μ ≤ c'·ε·√K_P·K_Q
-    stage3_steps: float = 1.0  # of c·log(1/ε)/η
-    transfer_theta: float = 1.0  # of θ = min(1/2, √(c/log(1/ε)))
-    transfer_batch: float = 1.0  # of the batch of transfer's one step on A
+    # Concentration, of all stages
+    square_A: float = _measured("square_A")
+    square_V: float = _measured("square_V")
+    along_P: float = _measured("along_P")
+    along_Q: float = _measured("along_Q")
+    coordinate: float = _measured("coordinate")
+    square_on_support: float = _measured("square_on_support")
+    # Stage 1
+    stage1_signal: float = 1.0  # of α at the end of Stage 1, min(1/2, c/(Q·N)): it defines 𝒯₁
+    stage1_steps: float = _measured("stage1_steps")
+    stage1_noise: float = _measured("stage1_noise")
+    # Stage 2
+    rounding: float = 0.25  # of the threshold c·α/Q before Stage 2: half of the least entry, α/(C·Q), for C = 2
+    rounding_error: float = _measured("rounding_error")
+    stage2_lambda: float = _measured("stage2_lambda")
+    stage2_steps: float = _measured("stage2_steps")
+    bias: float = _measured("bias")
+    errors: float = _measured("errors")
+    boundary: float = _measured("boundary")
+    # Stage 3
+    normalisation: float = 1 / 6  # of the threshold c/Q before Stage 3
+    separated: float = 0.1  # of ‖Δ_A‖_μ ≤ c/(Q√N), up to which ``rounding_A`` was measured
+    rounding_A: float = _measured("rounding_A_sharp")
+    stage3_attention: float = _measured("stage3_attention")
+    stage3_noise: float = _measured("stage3_noise")
+    stage3_steps: float = _measured("stage3_steps")
+    # Transfer
+    theta: float = 1.0  # of θ = min(1/2, √(c/log(1/ε)))
+    start_error: float = _measured("start_error")
+    step_error: float = _measured("step_error")
 
 
 @dataclass(frozen=True)
 class StagePlan:
-    """What one stage asks for; ``threshold`` is applied on entering it, ``None`` where there is none."""
+    """What one stage asks for.
+
+    Attributes
+    ----------
+    name : of the stage
+    eta, steps, batch_size, lam : its step size η, steps, samples a step and λ
+    threshold : what A is thresholded at on entering it; ``None`` where it is not
+    noise_V, noise_A : ‖h_V‖_μ and ‖h_A‖_μ that the batch size keeps in all steps; ``None`` where nothing is asked
+    leaves : what holds after it, in words
+    """
 
     name: str
     eta: float
@@ -37,6 +71,8 @@ class StagePlan:
     batch_size: float
     lam: float
     threshold: float | None
+    noise_V: float | None
+    noise_A: float | None
     leaves: str
 
     @property
@@ -47,13 +83,23 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Stages 1 to 3 from scratch, and the single step that replaces Stage 1 in transfer."""
+    """Stages 1 to 3 from scratch; and with transfer, where a single step on A replaces Stage 1."""
 
     K_P: float
     K_Q: float
     stages: tuple[StagePlan, ...]
-    transfer: StagePlan
+    transfer: tuple[StagePlan, ...]
     theta: float
+
+    @property
+    def samples(self) -> float:
+        """Fresh samples from scratch."""
+        return sum(stage.samples for stage in self.stages)
+
+    @property
+    def transfer_samples(self) -> float:
+        """Fresh samples with transfer."""
+        return sum(stage.samples for stage in self.transfer)
 
 
 def plan(
@@ -78,6 +124,12 @@ def plan(
     K_P, K_Q : of the task; 1/N and 1/Q, the orders that assumptions (b) and (c) give, unless known
     overlap : centred μ-cosine with the pretrained P̂ (K_P̂ = K_P); unless given, the least that the paper allows
     eta : the step size η of all stages; min(K_P, K_Q, 1/10), the largest of the lemma on Stage 1, unless given
+    constants : the factors of the lemmas; those that were measured, unless given
+
+    Returns
+    -------
+    Plan
+        The stages from scratch and with transfer, each with its steps, batch size, λ and threshold.
     """
     for name, value, low, high in (
         ("N", N, 2, inf),
@@ -88,47 +140,181 @@ def plan(
     ):
         if not low <= value <= high:
             raise ValueError(f"{name} = {value}: it must lie between {low:g} and {high:g}")
-    c = constants or Constants()
-    Q = sparsity
     K_P = 1 / N if K_P is None else K_P
-    K_Q = 1 / Q if K_Q is None else K_Q
-    eta = min(K_P, K_Q, 0.1) if eta is None else eta
-    alpha = min(0.5, c.stage1_signal / (Q * N))
-    delta = delta / 3  # of each stage
-
-    # Lemma "Main result of Stage 1", with the batch sizes of part V of its proof (failure δ/𝒯₁ a step).
-    length = max(log(T * K_Q), 1.0)
-    steps = ceil(c.stage1_steps * length / eta)
-    second_order = steps * T**2 * Q**4 * N**5 * length**2 / (delta * min(K_P, K_Q, 1.0) ** 3)
-    first_order = T**2 * max(N**2, Q**2) * N**4 * log(16 * steps / delta) / K_P**2
-    batch = c.stage1_batch * max(second_order, first_order)
-    leaves = f"max(α_V, α_A) ≥ {alpha:.2g}"
-    stage1 = StagePlan("Stage 1", eta=eta, steps=steps, batch_size=batch, lam=0.0, threshold=None, leaves=leaves)
-
-    # Lemmas "Gradient denoising", "bias of ĥ" and "Main lemma of Stage 2", for δ_*² = ε/(Q√N).
-    target = eps / (Q * sqrt(N))
-    steps = ceil(c.stage2_steps * (1 / (eta * alpha) + log(1 / sqrt(target)) / eta))
-    each = delta / steps
-    batch = c.stage2_batch * max(N**8 * Q**4 / (eps**2 * alpha**2 * K_P**2) * log(2 * N * T / each), N**6 * Q**3 / (each * eps**2))
-    lam = c.stage2_lambda * eps * K_P / (Q**2 * N**3)
-    threshold = c.rounding * alpha / Q
-    leaves = f"‖Δ_A‖_μ² ≤ {target:.2g}"
-    stage2 = StagePlan("Stage 2", eta=eta, steps=steps, batch_size=batch, lam=lam, threshold=threshold, leaves=leaves)
-
-    # The last lemma of Stage 3: ‖h_V‖_μ ≤ c'·ε·√K_P·K_Q, from E‖∇̂_V l‖_μ² = O(N³) and Chebyshev, c' = 1/10.
-    steps = ceil(c.stage3_steps * log(1 / eps) / eta)
-    batch = c.stage3_batch * N**3 * steps / (delta * (0.1 * eps) ** 2 * K_P * K_Q**2)
-    threshold = c.normalisation / Q
-    leaves = f"‖V − P‖_μ² ≤ {eps:.2g}"
-    stage3 = StagePlan("Stage 3", eta=eta, steps=steps, batch_size=batch, lam=0.0, threshold=threshold, leaves=leaves)
-
-    # Lemma "First gradient step": Stage 2's concentration with relative accuracy ε_Tmp = min(1/(N·K_P), 1/log(1/ε)). The threshold
-    # lies at α_V/(2Q), half of what a position of weight 1/Q reaches (the paper prints it without the Q).
-    theta = min(0.5, sqrt(c.transfer_theta / log(1 / eps)))
+    K_Q = 1 / sparsity if K_Q is None else K_Q
+    lemmas = _Lemmas(
+        N=N,
+        T=T,
+        Q=sparsity,
+        K_P=K_P,
+        K_Q=K_Q,
+        eps=eps,
+        delta=delta / 3,  # of each stage
+        eta=min(K_P, K_Q, 0.1) if eta is None else eta,
+        c=constants or Constants(),
+    )
+    theta = min(0.5, sqrt(lemmas.c.theta / log(1 / eps)))
     alpha_V = theta * (min(1.0, 1 / (N * K_P)) if overlap is None else overlap)
-    accuracy = min(1 / (N * K_P), 1 / log(1 / eps))
-    batch = c.transfer_batch * N**4 * Q**2 / (accuracy**2 * alpha_V**2 * K_P**2) * log(2 * N * T / delta)
-    threshold = alpha_V / (2 * Q)
-    leaves = f"α_A ≈ α_V = {alpha_V:.2g}"
-    transfer = StagePlan("Transfer", eta=1.0, steps=1, batch_size=batch, lam=0.0, threshold=threshold, leaves=leaves)
-    return Plan(K_P=K_P, K_Q=K_Q, stages=(stage1, stage2, stage3), transfer=transfer, theta=theta)
+    return Plan(
+        K_P=K_P,
+        K_Q=K_Q,
+        stages=(lemmas.stage1(), lemmas.stage2(lemmas.alpha, lemmas.error_after_stage1()), lemmas.stage3()),
+        transfer=(
+            lemmas.first_step(alpha_V),
+            lemmas.stage2(alpha_V, lemmas.error_after_first_step(theta, alpha_V)),
+            lemmas.stage3(),
+        ),
+        theta=theta,
+    )
+
+
+def attention_error(N: int, sparsity: int, eps: float, constants: Constants | None = None) -> float:
+    """The ‖Δ_A‖_μ² that Stage 2 must leave for ‖V − P‖_μ² ≤ ε in the end: O(ε²/(NQ)).
+
+    Stage 3 asks for ‖A_* − Q‖_μ ≤ c·ε/√Q, and rounding leaves ‖A_* − Q‖_μ² ≤ c'·(‖Δ_A‖_μ² + Q/T²). (The paper's corollary has
+    ε/(Q√N), which does not follow; its bound on rounding has NQ‖Δ_A‖_μ². The N is left in place, on the safe side.) Rounding
+    finds the positions for ‖Δ_A‖_μ ≪ 1/(Q√N), which is asked for besides.
+
+    Parameters
+    ----------
+    N, sparsity : sizes of the task
+    eps : target accuracy of ‖V − P‖_μ²
+    constants : the factors of the lemmas; those that were measured, unless given
+
+    Returns
+    -------
+    float
+    """
+    c = constants or Constants()
+    for_V = (c.stage3_attention * eps) ** 2 / (c.rounding_A * N * sparsity)
+    return min(for_V, (c.separated / sparsity) ** 2 / N)
+
+
+@dataclass(frozen=True)
+class _Lemmas:
+    """The lemmas at one task, one accuracy and one set of constants; ``delta`` is the failure probability of a stage."""
+
+    N: int
+    T: int
+    Q: int
+    K_P: float
+    K_Q: float
+    eps: float
+    delta: float
+    eta: float
+    c: Constants
+
+    @property
+    def alpha(self) -> float:
+        """min(1/2, c/(QN)): 𝒯₁ is the first step at which α_V or α_A reaches it. (The theorem leaves out the 1/2.)"""
+        return min(0.5, self.c.stage1_signal / (self.Q * self.N))
+
+    @property
+    def allowed(self) -> float:
+        """Δ of the lemma on Stage 1, which keeps ‖Δ_V‖_μ² and ‖Δ_A‖_μ² below Δ/T."""
+        return min(self.K_P / 4, self.K_Q / 4, 1 / (self.Q**4 * self.N**3))
+
+    def stage1(self) -> StagePlan:
+        """Lemma "Main result of Stage 1", with the batch sizes of part V of its proof, one 𝒯₁ for the union over the steps."""
+        length = max(log(self.T * self.K_Q), 1.0)
+        steps = ceil(self.c.stage1_steps * length / self.eta)
+        each = self.delta / steps
+        noise = self.c.stage1_noise * sqrt(self.allowed / self.T) * min(self.K_P, self.K_Q) / length
+        second_order = 4 * max(self.c.square_A * self.T * self.N**2, self.c.square_V * self.N**3) / (each * noise**2)
+        extreme = max(self.c.along_P * self.N**3, self.c.along_Q * self.Q * self.N**2)
+        first_order = 2 * (extreme * 4 * self.T / self.K_P) ** 2 * log(8 / each)
+        return StagePlan(
+            name="Stage 1",
+            eta=self.eta,
+            steps=steps,
+            batch_size=max(second_order, first_order),
+            lam=0.0,
+            threshold=None,
+            noise_V=noise,
+            noise_A=noise,
+            leaves=f"α_V or α_A ≥ {self.alpha:.2g}",
+        )
+
+    def error_after_stage1(self) -> float:
+        """δ⁽²⁾ with δ_A² + δ_V² ≤ (δ⁽²⁾)² where Stage 2 begins: lemmas "Main result of Stage 1" and "Effect of rounding"."""
+        square_A = (self.allowed + self.c.rounding_error) / self.T
+        return sqrt(self.allowed / self.T / self.K_P + square_A / self.K_Q)
+
+    def stage2(self, alpha: float, start: float) -> StagePlan:
+        """Lemmas "Gradient denoising", "bias of ĥ" and "Main lemma of Stage 2", from α_V, α_A ≥ ``alpha`` and δ ≤ ``start``.
+
+        The main lemma bears noise ‖ĥ_A‖_μ/(K_P√K_Q) + ‖h_V‖_μ/(√K_P K_Q) ≤ Err with c·max(δ, Err)·Err ≤ δ_*². Half of it is V's.
+        The lemma on ĥ gives ‖ĥ_A‖_μ ≤ c·ε₂/(QN²), which decides ε₂; with it go λ and the batch size.
+        """
+        N, Q, eta = self.N, self.Q, self.eta
+        square = attention_error(N, Q, self.eps, self.c)
+        goal = sqrt(square / self.K_Q)  # δ_*
+        factor = 1.1 * self.c.errors * self.c.boundary  # 1.1: δ + η·Err ≤ 1.1·max(δ, Err)
+        err = min(goal / sqrt(factor), goal**2 / (factor * start), 0.025 * alpha)
+        noise_V = err / 2 * sqrt(self.K_P) * self.K_Q
+        noise_A = err / 2 * self.K_P * sqrt(self.K_Q)
+        accuracy = noise_A * Q * N**2 / self.c.bias  # ε₂
+        steps = ceil(self.c.stage2_steps * (1 / (eta * alpha) + log(1 / goal) / eta))
+        each = self.delta / (3 * steps)
+        coordinate = self.coordinate_batch(accuracy / (Q * N**2), alpha, each)
+        on_support = self.c.square_on_support * Q * N**2 / (each * (accuracy / (Q * N**2)) ** 2)
+        of_V = self.c.square_V * N**3 / (each * noise_V**2)
+        return StagePlan(
+            name="Stage 2",
+            eta=eta,
+            steps=steps,
+            batch_size=max(coordinate, on_support, of_V),
+            lam=self.c.stage2_lambda * eta * accuracy / (Q**2 * N**2),  # η_A·K_P = η
+            threshold=self.c.rounding * alpha / Q,
+            noise_V=noise_V,
+            noise_A=noise_A,
+            leaves=f"‖Δ_A‖_μ² ≤ {square:.2g}",
+        )
+
+    def coordinate_batch(self, relative: float, alpha: float, failure: float) -> float:
+        """Samples that bring every coordinate of ∇_A l within ``relative``·αK_P/(NQ): Hoeffding, and a union over NT of them."""
+        xi = relative * alpha * self.K_P / (self.N * self.Q)
+        return 2 * (self.c.coordinate * self.N / xi) ** 2 * log(2 * self.N * self.T / failure)
+
+    def stage3(self) -> StagePlan:
+        """The last lemma of Stage 3: ‖h_V‖_μ ≤ c·ε√K_P K_Q in all steps, from E‖∇̂_V l‖_μ² ≤ c·N³ and Chebyshev."""
+        steps = ceil(self.c.stage3_steps * log(1 / self.eps) / self.eta)
+        noise = self.c.stage3_noise * self.eps * sqrt(self.K_P) * self.K_Q
+        return StagePlan(
+            name="Stage 3",
+            eta=self.eta,
+            steps=steps,
+            batch_size=self.c.square_V * self.N**3 * steps / (self.delta * noise**2),
+            lam=0.0,
+            threshold=self.c.normalisation / self.Q,
+            noise_V=noise,
+            noise_A=None,
+            leaves=f"‖V − P‖_μ² ≤ {self.eps:.2g}",
+        )
+
+    @property
+    def step_accuracy(self) -> float:
+        """ε_Tmp = min(1/(N·K_P), 1/log(1/ε)) of transfer's step on A."""
+        return min(1 / (self.N * self.K_P), 1 / log(1 / self.eps))
+
+    def first_step(self, alpha_V: float) -> StagePlan:
+        """Lemma "First gradient step": Stage 2's concentration with relative accuracy ε_Tmp, at η = 1.
+
+        The threshold lies at half of what a position of weight 1/(CQ) reaches, C = 2 (the paper prints it without the Q).
+        """
+        return StagePlan(
+            name="Transfer",
+            eta=1.0,
+            steps=1,
+            batch_size=self.coordinate_batch(self.step_accuracy, alpha_V, self.delta),
+            lam=0.0,
+            threshold=self.c.rounding * alpha_V / self.Q,
+            noise_V=None,
+            noise_A=None,
+            leaves=f"α_A ≈ α_V = {alpha_V:.2g}",
+        )
+
+    def error_after_first_step(self, theta: float, alpha_V: float) -> float:
+        """δ⁽²⁾ after transfer's step: lemmas "Initialization" (δ_V² ≤ c·θ²) and "First gradient step" (δ_A²)."""
+        square_A = self.c.step_error * ((self.step_accuracy * alpha_V) ** 2 / self.Q + 1 / self.T)
+        return sqrt(self.c.start_error * theta**2 + square_A / self.K_Q)

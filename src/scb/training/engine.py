@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.geometry import Array, projector_row
 from scb.kernels import may_run_parallel
-from scb.kernels.random import ALL_BITS, fill_words
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelLaw, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.task.columns import slots
+from scb.task.sampling import step_keys
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import STEPS, Stage, precondition_V
@@ -29,14 +29,6 @@ class Taken(NamedTuple):
     steps: int  # fewer than asked for if the next one diverges
     loss: float  # of the last mini-batch
     samples: int
-
-
-def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
-    """The key of each step, a word of the stream that the seed chooses: what is random in step i depends on (seed, i) alone."""
-    stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-    keys = np.empty(len(steps), np.uint64)
-    fill_words(stream, steps.start, ALL_BITS, keys)
-    return keys
 
 
 @dataclass(frozen=True)
@@ -135,6 +127,7 @@ class Fused:
             centred=stage.centred,
             limit=LIMIT,
             mu=np.require(mu, np.float64, ["C", "W"]),
+            projector_row=projector_row(mu, stage.projector),
         )
         new_V = np.array(V, order="C")
         new_A = self._buffers.copy(A)
@@ -156,8 +149,8 @@ class Fused:
         for done, key in enumerate(keys):
             draws = draw_frozen(self.task, law, frozen, B, np.random.default_rng(key))
             loss, gV, _ = frozen_gradient(draws, law, frozen, V)
-            after = V - stage.eta_V / B * precondition_V(gV, mu)
-            if not np.square(after).sum() < LIMIT**2:
+            after = V - stage.eta_V / B * precondition_V(gV, mu, stage.projector)
+            if not np.vdot(after, after) < LIMIT**2:
                 return Taken(V, A, done, loss / B, (done + 1) * B)
             V = after
         return Taken(V, A, len(keys), loss / B, len(keys) * B)
@@ -165,15 +158,19 @@ class Fused:
 
 def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.random.Generator) -> FrozenDraws:
     """What is random in B samples where A is frozen; tokens outside the active positions only by their numbers."""
-    lasts = np.searchsorted(law.mu, rng.random(B), side="right")
-    u_source = rng.random(B)
-    u_label = rng.random(B)
-    u_tokens = rng.random((B, len(frozen.value) + 1))
-    rest = np.zeros((B, task.N), np.int64)
-    if frozen.common.any():  # otherwise the others have no weight, and their numbers do not matter
-        slot = (u_source >= law.q[:, lasts]).sum(axis=0)
-        drawn_alone = frozen.source[slot, lasts] < 0  # a source outside is not among the numbers
-        rest = rng.multinomial(task.T - frozen.counts[lasts] - drawn_alone, task.mu)
+    uniforms = rng.random((len(frozen.value) + 4, B))  # one call: calls take longer here than numbers
+    lasts = np.searchsorted(law.mu, uniforms[0], side="right")
+    u_source = uniforms[1]
+    u_label = uniforms[2]
+    u_tokens = uniforms[3:].reshape(B, -1)
+    if not frozen.common.any():  # the others have no weight, and their numbers do not matter
+        rest = np.zeros((B, task.N), np.int64)
+    else:
+        left = task.T - frozen.counts[lasts]
+        if frozen.source.min() < 0:
+            slot = (u_source >= law.q[:, lasts]).sum(axis=0)
+            left -= frozen.source[slot, lasts] < 0  # a source outside is drawn by itself, and not among the numbers
+        rest = rng.multinomial(left, task.mu)
     return FrozenDraws(lasts, u_source, u_label, u_tokens, rest)
 
 

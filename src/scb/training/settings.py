@@ -16,12 +16,12 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from scb.files import write_atomically
 from scb.geometry import Array
-from scb.task import Task
+from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES, Recipe
 from scb.training.run import Run
 
 FILE = "config.json"
-_WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "text", type(None): ""}
+_WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "text", type(None): "", dict: "a table"}
 
 
 def fitted(name: str, value: Any, hint: Any) -> Any:
@@ -117,6 +117,8 @@ class TrainingSettings:
     T: int = 5000
     sparsity: int = 2
     task_seed: int = 0
+    ensemble: Ensemble = "strong"  # the law of P
+    K_P: float | None = None  # of P, if it is to be moved there
     recipe: str = "paper"  # name of one of ``recipes.RECIPES``
     options: dict[str, Any] = field(default_factory=dict)  # of the recipe, by the names of ``recipe_hints``
     seed: int = 0  # of the training run
@@ -124,6 +126,8 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         recipe_options(self.recipe, self.options)  # refuses what does not fit; the file keeps what was written
+        fitted("ensemble", self.ensemble, Ensemble)
+        fitted("K_P", self.K_P, float | None)
         if self.every < 1:
             raise ValueError(f"every = {self.every}: it must be at least 1")
 
@@ -135,17 +139,16 @@ class TrainingSettings:
             values = json.loads(text) if Path(path).name == FILE else tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{path} is not TOML: {error}") from None
+        hints = get_type_hints(cls) | {"options": dict}
         for name, value in values.items():
             if name not in cls.__dataclass_fields__:
                 raise ValueError(f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}")
-            expected = {"recipe": str, "options": dict}.get(name, int)
-            if type(value) is not expected:
-                raise ValueError(f"{name} = {value!r} in {path}: it must be of type {expected.__name__}")
+            fitted(f"{path} has {name}", value, hints[name])
         return cls(**values)
 
     def build(self) -> tuple[Task, Recipe]:
         """The task and the recipe."""
-        task = Task.random(self.N, self.T, self.sparsity, self.task_seed)
+        task = Task.random(self.N, self.T, self.sparsity, self.task_seed, ensemble=self.ensemble, K_P=self.K_P)
         return task, build_recipe(self.recipe, task, self.options)
 
     def save(self, directory: str | Path) -> None:

@@ -1,22 +1,24 @@
 """The Gaussian simulation, collapsed: the laws of the signals and errors themselves, without (T, N) arrays.
 
-With noise that is isotropic in ⟨·, ·⟩_μ (the source ``Gaussian``), a step acts on V through α_V and ‖Δ_V‖² alone. For λ = 0 the
-same holds for A, and a step costs O(1). For λ > 0, a column of A is one common value plus the entries that a proximal step has
+The noise is that of the source ``Gaussian``. On V it is isotropic in ⟨·, ·⟩_μ but for one direction û of the rows, along which the
+Euclidean projector lets more of it through. So V is known by α_V, ‖Δ_V‖² and its part along û, a vector (N,). For λ = 0, A is known
+by α_A and ‖Δ_A‖², and a step costs O(N). For λ > 0, a column of A is one common value plus the entries that a proximal step has
 left above it: the support of Q and a few survivors of the noise. How many of the others pass ±λ is binomial, and by how much they
 pass it is a tail of the normal law, so a step costs O(N·Q + survivors).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from scb.geometry import Array, Projection, projection_by_norms
+from scb.geometry import Array, Projection, projection_by_norms, projector_row, root
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.theory.dynamics import StepNoise, error_step, signal_step
-from scb.theory.noise import noise_scales, residual_square
+from scb.theory.noise import common_noise, noise_scales, residual_square
 from scb.training.roundings import Rounding
 from scb.training.stages import Recipe, Stage, soft_threshold
 
@@ -136,8 +138,19 @@ class Collapsed:
 
     task: Task
     rng: np.random.Generator
-    p: Projection  # α, K and ‖Δ‖ of the point, which are all that V is known by
+    p: Projection  # α, K and ‖Δ‖ of the point
+    along: Array  # (N,), (V − μ1ᵀ)diag(μ)û: the part of V along û
     columns: Columns | None = None  # A entry by entry, from the first step or rounding that asks for entries; None before
+
+    @cached_property
+    def leak(self) -> float:
+        """‖1 − μ/‖μ‖²‖_μ: how much of the common noise the Euclidean projector lets through along û."""
+        return leaking_direction(self.task.mu)[1]
+
+    @cached_property
+    def truth_along(self) -> Array:
+        """(N,): the part of P along û."""
+        return (self.task.P - self.task.mu[:, None]) @ (self.task.mu * leaking_direction(self.task.mu)[0])
 
     def entries(self) -> Columns:
         """A entry by entry, drawn from its law given ``p`` when asked for first."""
@@ -164,6 +177,7 @@ class Collapsed:
     def mirror(self) -> None:
         """Go over to the mirror image, in which both signals are negated."""
         self.place(-self.p.alpha_V, self.p.delta_V, self.p.K_A, -self.p.K_AQ)
+        self.along = -self.along
         if self.columns is not None:
             self.columns.mirror()
 
@@ -184,7 +198,8 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     for stage in recipe.stages:
         if stage.rule != "proximal":
             raise ValueError(f"rule = {stage.rule!r} in stage {stage.name!r}: {only}")
-    state = Collapsed(task, np.random.default_rng(seed), recipe.start.projection(task))
+    along = (recipe.start.V - task.mu[:, None]) @ (task.mu * leaking_direction(task.mu)[0])
+    state = Collapsed(task, np.random.default_rng(seed), recipe.start.projection(task), along)
     step = 0
     samples = recipe.samples
     rows = [_row(state, step, 1, samples)]
@@ -207,7 +222,7 @@ def _step(state: Collapsed, stage: Stage) -> None:
     """One step: V, and A where it is collapsed, by the lemmas on the dynamics; a sparse A entry by entry."""
     task, p, columns = state.task, state.p, state.columns
     scale_V, scale_A = noise_scales(task, p, stage.batch_size)
-    noise = _draw_noise(state, scale_V, scale_A)
+    h_along, noise = _draw_noise(state, stage, scale_V, scale_A)
     alpha_V, alpha_A = signal_step(task, p, stage.eta_V, stage.eta_A, noise)
     delta_V2, delta_A2 = error_step(task, p, stage.eta_V, stage.eta_A, noise)
     if columns is None:
@@ -222,23 +237,53 @@ def _step(state: Collapsed, stage: Stage) -> None:
                 lam=stage.levels(p.K_V, task.mu),
             )
         K_A, K_AQ = columns.constants()
+    # V − μ1ᵀ ← (1 − η_V‖A‖_μ²)(V − μ1ᵀ) + η_V⟨A, Q⟩_μ (P − μ1ᵀ) − η_V h_V, seen along û.
+    pull = (p.K_AQ + 1 / task.T) * state.truth_along - h_along
+    state.along = state.along + stage.eta_V * (pull - (p.K_A + 1 / task.T) * state.along)
     state.place(alpha_V, np.sqrt(max(delta_V2, 0.0)), K_A, K_AQ)
 
 
-def _draw_noise(state: Collapsed, scale_V: float, scale_A: float) -> StepNoise:
-    """The parts of isotropic noise along the line and along Δ, which are normal, and its square, whose other parts are χ²."""
+def leaking_direction(mu: Array) -> tuple[Array, float]:
+    """û (N,), the unit vector of ⟨·, ·⟩_μ along 1 − μ/‖μ‖², and the length of the latter: how much the Euclidean projector leaks.
+
+    For a uniform μ the length is 0, and û is any unit vector orthogonal to 1.
+    """
+    leak = 1 - projector_row(mu, "euclidean")
+    length = float(np.sqrt(mu @ leak**2))
+    if length < 1e-9:
+        leak = np.eye(len(mu))[0] - mu[0]
+    return leak / np.sqrt(mu @ leak**2), length
+
+
+def _draw_noise(state: Collapsed, stage: Stage, scale_V: float, scale_A: float) -> tuple[Array, StepNoise]:
+    """The noise of V along û, (N,), and the numbers through which all of it enters a step.
+
+    Across û and on A the noise is isotropic: its parts along the truth and along what else there is are normal, the rest is χ².
+    """
     task, p, rng = state.task, state.p, state.rng
-    x, y = rng.normal(size=(2, 2))  # along the line and along Δ, for V and A
-    degrees = ((task.N - 1) ** 2 - 2, task.N * (task.T - 1) - 2)  # dimensions that are left
-    rest_V, rest_A = (rng.chisquare(left) if left > 0 else 0.0 for left in degrees)
-    return StepNoise(
-        along_P=scale_V * np.sqrt(task.K_P) * x[0],
+    normal = rng.normal(size=task.N)
+    h_along = scale_V * (normal - normal.mean())
+    if stage.projector == "euclidean":
+        h_along += state.leak * common_noise(task, p, stage.batch_size, rng)
+    truth = state.truth_along
+    K_across = max(task.K_P - truth @ truth, 0.0)  # of P across û
+    signal = (p.K_VP - state.along @ truth) / K_across if K_across > 1e-12 else 0.0  # of V across û: its α there
+    other = root(float(p.K_V - state.along @ state.along - signal**2 * K_across))  # the norm of what else V has across û
+    x, y = rng.normal(size=(2, 2))  # along the truth and along the other part, for V (across û) and A
+    dimensions = ((task.N - 1) * (task.N - 2), task.N * (task.T - 1))
+    rest_V, rest_A = (rng.chisquare(left - 2) if left > 2 else 0.0 for left in dimensions)
+    if dimensions[0] == 0:
+        x[0] = y[0] = 0.0
+    along_truth = scale_V * np.sqrt(K_across) * x[0]
+    noise = StepNoise(
+        along_P=h_along @ truth + along_truth,
         along_Q=scale_A * np.sqrt(task.K_Q) * x[1],
-        along_V=scale_V * p.delta_V * y[0],
+        along_V=h_along @ (state.along - p.alpha_V * truth) + (signal - p.alpha_V) * along_truth + scale_V * other * y[0],
         along_A=scale_A * p.delta_A * y[1],
-        square_V=scale_V**2 * (x[0] ** 2 + y[0] ** 2 + rest_V),
+        square_V=h_along @ h_along + scale_V**2 * (x[0] ** 2 + y[0] ** 2 + rest_V),
         square_A=scale_A**2 * (x[1] ** 2 + y[1] ** 2 + rest_A),
     )
+    return h_along, noise
 
 
 def _row(state: Collapsed, step: int, stage: int, samples: int) -> tuple:

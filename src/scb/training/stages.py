@@ -1,15 +1,29 @@
 """What a recipe is made of: an initial point, and stages; and the updates of Algorithm 1 as pure functions, each one line of it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from scb.geometry import Array, Projection, centred_square, population_projection, project, projection_by_norms, signal_V
+from scb.geometry import (
+    Array,
+    Projection,
+    Projector,
+    centred_square,
+    keep_mu,
+    population_projection,
+    project,
+    projection_by_norms,
+    projector_row,
+    signal_V,
+)
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import Rounding, Stop
+
+if TYPE_CHECKING:
+    from scb.training.verdict import HeldOut
 
 
 @dataclass(frozen=True)
@@ -35,6 +49,7 @@ class Stage:
     batch_size : samples a step
     rule : "proximal" (preconditioned, proximal, projected: the paper's) or "vanilla" (plain gradients)
     centred : take the common part out of each column's gradient before the proximal step instead of after it
+    projector : how proximal steps keep Vμ = μ: "euclidean" is the paper's, "mu" has far less noise (see ``precondition_V``)
     enter, leave : what is done to (V, A) before the first step and after the last, in this order
     stop : end the stage early, asked every ``check_every`` steps
     """
@@ -47,6 +62,7 @@ class Stage:
     batch_size: int = 64
     rule: Literal["proximal", "vanilla"] = "proximal"
     centred: bool = False
+    projector: Projector = "euclidean"
     enter: tuple[Rounding, ...] = ()
     leave: tuple[Rounding, ...] = ()
     stop: Stop | None = None
@@ -59,6 +75,7 @@ class Stage:
         for name, low in (("steps", 0), ("eta_V", 0), ("eta_A", 0), ("lam", 0), ("batch_size", 1), ("check_every", 1)):
             if not values[name] >= low:
                 raise ValueError(f"{name} = {values[name]} in stage {self.name!r}: it must be at least {low}")
+        projector_row(np.ones(1), self.projector)  # refuses a name that it does not know
 
     def levels(self, K_V: float, mu: Array) -> Array:
         """(N,): λ of each column in a step from a V with ‖V − μ1ᵀ‖_μ² = K_V."""
@@ -88,10 +105,14 @@ class Stage:
 # ------------------------------------------------------------------------------------------------------ updates
 
 
-def precondition_V(gradient: Array, mu: Array) -> Array:
-    """∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μμᵀ/‖μ‖²), which keeps 1ᵀV = 1ᵀ and Vμ = μ. Shape (N, N)."""
-    G = (gradient - gradient.mean(axis=0)) / mu
-    return G - np.outer(G @ mu, mu) / (mu @ mu)
+def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean") -> Array:
+    """∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ. Shape (N, N).
+
+    w = μ/‖μ‖² is the paper's, the Euclidean projector; w = 1 that of the μ-inner product. Expected gradients are the same with
+    both, since they meet (E∇_V)1 = 0 where V and A meet the constraints. A sample's gradient does not: near the start it is
+    r·1ᵀdiag(μ), of which the paper's leaves r(1 − μ/‖μ‖²)ᵀ, noise that no length T makes smaller, and the other nothing.
+    """
+    return keep_mu((gradient - gradient.mean(axis=0)) / mu, mu, projector)
 
 
 def precondition_A(gradient: Array, mu: Array) -> Array:
@@ -108,7 +129,7 @@ def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: St
     """One step of the paper's equations for V and a: precondition, descend, soft-threshold, project."""
     lam = stage.levels(centred_square(V, mu), mu)  # of the V before the step
     if stage.eta_V:
-        V = V - stage.eta_V * precondition_V(gV, mu)
+        V = V - stage.eta_V * precondition_V(gV, mu, stage.projector)
     if stage.eta_A:
         direction = precondition_A(gA, mu) if stage.centred else gA / mu
         A = project(soft_threshold(A - stage.eta_A * direction, lam))
@@ -164,6 +185,7 @@ class Recipe:
     stages : those without steps are left out, with their roundings
     samples : spent before the first step, on estimating what is not known
     transformer : whose parameters (V, A) are trained
+    check : tells at the end, from held-out samples, whether the task has been learned
     """
 
     name: str
@@ -172,6 +194,7 @@ class Recipe:
     stages: tuple[Stage, ...]
     samples: int = 0
     transformer: type[Transformer] = LinearTransformer
+    check: "HeldOut | None" = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stages", tuple(stage for stage in self.stages if stage.steps))

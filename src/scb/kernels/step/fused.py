@@ -27,6 +27,7 @@ class Hyperparameters(NamedTuple):
     centred: bool  # whether the mean of each column's gradient is taken out before the proximal step
     limit: float  # a run has diverged once ‖V‖ or some ‖a^(k)‖ reaches it
     mu: np.ndarray  # (N,), of the preconditioner
+    projector_row: np.ndarray  # (N,), the w of its projector H ↦ H − (Hμ)wᵀ
 
 
 class Memory(NamedTuple):
@@ -179,7 +180,7 @@ def mini_batch_gradient(parallel, key, law, batch_size, V, raw, offset, gA):
     batch = draw_mini_batch(key, law.labels.mu, batch_size, T, np.bool_(False))
     memory = _new_memory(T, N, law, batch.accumulator.size)
     # Where every segment has an accumulator, the shares of a step only differentiate: hyperparameters are not looked at.
-    hyper = Hyperparameters(batch_size, 0.0, 0.0, 0.0, 0.0, np.ones(N), False, 0.0, np.ones(N))
+    hyper = Hyperparameters(batch_size, 0.0, 0.0, 0.0, 0.0, np.ones(N), False, 0.0, np.ones(N), np.ones(N))
     _take_shares(parallel, np.int64(0), batch, law, hyper, V, new_columns(raw, offset, 1, hyper.per_column), memory)
     for segment in range(batch.accumulator.size):
         gA[:, batch.lasts[batch.segments[segment]]] += memory.accumulators[batch.accumulator[segment]]
@@ -191,13 +192,12 @@ def mini_batch_gradient(parallel, key, law, batch_size, V, raw, offset, gA):
 
 
 @numba.njit(cache=True, fastmath=REORDER)
-def _step_V(V, gV, mu, rate):
-    """V ← V − rate·(I − 11ᵀ/N) gV diag(1/μ)(I − μμᵀ/‖μ‖²); gV comes in shares that are added up here."""
+def _step_V(V, gV, mu, projector_row, rate):
+    """V ← V − rate·(I − 11ᵀ/N) gV diag(1/μ)(I − μwᵀ), w the ``projector_row``; gV comes in shares that are added up here."""
     N = mu.size
     G = gV[0]
     mean = np.zeros(N)
     inverse = 1.0 / mu
-    square = (mu * mu).sum()
     for n in range(N):
         for share in range(1, len(gV)):
             for m in range(N):
@@ -209,7 +209,7 @@ def _step_V(V, gV, mu, rate):
         for m in range(N):
             along += G[n, m] - mean[m]
         for m in range(N):
-            V[n, m] -= rate * ((G[n, m] - mean[m]) * inverse[m] - along / square * mu[m])
+            V[n, m] -= rate * ((G[n, m] - mean[m]) * inverse[m] - along * projector_row[m])
 
 
 @numba.njit(cache=True)
@@ -256,7 +256,7 @@ def fused_steps(parallel, keys, law, hyper, V, A):
             if batch.accumulator[segment] >= 0 and columns.done[batch.lasts[batch.segments[segment]]] <= step:
                 square = _update_from_accumulators(segment, step, batch, hyper, columns, memory.accumulators)
                 largest = max(largest, square)
-        _step_V(V, memory.gV[:shares], hyper.mu, hyper.eta_V / hyper.batch_size)
+        _step_V(V, memory.gV[:shares], hyper.mu, hyper.projector_row, hyper.eta_V / hyper.batch_size)
         loss = memory.losses[:shares].sum() / hyper.batch_size
         if not max((V * V).sum(), largest) < hyper.limit**2:
             return step, loss

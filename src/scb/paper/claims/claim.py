@@ -1,17 +1,20 @@
-"""What a claim is."""
+"""What a claim is: a sentence, how it is judged, and what came out; and the words in which that is said."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from inspect import signature
+from functools import wraps
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
-from scb.jobs.table import Table, at, pick
+from scb.jobs.table import Table, at, pick, values, wilson
 
 CLOSE = 0.05
 """A distance to the truth that counts as recovery."""
+MOST = 0.9
+"""The share of tasks in which something has to be so, where a claim speaks of all of them."""
 
 
 class Verdict(Enum):
@@ -19,43 +22,170 @@ class Verdict(Enum):
 
     HOLDS = "holds"
     CHANGED = "holds with a change"
-    FAILS = "does not hold at the stated settings"
+    SOME = "holds in some ensembles"
+    FAILS = "does not hold"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured, with its spread; the verdict; and the change that it takes, or what happens instead."""
+    """What came out.
+
+    Attributes
+    ----------
+    measured : the numbers, with their spread, or their interval where they are shares
+    verdict : how the claim fares
+    note : the change that it takes, or what happens instead; nothing needs to be said where it holds
+    control : what the same measurement gives where the cause that the claim names is taken away
+    """
 
     measured: str
     verdict: Verdict
     note: str = ""
+    control: str = ""
+
+    @staticmethod
+    def judged(measured: str, *, literal: Any, changed: Any, change: str, instead: str, control: str = "") -> "Outcome":
+        """The outcome of a claim that holds as printed (``literal``), or with a ``change``, or else there is ``instead``."""
+        found = verdict(literal, changed)
+        notes = {Verdict.HOLDS: "", Verdict.CHANGED: change, Verdict.FAILS: instead}
+        return Outcome(measured, found, notes[found], control)
+
+    @staticmethod
+    def together(parts: "dict[str, Outcome]") -> "Outcome":
+        """The outcomes in all ensembles, by name, as one; the note says in which of them the claim holds."""
+        groups = {found: [name for name, part in parts.items() if part.verdict is found] for found in Verdict}
+        return Outcome(
+            measured="\n".join(f"{name}: {part.measured}" for name, part in parts.items()),
+            verdict=_overall(groups),
+            note="; ".join(_told(found, names, parts) for found, names in groups.items() if names),
+            control="\n".join(f"{name}: {part.control}" for name, part in parts.items() if part.control),
+        )
+
+
+def _overall(groups: dict[Verdict, list[str]]) -> Verdict:
+    """One verdict from the names of the ensembles that have each."""
+    if groups[Verdict.FAILS]:
+        return Verdict.SOME if groups[Verdict.HOLDS] or groups[Verdict.CHANGED] else Verdict.FAILS
+    return Verdict.CHANGED if groups[Verdict.CHANGED] else Verdict.HOLDS
+
+
+def _told(found: Verdict, names: list[str], parts: dict[str, Outcome]) -> str:
+    """In which ensembles that is so, unless it is so in all, and why."""
+    notes = [] if found is Verdict.HOLDS else [parts[name].note for name in names]
+    reasons = "; ".join(filter(None, dict.fromkeys(notes)))
+    if len(names) == len(parts):
+        return reasons
+    words = {Verdict.HOLDS: "holds in", Verdict.CHANGED: "with a change in", Verdict.FAILS: "not in"}
+    where = f"{words[found]} {', '.join(names)}"
+    return f"{where} ({reasons})" if reasons else where
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One row of the table."""
+    """One row of the table.
 
-    where: str  # section, lemma or figure of the paper
-    says: str  # the claim in a line
-    figure: str  # the figure beside which it stands
-    # its arguments are the tables that it needs, its docstring says what is looked at, and the criterion
+    Attributes
+    ----------
+    figure : the figure beside which it stands
+    says : the claim in a line, in our words
+    quote : the sentence of the paper, in its words and with its symbols; "…" stands for what is left out. Empty: the claim is ours
+    where : section, lemma or figure of the paper
+    condition : under which the paper says it, "none" if it names none
+    setting : what the tables do not show as columns, such as step sizes
+    judge : tables → outcome. Its arguments are the names of the tables, those with a default being of use but not needed;
+        its docstring is the criterion
+    """
+
+    figure: str
+    says: str
+    quote: str
+    where: str
     judge: Callable[..., Outcome]
+    condition: str = "none"
+    setting: str = ""
 
     @property
-    def check(self) -> str:
-        """What is looked at, and the criterion."""
-        text = self.judge.__doc__ or ""
-        return text[0].lower() + text[1:].rstrip(".")
+    def ours(self) -> bool:
+        """Whether the claim is ours, not the paper's."""
+        return not self.quote
+
+    @property
+    def criterion(self) -> str:
+        """When the claim counts as true."""
+        return " ".join((self.judge.__doc__ or "").split())
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Names of the tables that ``judge`` takes."""
+        """Names of the tables without which ``judge`` cannot do."""
+        parameters = signature(self.judge).parameters.values()
+        return tuple(parameter.name.replace("_", " ") for parameter in parameters if parameter.default is Parameter.empty)
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """Names of all tables that ``judge`` takes."""
         return tuple(name.replace("_", " ") for name in signature(self.judge).parameters)
 
+    def settings(self, *tables: Table) -> str:
+        """Sizes, ensembles and numbers of tasks as the tables have them, and what they do not show."""
+        sizes = [f"{symbol} = {_range(found)}" for symbol, column in SIZES.items() if (found := _found(column, tables))]
+        counts = sorted({_tasks(table) for table in tables if "replicate" in table and "N" in table})
+        if counts:
+            many = " or ".join(map(str, counts))
+            sizes.append(f"{many} random {'task' if counts == [1] else 'tasks'} at each point")
+        ensembles = _found("ensemble", tables)
+        if ensembles:
+            sizes.append(f"ensembles: {', '.join(ensembles)}")
+        elif counts:
+            sizes.append("ensemble: strong")
+        return "; ".join([*sizes, *filter(None, [self.setting])])
 
-def beside(figure: str, *rows: tuple[str, str, Callable[..., Outcome]]) -> list[Claim]:
-    """The claims that stand beside a figure, each as (where, says, judge)."""
-    return [Claim(where=where, says=says, figure=figure, judge=judge) for where, says, judge in rows]
+
+SIZES = {"N": "N", "T": "T", "B": "batch_size", "n": "n", "tokens": "length"}
+"""Sizes as they are shown → columns of tables."""
+
+
+def _found(column: str, tables: tuple[Table, ...]) -> list[Any]:
+    """The different values of a column in these tables; numbers ascend."""
+    found = list(dict.fromkeys(value for table in tables if column in table for value in table[column].tolist()))
+    return found if any(isinstance(value, str) for value in found) else sorted(found)
+
+
+def _range(found: list[Any]) -> str:
+    """All values if they are few, else the first and the last."""
+    words = [f"{value:,}" for value in found]
+    return ", ".join(words) if len(words) <= 4 else f"{words[0]} to {words[-1]}"
+
+
+def _tasks(table: Table) -> int:
+    return len(np.unique(table["replicate"]))
+
+
+# ------------------------------------------------------------------------------------------------------ ensembles
+
+
+def in_each_ensemble(judge: Callable[..., Outcome]) -> Callable[..., Outcome]:
+    """A judge that is asked once for every ensemble of random tasks in its tables, and tells where the claim holds."""
+
+    @wraps(judge)
+    def judge_each(*given: Table | None) -> Outcome:
+        tables = [table for table in given if table is not None]
+        names = list(dict.fromkeys(name for table in tables if "ensemble" in table for name in values(table, "ensemble")))
+        if not names:
+            return judge(*tables)
+        parts = {name: judge(*(pick(table, ensemble=name) if "ensemble" in table else table for table in tables)) for name in names}
+        return Outcome.together(parts)
+
+    return judge_each
+
+
+# ------------------------------------------------------------------------------------------------------ words for judges
+
+
+def joined(*given: Table | None) -> Table:
+    """The rows of tables one after the other, with the columns that all of them have; None is passed over."""
+    tables = [table for table in given if table is not None]
+    names = [name for name in tables[0] if all(name in table for table in tables)]
+    return {name: np.concatenate([table[name] for table in tables]) for name in names}
 
 
 def ends(table: Table, step: int | None, *methods: str) -> list[Table]:
@@ -70,19 +200,25 @@ def verdict(literal: Any, changed: Any = False) -> Verdict:
     return Verdict.CHANGED if changed else Verdict.FAILS
 
 
-def spread(values: Any, digits: int = 3) -> str:
-    """Median and quartiles."""
+def spread(values: Any, digits: int = 2) -> str:
+    """Median and quartiles; a dash if there is nothing."""
+    if np.size(values) == 0:
+        return "–"
     low, middle, high = np.percentile(np.asarray(values, dtype=float), (25, 50, 75))
     return f"{middle:.{digits}g} [{low:.{digits}g}, {high:.{digits}g}]"
 
 
 def share(hits: Any) -> str:
-    """How many of how many."""
-    return f"{int(np.sum(hits))} of {np.size(hits)}"
+    """How many of how many, with Wilson's 95 % interval for the share."""
+    count = np.size(hits)
+    if count == 0:
+        return "0 of 0"
+    low, high = wilson(np.sum(hits), np.array(count))
+    return f"{int(np.sum(hits))} of {count} ({100 * float(low):.0f}–{100 * float(high):.0f} %)"
 
 
-def mostly(hits: Any, least: float = 0.9) -> bool:
-    """Whether at least this share of them are true."""
+def mostly(hits: Any, least: float = MOST) -> bool:
+    """Whether at least this share of them are true; false if there are none."""
     return bool(np.size(hits)) and bool(np.mean(hits) >= least)
 
 

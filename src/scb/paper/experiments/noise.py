@@ -64,5 +64,38 @@ class RoundingJob(Job):
             "alpha_after": after.alpha_A,
             "square_before": before.delta_A**2,
             "square_after": after.delta_A**2,
-            "support": np.array_equal(threshold <= A, task.Q > 0),
         }
+
+
+@dataclass(frozen=True)
+class SeparationJob(Job):
+    """A at α_A = α_V = ``alpha`` with the Δ_A that hides the support best, of the size that α_V = margin·(Q/T + Q√N‖Δ_A‖_μ) allows.
+
+    All of it lies in one column, that of the rarest token, whose entries ‖·‖_μ counts least: half of it, in squares, lifts a
+    position outside the support, and half lowers the weakest one on it.
+    """
+
+    label: ClassVar = {"experiment": "separation", "job": "Job"}
+    seconds: ClassVar = 0.05
+
+    margin: float
+    replicate: int
+    T: int = 1000
+    N: int = 3
+    alpha: float = 0.3
+
+    def run(self) -> Rows:
+        """One row: ‖Δ_A‖_μ as it is after the projection, and whether every true entry is above every other."""
+        task = random_task(self.N, self.T, 2, self.replicate)
+        Q = task.sparsity
+        size = (self.alpha / self.margin - Q / self.T) / (Q * np.sqrt(self.N))
+        k = int(np.argmin(task.mu))
+        off = int(np.flatnonzero(task.Q[:, k] == 0)[0])
+        weakest = task.positions[np.argmin(task.weights[:, k]), k]
+        A = line_A(task, self.alpha)
+        entry = size / np.sqrt(2 * task.mu[k])
+        A[off, k] += entry
+        A[weakest, k] -= entry
+        true = task.Q[:, k] > 0
+        moved = population_projection(task, task.P, project(A))
+        return {"delta_A": moved.delta_A, "separated": bool(A[true, k].min() > A[~true, k].max())}

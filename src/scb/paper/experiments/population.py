@@ -1,7 +1,7 @@
 """The population process: on its lines, in two dimensions, through Stage 1, and near (1, 1)."""
 
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, inf, log
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -58,11 +58,15 @@ class StageOneJob(Job):
     K_Q: float = 0.5
 
     def run(self) -> Rows:
-        """One row: steps, and |α_V − α_A| there."""
+        """One row: steps, both signals there, their distance, and the larger of them after as many steps without the drift."""
         most = ceil(3 * log(self.T) / self.eta) + 1000  # about log T/η are enough
-        path = population_recursion(self.K_P, self.K_Q, self.T, self.eta / self.K_Q, self.eta / self.K_P, most)
+        rates = self.eta / self.K_Q, self.eta / self.K_P
+        path = population_recursion(self.K_P, self.K_Q, self.T, *rates, most)
         steps = int(np.argmax(path.sum(axis=1) >= 0.2))
-        return {"steps": steps, "gap": np.abs(path[steps, 0] - path[steps, 1])}
+        alpha_V, alpha_A = path[steps]
+        undrifted = population_recursion(self.K_P, self.K_Q, inf, *rates, steps)
+        gap = np.abs(alpha_V - alpha_A)
+        return {"steps": steps, "gap": gap, "alpha_V": alpha_V, "alpha_A": alpha_A, "undrifted": np.abs(undrifted).max()}
 
 
 @dataclass(frozen=True)

@@ -2,33 +2,42 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from scb.jobs.job import Job, Rows, random_task, seed_of
-from scb.jobs.table import concatenate
-from scb.task import Task
+from scb.jobs.table import Table, concatenate, pick
+from scb.task import Ensemble, Task
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd, softmax, tuned
 
 STAGE_ONE = 400  # steps
-Steps = tuple[int, int, int]
-METHODS: dict[str, Callable[[Task, Steps], Recipe]] = {
-    "proximal": lambda task, steps: paper(task, steps=steps),
-    "proximal, larger λ": lambda task, steps: paper(task, steps=steps, lam=1e-4),
-    "literal": lambda task, steps: paper(task, steps=steps, resolve_sign=False),
-    "SGD": lambda task, steps: sgd(task, steps=steps[:2]),
-    "SGD, small η₂'": lambda task, steps: sgd(task, steps=steps[:2], eta=(0.01, 0.001)),
+METHODS: dict[str, Callable[..., Recipe]] = {
+    "proximal": partial(paper, resolve_sign=False),
+    "proximal, larger λ": partial(paper, lam=1e-4),
+    "proximal, largest λ": partial(paper, lam=3e-4),
+    "proximal, sign settled": paper,
+    "SGD": partial(sgd, resolve_sign=False),
+    "SGD, small η₂'": partial(sgd, resolve_sign=False, eta=(0.01, 0.001)),
+    "SGD, sign settled": sgd,
 }
-"""Algorithm 1 with λ = 1e-5 and with 1e-4, and without settling the sign; SGD with the paper's η₂ = 0.005 and η₂' = 0.001."""
+"""Algorithm 1 as in the paper, λ = 1e-5; with larger λ and the sign settled; SGD with the paper's η₂ = 0.005 and η₂' = 0.001."""
+SUMMARY = ("method", "K_P", "K_Q", "diverged", "step", "loss", "alpha_V", "alpha_A", "delta_A", "delta_V_worst", "dist_V", "dist_A")
+SUMMARY += ("sim_A", "dist_V_star", "dist_A_star", "sim_A_star")
+"""What the claims judge a run by."""
 
 
 @dataclass(frozen=True)
 class TrainingJob(Job):
-    """One task, by all methods, which have Stage 1 in common."""
+    """One task, by all methods, which have Stage 1 in common.
+
+    ``rate`` multiplies all of the paper's step sizes; a ``summary`` keeps these steps of a run instead of its whole history.
+    """
 
     label: ClassVar = {"experiment": "training", "job": "Job"}
+    came_later: ClassVar = Job.came_later | {"batch_size": 64, "rate": 1.0, "summary": ()}
 
     N: int = 3
     T: int = 5000
@@ -36,34 +45,110 @@ class TrainingJob(Job):
     replicate: int = 0
     steps: int = 1000
     every: int = 20
+    ensemble: Ensemble = "strong"
+    K_P: float | None = None
+    batch_size: int = 64
+    rate: float = 1.0
+    summary: tuple[int, ...] = ()
 
     @property
     def cost(self) -> float:
         """Seconds, measured."""
         steps = STAGE_ONE + len(self.methods) * (self.steps - STAGE_ONE)
-        return 64 * self.T * steps * (1.2e-9 if self.N == 3 else 2.8e-9) + 0.05
+        return self.batch_size * self.T * steps * (1.2e-9 if self.N == 3 else 2.8e-9) + 0.05
 
     @property
     def seed(self) -> int:
         """One seed whatever the methods are, so that they see the same samples in all tables."""
-        return seed_of(use="training", N=self.N, T=self.T, replicate=self.replicate)
+        facts = {"N": self.N, "T": self.T, "replicate": self.replicate}
+        changed = {"ensemble": self.ensemble, "K_P": self.K_P, "batch_size": self.batch_size, "rate": self.rate}
+        return seed_of(use="training", **facts, **{x: v for x, v in changed.items() if v != self.came_later[x]})
 
     @property
     def columns(self) -> dict[str, Any]:
-        """All fields but the methods, which are a column of their own, and the seed."""
-        return {name: value for name, value in super().columns.items() if name != "methods"}
+        """The seed and all fields but the methods, which are a column of their own, and what says how rows are chosen."""
+        return {name: value for name, value in super().columns.items() if name not in ("methods", "summary", "every")}
+
+    def recipe(self, method: str, task: Task) -> Recipe:
+        """The recipe of a method, with the batch and the step sizes of this job."""
+        made = METHODS[method](task, batch_size=self.batch_size)
+        one, two = made.stages[:2]
+        rates = {"eta_V": self.rate * one.eta_V, "eta_A": self.rate * one.eta_A}
+        first = replace(one, steps=STAGE_ONE, **rates)
+        rates = {"eta_V": self.rate * two.eta_V, "eta_A": self.rate * two.eta_A}
+        return replace(made, stages=(first, replace(two, steps=self.steps - STAGE_ONE, **rates)))
 
     def run(self) -> Rows:
         """The histories, one after the other."""
-        task = random_task(self.N, self.T, 2, self.replicate)
-        recipes = [METHODS[method](task, (STAGE_ONE, self.steps - STAGE_ONE, 0)) for method in self.methods]
+        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble, self.K_P)
+        recipes = [self.recipe(method, task) for method in self.methods]
         first = train(task, replace(recipes[0], stages=recipes[0].stages[:1]), self.seed, every=self.every)
         tables = []
         for method, recipe in zip(self.methods, recipes, strict=True):
-            history = train(task, recipe, self.seed, start=first, every=self.every).history
-            facts = {"method": method, "K_P": task.K_P, "K_Q": task.K_Q}
-            tables.append({name: np.full(len(history["step"]), fact) for name, fact in facts.items()} | history)
+            run = train(task, recipe, self.seed, start=first, every=self.every)
+            facts = {"method": method, "K_P": task.K_P, "K_Q": task.K_Q, "diverged": run.diverged is not None}
+            length = len(run.history["step"])
+            worst = {"delta_V_worst": np.maximum.accumulate(run.history["delta_V"])}
+            table = {name: np.full(length, fact) for name, fact in facts.items()} | run.history | worst
+            tables.append(summarised(table, self.summary) if self.summary else table)
         return concatenate(tables)
+
+
+def summarised(history: Table, steps: tuple[int, ...]) -> Table:
+    """The rows of these steps and the last one, which is earlier where a run diverged, and the columns of ``SUMMARY``."""
+    step = history["step"]
+    chosen = np.isin(step, steps) | (np.arange(len(step)) == len(step) - 1)
+    return shortened({name: history[name][chosen] for name in SUMMARY})
+
+
+def shortened(table: Table) -> Table:
+    """All numbers to six digits, so that files stay small."""
+    return {name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x for name, x in table.items()}
+
+
+LATE = ("proximal, sign settled", "proximal, largest λ", "SGD, sign settled")
+
+
+@dataclass(frozen=True)
+class LateJob(Job):
+    """One task, by methods with λ = 1e-5, 3e-4 and 0, for many more steps than the paper's 1,000."""
+
+    label: ClassVar = {"experiment": "training", "job": "LateJob"}
+
+    replicate: int
+    steps: int = 6000
+    N: int = 3
+    T: int = 5000
+    ensemble: Ensemble = "strong"
+
+    @property
+    def cost(self) -> float:
+        """Seconds, measured."""
+        return 64 * self.T * len(LATE) * self.steps * 1.2e-9
+
+    def run(self) -> Rows:
+        """One row a method: distance and loss at the end, where they were least, and the loss where the distance was."""
+        size = {"N": self.N, "T": self.T, "ensemble": self.ensemble}
+        job = TrainingJob(methods=LATE, replicate=self.replicate, steps=self.steps, every=50, **size)
+        table = job.table(job.run())
+        rows = []
+        for method in LATE:
+            history = pick(table, method=method)
+            nearest = int(np.argmin(history["dist_A"]))
+            row = {
+                "method": method,
+                "fitted": (history["alpha_V"] * history["alpha_A"]).max(),
+                "dist_A_least": history["dist_A"][nearest],
+                "dist_A": history["dist_A"][-1],
+                "loss_nearest": history["loss"][nearest],
+                "loss_least": history["loss"].min(),
+                "loss": history["loss"][-1],
+                "alpha_V": history["alpha_V"][-1],
+                "alpha_A": history["alpha_A"][-1],
+                "dist_A_star": history["dist_A_star"][-1],
+            }
+            rows.append({name: np.array([value]) for name, value in row.items()})
+        return shortened(concatenate(rows))
 
 
 @dataclass(frozen=True)
@@ -98,20 +183,54 @@ class SoftmaxJob(Job):
 
 
 @dataclass(frozen=True)
+class LastStageJob(Job):
+    """Stages 1 and 2 of the tuned recipe; then Stage 3, or Stage 2 going on for as many steps of as many samples."""
+
+    label: ClassVar = {"experiment": "last stage", "job": "Job"}
+    seconds: ClassVar = 0.2
+
+    last: Literal["normalised", "not normalised"]
+    replicate: int
+    N: int = 3
+    T: int = 500
+
+    @property
+    def seed(self) -> int:
+        """One seed for both, so that they begin with the same run."""
+        return seed_of(use="last stage", N=self.N, T=self.T, replicate=self.replicate)
+
+    def run(self) -> Rows:
+        """One row: distances and the difference of the signals before the last stage and after it."""
+        task = random_task(self.N, self.T, 2, self.replicate)
+        recipe = tuned(task)
+        one, two, three = recipe.stages
+        if self.last == "not normalised":
+            three = replace(two, name="3", steps=three.steps, batch_size=three.batch_size, enter=(), stop=None)
+        history = train(task, replace(recipe, stages=(one, two, three)), self.seed, every=50).history
+        before = np.flatnonzero(history["stage"] == 2)[-1]
+        found = {}
+        for when, i in (("before", before), ("after", -1)):
+            found |= {f"{name}_{when}": history[name][i] for name in ("dist_V", "dist_A", "alpha_V", "alpha_A")}
+        return found
+
+
+@dataclass(frozen=True)
 class PreconditionerJob(Job):
-    """One attention vector of length T: near uniform, or with a₁ = ``first`` and the rest about (1 − a₁)/T each."""
+    """One attention vector of length T: entries within ``spread`` of uniform; with a₁ = ``first``, if that is not 0."""
 
     label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
+    came_later: ClassVar = Job.came_later | {"spread": 0.01}
     seconds: ClassVar = 0.1
 
     T: int
     first: float
     replicate: int
+    spread: float = 0.01
 
     def run(self) -> Rows:
         """One row: the largest error of an entry of the paper's forms, relative to the largest entry."""
         rng = np.random.default_rng(self.seed)
-        a = rng.uniform(0.99, 1.01, self.T)
+        a = rng.uniform(1 - self.spread, 1 + self.spread, self.T)
         if self.first:
             a *= (1 - self.first) / a[1:].sum()
             a[0] = self.first

@@ -8,6 +8,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from scb.jobs.table import Table, by_value, pick, values
 from scb.paper.experiments.population import residual
 from scb.paper.figures.style import COLOURS, band, caption, grid, look, panels, replicates
+from scb.paper.figures.training import with_right_sign
 from scb.theory.dynamics import population_drift
 
 
@@ -89,11 +90,13 @@ def flow(training: Table, near: Table) -> Figure:
     drift = np.array([population_drift(point, K_P, K_Q, int(training["T"][0])) for point in points]).reshape(*x.shape, 2)
     grey = {"color": "0.75", "linewidth": 0.6, "arrowsize": 0.6, "density": 1.2}
     left.streamplot(x, y, drift[..., 0] / K_Q, drift[..., 1] / K_P, **grey)
+    training = with_right_sign(training)
+    shown = np.unique(training["replicate"])[:10]  # more lines would hide each other
     for number, (method, name) in enumerate((("proximal, larger λ", "proximal, λ = 1e-4"), ("SGD", "SGD"))):
         mine = pick(training, method=method)
-        for i in np.unique(mine["replicate"]):
+        for i in shown:
             run = pick(mine, replicate=i)
-            left.plot(run["alpha_V"], run["alpha_A"], linewidth=0.8, label=name if i == 0 else None, **look(number))
+            left.plot(run["alpha_V"], run["alpha_A"], linewidth=0.8, label=name if i == shown[0] else None, **look(number))
     x = np.linspace(0.5, 1.3, 50)
     left.plot(x, 1 / x, color="black", linewidth=0.8, linestyle=":", label="α$_V$α$_A$ = 1: equally good fits")
     left.plot(1, 1, "*", color="black", markersize=10)
@@ -109,6 +112,6 @@ def flow(training: Table, near: Table) -> Figure:
         right.semilogy(mine["step"], residual(mine, direction), label=label, **look(number))
     right.set(xlabel="step", title=f"near (1, 1), η = {near['eta'][0]:g}", ylim=(1e-6, 3))
     right.legend(loc="upper right")
-    real = f"left: N = 3, T = {training['T'][0]:,}, {replicates(training)} random tasks"
+    real = f"left: N = 3, T = {training['T'][0]:,}, {len(shown)} random tasks on which noise chose the right sign"
     caption(figure, f"{real}; right: recursion with K$_P$ = K$_Q$ = 0.5, T = {near['T'][0]:,}")
     return figure

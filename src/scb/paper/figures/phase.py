@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from scb.jobs.table import Table, pick, values, wilson
+from scb.jobs.table import Table, concatenate, pick, values, where, wilson
 from scb.paper.figures.style import caption, panels, quiet
 
 NAMES = {
@@ -20,6 +20,7 @@ NAMES = {
     "batch_size": "batch size B",
     "eta": "η",
     "overlap": "overlap of P̂ with P",
+    "K_P": "K$_P$",
 }
 COLOURS = "cividis"  # made for the colour-blind, and even in grey
 LINE = "#D55E00"
@@ -57,6 +58,21 @@ def split(table: Table, x: str, y: str, panel: str | None) -> list[tuple[str, Ph
 
 def _in_order(found: list[Any]) -> list[Any]:
     return found if any(isinstance(value, str) for value in found) else sorted(found)
+
+
+def noise_wins(table: Table) -> Figure:
+    """F13: how often each method recovers Q, by batch size and by K_P."""
+    names = {"proximal, sign settled": "proximal, λ = 1e-5", "proximal, larger λ": "proximal, λ = 1e-4", "SGD, sign settled": "SGD"}
+    last = concatenate([_last(pick(table, method=method)) for method in values(table, "method")])
+    found = last | {"success": last["dist_A_star"] <= 0.1, "method": np.array([names[method] for method in last["method"]])}
+    size = f"N = {table['N'][0]}, T = {table['T'][0]:,}, sparsity 2"
+    setting = f"{size}, uniform ensemble moved to K$_P$, 1,000 steps, sign settled"
+    return phase(found, "batch_size", "K_P", "method", "F13  Where noise wins: recovery of Q within 0.1", setting)
+
+
+def _last(runs: Table) -> Table:
+    """The last row of every run."""
+    return where(runs, np.r_[runs["seed"][1:] != runs["seed"][:-1], True])
 
 
 @quiet

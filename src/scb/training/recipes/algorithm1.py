@@ -1,20 +1,20 @@
-"""Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages, of which transfer replaces the first."""
+"""Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages."""
 
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from scb.geometry import Array, centred_square, trivial_V
-from scb.mixture.reading import as_data
-from scb.mixture.recovery import recover
-from scb.mixture.spectral import spectral
+from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
 from scb.task import Seed, Task
-from scb.task.sampling import Batch, sample
 from scb.theory.noise import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
-from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention
+from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
+
+if TYPE_CHECKING:
+    from scb.task.sampling import Batch
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Knowledge:
         """The truth; or, if it is not ``known``, estimates from 4,000 fresh samples and nothing else of the task."""
         if known:
             return cls(task.mu, task.K_P, task.K_Q)
+        from scb.task.sampling import sample
+
         return estimate(sample(task, 4000, seed), task.N)
 
     def stage(self, name: str, steps: int, eta: float, **rest: Any) -> Stage:
@@ -39,11 +41,14 @@ class Knowledge:
         return Stage(name, steps, **(rates | rest))
 
 
-def estimate(data: Batch, N: int) -> Knowledge:
+def estimate(data: "Batch", N: int) -> Knowledge:
     """μ, K_P and K_Q from samples alone: the norms of the spectral estimates of P and Q.
 
     Tokens for which no position was found say nothing about K_Q, and are left out of its mean.
     """
+    from scb.mixture.reading import as_data
+    from scb.mixture.spectral import spectral
+
     n, T = data.context.shape
     if n == 0:
         raise ValueError("the batch is empty: there must be at least 1 sample to estimate from")
@@ -72,6 +77,7 @@ def paper(
     threshold: float | None = None,
     normalize_at: float | None = None,
     resolve_sign: bool = True,
+    projector: Projector = "euclidean",
     signal: tuple[float | None, float | None] = (None, None),
     known: bool = True,
     seed: Seed = 0,
@@ -88,6 +94,7 @@ def paper(
     normalize_at : of the thresholding-normalisation before Stage 3; 1/(6Q) unless given
     resolve_sign : go over to the mirror image after Stage 1 where A is skewed to the left, and after Stage 2, since the signal
         of one seed in a hundred has not yet left the noise after Stage 1; False is the literal paper
+    projector : how steps on V keep Vμ = μ; "euclidean" is the paper's, "mu" the one with less noise
     signal : end Stage 1 (2) early, once the *estimated* signal reaches this
     known : whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples
     start : "uniform" is the paper's; "spectral" replaces Stage 1 by the spectral estimate from ``start_samples`` samples. Stage 2
@@ -109,23 +116,28 @@ def paper(
     rounding = sign if threshold is None else (*sign, ThresholdProject(threshold))
     normalize = ThresholdNormalize(task.weight_threshold if normalize_at is None else normalize_at)
     stop_1, stop_2 = (None if level is None else SignalAbove(level) for level in signal)
+    common: dict[str, Any] = {"batch_size": batch_size, "projector": projector}
     stages = (
-        k.stage("1", steps[0], eta[0], batch_size=batch_size, stop=stop_1),
-        k.stage("2", steps[1], eta[1], batch_size=batch_size, lam=lam, enter=rounding, leave=sign, stop=stop_2),
-        k.stage("3", steps[2], eta[2], batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
+        k.stage("1", steps[0], eta[0], stop=stop_1, **common),
+        k.stage("2", steps[1], eta[1], lam=lam, enter=rounding, leave=sign, stop=stop_2, **common),
+        k.stage("3", steps[2], eta[2], eta_A=0.0, enter=(normalize,), **common),
     )
     return Recipe("paper", point, k.mu, stages=stages, samples=samples)
 
 
 def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> GivenStart:
     """The spectral estimate from fresh samples, made to meet 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ; nothing else of the task is used."""
+    from scb.mixture.recovery import recover
+    from scb.task.sampling import sample
+
     rng = np.random.default_rng(seed).spawn(1)[0]  # not the samples from which μ, K_P and K_Q were estimated
     found = recover(sample(task, samples, rng), N=task.N, method="spectral")
-    centred = found.V - mu[:, None]
-    return GivenStart(mu[:, None] + centred - np.outer(centred @ mu, mu) / (mu @ mu), found.A)
+    return GivenStart(mu[:, None] + keep_mu(found.V - mu[:, None], mu), found.A)
 
 
-def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool = True, seed: Seed = 0) -> Recipe:
+def tuned(
+    task: Task, *, accuracy: float = 0.02, eta: float = 0.02, projector: Projector = "mu", known: bool = True, seed: Seed = 0
+) -> Recipe:
     """Algorithm 1 with batch sizes, λ and stage ends by the theory's rules and measured noise.
 
     The noise of one step in one coordinate of a^(k) has standard deviation η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the
@@ -140,6 +152,7 @@ def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool 
     ----------
     accuracy : target for the noise in A and in V
     eta : the η of all stages; batch sizes are proportional to it, and steps to 1/η
+    projector : how steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean"
     """
     k = Knowledge.of(task, known, seed)
     Q = task.sparsity
@@ -152,52 +165,11 @@ def tuned(task: Task, *, accuracy: float = 0.02, eta: float = 0.02, known: bool 
     lam = eta * accuracy / Q
     length = ceil(1 / eta)
     rounding = (ResolveSign(), ThresholdProject())
+    stage = partial(k.stage, projector=projector)
     normalize = ThresholdNormalize(task.weight_threshold)
     stages = (
-        k.stage("1", 30 * length, eta, batch_size=B1, stop=SignalAbove(0.2)),
-        k.stage("2", 10 * length, eta, batch_size=B2, lam=lam, centred=True, enter=rounding, stop=SignalAbove(0.95)),
-        k.stage("3", 5 * length, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
+        stage("1", 30 * length, eta, batch_size=B1, stop=SignalAbove(0.2)),
+        stage("2", 10 * length, eta, batch_size=B2, lam=lam, centred=True, enter=rounding, stop=SignalAbove(0.95)),
+        stage("3", 5 * length, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
     return Recipe("tuned", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)
-
-
-def transfer(
-    task: Task,
-    V_hat: Array,
-    *,
-    theta: float = 0.5,
-    first_batch: int = 8000,
-    eta: float = 0.2,
-    batch_size: int = 2500,
-    multiple: float = 2.0,
-    known: bool = True,
-    seed: Seed = 0,
-) -> Recipe:
-    """One step on A from V = θP̂ + (1 − θ)μ1ᵀ and uniform attention; then Algorithm 1 from Stage 2 on.
-
-    Nothing depends on T: neither batch sizes nor step counts.
-
-    Parameters
-    ----------
-    V_hat : (N, N), the pretrained P̂, which shares the task's μ
-    theta : how much of it is used
-    first_batch : samples of the one step on A, at η = 1
-    eta, batch_size : of Stage 2; large batches and large steps, so that λ can stand above the noise and the bias λ/η stay small
-    multiple : λ in standard deviations of one coordinate's noise, as it is in each step
-    """
-    V_hat = np.asarray(V_hat, dtype=float)
-    if V_hat.shape != task.P.shape:
-        raise ValueError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
-    if not 0 < theta <= 1:
-        raise ValueError(f"theta = {theta}: it must lie in (0, 1]")
-    k = Knowledge.of(task, known, seed)
-    length = ceil(1 / eta)
-    lam = MeasuredNoise(multiple)
-    normalize = ThresholdNormalize(task.weight_threshold)
-    stages = (
-        k.stage("first", 1, 1.0, batch_size=first_batch, eta_V=0.0),
-        k.stage("2", 6 * length, eta, batch_size=batch_size, lam=lam, centred=True, enter=(ThresholdProject(),)),
-        k.stage("3", 4 * length, eta, batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
-    )
-    start = UniformAttention(theta * V_hat + (1 - theta) * trivial_V(k.mu), task.T)
-    return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples)

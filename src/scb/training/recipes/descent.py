@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scb.geometry import trivial_V
+from scb.geometry import Projector, trivial_V
 from scb.model import SoftmaxTransformer
 from scb.task import Seed, Task
 from scb.training.recipes.algorithm1 import Knowledge
@@ -17,6 +17,7 @@ def sgd(
     steps: tuple[int, int] = (400, 600),
     batch_size: int = 64,
     preconditioned: bool = True,
+    projector: Projector = "euclidean",
     resolve_sign: bool = True,
     known: bool = True,
     seed: Seed = 0,
@@ -28,14 +29,15 @@ def sgd(
     eta, steps : before and after the end of Stage 1; the paper's η₂ is 0.005 and its η₂' is 0.001
     preconditioned : the paper's preconditioned and projected gradients with λ = 0. False takes plain gradients, with
         which steps of this size diverge
+    projector : how preconditioned steps on V keep Vμ = μ; "euclidean" is the paper's, "mu" the one with less noise
     resolve_sign : go over to the mirror image where A is skewed to the left, so that SGD can be compared with ``paper``
     """
     k = Knowledge.of(task, known, seed)
     rule = "proximal" if preconditioned else "vanilla"
     sign = (ResolveSign(),) if resolve_sign else ()
     stages = (
-        k.stage("1", steps[0], eta[0], batch_size=batch_size, rule=rule),
-        k.stage("2", steps[1], eta[1], batch_size=batch_size, rule=rule, enter=sign, leave=sign),
+        k.stage("1", steps[0], eta[0], batch_size=batch_size, rule=rule, projector=projector),
+        k.stage("2", steps[1], eta[1], batch_size=batch_size, rule=rule, projector=projector, enter=sign, leave=sign),
     )
     return Recipe("sgd", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)
 

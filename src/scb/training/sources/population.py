@@ -8,7 +8,7 @@ from scb.geometry import Array, population_projection
 from scb.model import Gradient
 from scb.task import Task
 from scb.theory.expectations import expected_gradients, population_loss
-from scb.theory.noise import noise_scales
+from scb.theory.noise import common_noise, noise_scales
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,11 @@ class Population:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """E∇l plus noise whose preconditioned form is isotropic in ⟨·, ·⟩_μ, with the variances of ``theory.noise``.
+    """E∇l plus the Gaussian model of its noise (``theory.noise.common_noise``): r·1ᵀ, and what is isotropic in ⟨·, ·⟩_μ.
 
-    V and A must satisfy the constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ. ``simulation.simulate`` gives the same law of the signals
-    and errors without any (T, N) array.
+    How much of it is left in a step depends on the projector of the rule, as it does for samples. V and A must satisfy the
+    constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ. ``simulation.simulate`` gives the same law of the signals and errors without any
+    (T, N) array.
     """
 
     task: Task
@@ -37,11 +38,12 @@ class Gaussian:
         """A gradient with the noise of ``batch_size`` samples."""
         rng = np.random.default_rng(key)
         root = np.sqrt(self.task.mu)
-        scale_V, scale_A = noise_scales(self.task, population_projection(self.task, V, A), batch_size)
+        p = population_projection(self.task, V, A)
+        scale_V, scale_A = noise_scales(self.task, p, batch_size)
         gV, gA = expected_gradients(self.task, V, A)
         h_V = rng.normal(size=gV.shape)
         h_V -= h_V.mean(axis=0)
         h_V -= np.outer(h_V @ root, root)  # h_V diag(1/√μ) now satisfies the constraints
-        gV += scale_V * h_V * root
+        gV += scale_V * h_V * root + np.outer(common_noise(self.task, p, batch_size, rng), self.task.mu)
         gA += scale_A * root * rng.normal(size=gA.shape)
         return Gradient(population_loss(self.task, V, A), gV, gA, batch_size)

@@ -1,0 +1,243 @@
+"""The theorem's rates: the least number of samples of each stage of Algorithm 1, in real runs, one size varied at a time."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import ceil, log
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from scb.geometry import Array, population_projection, threshold_normalize, threshold_project, trivial_V
+from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.metrics import distance_A, distance_V
+from scb.task import Task
+from scb.training.loop import train
+from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
+
+BASE = {"N": 3, "T": 400, "sparsity": 2, "epsilon": 0.0025, "K_P": 0.4}
+AXES = {
+    "T": (100, 200, 400, 800, 1600, 3200, 6400, 12_800),
+    "N": (3, 6, 12, 24, 48),
+    "sparsity": (1, 2, 4, 8, 16),
+    "epsilon": (0.01, 0.005, 0.0025, 0.00125, 0.000625),
+    "K_P": (0.4, 0.2, 0.1, 0.05, 0.025),
+}
+PROJECTORS = {"euclidean": 3200, "mu": 12_800}
+"""Projector → the largest T that is affordable: Stage 1 takes T² samples of T tokens each with the paper's."""
+SETTINGS = tuple(
+    dict.fromkeys(
+        (*(BASE | {axis: x}).values(), projector)
+        for axis, xs in AXES.items()
+        for x in xs
+        for projector, longest in PROJECTORS.items()
+        if axis != "T" or x <= longest
+    )
+)
+"""All sizes, in the order of ``BASE``, one varied at a time, each with a projector."""
+RUNS = 20
+ENOUGH = 0.85  # the share of runs that have to succeed
+LARGEST_BATCH = 1 << 17
+NEVER = 1 << 30  # steps between evaluations that nobody asks for
+
+
+class Point(NamedTuple):
+    """Where a run stands between stages."""
+
+    task: Task
+    V: Array  # (N, N)
+    A: Array  # (T, N)
+    steps: int  # of the stage that led here
+
+
+@dataclass(frozen=True)
+class SignalReaches:
+    """Stop as soon as one of |α_V|, |α_A| has reached a level; the theorem's 𝒯₁, which is defined by the truth."""
+
+    task: Task
+    level: float
+
+    def __call__(self, V: Array, A: Array, mu: Array) -> bool:
+        """Whether one has."""
+        p = population_projection(self.task, V, A)
+        return max(abs(p.alpha_V), abs(p.alpha_A)) >= self.level
+
+
+@dataclass(frozen=True)
+class MeanSignalReaches:
+    """Stop as soon as (α_V + α_A)/2 has reached a level, which is how the paper ends Stage 2."""
+
+    task: Task
+    level: float
+
+    def __call__(self, V: Array, A: Array, mu: Array) -> bool:
+        """Whether it has."""
+        p = population_projection(self.task, V, A)
+        return p.alpha_V + p.alpha_A >= 2 * self.level
+
+
+class Least(NamedTuple):
+    """What a search for the least batch found."""
+
+    batch_size: float  # ∞ if even the largest was too small
+    steps: float  # mean over the runs that succeeded
+    points: list[Point]  # where these stand
+
+    @property
+    def samples(self) -> float:
+        """Of one run."""
+        return self.batch_size * self.steps
+
+
+def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iterable[Point]) -> Least:
+    """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin at these points.
+
+    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch is doubled until it is enough;
+    then the one between that and its half is tried.
+    """
+    begin = list(points)
+    if not begin:
+        return Least(np.inf, np.nan, [])
+    batch = 1
+    while (ends := _succeed(attempt, begin, batch)) is None:
+        batch *= 2
+        if batch > LARGEST_BATCH:
+            return Least(np.inf, np.nan, [])
+    between = round(batch / np.sqrt(2))
+    if batch > 2 and (smaller := _succeed(attempt, begin, between)) is not None:
+        batch, ends = between, smaller
+    return Least(float(batch), float(np.mean([end.steps for end in ends])), ends)
+
+
+def _succeed(attempt: Callable[[Point, int, int], Point | None], begin: list[Point], batch: int) -> list[Point] | None:
+    """Where the runs that succeed end; None as soon as too many have failed."""
+    allowed = len(begin) - ceil(ENOUGH * len(begin))
+    ends: list[Point] = []
+    for run, point in enumerate(begin):
+        end = attempt(point, batch, run)
+        if end is not None:
+            ends.append(end)
+        elif run + 1 - len(ends) > allowed:
+            return None
+    return ends
+
+
+@dataclass(frozen=True)
+class RateJob(Job):
+    """Twenty random tasks, from the uniform start through all three stages, each with the least batch that is enough for it.
+
+    Stage 1, the letter of the paper without any trick for the sign, ends at 𝒯₁, when max(α_V, α_A) is 1/(QN). It succeeds if the
+    signal is positive and a threshold tells the positions of Q from all others. Stage 2 begins with the thresholding-projection at
+    λ₀ = 1/(6Q²N), has λ = η√ε/(2Q), and ends when (α_V + α_A)/2 = 0.95. It succeeds if ‖A − Q‖_μ² ≤ ε after the
+    thresholding-normalisation at 1/(6Q). Stage 3 trains V alone for log(1/ε)/η steps, and succeeds if ‖V − P‖_μ² ≤ ε.
+    """
+
+    label: ClassVar = {"experiment": "rates", "job": "RateJob"}
+
+    N: int = 3
+    T: int = 400
+    sparsity: int = 2
+    epsilon: float = 0.0025
+    K_P: float = 0.4
+    projector: Literal["euclidean", "mu"] = "euclidean"
+    replicate: int = 0
+    eta: float = 0.02
+    runs: int = RUNS
+
+    @property
+    def cost(self) -> float:
+        """Seconds, roughly, as measured."""
+        sizes = 3 + 3e-4 * self.T + 0.25 * (self.N - 3) + 0.1 * self.sparsity**2
+        return (sizes + 6e-6 * self.T**2 if self.projector == "euclidean" else sizes) * self.runs / RUNS
+
+    @property
+    def signal(self) -> float:
+        """The signal 1/(QN) at which Stage 1 ends, at most 1/2."""
+        return min(0.5, 1 / (self.sparsity * self.N))
+
+    def run(self) -> Rows:
+        """One row: batch, steps and samples of each stage, and how many of the runs are within ε at the end."""
+        first = least_batch(self._stage_one, self._starts())
+        second = least_batch(self._stage_two, first.points)
+        third = least_batch(self._stage_three, second.points)
+        row: dict[str, float] = {}
+        for number, found in enumerate((first, second, third), start=1):
+            row |= {f"batch_{number}": found.batch_size, f"steps_{number}": found.steps, f"samples_{number}": found.samples}
+        K_Q = float(np.mean([point.task.K_Q for point in first.points])) if first.points else np.nan
+        row["samples"] = first.samples + second.samples + third.samples
+        return row | {"K_Q": K_Q, "succeeded": len(third.points) / self.runs}
+
+    def _starts(self) -> Iterable[Point]:
+        for run in range(self.runs):
+            task = random_task(self.N, self.T, self.sparsity, self.replicate * self.runs + run, K_P=self.K_P)
+            yield Point(task, trivial_V(task.mu), np.broadcast_to(1 / self.T, (self.T, self.N)), 0)
+
+    def _train(self, point: Point, stage: Stage, run: int) -> Point | None:
+        """The stage from a point on; None if it diverges."""
+        task = point.task
+        uniform = stage.name == "1"
+        start = UniformAttention(point.V, self.T) if uniform else GivenStart(point.V, point.A)
+        seed = seed_of(use="rates", job=self.seed, stage=stage.name, batch_size=stage.batch_size, run=run)
+        done = train(task, Recipe("rates", start, task.mu, (stage,)), seed, every=NEVER)
+        return None if done.diverged else Point(task, done.V, done.A, done.step)
+
+    def _stage_one(self, point: Point, batch_size: int, run: int) -> Point | None:
+        task = point.task
+        stage = Stage(
+            name="1",
+            steps=ceil((log(2 * self.T * task.K_Q) + 4) / self.eta),  # noise-free growth, e^(ητ)/(2TK_Q), and some more
+            eta_V=self.eta / task.K_Q,
+            eta_A=self.eta / task.K_P,
+            batch_size=batch_size,
+            projector=self.projector,
+            stop=SignalReaches(task, self.signal),
+            check_every=5,
+        )
+        end = self._train(point, stage, run)
+        if end is None:
+            return None
+        p = population_projection(task, end.V, end.A)
+        return end if max(p.alpha_V, p.alpha_A) >= self.signal and separates(task, end.A) else None
+
+    def _stage_two(self, point: Point, batch_size: int, run: int) -> Point | None:
+        task = point.task
+        stage = Stage(
+            name="2",
+            steps=ceil((log(1 / self.signal) + 6) / self.eta),
+            eta_V=self.eta / task.K_Q,
+            eta_A=self.eta / task.K_P,
+            lam=self.eta * np.sqrt(self.epsilon) / (2 * self.sparsity),
+            batch_size=batch_size,
+            projector=self.projector,
+            stop=MeanSignalReaches(task, 0.95),
+            check_every=5,
+        )
+        rounded = threshold_project(point.A, self.signal * task.weight_threshold)
+        end = self._train(point._replace(A=rounded), stage, run)
+        if end is None:
+            return None
+        A = np.asfortranarray(threshold_normalize(end.A, task.weight_threshold))
+        return end._replace(A=A) if distance_A(task, A) ** 2 <= self.epsilon else None
+
+    def _stage_three(self, point: Point, batch_size: int, run: int) -> Point | None:
+        task = point.task
+        stage = Stage(
+            name="3",
+            steps=ceil(log(1 / self.epsilon) / self.eta),
+            eta_V=self.eta / task.K_Q,
+            eta_A=0.0,
+            batch_size=batch_size,
+            projector=self.projector,
+        )
+        end = self._train(point, stage, run)
+        if end is None:
+            return None
+        return end if distance_V(task, end.V) ** 2 <= self.epsilon else None
+
+
+def separates(task: Task, A: Array) -> bool:
+    """Whether in every column all entries on the support of q^(k) are larger than all others."""
+    for k, support in enumerate(task.support):
+        others = np.delete(A[:, k], support)
+        if others.size and A[support, k].min() <= others.max():
+            return False
+    return True

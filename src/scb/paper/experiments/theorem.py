@@ -1,0 +1,54 @@
+"""Runs inside all assumptions of the theorem, (d) included: T ≥ (NQ)^10."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from scb.jobs.job import Job, Rows, random_task
+from scb.training.loop import train
+from scb.training.recipes import paper
+
+LONG = 59_049  # (NQ)^10 for N = 3 and Q = 1
+
+
+@dataclass(frozen=True)
+class AssumptionsJob(Job):
+    """One run of Algorithm 1 by its letter: no settling of the sign, the theorem's thresholds, and all three stages."""
+
+    label: ClassVar = {"experiment": "theorem", "job": "AssumptionsJob"}
+
+    T: int = LONG
+    projector: Literal["euclidean", "mu"] = "mu"
+    replicate: int = 0
+    N: int = 3
+    sparsity: int = 1
+    batch_size: int = 1024
+    eta: float = 0.05
+
+    @property
+    def cost(self) -> float:
+        """Seconds, measured."""
+        return 1 + self.batch_size * 400 * self.T * 1.3e-9
+
+    def run(self) -> Rows:
+        """The history, with what each assumption measures and whether all of them hold."""
+        task = random_task(self.N, self.T, self.sparsity, self.replicate)
+        signal = 1 / (self.sparsity * self.N)  # α at the end of Stage 1
+        recipe = paper(
+            task,
+            eta=(self.eta, self.eta, self.eta),
+            steps=(round(16 / self.eta), round(8 / self.eta), round(6 / self.eta)),
+            batch_size=self.batch_size,
+            lam=self.eta * 0.02 / self.sparsity,
+            threshold=signal * task.weight_threshold,
+            resolve_sign=False,
+            signal=(signal, 0.95),
+            projector=self.projector,
+        )
+        history = train(task, replace(recipe, name="theorem"), self.seed, every=5).history
+        report = task.check()
+        facts = {f"assumption_{name}": found.measured for name, found in report.items()}
+        facts["inside"] = all(found.holds for found in report.values())
+        rows = {name: history[name] for name in ("step", "stage", "samples", "alpha_V", "alpha_A", "delta_A", "dist_V", "dist_A")}
+        return {name: np.full(len(rows["step"]), fact) for name, fact in facts.items()} | rows

@@ -1,0 +1,138 @@
+"""F15 to F19: rates, the need of ℓ1, softmax dynamics, a run inside all assumptions, windows of one sequence."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from scb.jobs.table import Table, pick, quartiles, values, where
+from scb.paper.figures.style import COLOURS, band, caption, grid, look, panels, replicates
+from scb.paper.slopes import log_log_slope, printed_exponent, varied
+
+AXES = {"T": "T", "N": "N", "sparsity": "Q", "epsilon": "ε", "K_P": "K$_P$"}
+STAGES = {1: "Stage 1", 2: "Stage 2", 3: "Stage 3", 0: "in all"}
+PROJECTORS = {"euclidean": "paper's projector", "mu": "projector of ⟨·, ·⟩$_μ$"}
+
+
+def _bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
+    """Median and quartiles of y at each x, of the rows in which it is finite."""
+    rows = where(table, np.isfinite(table[y]))
+    if rows[x].size:
+        xs, low, middle, high = quartiles(rows, x, y)
+        ax.errorbar(xs, middle, (middle - low, high - middle), capsize=2, label=label, **look(number, marker=True))
+
+
+def _ticks(ax: Axes, xs: list[float]) -> None:
+    """Logarithmic axes, with marks where something was measured, at every other place if they are many."""
+    ax.set(xscale="log", yscale="log")
+    crowded = sum(len(f"{x:g}") for x in xs) > 25
+    shown = sorted(xs)[:: 2 if crowded else 1]
+    ax.set_xticks(shown, [f"{x:g}" for x in shown], fontsize=7)
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.tick_params(axis="y", labelsize=7)
+
+
+def rates(table: Table) -> Figure:
+    """F15: the least number of samples of each stage and in all, one size varied at a time."""
+    title = "F15  The least number of samples, one size varied at a time"
+    figure, axes = grid(len(STAGES), len(AXES), title, width=2.3, height=1.75)
+    for row, (stage, words) in zip(axes, STAGES.items(), strict=True):
+        column = f"samples_{stage}" if stage else "samples"
+        for ax, (axis, symbol) in zip(row, AXES.items(), strict=True):
+            found = []
+            for number, projector in enumerate(values(table, "projector")):
+                rows = varied(pick(table, projector=projector), axis)
+                _bars(ax, rows, axis, column, number, PROJECTORS[projector])
+                found.append(f"{log_log_slope(rows[axis], rows[column]).value:+.2f}")
+            _ticks(ax, values(varied(table, axis), axis))
+            printed = f"  (printed {round(printed_exponent(table, axis, stage), 1) + 0.0:+.1f})" if stage else ""
+            ax.set_title(" | ".join(found) + printed, fontsize=7.5)
+            if stage == 0:
+                ax.set_xlabel(symbol)
+        row[0].set_ylabel(f"{words}: samples")
+    axes[0][0].legend(fontsize=6)
+    words = "the others N = 3, T = 400, Q = 2, ε = 0.0025, K_P = 0.4; exponents above the panels"
+    caption(figure, f"{words}; quartiles of {replicates(table)} searches with {table['runs'][0]} tasks each")
+    return figure
+
+
+def regulariser(least: Table, error: Table) -> Figure:
+    """F16: samples of Stage 2, and ‖Δ_A‖² at one batch size, against T, without and with ℓ1."""
+    figure, (ax, beside) = panels(2, "F16  Stage 2 without ℓ₁ and with it", width=4.2, height=3.2)
+    for target, table, column in ((ax, least, "samples"), (beside, error, "square_A")):
+        for number, multiple in enumerate(values(table, "multiple")):
+            rows = pick(table, multiple=multiple)
+            slope = log_log_slope(rows["T"], rows[column]).value
+            name = "SGD" if multiple == 0 else f"λ = {multiple:g}σ"
+            _bars(target, rows, "T", column, number, f"{name}: T$^{{{slope:.2f}}}$")
+        _ticks(target, values(table, "T"))
+        target.set_xlabel("sequence length T")
+        target.legend(fontsize=7)
+    ax.set(title="least samples until both layers are within ε", ylabel="samples")
+    beside.set(title=f"‖Δ$_A$‖$_μ^2$ at B = {error['batch_size'][0]:,}")
+    caption(figure, f"N = 3, Q = 2; ε = {least['epsilon'][0]:g}; σ: standard deviation of one entry's noise in one step; quartiles")
+    return figure
+
+
+def softmax(attention: Table, one_step: Table) -> Figure:
+    """F17: samples until the signal shows, ‖Δ_A‖ at half of it, and how far one step of softmax is from one of the linear model."""
+    figure, (first, error, step) = panels(3, "F17  Softmax attention beside the linear model", width=3.6, height=3.2)
+    for ax, column in ((first, "samples_10"), (error, "delta_50")):
+        for number, method in enumerate(values(attention, "method")):
+            _bars(ax, pick(attention, method=method), "T", column, number, method)
+        _ticks(ax, values(attention, "T"))
+        ax.set_xlabel("sequence length T")
+    first.set(title="samples until α$_A$ = 0.1")
+    error.set(title="‖Δ$_A$‖$_μ$ when α$_A$ passes 0.5")
+    first.legend(fontsize=7)
+    for number, T in enumerate(values(one_step, "T")):
+        band(step, pick(one_step, T=T), "size", "error", number, f"T = {T:,}")
+    step.set(xscale="log", yscale="log", xlabel="ηT", title="one step: relative difference")
+    step.legend(fontsize=7)
+    words = f"N = 3, Q = 2, B = {attention['batch_size'][0]}"
+    caption(figure, f"{words}; quartiles over {replicates(attention)} random tasks, of the runs that get there")
+    return figure
+
+
+def theorem(table: Table) -> Figure:
+    """F18: Algorithm 1 by its letter where all assumptions hold."""
+    figure, axes = panels(2, "F18  Inside all assumptions: T = (NQ)$^{10}$", width=4.2, height=3.0)
+    for number, projector in enumerate(values(table, "projector")):
+        rows = pick(table, projector=projector)
+        for i in np.unique(rows["replicate"]):
+            run = pick(rows, replicate=i)
+            label = PROJECTORS[projector] if i == 0 else None
+            for ax, name in zip(axes, ("dist_A", "dist_V"), strict=True):
+                ax.plot(run["samples"], run[name], color=COLOURS[number], linewidth=0.9, alpha=0.7, label=label)
+    for ax, name in zip(axes, ("‖A − Q‖$_μ$", "‖V − P‖$_μ$"), strict=True):
+        ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
+        ax.set(title=name, xlabel="samples", yscale="log")
+    axes[0].legend(fontsize=7)
+    words = f"N = {table['N'][0]}, Q = {table['sparsity'][0]}, T = {table['T'][0]:,}, B = {table['batch_size'][0]:,}"
+    caption(figure, f"{words}; no settling of the sign; {replicates(table)} random tasks, a line each")
+    return figure
+
+
+def windows(table: Table, marginal: Table) -> Figure:
+    """F19: distances after Algorithm 1 on windows of one sequence, and how far the frequencies of its tokens are from μ."""
+    figure, axes = panels(3, "F19  Algorithm 1 on windows of one sequence", width=3.4, height=3.0)
+    kinds = list(dict.fromkeys(zip(table["data"].tolist(), table["law"].tolist(), strict=True)))
+    for ax, name in zip(axes, ("dist_A", "dist_V"), strict=False):
+        for number, (data, law) in enumerate(kinds):
+            label = "independent samples" if data == "independent" else f"windows, μ {law}"
+            band(ax, pick(table, data=data, law=law), "length", name, number, label)
+        ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
+        _ticks(ax, values(table, "length"))
+        ax.set_xlabel("tokens of the sequence")
+    axes[0].set(title="‖A − Q‖$_μ$")
+    axes[1].set(title="‖V − P‖$_μ$")
+    axes[0].legend(fontsize=7)
+    distance = np.sort(marginal["distance"])
+    axes[2].step(distance, np.arange(1, len(distance) + 1) / len(distance), where="post", **look(0))
+    axes[2].axvline(float(np.median(marginal["error"])), color="0.5", linestyle=":", label="by chance")
+    axes[2].set(xscale="log", xlabel="total variation from μ", title="frequencies of tokens: share of tasks")
+    axes[2].legend(fontsize=7)
+    words = f"N = {table['N'][0]}, Q = 2, T = {table['T'][0]}; recipe tuned"
+    caption(figure, f"{words}; quartiles over {replicates(table)} tasks; right: {marginal['length'][0]:,} tokens")
+    return figure

@@ -1,0 +1,58 @@
+"""Tables of the full run as text, to be shipped with docs and read by anyone: a line of facts, a line of names, a line a row."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scb.files import write_atomically
+from scb.jobs.table import Table
+
+TYPES = {"i": "int64", "f": "float64", "b": "bool", "U": "str", "O": "str"}  # of NumPy's kinds; text read from a file is an object
+
+
+def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any]) -> Path:
+    """Write a table and its facts as DIRECTORY/NAME.csv; numbers are read back as they were, to the last bit."""
+    types = {column: TYPES[values.dtype.kind] for column, values in table.items()}
+    text = io.StringIO()
+    text.write(f"# {json.dumps(facts | {'table': name, 'types': types}, sort_keys=True)}\n")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
+    path = _path(directory, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text.getvalue().encode())
+    return path
+
+
+def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
+    """A table that ``write_shipped`` wrote, and its facts; ValueError if the file is damaged."""
+    path = _path(directory, name)
+    lines = path.read_text().splitlines()
+    try:
+        facts = json.loads(lines[0].removeprefix("# "))
+        names, *rows = csv.reader(lines[1:])
+        columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+        table = {name: _column(values, facts["types"][name]) for name, values in zip(names, columns, strict=True)}
+    except (IndexError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read ({error}): it must be a table of scb reproduce --full") from error
+    return table, facts
+
+
+def shipped(directory: Path, names: Iterable[str]) -> list[str]:
+    """Those of the tables that the directory has."""
+    return [name for name in names if _path(directory, name).exists()]
+
+
+def _path(directory: Path, name: str) -> Path:
+    return directory / f"{name.replace(' ', '-')}.csv"
+
+
+def _column(values: Iterable[str], kind: str) -> np.ndarray:
+    if kind == "bool":
+        return np.array([value == "True" for value in values], dtype=bool)
+    return np.array(list(values), dtype=kind)

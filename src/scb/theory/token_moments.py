@@ -1,0 +1,125 @@
+"""Moments of sums over independent tokens: E[X₁ ⋯ X_d | last token k] for d ≤ 4, exactly.
+
+Each X is a ``Statistic``, a sum of pieces. Given k, a piece is a constant c_k·v, or a *token sum* Σ_t w[t, k]·L e_{x_t} with
+Lμ = 0, so that it has mean zero. Tokens are independent, so the expectation of a product of token sums is a sum over the ways to
+split them into blocks of two or more, which share a position:
+
+    E[X₁X₂]     = (Σ_t w₁w₂) ⟨L₁L₂⟩                       ⟨L₁ … L_d⟩ = Σ_j μ_j L₁e_j ⊗ … ⊗ L_d e_j
+    E[X₁X₂X₃]   = (Σ_t w₁w₂w₃) ⟨L₁L₂L₃⟩
+    E[X₁X₂X₃X₄] = (Σ_t w₁w₂w₃w₄) ⟨L₁L₂L₃L₄⟩ + Σ over the three pairings of (Σ_{t≠u} w₁w₂[t] w₃w₄[u]) ⟨L₁L₂⟩⟨L₃L₄⟩
+
+Which indices are summed and which stay is said by letters, as in ``np.einsum``.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scb.geometry import Array
+
+
+class Piece(NamedTuple):
+    """One piece of a statistic: c_k·v, or Σ_t w[t, k]·L e_{x_t}."""
+
+    weights: Array | None  # (N,) c, or (T, N) w; None is the token at the position of the statistic's letter alone
+    values: Array  # (d,) v, or (d, N) L
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it does not depend on the tokens."""
+        return self.values.ndim == 1
+
+
+class Statistic(NamedTuple):
+    """A sum of pieces, the letter of its index in R^d, and the letter of its position if it has one."""
+
+    pieces: tuple[Piece, ...]
+    row: str
+    position: str = ""
+
+
+def product_moment(statistics: Sequence[Statistic], mu: Array, kept: str, *extra: Any) -> Array:
+    """E[Π X | k] with the indices ``kept``; all others are summed, and k, if it is not kept, with weights μ.
+
+    Parameters
+    ----------
+    statistics : at most four
+    mu : (N,), the law of the tokens
+    kept : letters of rows, of positions, and "k"; a position must be kept
+    extra : further operands in pairs, an array and its letters
+
+    Returns
+    -------
+    One axis for each letter of ``kept``.
+    """
+    where = {"k", *(statistic.position for statistic in statistics)}
+    places = "".join(letter for letter in kept if letter in where)
+    rows = "".join(letter for letter in kept if letter not in where)
+    total: Any = 0.0
+    for pieces in product(*(statistic.pieces for statistic in statistics)):
+        factors = list(zip(pieces, statistics, strict=True))
+        weights: list[Any] = [1.0, ""] if "k" in kept else [mu, "k"]
+        values = [*extra]
+        for piece, statistic in factors:
+            if piece.is_constant:
+                weights += [piece.weights, "k"]
+                values += [piece.values, statistic.row]
+        sums = [factor for factor in factors if not factor[0].is_constant]
+        for blocks in _splits(sums):
+            apart = _einsum(sum((_position_sum(block) for block in blocks), weights), places)
+            if len(blocks) == 2:  # the two stand at different positions
+                apart = apart - _einsum(weights + _position_sum(sums), places)
+            tensor = _einsum(sum((_token_mean(block, mu) for block in blocks), values), rows)
+            total = total + _einsum([apart, places, tensor, rows], kept)
+    return total
+
+
+Factor = tuple[Piece, Statistic]
+
+
+def _splits(sums: list[Factor]) -> list[list[list[Factor]]]:
+    """All ways to split at most four token sums into blocks of at least two; one empty way if there are none."""
+    if not sums:
+        return [[]]
+    ways = [[sums]] if len(sums) > 1 else []
+    if len(sums) == 4:
+        first, *others = sums
+        ways += [[[first, others[i]], [*others[:i], *others[i + 1 :]]] for i in range(3)]
+    return ways
+
+
+def _position_sum(block: list[Factor]) -> list[Any]:
+    """Σ_t Π w[t, k] over the pieces of a block, and its letters; a piece that is one token alone fixes t instead of weighing it."""
+    alone = sorted({statistic.position for piece, statistic in block if piece.weights is None})
+    operands: list[Any] = []
+    t = alone[0] if alone else "t"
+    if len(alone) == 2:  # two such tokens are the same one only where their positions are
+        sums = (piece.weights for _, statistic in block for piece in statistic.pieces if not piece.is_constant)
+        T = next(len(weights) for weights in sums if weights is not None)
+        operands = [np.eye(T), "".join(alone)]
+    for piece, _ in block:
+        if piece.weights is not None:
+            operands += [piece.weights, t + "k"]
+    if not operands:
+        return []
+    letters = "".join(alone) + "k" if any("k" in letters for letters in operands[1::2]) else "".join(alone)
+    return [_einsum(operands, letters), letters]
+
+
+def _token_mean(block: list[Factor], mu: Array) -> list[Any]:
+    """⟨L₁ L₂ …⟩ = Σ_y μ_y L₁e_y ⊗ L₂e_y ⊗ … over the pieces of a block, and its letters."""
+    operands: list[Any] = [mu, "y"]
+    for piece, statistic in block:
+        operands += [piece.values, statistic.row + "y"]
+    letters = "".join(sorted({statistic.row for _, statistic in block}))
+    return [_einsum(operands, letters), letters]
+
+
+def _einsum(operands: list[Any], kept: str) -> Array:
+    """``np.einsum`` of operands in pairs with their letters; along a kept letter that none of them has, the result is constant."""
+    inputs = ",".join(operands[1::2])
+    output = "".join(letter for letter in kept if letter in inputs)
+    found = np.asarray(np.einsum(f"{inputs}->{output}", *operands[0::2]))
+    return found[tuple(slice(None) if letter in inputs else None for letter in kept)]

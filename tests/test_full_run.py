@@ -1,0 +1,89 @@
+"""What the default run leaves out: which tables, figures and claims those are, and the tables of the full run that docs ship."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from scb.cli.reproduce import reproduce
+from scb.paper.claims.claim import Outcome
+from scb.paper.registry import FIGURES, TABLES, claims_for, drawable, needed, tables
+from scb.paper.report import judge
+from scb.paper.shipped import read_shipped, shipped, write_shipped
+
+SHIPPED = Path(__file__).parents[1] / "docs" / "tables"
+HEAVY = [name for name, experiment in TABLES.items() if experiment.full_only]
+HERE = shipped(SHIPPED, TABLES)
+
+
+def test_the_default_run_leaves_out_what_needs_the_full_run():
+    made = tables()
+    assert set(TABLES) - set(made) == set(HEAVY)
+    assert set(tables(full=True)) == set(TABLES)
+    drawn = drawable(FIGURES, made)
+    assert all(not set(FIGURES[figure].needs) & set(HEAVY) for figure in drawn)
+    assert drawable(FIGURES, TABLES) == list(FIGURES)
+    assert set(needed(FIGURES)) == set(TABLES)  # no table is made that nobody looks at
+
+
+def test_a_claim_without_its_table_is_not_judged():
+    assert claims_for(["F1"])
+    assert judge(["F1"], {}) == []
+
+
+def test_shipped_tables_come_back_as_they_were(tmp_path):
+    table = {
+        "T": np.array([5, 7]),
+        "x": np.array([0.1, np.inf]),
+        "y": np.array([1 / 3, np.nan]),
+        "good": np.array([True, False]),
+        "word": np.array(["a, b", "c"]),
+    }
+    path = write_shipped(tmp_path, "two words", table, {"command": "scb reproduce --full"})
+    assert path.name == "two-words.csv"
+    assert shipped(tmp_path, ["two words", "three"]) == ["two words"]
+    back, facts = read_shipped(tmp_path, "two words")
+    assert facts["command"] == "scb reproduce --full"
+    assert list(back) == list(table)
+    for name, values in table.items():
+        assert_array_equal(back[name], values, strict=True)
+    path.write_text(path.read_text().replace('"x": "float64"', '"z": "float64"'))
+    with pytest.raises(ValueError, match=r"two-words\.csv cannot be read"):
+        read_shipped(tmp_path, "two words")
+
+
+def test_docs_ship_tables_of_the_full_run_alone():
+    assert set(HERE) <= set(HEAVY)
+    assert len(list(SHIPPED.glob("*.csv"))) == len(HERE)
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_a_shipped_table_is_that_of_the_experiment_as_it_is_now(name):
+    """Its rows come from the jobs of today: their seeds are hashes of all that a job depends on, but for the code."""
+    table, facts = read_shipped(SHIPPED, name)
+    jobs = tables(full=True)[name].jobs()
+    assert set(table["seed"].tolist()) == {job.seed for job in jobs}
+    assert list(jobs[0].columns) == list(table)[: len(jobs[0].columns)]
+    assert facts["command"].startswith("scb reproduce --full")
+
+
+def test_figures_and_claims_of_shipped_tables_can_be_made():
+    found = {name: read_shipped(SHIPPED, name)[0] for name in HERE}
+    for figure in drawable(FIGURES, found):
+        assert FIGURES[figure].draw(found).axes
+        assert all(isinstance(row.outcome, Outcome) for row in judge([figure], found))
+
+
+def test_a_figure_of_the_full_run_is_not_drawn_without_it(tmp_path):
+    heavy = [figure for figure in FIGURES if figure not in drawable(FIGURES, tables())]
+    if not heavy:
+        pytest.skip("no figure takes the full run")
+    with pytest.raises(ValueError, match="needs tables of the full run: add --full, or --shipped docs/tables"):
+        reproduce(tmp_path, only=heavy[0])
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_directory_of_shipped_tables_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(ValueError, match=r"shipped = .*nowhere: there is no such directory"):
+        reproduce(tmp_path, shipped=tmp_path / "nowhere")
