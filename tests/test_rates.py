@@ -283,7 +283,7 @@ def test_the_runner_for_other_machines_gives_the_rows_of_the_job(tmp_path):
     entry = json.loads((tmp_path / "jobs.json").read_text().splitlines()[0])
     line = full_run.do(entry)
     (tmp_path / "rows.jsonl").write_text(json.dumps(line) + '\n{"key": "cut o')
-    done, _ = full_run.read_lines(tmp_path / "rows.jsonl")
+    done = full_run.read_lines(tmp_path / "rows.jsonl")
     job = full_run.build(entry)
     assert done[job.key]["rows"]["error"] == [job.run()["error"]]
     assert "failed" in full_run.do(entry | {"fields": entry["fields"] | {"T": -1}})
