@@ -9,13 +9,14 @@ Statistics of (label, token) pairs are taken given the last token, of samples th
 of sample i is ``tokens[starts[i] + t]``. A batch and the windows of a long sequence look the same there, and neither is copied.
 """
 
-import numba
 import numpy as np
+
+from scb.kernels.compiler import compiled
 
 _BLOCK = 64  # positions at a time: a cache line of tokens of one byte
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def likelihood_gradient(tokens, last, label, weight, q, P, gq, gP):
     """The log-likelihood, and its derivatives Σ P[o, x_j]/f into gq and Σ q_j/f into gP.
 
@@ -41,7 +42,7 @@ def likelihood_gradient(tokens, last, label, weight, q, P, gq, gP):
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def likelihood_information(tokens, last, weight, q, P, PP, Pq, qq):
     """Fisher information of (P, q) given contexts and last tokens, each counted ``weight`` times, without constraints.
 
@@ -73,7 +74,7 @@ def likelihood_information(tokens, last, weight, q, P, PP, Pq, qq):
                             qq[k, j, h] += r * P[o, x] * P[o, y]
 
 
-@numba.njit(cache=True)
+@compiled
 def likelihood_curvature(tokens, last, label, weight, q, P, PP, Pq, qq):
     """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``.
 
@@ -103,7 +104,7 @@ def likelihood_curvature(tokens, last, label, weight, q, P, PP, Pq, qq):
                 Pq[o, x, k, j] -= w * r
 
 
-@numba.njit(cache=True)
+@compiled
 def count_tokens(tokens, counts):
     """Counts of tokens, added to ``counts``; in four tables, so that no count waits for the last. Twin: ``np.bincount``."""
     table = np.zeros((4, counts.size), np.int64)
@@ -119,7 +120,7 @@ def count_tokens(tokens, counts):
         counts[m] += table[0, m] + table[1, m] + table[2, m] + table[3, m]
 
 
-@numba.njit(cache=True)
+@compiled
 def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
     """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin: ``add_pair_scores``.
 
@@ -153,7 +154,7 @@ def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
         i += together
 
 
-@numba.njit(cache=True)
+@compiled
 def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
     """χ² of label against token at every (k, t) into chi (N, T): Σ_{o,m} (C − n_k(o) μ_m)² / (n_k(o) μ_m).
 
@@ -162,7 +163,9 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
     """
     N, T = chi.shape
     table = np.zeros((N, N))
-    longest = (bounds[1:] - bounds[:-1]).max()
+    longest = 0
+    for k in range(N):
+        longest = max(longest, bounds[k + 1] - bounds[k])
     x = np.empty((_BLOCK, longest), tokens.dtype)  # a block of positions of the samples of one k, turned: by position
     o = np.empty(longest, np.int64)
     inverse = np.empty((N, N))
@@ -199,7 +202,7 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
                 chi[k, first + b] = total - n
 
 
-@numba.njit(cache=True)
+@compiled
 def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, information):
     """Of samples whose label has law f: 1/f of the label that came, and 1/f of every label, by position and token there.
 

@@ -10,10 +10,9 @@ Tokens are exact although most take 16 bits only. The cumulative law c_0 < c_1 <
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from scb.kernels import REORDER
+from scb.kernels.compiler import compiled
 
 ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 CHUNK = 1024  # positions at a time
@@ -44,29 +43,49 @@ class TokenScratch(NamedTuple):
     ties: np.ndarray  # a byte for each token: whether it is tied
 
 
-@numba.njit(cache=True)
+@compiled
+def random_word(key, i):
+    """Word i of the stream ``key``. Twin: ``words``."""
+    z = key + np.uint64(i) * _GOLDEN
+    z = (z ^ (z >> _S1)) * _M1
+    z = (z ^ (z >> _S2)) * _M2
+    return z ^ (z >> _S3)
+
+
+@compiled
 def fill_words(key, start, mask, words):
     """Words start, start + 1, … of the stream ``key``, masked, into the uint64 array. Twin: ``words``."""
     for i in range(words.size):
-        z = key + np.uint64(start + i) * _GOLDEN
-        z = (z ^ (z >> _S1)) * _M1
-        z = (z ^ (z >> _S2)) * _M2
-        words[i] = (z ^ (z >> _S3)) & mask
+        words[i] = random_word(key, start + i) & mask
 
 
-@numba.njit(cache=True)
+@compiled
 def to_unit(word):
     """A uniform on [0, 1) with 53 bits."""
     return (word >> _S11) * _UNIT
 
 
-@numba.njit(cache=True)
+@compiled
 def choose(cumulative, u):
     """The first row whose cumulative probability exceeds u."""
     row = 0
     while u >= cumulative[row]:
         row += 1
     return row
+
+
+@compiled
+def first_above(ascending, value):
+    """The first index at which an ascending array exceeds ``value``, or its size. Twin: ``np.searchsorted``."""
+    begin = 0
+    end = ascending.size
+    while begin < end:
+        middle = (begin + end) // 2
+        if ascending[middle] > value:
+            end = middle
+        else:
+            begin = middle + 1
+    return begin
 
 
 def token_law(mu, bits=16):
@@ -90,13 +109,12 @@ def token_law(mu, bits=16):
     )
 
 
-@numba.njit(cache=True)
 def token_scratch():
     """New memory for ``draw_tokens``."""
     return TokenScratch(np.empty(CHUNK // 4, np.uint64), np.empty(CHUNK, np.uint8))
 
 
-@numba.njit(cache=True)
+@compiled
 def draw_tokens(key, law, scratch, tokens):
     """Fill ``tokens`` from the stream ``key``. Twin: ``draw_tokens``."""
     w = scratch.words.view(np.uint16)
@@ -110,7 +128,7 @@ def draw_tokens(key, law, scratch, tokens):
         _settle_ties(key, start, w, law, chunk, scratch.ties)
 
 
-@numba.njit(cache=True)
+@compiled
 def _look_up(w, table, unknown, shift, tokens, ties):
     """tokens by the table, and ties where it does not say; a function of its own, since fields of a tuple slow the loops down."""
     for t in range(tokens.size):
@@ -119,7 +137,7 @@ def _look_up(w, table, unknown, shift, tokens, ties):
         ties[t] = np.uint8(tokens[t] == unknown)
 
 
-@numba.njit(cache=True)
+@compiled(inline=True)
 def draw_and_weigh(key, law, scratch, tokens, raw, offset):
     """Fill ``tokens`` where there are two or three kinds, and sum a = raw + offset over them while the words are in the cache.
 
@@ -158,7 +176,7 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
     return above, last
 
 
-@numba.njit(cache=True)
+@compiled
 def _count_thresholds_below(w, whole, tokens, ties):
     """tokens = Σ_j [w > m_j], and ties where w equals some m_j.
 
@@ -181,12 +199,11 @@ def _count_thresholds_below(w, whole, tokens, ties):
             ties[t] |= np.uint8(w[t] == m) | np.uint8(w[t] == n)
 
 
-@numba.njit(cache=True)
+@compiled
 def _settle_ties(key, start, w, law, tokens, ties):
     """Redo, exactly, every token of a chunk that is tied."""
     whole = law.whole
     eights = ties.view(np.uint64)  # most chunks have hardly a tie: look at eight tokens at a time
-    fraction = np.empty(1, np.uint64)
     for i in range((tokens.size + 7) // 8):
         if eights[i] == 0:
             continue
@@ -202,14 +219,13 @@ def _settle_ties(key, start, w, law, tokens, ties):
             while token < whole.size and whole[token] < w[t]:
                 token += 1
             if token < whole.size and whole[token] == w[t]:
-                fill_words(key, _FRACTIONS + start + t, ALL_BITS, fraction)
-                u = to_unit(fraction[0])
+                u = to_unit(random_word(key, _FRACTIONS + start + t))
                 while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
                     token += 1
             tokens[t] = token
 
 
-@numba.njit(cache=True, fastmath=REORDER)
+@compiled(reorder=True)
 def _weigh(raw, offset, w, m, n):
     """Σ a_t [w_t > m] and Σ a_t [w_t > n] for a = raw + offset."""
     s = u = 0.0
@@ -220,7 +236,7 @@ def _weigh(raw, offset, w, m, n):
     return s, u
 
 
-@numba.njit(cache=True)
+@compiled
 def continue_lags(tokens, start, cumulative_q, lags, cumulative_p, first, u):
     """Fill ``tokens[start:]`` one after the other, each from a source among those before it. Twin: ``continue_lags``.
 
