@@ -19,6 +19,7 @@ from scb.training.sources.sampled import Fresh, Reference
 from scb.training.stages import MeasuredNoise, Stage
 from truth import twins as reference
 
+apply_prox_steps = numba.njit(lambda raw, offset, lams: prox_steps(raw, offset, lams))  # it is inlined: Python cannot call it
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -69,7 +70,7 @@ def test_deferred_steps_equal_one_step_after_the_other(T, steps, size, offset, s
     lams = 10 ** rng.uniform(-4, 0) * rng.random(steps)
     expected = reference.prox_steps(a, lams)
     raw = a - offset
-    prox_steps(raw, offset, lams)
+    apply_prox_steps(raw, offset, lams)
     np.testing.assert_allclose(raw, expected, rtol=1e-10, atol=1e-12)
     common = prox_steps_on_survivors(x, (a - x).mean(), lams, np.flatnonzero(survive))
     np.testing.assert_allclose(x + common, expected, rtol=1e-10, atol=1e-12)
@@ -119,18 +120,19 @@ def test_divergence_stops_at_the_same_step_and_leaves_the_point_before_it():
 
 
 def child_trains(queue):
-    task = scb.Task.random(3, 100, 2)
+    task = scb.Task.random(3, 1000, 2)
     queue.put(scb.train(task, scb.recipes.paper(task, steps=(5, 5, 0))).A)
 
 
 def test_a_forked_process_can_train_after_its_parent_has():
-    """OpenMP would end the child; kernels use one thread there, with the same result."""
+    """The parent's helper threads do not exist in the child, which starts its own."""
     code = """
 import multiprocessing, sys
 sys.path.insert(0, "tests")
 import numba, numpy as np, test_engine
 class Queue(list):
     put = list.append
+numba.set_num_threads(min(2, numba.config.NUMBA_NUM_THREADS))
 mine = Queue(); test_engine.child_trains(mine)
 context = multiprocessing.get_context("fork"); queue = context.Queue()
 child = context.Process(target=test_engine.child_trains, args=(queue,)); child.start()

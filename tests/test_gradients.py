@@ -79,7 +79,7 @@ def test_fresh_kernel_equals_its_twin_on_the_same_tokens(N, T, bits):
     A /= T
     law, offset = task_law(task, bits), np.random.default_rng(1).normal(size=N) / T
     gA = np.zeros((T, N), order="F")
-    loss, gV = mini_batch_gradient(False, KEY, law, 45, V, np.asfortranarray(A - offset), offset, gA)
+    loss, gV = mini_batch_gradient(KEY, law, 45, V, np.asfortranarray(A - offset), offset, gA)
     for got, expected in zip((loss, gV, gA), reference.mini_batch_gradient(KEY, law, 45, V, A), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 

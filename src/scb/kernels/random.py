@@ -39,8 +39,10 @@ class TokenLaw(NamedTuple):
 class TokenScratch(NamedTuple):
     """Memory for drawing one chunk of tokens."""
 
-    words: np.ndarray  # random words of 64 bits, each for four tokens
-    ties: np.ndarray  # a byte for each token: whether it is tied
+    words: np.ndarray  # random words of 64 bits, each for four tokens ...
+    w: np.ndarray  # ... and the same memory as words of 16 bits
+    ties: np.ndarray  # a byte for each token: whether it is tied ...
+    eights: np.ndarray  # ... and the same memory as words of 64 bits
 
 
 @compiled
@@ -111,13 +113,15 @@ def token_law(mu, bits=16):
 
 def token_scratch():
     """New memory for ``draw_tokens``."""
-    return TokenScratch(np.empty(CHUNK // 4, np.uint64), np.empty(CHUNK, np.uint8))
+    words = np.empty(CHUNK // 4, np.uint64)
+    eights = np.empty(CHUNK // 8, np.uint64)
+    return TokenScratch(words, words.view(np.uint16), eights.view(np.uint8), eights)
 
 
 @compiled
 def draw_tokens(key, law, scratch, tokens):
     """Fill ``tokens`` from the stream ``key``. Twin: ``draw_tokens``."""
-    w = scratch.words.view(np.uint16)
+    w = scratch.w
     for start in range(0, tokens.size, CHUNK):
         chunk = tokens[start : min(start + CHUNK, tokens.size)]
         fill_words(key, start // 4, law.mask, scratch.words)
@@ -125,7 +129,7 @@ def draw_tokens(key, law, scratch, tokens):
             _count_thresholds_below(w, law.whole, chunk, scratch.ties)
         else:
             _look_up(w, law.table, law.unknown, law.shift, chunk, scratch.ties)
-        _settle_ties(key, start, w, law, chunk, scratch.ties)
+        _settle_ties(key, start, law, scratch, chunk)
 
 
 @compiled
@@ -143,8 +147,7 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
 
     Returns Σ_t a_t [x_t ≥ 1] and Σ_t a_t [x_t = N − 1].
     """
-    words, ties = scratch
-    w = words.view(np.uint16)
+    words, w, ties, eights = scratch
     first = law.whole[0]
     final = law.whole[law.whole.size - 1]
     above = last = 0.0
@@ -157,8 +160,8 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
         above += above_here
         last += last_here
         tied = np.uint64(0)
-        for word in ties.view(np.uint64):
-            tied |= word
+        for i in range(eights.size):
+            tied |= eights[i]
         if tied != 0:
             for t in range(chunk.size):  # take out what ties have counted, ...
                 if ties[t]:
@@ -166,7 +169,7 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
                         above -= a[t] + offset
                     if w[t] > final:
                         last -= a[t] + offset
-            _settle_ties(key, start, w, law, chunk, ties)
+            _settle_ties(key, start, law, scratch, chunk)
             for t in range(chunk.size):  # ... and count them again, now that they are settled
                 if ties[t]:
                     if chunk[t] >= 1:
@@ -200,12 +203,13 @@ def _count_thresholds_below(w, whole, tokens, ties):
 
 
 @compiled
-def _settle_ties(key, start, w, law, tokens, ties):
+def _settle_ties(key, start, law, scratch, tokens):
     """Redo, exactly, every token of a chunk that is tied."""
     whole = law.whole
-    eights = ties.view(np.uint64)  # most chunks have hardly a tie: look at eight tokens at a time
+    w = scratch.w
+    ties = scratch.ties
     for i in range((tokens.size + 7) // 8):
-        if eights[i] == 0:
+        if scratch.eights[i] == 0:  # most chunks have hardly a tie: look at eight tokens at a time
             continue
         for t in range(8 * i, min(8 * i + 8, tokens.size)):
             if ties[t] == 0:

@@ -1,11 +1,11 @@
 """One kernel on several threads: its caller's and a few helpers, which wait passively and are never waited for in vain.
 
-A kernel that can be shared is called as ``kernel(me, team, …)`` on every thread, with ``me`` = 0 on that of the caller. It does its work in
-*turns*, each divided into shares. Whoever comes first takes a share (``take``). So nobody depends on a helper that gets no time because the
-machine is busy: its shares are taken by others. Only a share that has been taken is waited for, until it has been ``handed_in``.
+A kernel that can be shared is called as ``kernel(me, team, …)`` on every thread, with ``me`` = 0 on that of the caller. It works in
+*turns*, each divided into shares, and whoever comes first takes a share. So nothing depends on a helper that gets no time because
+the machine is busy: others take its shares. Only a share that a helper has taken is waited for.
 
-The locks are Python's own, which a kernel can use without Python's global lock. One that is not free is asked for again for some tens of
-microseconds, which is longer than most waits are and shorter than the system's slices of time, and then left to the system.
+The locks are Python's own, which a kernel can use without Python's global lock. One that is held is asked for again for some tens
+of microseconds, longer than most waits are and shorter than the system's slices of time. After that the thread sleeps.
 """
 
 import ctypes
@@ -164,6 +164,10 @@ class _Desk:
     """The threads of this process, made when they are first wanted. A forked process has none of its parent's."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, without a word to the threads that there were."""
         self.lock = threading.Lock()
         self.threads: _Threads | None = None
 
@@ -185,7 +189,7 @@ class _Desk:
 _desk = _Desk()
 _alone = Team(0, *(np.zeros(n, np.int64) for n in (1, MOST_SHARES, MOST_SHARES, MOST_SHARES)))
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _desk.__init__())
+    os.register_at_fork(after_in_child=_desk.forget)
 
 
 def run_together(kernel: Callable[..., Any], threads: int, *arguments: Any) -> Any:

@@ -1,8 +1,8 @@
 """Whole steps of the paper's update, fused with the drawing of their mini-batches; and the gradient of one mini-batch.
 
-All is one kernel, ``take_steps``, which Python calls on one or more threads (``kernels.threads``). A step is a turn: the caller prepares it,
-the shares of its mini-batch are drawn and differentiated by whoever is free, and the caller adds up and updates. Results do not depend
-on who took which share.
+All is one kernel, ``take_steps``, which Python calls on one or more threads (``kernels.threads``). A step is a turn: the caller
+prepares it, whoever is free draws and differentiates the shares of its mini-batch, and the caller adds up and updates. Results do
+not depend on who took which share.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def _update_from_accumulators(segment, step, batch, hyper, columns, accumulators
 
 @compiled(reorder=True)
 def _step_V(V, G, mean, inverse, mu, projector_row, rate):
-    """V ← V − rate·(I − 11ᵀ/N) G diag(1/μ)(I − μwᵀ), with w the ``projector_row``; mean and inverse (N,) are memory. The new ‖V‖²."""
+    """V ← V − rate·(I − 11ᵀ/N) G diag(1/μ)(I − μwᵀ), w the ``projector_row``; mean and inverse (N,) are memory. The new ‖V‖²."""
     N = mu.size
     for m in range(N):
         mean[m] = 0.0
@@ -110,9 +110,9 @@ def _finish_column(k, step, columns):
 def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
     """One step for each of ``keys`` on V (N, N) and the columns of A (T, N), in place; one thread's part of it.
 
-    λ uses the K_V of the V before each step. Without ``update`` there is one key, and its mini-batch is only differentiated. Returns the
-    number of steps done, which is smaller than the number of keys if V or A reaches the limit.
-    Twin: the source ``Fresh``, followed by ``stages.proximal_step``.
+    λ uses the K_V of the V before each step. Returns the number of steps done, which is smaller than the number of keys if V or A
+    reaches the limit. Without ``update`` there is one key, its mini-batch is only differentiated, and the number of accumulators is
+    returned. Twin: the source ``Fresh``, followed by ``stages.proximal_step``.
     """
     T, N = columns.raw.shape
     shares = share_count(hyper.batch_size, T)

@@ -37,8 +37,10 @@ class Memory(NamedTuple):
     mass: Array  # (S, TILE, N)
     scores: Array  # (S, TILE, N)
     lanes: Array  # (S, LANES, N)
-    words: NDArray[np.uint64]  # (S, CHUNK/4)
+    words: NDArray[np.uint64]  # (S, CHUNK/4), these four are a ``TokenScratch`` for each share
+    w: NDArray[np.uint16]  # (S, CHUNK)
     ties: NDArray[np.uint8]  # (S, CHUNK)
+    eights: NDArray[np.uint64]  # (S, CHUNK/8)
     chunk: Array  # (S, CHUNK)
     gV: Array  # (S, N, N), summed gradients in V
     losses: Array  # (S,), summed losses
@@ -50,14 +52,18 @@ class Memory(NamedTuple):
 def new_memory(T: int, N: int, dtype: Any, accumulators: int) -> Memory:
     """Memory for steps on columns of T positions, with tokens of a type."""
     S = MOST_SHARES
+    words = np.empty((S, CHUNK // 4), np.uint64)
+    eights = np.empty((S, CHUNK // 8), np.uint64)
     return Memory(
         tokens=np.empty((S, TILE, T), dtype),
         labels=np.empty((S, TILE), np.int64),
         mass=np.empty((S, TILE, N)),
         scores=np.empty((S, TILE, N)),
         lanes=np.empty((S, LANES, N)),
-        words=np.empty((S, CHUNK // 4), np.uint64),
-        ties=np.empty((S, CHUNK), np.uint8),
+        words=words,
+        w=words.view(np.uint16),
+        ties=eights.view(np.uint8),
+        eights=eights,
         chunk=np.empty((S, CHUNK)),
         gV=np.empty((S, N, N)),
         losses=np.empty(S),
@@ -131,7 +137,7 @@ def take_share(share, step, batch, law, hyper, V, columns, memory):
         memory.mass[share],
         memory.scores[share],
         memory.lanes[share],
-        TokenScratch(memory.words[share], memory.ties[share]),
+        TokenScratch(memory.words[share], memory.w[share], memory.ties[share], memory.eights[share]),
     )
     gV = memory.gV[share]
     for n in range(V.shape[0]):
