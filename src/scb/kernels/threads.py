@@ -33,6 +33,7 @@ class Team(NamedTuple):
     """What the threads of one kernel have in common. Locks are addresses, and all are held when a turn begins."""
 
     helpers: int  # beside the caller; without any, no lock is touched
+    spins: int  # how often a lock that is held is asked for before the thread sleeps
     turn: NDArray[np.int64]  # (1,), the number of the turn
     free: NDArray[np.int64]  # (MOST_SHARES,), locks that are let go when a share may be taken
     done: NDArray[np.int64]  # (MOST_SHARES,), … when a helper has done a share
@@ -40,8 +41,8 @@ class Team(NamedTuple):
 
 
 @compiled
-def _wait_for(lock):
-    for _ in range(_SPINS):
+def _wait_for(lock, spins):
+    for _ in range(spins):
         if _acquire(lock, np.int32(0)):
             return
     _acquire(lock, np.int32(1))
@@ -63,7 +64,7 @@ def open_turn(team, number, shares):
 @compiled
 def await_turn(me, team):
     """For a helper: wait until there may be something to do. Whether the work is not over."""
-    _wait_for(team.call[me])
+    _wait_for(team.call[me], team.spins)
     return team.turn[0] != OVER
 
 
@@ -82,7 +83,7 @@ def hand_in(team, share):
 @compiled
 def await_share(team, share):
     """For the caller: wait for a share that a helper has taken."""
-    _wait_for(team.done[share])
+    _wait_for(team.done[share], team.spins)
 
 
 def thread_count() -> int:
@@ -131,7 +132,7 @@ class _Threads:
 
     def __init__(self, helpers: int) -> None:
         self.helpers = [_Helper() for _ in range(helpers)]
-        self.team = Team(helpers, np.zeros(1, np.int64), _held_locks(), _held_locks(), _held_locks())
+        self.team = Team(helpers, _SPINS, np.zeros(1, np.int64), _held_locks(), _held_locks(), _held_locks())
 
     def run(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """What ``kernel`` returns on this thread, with the helpers at work beside it."""
@@ -187,7 +188,7 @@ class _Desk:
 
 
 _desk = _Desk()
-_alone = Team(0, *(np.zeros(n, np.int64) for n in (1, MOST_SHARES, MOST_SHARES, MOST_SHARES)))
+_alone = Team(0, 0, *(np.zeros(n, np.int64) for n in (1, MOST_SHARES, MOST_SHARES, MOST_SHARES)))
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_desk.forget)
 

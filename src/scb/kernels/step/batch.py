@@ -199,7 +199,7 @@ def differentiate(V, labels, mass, scores, gV):
     fours = mass.shape[0] // 4 * 4
     loss = 0.0
     for i in range(0, fours, 4):
-        loss += _differentiate_four(V, labels[i : i + 4], mass[i : i + 4], scores[i : i + 4], gV)
+        loss += _differentiate_four(V, labels, mass, scores, i, gV)
     for i in range(fours, mass.shape[0]):
         loss += _differentiate_one(V, labels[i], mass[i], scores[i], gV)
     return loss
@@ -220,17 +220,17 @@ def _differentiate_one(V, o, a, u, gV):
 
 
 @compiled(reorder=True)
-def _differentiate_four(V, o, mass, scores, gV):
-    a0, a1, a2, a3 = mass[0], mass[1], mass[2], mass[3]
-    u0, u1, u2, u3 = scores[0], scores[1], scores[2], scores[3]
+def _differentiate_four(V, o, mass, scores, i, gV):
+    a0, a1, a2, a3 = mass[i], mass[i + 1], mass[i + 2], mass[i + 3]
+    u0, u1, u2, u3 = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
     loss = 0.0
     for n in range(a0.size):
         v = V[n]
         g = gV[n]
-        s0 = -1.0 if n == o[0] else 0.0
-        s1 = -1.0 if n == o[1] else 0.0
-        s2 = -1.0 if n == o[2] else 0.0
-        s3 = -1.0 if n == o[3] else 0.0
+        s0 = -1.0 if n == o[i] else 0.0
+        s1 = -1.0 if n == o[i + 1] else 0.0
+        s2 = -1.0 if n == o[i + 2] else 0.0
+        s3 = -1.0 if n == o[i + 3] else 0.0
         for m in range(v.size):
             s0 += v[m] * a0[m]
             s1 += v[m] * a1[m]

@@ -163,7 +163,7 @@ def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
                 if update:
                     bounded = _update(turn, batch, hyper, V, columns, memory)
     if me == 0:
-        open_turn(team, OVER, 0)
+        open_turn(team, np.int64(OVER), np.int64(0))  # literals would be other types
         if not update:
             for segment in range(batch.accumulator.size):
                 memory.column[batch.accumulator[segment]] = batch.lasts[batch.segments[segment]]

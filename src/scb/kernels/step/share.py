@@ -167,7 +167,7 @@ def take_share(share, step, batch, law, hyper, V, columns, memory):
                 g = memory.accumulators[batch.accumulator[segment]]
                 if i == batch.segments[segment]:
                     _clear(g)
-                add_scores(tokens, scores, 0, g)
+                add_scores(tokens, scores, np.int64(0), g)  # a literal would be another type
         number += 1
     memory.losses[share] = loss
     memory.largest[share] = largest
