@@ -14,6 +14,7 @@ from scb import metrics
 from scb.geometry import line_A, line_V, population_projection, project, threshold_normalize
 from scb.kernels.step.batch import FrozenDraws, frozen_gradient
 from scb.kernels.step.columns import column_moments, prox_steps, prox_steps_on_survivors
+from scb.kernels.step.fused import take_steps
 from scb.training.engine import Composed, Fused, freeze
 from scb.training.sources.sampled import Fresh, Reference
 from scb.training.stages import MeasuredNoise, Stage
@@ -88,6 +89,28 @@ def test_the_number_of_threads_does_not_matter(N, lam):
     numba.set_num_threads(1)
     np.testing.assert_array_equal(taken[0].A, taken[1].A)
     np.testing.assert_array_equal(taken[0].V, taken[1].V)
+
+
+def test_integers_and_other_layouts_compile_nothing_anew():
+    task = scb.Task.random(3, 60, 2)
+    engines = (Fused(task), Composed(Fresh(task)))
+    V, A = line_V(task, 0.3), line_A(task, 0.3)
+    usual = Stage("2", 2, 0.1, 0.1, 0.1)
+    frozen = replace(usual, eta_A=0.0)
+    points = [(np.asfortranarray(V), np.ascontiguousarray(A)), (np.eye(3, dtype=int), A)]
+    for array in (*points[0], *points[1]):
+        array.setflags(write=False)
+
+    def compiled_after(points, stages):
+        for engine in engines:
+            for point in points:
+                for stage in stages:
+                    engine.take(*point, task.mu, stage, 1, range(2))
+        return len(take_steps.signatures), len(frozen_gradient.signatures)
+
+    before = compiled_after([(V, A.copy(order="F"))], [usual, frozen])
+    integers = [replace(stage, eta_V=1, eta_A=int(stage.eta_A > 0), lam=0, batch_size=np.int64(8)) for stage in (usual, frozen)]
+    assert compiled_after(points, integers) == before
 
 
 def test_an_answer_that_is_still_held_is_never_overwritten():

@@ -151,7 +151,7 @@ class Fused:
         frozen = self._frozen[1]
         law = self.fresh.law.labels
         B = stage.batch_size
-        V = V.copy()
+        V = np.array(V, np.float64, order="C")  # one type for Numba
         loss = np.nan
         for done, key in enumerate(keys):
             draws = draw_frozen(self.task, law, frozen, B, np.random.default_rng(key))
