@@ -74,26 +74,25 @@ def _lam(hyper, V):
 
 
 @compiled
-def _add_up(shares, memory):
-    """The sums of the shares, all into that of the first."""
+def _add_up(shares, losses, largest, gV):
+    """Sums and maxima over the shares, all into the entry of the first."""
     for share in range(1, shares):
-        memory.losses[0] += memory.losses[share]
-        memory.largest[0] = max(memory.largest[0], memory.largest[share])
-        for n in range(memory.gV.shape[1]):
-            for m in range(memory.gV.shape[2]):
-                memory.gV[0, n, m] += memory.gV[share, n, m]
+        losses[0] += losses[share]
+        largest[0] = max(largest[0], largest[share])
+        for n in range(gV.shape[1]):
+            for m in range(gV.shape[2]):
+                gV[0, n, m] += gV[share, n, m]
 
 
 @compiled(inline=True)
-def _update(step, batch, hyper, V, columns, memory):
+def _update(step, batch, hyper, V, columns, largest, gV, accumulators, scratch):
     """Update V, and the columns that their shares have not updated, from what the shares have added up. Whether all is bounded."""
-    largest = memory.largest[0]
     for segment in range(batch.accumulator.size):
         if batch.accumulator[segment] >= 0 and columns.done[batch.lasts[batch.segments[segment]]] <= step:
-            square = _update_from_accumulators(segment, step, batch, hyper, columns, memory.accumulators)
+            square = _update_from_accumulators(segment, step, batch, hyper, columns, accumulators)
             largest = max(largest, square)
     rate = hyper.eta_V / hyper.batch_size
-    square = _step_V(V, memory.gV[0], memory.mass[0, 0], memory.mass[0, 1], hyper.mu, hyper.projector_row, rate)
+    square = _step_V(V, gV, scratch[0], scratch[1], hyper.mu, hyper.projector_row, rate)
     return square < hyper.limit**2 and largest < hyper.limit**2
 
 
@@ -159,9 +158,10 @@ def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
                 if not mine[share]:
                     await_share(team, share)
             if turn < keys.size:
-                _add_up(shares, memory)
+                _add_up(shares, memory.losses, memory.largest, memory.gV)
                 if update:
-                    bounded = _update(turn, batch, hyper, V, columns, memory)
+                    largest = memory.largest[0]
+                    bounded = _update(turn, batch, hyper, V, columns, largest, memory.gV[0], memory.accumulators, memory.mass[0])
     if me == 0:
         open_turn(team, np.int64(OVER), np.int64(0))  # literals would be other types
         if not update:
