@@ -101,7 +101,7 @@ def assert_same_model(model, expected):
 
 
 def matrices(model):
-    return np.array(list(model.transition_.values()) if model.transition == "per_lag" else [model.transition_])
+    return np.array(list(model.transition_.values()) if isinstance(model.transition_, dict) else [model.transition_])
 
 
 # ------------------------------------------------------------------------------------------------ recover
@@ -137,7 +137,9 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
         pairs = np.argwhere(np.ones((4, 30)))
         for a, b in (
             *((mine.total(f, at), theirs.total(f, at)) for f in (RowTable.evaluate, RowTable.curvature)),
-            (mine.total(RowTable.information, at.P, at.q), theirs.total(RowTable.information, at.P, at.q)),
+            (mine.total(RowTable.information, at), theirs.total(RowTable.information, at)),
+            ([mine.total(RowTable.removal_ratios, at)], [theirs.total(RowTable.removal_ratios, at)]),
+            (mine.total(RowTable.curvature_along, at, U, at.q), theirs.total(RowTable.curvature_along, at, U, at.q)),
             *(
                 ([one.total(RowTable.loglik_by_context, at)], [other.total(RowTable.loglik_by_context, at)])
                 for one, other in ((mine, theirs), (mine.of(1), theirs.of(1)))
@@ -151,6 +153,10 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
             (
                 parts.total(Partition.source_tables, 2, at, rows=mine),
                 data.total(Partition.source_tables, 2, at, rows=theirs),
+            ),
+            (
+                parts.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, rows=mine),
+                data.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, rows=theirs),
             ),
             ([parts.total(Partition.pair_tables, pairs)], [data.total(Partition.pair_tables, pairs)]),
             ([parts.chi_squares()], [data.chi_squares()]),
@@ -263,6 +269,23 @@ def test_the_estimator_on_many_sequences(letters):
     assert_same_model(again, SparseContextualBigram(6).fit(rows, init=expected))
 
 
+def test_an_ngram_as_background_is_counted_where_the_data_lie(client):
+    """A chain in which every third symbol, on average, is that of 20 steps ago: beyond the reach of the n-gram."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=6000)
+    for t in range(20, codes.size):
+        if rng.random() < 0.4:
+            codes[t] = codes[t - 20]
+        elif rng.random() < 0.5:
+            codes[t] = (codes[t - 1] + 1) % 3
+    options = {"transition": "per_lag", "background": "ngram"}
+    expected = SparseContextualBigram(21, **options).fit(codes)
+    assert 20 in expected.lags_["lag"]
+    model = SparseContextualBigram(21, **options).fit(da.from_array(codes, chunks=CHUNKS))
+    assert_same_model(model, expected)
+    assert model.score(codes) == pytest.approx(expected.score(codes), rel=CLOSE)
+
+
 # ------------------------------------------------------------------------------------------------ the network
 
 
@@ -352,8 +375,8 @@ def test_errors():
     with pytest.raises(TypeError, match="of Dask, an array, a bag or a list"):
         scb.recover([dask.delayed(one), one])
     model = SparseContextualBigram(3)
-    with pytest.raises(ValueError, match=r"no window of max_lag \+ 1 = 4 symbols without a gap; the longest .* has 3"):
-        model.fit(da.zeros(3, dtype=int, chunks=2))
+    with pytest.raises(ValueError, match="no symbol follows another one"):
+        model.fit(da.from_array(np.array([0, np.nan, 0, np.nan]), chunks=2))
     with pytest.raises(ValueError, match="all are missing"):
         model.fit(da.full(9, np.nan, chunks=2))
     with pytest.raises(TypeError, match="symbols of type int, str"):

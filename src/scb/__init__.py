@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from scb.mixture.recovery import Recovery, recover
     from scb.model import LinearTransformer, SoftmaxTransformer
     from scb.sequences.estimator import SparseContextualBigram
+    from scb.sequences.reading import read_sequences
     from scb.task import Task
     from scb.task.sampling import Batch, generate, sample
+    from scb.task.stream import stream
     from scb.theory.planner import plan
     from scb.training import recipes
     from scb.training.loop import train
@@ -33,10 +35,12 @@ __all__ = [
     "measure",
     "metrics",
     "plan",
+    "read_sequences",
     "recipes",
     "recover",
     "sample",
     "star",
+    "stream",
     "theory",
     "train",
 ]
@@ -54,9 +58,11 @@ _HOME = {
     "generate": "scb.task.sampling",
     "measure": "scb.metrics",
     "plan": "scb.theory.planner",
+    "read_sequences": "scb.sequences.reading",
     "recover": "scb.mixture.recovery",
     "sample": "scb.task.sampling",
     "star": "scb.metrics",
+    "stream": "scb.task.stream",
     "train": "scb.training.loop",
 }
 _MODULES = {"metrics": "scb.metrics", "recipes": "scb.training.recipes", "theory": "scb.theory"}

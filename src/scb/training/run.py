@@ -27,6 +27,7 @@ class Run:
     transformer : the kind of transformer whose parameters these are
     history : column name → array, one entry an evaluation
     stage : index of the current one
+    verdict : what held-out samples say of it at the end ("learned", or what is wrong), if the recipe asks for that
     diverged : the step at which V or A reached 1e6 or became NaN (V and A are then those before it), or None
     """
 
@@ -42,6 +43,7 @@ class Run:
     samples: int = 0
     diverged: int | None = None
     finished: bool = False
+    verdict: str | None = None
 
     @property
     def A(self) -> Array:
