@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter, sleep
 
@@ -11,6 +12,7 @@ import pytest
 
 import scb
 from scb.geometry import line_A, line_V
+from scb.kernels import threads
 from scb.kernels.step import fused
 from scb.kernels.threads import await_turn, run_together
 from scb.training.engine import Fused
@@ -35,8 +37,8 @@ def assert_same(one, two):
 def test_bits_do_not_depend_on_the_number_of_threads(N, monkeypatch):
     task = scb.Task.random(N, 6000, 2)
     expected = [take(task, seed) for seed in range(3)]
-    for threads in (2, 3, 4, 2):
-        monkeypatch.setattr(fused, "thread_count", lambda threads=threads: threads)
+    for count in (2, 3, 4, 2):
+        monkeypatch.setattr(fused, "thread_count", lambda count=count: count)
         for seed in range(3):
             assert_same(take(task, seed), expected[seed])
 
@@ -75,8 +77,22 @@ def test_an_error_leaves_no_thread_behind_that_waits(monkeypatch):
     assert left == ["came", "went"]
 
 
+def test_without_further_threads_the_caller_is_alone(monkeypatch):
+    task = scb.Task.random(3, 6000, 2)
+    expected = take(task, 0)
+
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(fused, "thread_count", lambda: 4)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    threads._desk.close()
+    assert_same(take(task, 0), expected)
+    assert threads._desk.threads is None
+
+
 @pytest.mark.parametrize(
-    ("environment", "call", "threads"),
+    ("environment", "call", "count"),
     [
         ({"NUMBA_NUM_THREADS": "1"}, "", 1),
         ({"NUMBA_NUM_THREADS": "3"}, "", 3),
@@ -85,9 +101,9 @@ def test_an_error_leaves_no_thread_behind_that_waits(monkeypatch):
         ({"NUMBA_NUM_THREADS": "2", "OMP_NUM_THREADS": "1"}, "", 2),
     ],
 )
-def test_the_users_number_of_threads_counts(environment, call, threads):
+def test_the_users_number_of_threads_counts(environment, call, count):
     kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")}
     done = subprocess.run(
         [sys.executable, "-c", SOURCE.format(call)], env=kept | environment, capture_output=True, text=True, timeout=60
     )
-    assert done.stdout == f"{threads}\n", done.stderr
+    assert done.stdout == f"{count}\n", done.stderr

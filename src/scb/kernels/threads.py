@@ -12,6 +12,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numba
@@ -172,12 +173,13 @@ class _Desk:
         self.lock = threading.Lock()
         self.threads: _Threads | None = None
 
-    def of(self, helpers: int) -> _Threads:
-        """Threads with so many helpers."""
+    def of(self, helpers: int) -> _Threads | None:
+        """Threads with so many helpers; None where the system gives no more, or Python is about to end."""
         if self.threads is not None and len(self.threads.helpers) != helpers:
             self.close()
         if self.threads is None:
-            self.threads = _Threads(helpers)
+            with suppress(RuntimeError):
+                self.threads = _Threads(helpers)
         return self.threads
 
     def close(self) -> None:
@@ -202,7 +204,10 @@ def run_together(kernel: Callable[..., Any], threads: int, *arguments: Any) -> A
     if helpers < 1 or not _desk.lock.acquire(blocking=False):
         return kernel(0, _alone, *arguments)
     try:
-        return _desk.of(helpers).run(kernel, arguments)
+        workers = _desk.of(helpers)
+        if workers is None:
+            return kernel(0, _alone, *arguments)
+        return workers.run(kernel, arguments)
     except BaseException:
         _desk.close()
         raise

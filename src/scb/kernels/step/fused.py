@@ -113,6 +113,7 @@ def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
     reaches the limit. Without ``update`` there is one key, its mini-batch is only differentiated, and the number of accumulators is
     returned. Twin: the source ``Fresh``, followed by ``stages.proximal_step``.
     """
+    # The caller (me = 0) and the helpers go through the same loop, so that there is one place, and one compiled version, for a share.
     T, N = columns.raw.shape
     shares = share_count(hyper.batch_size, T)
     mine = np.empty(MOST_SHARES, np.bool_)
@@ -141,7 +142,7 @@ def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
             mine[share] = take(team, share)
             if not mine[share]:
                 continue
-            if me > 0:
+            if me > 0:  # a batch follows from its key: a helper makes its own copy
                 turn = team.turn[0]
                 if drawn != turn and turn < keys.size:
                     batch = draw_mini_batch(keys[turn], law.labels.mu, hyper.batch_size, T, update)
@@ -203,8 +204,18 @@ def mini_batch_gradient(
     ones = np.ones(N)
     columns = new_columns(raw, offset, 1, ones)
     memory = new_memory(T, N, law.tokens.table.dtype, min(N, batch_size) + MOST_SHARES - 1)
-    # Only the batch size is looked at.
-    hyper = Hyperparameters(batch_size, 0.0, 0.0, 0.0, 0.0, ones, False, np.inf, ones, ones)
+    hyper = Hyperparameters(  # of which only the batch size is looked at
+        batch_size=int(batch_size),
+        eta_V=0.0,
+        eta_A=0.0,
+        lam=0.0,
+        per_spread=0.0,
+        per_column=ones,
+        centred=False,
+        limit=np.inf,
+        mu=ones,
+        projector_row=ones,
+    )
     keys = np.full(1, key, np.uint64)
     used = run_together(take_steps, _threads(batch_size, T), False, keys, law, hyper, V, columns, memory)
     for i in range(used):
