@@ -113,7 +113,7 @@ def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
     reaches the limit. Without ``update`` there is one key, its mini-batch is only differentiated, and the number of accumulators is
     returned. Twin: the source ``Fresh``, followed by ``stages.proximal_step``.
     """
-    # The caller (me = 0) and the helpers go through the same loop, so that there is one place, and one compiled version, for a share.
+    # The caller (me = 0) and the helpers go through the same loop, so that there is one compiled version of what a share does.
     T, N = columns.raw.shape
     shares = share_count(hyper.batch_size, T)
     mine = np.empty(MOST_SHARES, np.bool_)
