@@ -4,8 +4,8 @@ A kernel that can be shared is called as ``kernel(me, team, …)`` on every thre
 *turns*, each divided into shares, and whoever comes first takes a share. So nothing depends on a helper that gets no time because
 the machine is busy: others take its shares. Only a share that a helper has taken is waited for.
 
-The locks are Python's own, which a kernel can use without Python's global lock. One that is held is asked for again for some tens
-of microseconds, longer than most waits are and shorter than the system's slices of time. After that the thread sleeps.
+The locks are Python's own, which a kernel can use without Python's global lock. One that is held is asked for again for about a
+tenth of a millisecond, longer than most waits are and shorter than the system's slices of time. After that the thread sleeps.
 """
 
 import ctypes
@@ -24,7 +24,8 @@ from scb.kernels.compiler import compiled
 
 MOST_SHARES = 4
 OVER = -1  # the number of the turn after the last one
-_SPINS = 2000
+_SPINS = 10_000
+_PATIENCE = 2e-4  # seconds: how long a caller waits for a helper to come back from the last kernel
 
 _acquire = types.ExternalFunction("PyThread_acquire_lock", types.int32(types.intp, types.int32))
 _release = types.ExternalFunction("PyThread_release_lock", types.void(types.intp))
@@ -101,31 +102,48 @@ class _Helper(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(name="scb-helper", daemon=True)
-        self._begin = threading.Semaphore(0)
-        self._end = threading.Semaphore(0)
+        self._begin = threading.Lock()  # held but when there is something to begin with
+        self._begin.acquire()
+        self._idle = threading.Lock()  # held while there is a task
         self._task: Callable[[], Any] | None = None
+        self._over = False
         self.start()
 
     def run(self) -> None:
         while True:
             self._begin.acquire()
-            if self._task is None:
+            if self._over or self._task is None:
                 return
             try:
                 self._task()
             finally:
-                self._end.release()
+                self._task = None
+                self._idle.release()
 
-    def begin(self, task: Callable[[], Any] | None) -> None:
-        """Let it do a task; None ends the thread."""
+    def reserve(self) -> bool:
+        """Whether it is free, or will be at once; from then on it is the caller's."""
+        return self._idle.acquire(timeout=_PATIENCE)
+
+    def release(self) -> None:
+        """Give it back without a task."""
+        self._idle.release()
+
+    def begin(self, task: Callable[[], Any]) -> None:
+        """Let it do a task."""
         self._task = task
         self._begin.release()
 
-    def finish(self) -> None:
-        """Take the task back if it has not begun, and wait for its end if it has."""
-        if not self._begin.acquire(blocking=False):
-            self._end.acquire()
-        self._task = None
+    def take_back(self) -> None:
+        """Take the task back if it has not begun. If it has, it is left to end by itself."""
+        if self._begin.acquire(blocking=False):
+            self._task = None
+            self._idle.release()
+
+    def end(self) -> None:
+        """End the thread, after its task if it has one."""
+        self._over = True
+        with suppress(RuntimeError):  # it may be about to begin
+            self._begin.release()
 
 
 class _Threads:
@@ -133,23 +151,33 @@ class _Threads:
 
     def __init__(self, helpers: int) -> None:
         self.helpers = [_Helper() for _ in range(helpers)]
-        self.team = Team(helpers, _SPINS, np.zeros(1, np.int64), _held_locks(), _held_locks(), _held_locks())
+        locks = [_held_locks() for _ in range(3)]
+        self.team = Team(helpers, _SPINS, np.zeros(1, np.int64), *locks)
 
     def run(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """What ``kernel`` returns on this thread, with the helpers at work beside it."""
+        """What ``kernel`` returns on this thread, with the helpers at work beside it.
+
+        A helper that is still on its way back from the last kernel would take shares of this one with the arguments of that one. So
+        without all helpers the caller does the work alone. At the end none is waited for: there is nothing left that it could take.
+        """
+        ready = [helper for helper in self.helpers if helper.reserve()]
+        if len(ready) < len(self.helpers):
+            for helper in ready:
+                helper.release()
+            return kernel(0, _alone, *arguments)
         for me, helper in enumerate(self.helpers, start=1):
-            ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(int(self.team.call[me])), 0)
+            ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(int(self.team.call[me])), 0)  # an old call
             helper.begin(lambda me=me: kernel(me, self.team, *arguments))
         answer = kernel(0, self.team, *arguments)
         for helper in self.helpers:
-            helper.finish()
+            helper.take_back()
         return answer
 
     def abandon(self) -> None:
         """End the threads, also after an error in the middle of a kernel."""
         self.team.turn[0] = OVER
         for me, helper in enumerate(self.helpers, start=1):
-            helper.begin(None)
+            helper.end()
             ctypes.pythonapi.PyThread_release_lock(ctypes.c_void_p(int(self.team.call[me])))
 
 
