@@ -10,6 +10,7 @@ tenth of a millisecond, longer than most waits are and shorter than the system's
 
 import ctypes
 import os
+import platform
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,14 +18,17 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from scb.kernels.compiler import compiled
 
 MOST_SHARES = 4
 OVER = -1  # the number of the turn after the last one
-_SPINS = 10_000
+_SPINS = 4000
 _PATIENCE = 2e-4  # seconds: how long a caller waits for a helper to come back from the last kernel
 
 _acquire = types.ExternalFunction("PyThread_acquire_lock", types.int32(types.intp, types.int32))
@@ -42,11 +46,25 @@ class Team(NamedTuple):
     call: NDArray[np.int64]  # (MOST_SHARES,), … when a helper has something to do; one for each, the first is not used
 
 
+@intrinsic
+def _relax(typing_context):
+    """Leave a core that two threads share to the other one for a moment; nothing where there is no such instruction."""
+
+    def emit(context, builder, signature, arguments):
+        if platform.machine() in ("x86_64", "AMD64"):
+            nothing = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, nothing, "llvm.x86.sse2.pause"), [])
+        return context.get_dummy_value()
+
+    return types.void(), emit
+
+
 @compiled
 def _wait_for(lock, spins):
     for _ in range(spins):
         if _acquire(lock, np.int32(0)):
             return
+        _relax()  # pyright: ignore[reportCallIssue] (the compiler gives the argument)
     _acquire(lock, np.int32(1))
 
 
