@@ -75,13 +75,13 @@ def _lam(hyper, V):
 
 @compiled
 def _add_up(shares, losses, largest, gV):
-    """Sums and maxima over the shares, all into the entry of the first."""
-    for share in range(1, shares):
-        losses[0] += losses[share]
-        largest[0] = max(largest[0], largest[share])
+    """Sums and maxima over the shares, all into the place of the first."""
+    for place in range(2, 2 * shares, 2):
+        losses[0] += losses[place]
+        largest[0] = max(largest[0], largest[place])
         for n in range(gV.shape[1]):
             for m in range(gV.shape[2]):
-                gV[0, n, m] += gV[share, n, m]
+                gV[0, n, m] += gV[place, n, m]
 
 
 @compiled(inline=True)

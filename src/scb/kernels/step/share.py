@@ -30,7 +30,11 @@ class Hyperparameters(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What the shares of a step write to, each to its own; the first axis numbers them, but in the last two."""
+    """What the shares of a step write to, each to its own place, which the first axis numbers, but in the last two.
+
+    The place of share i is 2i. Were places next to each other, the end of one and the beginning of the next would lie in one line
+    of the cache, for which two threads would have to wait in turn.
+    """
 
     tokens: NDArray[Any]  # (S, TILE, T)
     labels: NDArray[np.int64]  # (S, TILE)
@@ -51,7 +55,7 @@ class Memory(NamedTuple):
 
 def new_memory(T: int, N: int, dtype: Any, accumulators: int) -> Memory:
     """Memory for steps on columns of T positions, with tokens of a type."""
-    S = MOST_SHARES
+    S = 2 * MOST_SHARES
     words = np.empty((S, CHUNK // 4), np.uint64)
     eights = np.empty((S, CHUNK // 8), np.uint64)
     return Memory(
@@ -131,15 +135,16 @@ def _update_in_place(k, step, hyper, columns, tokens, scores, g):
 @compiled(inline=True)
 def take_share(share, step, batch, law, hyper, V, columns, memory):
     """Draw and differentiate one share of a mini-batch, and update the columns that need no accumulator."""
+    place = 2 * share
     tile = Tile(
-        memory.tokens[share],
-        memory.labels[share],
-        memory.mass[share],
-        memory.scores[share],
-        memory.lanes[share],
-        TokenScratch(memory.words[share], memory.w[share], memory.ties[share], memory.eights[share]),
+        memory.tokens[place],
+        memory.labels[place],
+        memory.mass[place],
+        memory.scores[place],
+        memory.lanes[place],
+        TokenScratch(memory.words[place], memory.w[place], memory.ties[place], memory.eights[place]),
     )
-    gV = memory.gV[share]
+    gV = memory.gV[place]
     for n in range(V.shape[0]):
         _clear(gV[n])
     loss = largest = 0.0
@@ -161,7 +166,7 @@ def take_share(share, step, batch, law, hyper, V, columns, memory):
             tokens = tile.tokens[i - begin : j - begin]
             scores = tile.scores[i - begin : j - begin]
             if batch.accumulator[segment] < 0:
-                square = _update_in_place(batch.lasts[i], step, hyper, columns, tokens, scores, memory.chunk[share])
+                square = _update_in_place(batch.lasts[i], step, hyper, columns, tokens, scores, memory.chunk[place])
                 largest = max(largest, square)
             else:
                 g = memory.accumulators[batch.accumulator[segment]]
@@ -169,5 +174,5 @@ def take_share(share, step, batch, law, hyper, V, columns, memory):
                     _clear(g)
                 add_scores(tokens, scores, np.int64(0), g)  # a literal would be another type
         number += 1
-    memory.losses[share] = loss
-    memory.largest[share] = largest
+    memory.losses[place] = loss
+    memory.largest[place] = largest
