@@ -4,8 +4,8 @@ A kernel that can be shared is called as ``kernel(me, team, …)`` on every thre
 *turns*, each divided into shares, and whoever comes first takes a share. So nothing depends on a helper that gets no time because
 the machine is busy: others take its shares. Only a share that a helper has taken is waited for.
 
-The locks are Python's own, which a kernel can use without Python's global lock. One that is held is asked for again for about a
-tenth of a millisecond, longer than most waits are and shorter than the system's slices of time. After that the thread sleeps.
+The locks are Python's own, which a kernel can use without Python's global lock. One that is held is asked for again for some tens
+of microseconds, longer than most waits are and shorter than the system's slices of time. After that the thread sleeps.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ from scb.kernels.compiler import compiled
 
 MOST_SHARES = 4
 OVER = -1  # the number of the turn after the last one
-_SPINS = 4000
+_SPINS = 1000
 _PATIENCE = 2e-4  # seconds: how long a caller waits for a helper to come back from the last kernel
 
 _acquire = types.ExternalFunction("PyThread_acquire_lock", types.int32(types.intp, types.int32))
