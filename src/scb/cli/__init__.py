@@ -5,7 +5,7 @@ from importlib import import_module
 
 import tyro
 
-COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench")
+COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
 
 
 def main(arguments: list[str] | None = None) -> None:

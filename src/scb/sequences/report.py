@@ -68,7 +68,7 @@ HEADINGS = {
     "influence": (
         "influence",
         "{:.3f}",
-        "how far the symbol at this lag moves the law of the next one (mean total variation)",
+        "how far the symbol at this lag moves the law of the next one (mean total variation); none for the context",
     ),
     "influence_stderr": ("± s.e.", "{:.3f}", "standard error of the influence"),
     "nats": ("nats", "{:,.1f}", "what the log-likelihood of the data loses without this lag, everything else fitted again"),
@@ -157,7 +157,7 @@ def _cell(name: str, value: Any) -> str:
     value = value.item() if hasattr(value, "item") else value
     if name == "context":
         return shown(value)
-    if isinstance(value, float) and not np.isfinite(value):
+    if isinstance(value, float) and (not np.isfinite(value) or (name == "influence" and value == 0)):
         return "–"
     return HEADINGS[name][1].format(value)
 
