@@ -137,7 +137,9 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
         pairs = np.argwhere(np.ones((4, 30)))
         for a, b in (
             *((mine.total(f, at), theirs.total(f, at)) for f in (RowTable.evaluate, RowTable.curvature)),
-            (mine.total(RowTable.information, at.P, at.q), theirs.total(RowTable.information, at.P, at.q)),
+            (mine.total(RowTable.information, at), theirs.total(RowTable.information, at)),
+            ([mine.total(RowTable.removal_ratios, at)], [theirs.total(RowTable.removal_ratios, at)]),
+            (mine.total(RowTable.curvature_along, at, U, at.q), theirs.total(RowTable.curvature_along, at, U, at.q)),
             *(
                 ([one.total(RowTable.loglik_by_context, at)], [other.total(RowTable.loglik_by_context, at)])
                 for one, other in ((mine, theirs), (mine.of(1), theirs.of(1)))
@@ -151,6 +153,10 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
             (
                 parts.total(Partition.source_tables, 2, at, rows=mine),
                 data.total(Partition.source_tables, 2, at, rows=theirs),
+            ),
+            (
+                parts.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, rows=mine),
+                data.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, rows=theirs),
             ),
             ([parts.total(Partition.pair_tables, pairs)], [data.total(Partition.pair_tables, pairs)]),
             ([parts.chi_squares()], [data.chi_squares()]),

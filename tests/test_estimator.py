@@ -183,11 +183,17 @@ def test_init_must_fit():
 def test_kernels_equal_their_twins():
     rng = np.random.default_rng(0)
     N, T, n = 5, 7, 60
-    tokens, starts = rng.integers(N, size=300).astype(np.uint8), rng.integers(290, size=n)
+    tokens, starts = rng.integers(N + 1, size=300).astype(np.uint8), rng.integers(290, size=n)  # N: nothing is there
     label, row, laws = rng.integers(N, size=n), rng.integers(9, size=n), rng.dirichlet(np.ones(N), 9)
     scores, information = np.zeros((T, N, N)), np.zeros((T, N, N))
     mixture.add_source_tables(tokens, starts, label, row, 1 / laws, np.arange(n), scores, information)
     for fast, plain in zip((scores, information), reference.source_tables(tokens, starts, label, row, laws, T), strict=True):
+        np.testing.assert_allclose(fast, plain, rtol=1e-12)
+    last, positions, matrices = rng.integers(N, size=n), np.array([1, 4]), rng.dirichlet(np.ones(N), (2, N))
+    scores, information = np.zeros((N, 2)), np.zeros((N, 2))
+    mixture.add_weight_scores(tokens, starts, last, label, row, 1 / laws, positions, matrices, scores, information)
+    twin = reference.weight_scores(tokens, starts, last, label, laws[row], positions, matrices)
+    for fast, plain in zip((scores, information), twin, strict=True):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)
     for K in (N, 1):
         q, P = (
@@ -320,7 +326,6 @@ def test_the_heat_map_shows_the_attention(fitted):
 
 EXPECTED = {
     "check_n_features_in_after_fitting": "rows are sequences, which may be longer or shorter than those in fit",
-    "check_fit2d_1feature": "a sequence of one symbol is refused, in the words of sequences, not of features",
     "check_fit1d": "a 1-D X is one sequence",
     "check_fit2d_predict1d": "a 1-D X is one sequence",
 }

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 import scb
 from scb.cli import main
-from scb.cli.files import OTHER, read
+from scb.sequences.reading import OTHER, read_sequences
 from truth.mtd import MTD
 
 
@@ -55,7 +55,7 @@ def test_a_text_is_fitted_shown_and_sampled(tmp_path, capsys, letters):
     assert rows[0] == "context,lag,weight,stderr"
     assert len(rows) == 7
     (out / "attention.png").unlink()
-    assert call(capsys, "show", out).splitlines()[:5] == text.splitlines()[1:6]
+    assert call(capsys, "show", out).splitlines()[:5] == text.splitlines()[2:7]
     assert (out / "attention.png").exists()
     assert call(capsys, "sample", out, "--length", 30) == "".join(model.sample(30)) + "\n"
     lines = call(capsys, "sample", out / "model.safetensors", "--length", 5, "--seed", 3, "--separator", "\\n")
@@ -72,8 +72,8 @@ def test_tables_with_groups_and_gaps(tmp_path, capsys, letters):
     (tmp_path / "careers.csv").write_text("\n".join(cells) + "\n")
     expected = sorted((state[i * 300 : (i + 1) * 300].tolist() for i in range(40)), key=str)
     for name in ("careers.parquet", "careers.csv"):
-        source = read(tmp_path / name, "state", "person", "char", None)
-        assert sorted((s.to_pylist() for s in source.sequences), key=str) == expected
+        source = read_sequences(tmp_path / name, column="state", group="person")
+        assert sorted(source, key=str) == expected
     text = call(capsys, "fit", tmp_path / "careers.parquet", "--group", "person", "--max-lag", 12, "--out", tmp_path / "o")
     assert "40 sequence(s)" in text
     model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
@@ -82,9 +82,8 @@ def test_tables_with_groups_and_gaps(tmp_path, capsys, letters):
 
 def test_words_and_rare_symbols(tmp_path, capsys):
     (tmp_path / "t.txt").write_text("the cat the dog the bird the cat " * 40)
-    source = read(tmp_path / "t.txt", None, None, "word", 2)
-    assert source.separator == " "
-    assert set(source.sequences[0]) == {"the", "cat", OTHER}
+    (words,) = read_sequences(tmp_path / "t.txt", by="word", top=2)
+    assert set(words) == {"the", "cat", OTHER}
     text = call(capsys, "fit", tmp_path / "t.txt", "--by", "word", "--max-lag", 4, "--out", tmp_path / "o", "--split", 0)
     assert "bits" not in text
     assert set(call(capsys, "sample", tmp_path / "o", "--length", 50).split()) <= {"the", "cat", "dog", "bird"}
@@ -112,7 +111,7 @@ def test_options_reach_the_model(tmp_path, capsys, letters):
         (b"abcabc" * 9, "t.txt", ["--max-lag", "0"], "max_lag = 0"),
         (b"abc", "t.txt", [], "too few"),
         (b"a,b\n1,2\n", "t.csv", [], "say which one with --column"),
-        (b"a,b\n1,2\n", "t.csv", ["--column", "c"], "no column 'c': it has a, b"),
+        (b"a,b\n1,2\n", "t.csv", ["--column", "c"], "no column 'c': there are a, b"),
         (b"a,b\n", "t.csv", ["--column", "a"], "no rows"),
         (b"a,b\n1\n2,3,4\n", "t.csv", ["--column", "a"], "cannot be read as csv"),
         (b"junk", "t.parquet", [], "cannot be read as parquet"),

@@ -140,8 +140,9 @@ def test_kernels_equal_their_twins():
     tokens, last, label = rng.integers(N + 1, size=(n, s)), rng.integers(N, size=n), rng.integers(N, size=n)
     weight = rng.random(n)
     gq, gP = np.ones_like(q), np.ones_like(P)
-    total = mixture.likelihood_gradient(tokens, last, label, weight, q, P, gq, gP)
-    twin = reference.likelihood_gradient(tokens, last, label, weight, q, P)
+    g = rng.random(n)  # the background of each sample
+    total = mixture.likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP)
+    twin = reference.likelihood_gradient(tokens, last, label, weight, g, q, P)
     assert total == pytest.approx(twin[0])
     for fast, plain in zip((gq, gP), twin[1:], strict=True):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)
@@ -150,6 +151,16 @@ def test_kernels_equal_their_twins():
     np.testing.assert_allclose(
         dense(blocks), reference.likelihood_information(inside, last, weight, q, P[:, :N]), rtol=1e-10, atol=1e-12
     )
+    laws, state = rng.dirichlet(np.ones(N), 7), rng.integers(7, size=n)
+    PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
+    mixture.likelihood_information(tokens, last, weight, state, laws, q, P[:, :N].copy(), PP, Pq, qq)
+    whole = dense(Information(PP, Pq, qq, np.ones((N, N), bool), np.ones((N, s), bool)))
+    np.testing.assert_allclose(
+        whole, reference.likelihood_information(tokens, last, weight, q, P[:, :N], laws[state]), rtol=1e-10, atol=1e-12
+    )
+    out = np.zeros((n, N))
+    mixture.add_laws(tokens, last, state, laws, q, P[:, :N].T.copy(), out)
+    np.testing.assert_allclose(out, reference.laws(tokens, last, q, P[:, :N], laws[state]), rtol=1e-12)
 
 
 def test_what_cannot_be_known_is_nan():

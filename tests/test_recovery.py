@@ -42,9 +42,10 @@ def assert_valid(fit, N, T):
         np.testing.assert_allclose(X.sum(axis=0), 1, atol=1e-9)
     assert len(fit.support) == N
     for k, positions in enumerate(fit.support):
-        assert np.array_equal(positions, np.flatnonzero(fit.A[:, k]) if len(positions) else [])
-        if len(positions) == 0:
-            np.testing.assert_allclose(fit.A[:, k], 1 / T)
+        assert np.array_equal(positions, np.flatnonzero(fit.A[:, k] > fit.unexplained[k] / T) if len(positions) else [])
+        others = np.delete(fit.A[:, k], positions)
+        np.testing.assert_allclose(others, fit.unexplained[k] / T)
+        assert fit.unexplained[k] == 0 or fit.incomplete[k]
     assert (np.diff(fit.path) >= 0).all()
     assert all(np.isnan(e) | (e >= 0) for e in np.r_[fit.stderr.V.ravel(), fit.stderr.A.ravel()])
     assert f"N = {N} tokens" in fit.report()
@@ -99,7 +100,8 @@ def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
     N, s = 4, 3
     rows, P, q = random_rows(N, s, 150, seed=1)
     PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
-    mixture.likelihood_curvature(*rows.samples, q, P, PP, Pq, qq)
+    g = np.random.default_rng(3).random(150)  # the background of each sample
+    mixture.likelihood_curvature(*rows.samples, g, q, P, PP, Pq, qq)
     H = np.zeros((N * N + N * s,) * 2)
     for o in range(N):
         at = slice(o * N, (o + 1) * N)
@@ -108,11 +110,15 @@ def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
     for k in range(N):
         at = slice(N * N + k * s, N * N + (k + 1) * s)
         H[at, at] = qq[k]
-    np.testing.assert_allclose(H, reference.likelihood_curvature(*rows.samples, q, P), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(H, reference.likelihood_curvature(*rows.samples, g, q, P), rtol=1e-10, atol=1e-10)
+    dP, dq = np.c_[np.random.default_rng(4).normal(size=(N, N)), np.zeros(N)], np.random.default_rng(5).normal(size=q.shape)
+    hP, hq = np.ones_like(P), np.ones_like(q)
+    mixture.likelihood_product(*rows.samples, g, q, P, dq, dP, hq, hP)
+    np.testing.assert_allclose(np.r_[hP[:, :-1].ravel(), hq.ravel()], H @ np.r_[dP[:, :-1].ravel(), dq.ravel()], rtol=1e-10)
 
     def gradient(theta):
         P_at = np.c_[theta[: N * N].reshape(N, N), P[:, -1]]
-        _, gq, gP = reference.likelihood_gradient(*rows.samples, theta[N * N :].reshape(N, s), P_at)
+        _, gq, gP = reference.likelihood_gradient(*rows.samples, g, theta[N * N :].reshape(N, s), P_at)
         return np.r_[gP[:, :-1].ravel(), gq.ravel()]
 
     theta, h = np.r_[P[:, :-1].ravel(), q.ravel()], 1e-6

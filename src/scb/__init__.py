@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from scb.mixture.recovery import Recovery, recover
     from scb.model import LinearTransformer, SoftmaxTransformer
     from scb.sequences.estimator import SparseContextualBigram
+    from scb.sequences.reading import read_sequences
     from scb.task import Task
     from scb.task.sampling import Batch, generate, sample
     from scb.theory.planner import plan
@@ -33,6 +34,7 @@ __all__ = [
     "measure",
     "metrics",
     "plan",
+    "read_sequences",
     "recipes",
     "recover",
     "sample",
@@ -54,6 +56,7 @@ _HOME = {
     "generate": "scb.task.sampling",
     "measure": "scb.metrics",
     "plan": "scb.theory.planner",
+    "read_sequences": "scb.sequences.reading",
     "recover": "scb.mixture.recovery",
     "sample": "scb.task.sampling",
     "star": "scb.metrics",

@@ -116,53 +116,66 @@ def continue_lags(
 
 
 def likelihood_gradient(
-    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array
+    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, g: Array, q: Array, P: Array
 ) -> tuple[float, Array, Array]:
-    """The log-likelihood, and its derivatives in q and P; slots with weight 0 have none."""
+    """The log-likelihood, and its derivatives in q and P; slots with weight 0 have none. g is the background of each sample."""
     gq = np.zeros_like(q)
     gP = np.zeros_like(P)
     total = 0.0
-    for x, k, o, w in zip(tokens, last, label, weight, strict=True):
-        f = q[k] @ P[o, x]
+    for x, k, o, w, b in zip(tokens, last, label, weight, g, strict=True):
+        p = np.append(P[o, :-1], b)[x]
+        f = q[k] @ p
         used = q[k] > 0
-        gq[k, used] += w * P[o, x[used]] / f
+        gq[k, used] += w * p[used] / f
         np.add.at(gP[o], x[used], w * q[k, used] / f)
         total += w * np.log(f)
     return float(total), gq, gP
 
 
-def likelihood_information(tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> Array:
-    """The Fisher information as a whole matrix, with P in its first coordinates and q in the others."""
-    N = len(P)
+def laws(tokens: NDArray[Any], last: NDArray[Any], q: Array, P: Array, background: Array) -> Array:
+    """(n, N): the law Σ_j q_j P[:, x_j] of each row, where token C takes the background (n, N)."""
+    return np.array([q[k] @ np.c_[P, b].T[x] for x, k, b in zip(tokens, last, background, strict=True)])
+
+
+def likelihood_information(
+    tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array, background: Array | None = None
+) -> Array:
+    """The Fisher information as a whole matrix, with P in its first coordinates and q in the others; token C is the background."""
+    N, C = P.shape
     J = np.zeros((P.size + q.size, P.size + q.size))
-    for x, k, w in zip(tokens, last, weight, strict=True):
+    given = np.zeros((len(tokens), N)) if background is None else background
+    for x, k, w, b in zip(tokens, last, weight, given, strict=True):
         for o in range(N):
-            f = q[k] @ P[o, x]
+            p = np.append(P[o], b[o])[x]
+            f = q[k] @ p
             d_P = np.zeros_like(P)
             d_q = np.zeros_like(q)
-            np.add.at(d_P[o], x, q[k])
-            d_q[k] = np.where(q[k] > 0, P[o, x], 0.0)
+            np.add.at(d_P[o], x[x < C], q[k][x < C])
+            d_q[k] = np.where(q[k] > 0, p, 0.0)
             d = np.concatenate([d_P.ravel(), d_q.ravel()])
             if f > 0:
                 J += w * np.outer(d, d) / f
     return J
 
 
-def likelihood_curvature(tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, q: Array, P: Array) -> Array:
+def likelihood_curvature(
+    tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, g: Array, q: Array, P: Array
+) -> Array:
     """Minus the Hessian of the log-likelihood as a whole matrix, without the background's column of P (N, C + 1)."""
     C = P.shape[1] - 1
     size = P.size + q.size
     H = np.zeros((size, size))
-    for x, k, o, w in zip(tokens, last, label, weight, strict=True):
+    for x, k, o, w, b in zip(tokens, last, label, weight, g, strict=True):
+        p = np.append(P[o, :-1], b)[x]
         d_P = np.zeros_like(P)
         d_q = np.zeros_like(q)
         cross = np.zeros((size, size))
         np.add.at(d_P[o], x, q[k])
-        d_q[k] = P[o, x]
+        d_q[k] = p
         for j, m in enumerate(x):
             cross[o * (C + 1) + m, P.size + k * q.shape[1] + j] += 1
         d = np.concatenate([d_P.ravel(), d_q.ravel()])
-        f = q[k] @ P[o, x]
+        f = q[k] @ p
         H += w * (np.outer(d, d) / f**2 - (cross + cross.T) / f)
     kept = np.ones_like(P, dtype=bool)
     kept[:, C] = False
@@ -209,6 +222,22 @@ def source_tables(
     information = np.zeros((T, N, N))
     for start, o, r in zip(starts, label, row, strict=True):
         for t, x in enumerate(tokens[start : start + T]):
-            scores[t, x, o] += 1 / laws[r, o]
-            information[t, x] += 1 / laws[r]
+            if x < N:  # something is there
+                scores[t, x, o] += 1 / laws[r, o]
+                information[t, x] += 1 / laws[r]
+    return scores, information
+
+
+def weight_scores(
+    tokens: NDArray[Any], starts: NDArray[Any], last: NDArray[Any], label: NDArray[Any], laws: Array, positions: Any, matrices: Array
+) -> tuple[Array, Array]:
+    """(N, r): Σ P_t[o, x_t]/f_o and Σ_o P_t[o, x_t]²/f_o over the samples of each last token, for matrices (r, token, label)."""
+    N = laws.shape[1]
+    scores = np.zeros((N, len(positions)))
+    information = np.zeros((N, len(positions)))
+    for start, k, o, f in zip(starts, last, label, laws, strict=True):
+        for j, t in enumerate(positions):
+            if (x := tokens[start + t]) < N:
+                scores[k, j] += matrices[j, x, o] / f[o]
+                information[k, j] += (matrices[j, x] ** 2 / f).sum()
     return scores, information

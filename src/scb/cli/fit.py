@@ -12,10 +12,9 @@ import tyro
 from rich.console import Console
 from rich.table import Column, Table
 
-from scb.cli.files import read
-
 if TYPE_CHECKING:
     from scb.sequences.lag_model import FitFacts, LagModel
+    from scb.sequences.symbols import Sequences
 
 MODEL = "model.safetensors"
 _SHOWN = 30  # contexts in the table
@@ -25,7 +24,9 @@ def fit(
     file: tyro.conf.Positional[Path],
     column: str | None = None,
     group: str | None = None,
-    by: Literal["char", "word"] = "char",
+    order: str | None = None,
+    by: Literal["char", "word", "line"] = "char",
+    sep: str | None = None,
     top: int | None = None,
     max_lag: int = 20,
     transition: Literal["per_lag", "shared"] = "per_lag",
@@ -42,17 +43,21 @@ def fit(
 
     - A column of a table, one sequence: scb fit weather.csv --column weather --max-lag 30
 
-    - Many sequences in one table: scb fit careers.parquet --column state --group person
+    - Many sequences in one table: scb fit visits.csv --column page --group user --order time
+
+    - A sequence a line: scb fit walks.txt --sep ','; scb fit walks.jsonl (a line is an array, or an object with columns)
 
     - Text by character, or by word: scb fit poem.txt --max-lag 40; scb fit poem.txt --by word --top 200
 
     Afterwards: scb show runs/fit; scb sample runs/fit
 
     Args:
-        file: CSV, TSV or Parquet with a column of symbols; anything else is read as text. Empty cells are gaps.
-        column: Column of the symbols; may be left out if there is only one.
+        file: CSV, TSV, Parquet or JSON lines with a column of symbols; anything else is read as text. Empty cells are gaps.
+        column: Column of the symbols; may be left out where no other can be meant. If its cells are lists, each is a sequence.
         group: Column that says to which sequence a row belongs.
+        order: Column that sorts the rows of each sequence, a time or a number; without, they stay as they are.
         by: Symbols of a text.
+        sep: What stands between the columns of a .csv; or between the symbols of a text, whose lines are sequences then.
         top: Keep so many of the most common symbols; the others become one, '<other>'.
         max_lag: Longest lag that may matter.
         transition: A matrix for each lag, or one for all.
@@ -64,16 +69,19 @@ def fit(
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import LagSettings, fit_lags
     from scb.sequences.lag_model import save_model
-    from scb.sequences.symbols import as_sequences, encode
+    from scb.sequences.reading import TABLES, read_with_options
+    from scb.sequences.symbols import encode
+    from scb.sequences.tables import Columns
 
     if not 0 <= split < 1:
         raise ValueError(f"--split {split}: it must lie between 0 and 1")
     console = Console(highlight=False)
     settings = LagSettings(max_lag, transition=transition, context=context, lags=_lags(lags))
-    source = read(file, column, group, by, top)
-    codes, classes = encode(as_sequences(source.sequences if len(source.sequences) > 1 else source.sequences[0]))
+    source = read_with_options(file, Columns(column, group, order), by, sep, top, option="--{}")
+    codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
-    console.print(f"{file.name}: {sum(map(len, codes)):,} symbols of {len(classes)} kinds in {len(codes):,} sequence(s)")
+    for line in _about(file, source, codes, classes):
+        console.print(line)
     with Console(stderr=True).status("looking for lags …") as status:
         say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
         data = windows_of_codes(train, len(classes), max_lag, context)
@@ -84,9 +92,25 @@ def fit(
             scores = _compare(model, train, test)
     out.mkdir(parents=True, exist_ok=True)
     save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False}, None)
-    summary = {"file": file.name, "separator": source.separator, "held_out_nats": scores}
+    characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
+    summary = {"file": file.name, "separator": "" if characters else " ", "held_out_nats": scores}
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     report(console, model, facts, out, scores)
+
+
+def _about(file: Path, source: "Sequences", codes: list[Any], classes: Any) -> list[str]:
+    """What was read, how, and what is odd about it."""
+    lengths = np.array([len(x) for x in codes])
+    missing = sum(int((x < 0).sum()) for x in codes)
+    many = f"{len(codes):,} sequence(s)"
+    if len(codes) > 1:
+        many += f" of {lengths.min():,} to {lengths.max():,} symbols, {int(np.median(lengths)):,} in the middle"
+    lines = [f"{file.name}: {lengths.sum():,} symbols of {len(classes)} kinds in {many}", f"Read as: {source.said}"]
+    if missing:
+        lines.append(f"{missing:,} symbols ({missing / lengths.sum():.1%}) are missing")
+    if short := int((lengths < 2).sum()):
+        lines.append(f"{short:,} sequence(s) of fewer than 2 symbols say nothing about what comes next")
+    return lines
 
 
 def _lags(text: str) -> str | int | list[int]:

@@ -2,11 +2,12 @@
 
 The likelihood is that of Σ_j q_j P[o, x_j]. A row is a sample, or ``weight`` equal ones: the tokens (s,) at the positions that its
 last token k may attend to, with weights q[k] (K, s). A slot with weight 0 is skipped. Tokens number the columns of P (N, C + 1);
-token C stands for the background, a fixed law of the label. Where all positions share one matrix, C = N; where each has its own,
-their columns stand side by side.
+token C stands for the background, a law of the label that is given: sample i has probability g[i] under it. Where all positions
+share one matrix, C = N; where each has its own, their columns stand side by side.
 
 Statistics of (label, token) pairs are taken given the last token, of samples that are windows of one flat array of tokens: token t
 of sample i is ``tokens[starts[i] + t]``. A batch and the windows of a long sequence look the same there, and neither is copied.
+Token N is no token: nothing is there, before the start of a sequence or in a gap.
 """
 
 import numba
@@ -16,12 +17,13 @@ _BLOCK = 64  # positions at a time: a cache line of tokens of one byte
 
 
 @numba.njit(cache=True, error_model="numpy")
-def likelihood_gradient(tokens, last, label, weight, q, P, gq, gP):
+def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
     """The log-likelihood, and its derivatives Σ P[o, x_j]/f into gq and Σ q_j/f into gP.
 
     A sample that (P, q) make impossible gives −∞. Twin: ``likelihood_gradient``.
     """
     n, s = tokens.shape
+    C = P.shape[1] - 1
     gq[:] = 0.0
     gP[:] = 0.0
     total = 0.0
@@ -30,22 +32,24 @@ def likelihood_gradient(tokens, last, label, weight, q, P, gq, gP):
         o = label[i]
         f = 0.0
         for j in range(s):
-            f += q[k, j] * P[o, tokens[i, j]]
+            x = tokens[i, j]
+            f += q[k, j] * (P[o, x] if x < C else g[i])
         total += weight[i] * np.log(f)
         r = weight[i] / f
         for j in range(s):
             if q[k, j] > 0.0:
                 x = tokens[i, j]
-                gq[k, j] += P[o, x] * r
+                gq[k, j] += (P[o, x] if x < C else g[i]) * r
                 gP[o, x] += q[k, j] * r
     return total
 
 
 @numba.njit(cache=True)
-def likelihood_information(tokens, last, weight, q, P, PP, Pq, qq):
+def likelihood_information(tokens, last, weight, state, laws, q, P, PP, Pq, qq):
     """Fisher information of (P, q) given contexts and last tokens, each counted ``weight`` times, without constraints.
 
-    With f_o = Σ_j q_j P[o, x_j], summed over samples and over labels o with f_o > 0:
+    P (N, C) comes without the background; token C stands for it, and its law is laws[state_i]. With f_o = Σ_j q_j P[o, x_j], summed
+    over samples and over labels o with f_o > 0:
 
         PP[o, m, l] = ∂_{P[o, m]} f_o · ∂_{P[o, l]} f_o / f_o        Pq[o, m, k, j] = ∂_{P[o, m]} f_o · ∂_{q[k, j]} f_o / f_o
         qq[k, i, j] = ∂_{q[k, i]} f_o · ∂_{q[k, j]} f_o / f_o
@@ -53,12 +57,16 @@ def likelihood_information(tokens, last, weight, q, P, PP, Pq, qq):
     All other blocks vanish. Twin: ``likelihood_information``.
     """
     n, s = tokens.shape
+    C = P.shape[1]
+    p = np.empty(s)
     for o in range(P.shape[0]):  # outermost: the blocks of one label stay in the cache
         for i in range(n):
             k = last[i]
             f = 0.0
             for j in range(s):
-                f += q[k, j] * P[o, tokens[i, j]]
+                x = tokens[i, j]
+                p[j] = P[o, x] if x < C else laws[state[i], o]
+                f += q[k, j] * p[j]
             if f <= 0.0:
                 continue
             r = weight[i] / f
@@ -68,13 +76,15 @@ def likelihood_information(tokens, last, weight, q, P, PP, Pq, qq):
                     for h in range(s):
                         if q[k, h] > 0.0:
                             y = tokens[i, h]
-                            PP[o, x, y] += r * q[k, j] * q[k, h]
-                            Pq[o, x, k, h] += r * q[k, j] * P[o, y]
-                            qq[k, j, h] += r * P[o, x] * P[o, y]
+                            if x < C:
+                                Pq[o, x, k, h] += r * q[k, j] * p[h]
+                                if y < C:
+                                    PP[o, x, y] += r * q[k, j] * q[k, h]
+                            qq[k, j, h] += r * p[j] * p[h]
 
 
 @numba.njit(cache=True)
-def likelihood_curvature(tokens, last, label, weight, q, P, PP, Pq, qq):
+def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq):
     """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``.
 
     f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o, x_j] meets q[k, j]. Slots with
@@ -82,25 +92,79 @@ def likelihood_curvature(tokens, last, label, weight, q, P, PP, Pq, qq):
     """
     n, s = tokens.shape
     C = P.shape[1] - 1
+    p = np.empty(s)
     for i in range(n):
         k = last[i]
         o = label[i]
         f = 0.0
         for j in range(s):
-            f += q[k, j] * P[o, tokens[i, j]]
+            x = tokens[i, j]
+            p[j] = P[o, x] if x < C else g[i]
+            f += q[k, j] * p[j]
         r = 1.0 / f
         w = weight[i]
         for j in range(s):
             x = tokens[i, j]
             for h in range(s):
                 y = tokens[i, h]
-                qq[k, j, h] += w * r * r * P[o, x] * P[o, y]
+                qq[k, j, h] += w * r * r * p[j] * p[h]
                 if x < C:
-                    Pq[o, x, k, h] += w * r * r * q[k, j] * P[o, y]
+                    Pq[o, x, k, h] += w * r * r * q[k, j] * p[h]
                     if y < C:
                         PP[o, x, y] += w * r * r * q[k, j] * q[k, h]
             if x < C:
                 Pq[o, x, k, j] -= w * r
+
+
+@numba.njit(cache=True)
+def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
+    """Minus the second derivatives of the log-likelihood times a direction (dq, dP), into hq and hP; no matrix is made.
+
+    One pass over the samples, as for the gradient. The background does not move: its column of dP is not looked at, and that of
+    hP means nothing. Twin: ``likelihood_curvature`` times the direction.
+    """
+    n, s = tokens.shape
+    C = P.shape[1] - 1
+    hq[:] = 0.0
+    hP[:] = 0.0
+    for i in range(n):
+        k = last[i]
+        o = label[i]
+        f = 0.0
+        change = 0.0
+        for j in range(s):
+            x = tokens[i, j]
+            if x < C:
+                f += q[k, j] * P[o, x]
+                change += dq[k, j] * P[o, x] + q[k, j] * dP[o, x]
+            else:
+                f += q[k, j] * g[i]
+                change += dq[k, j] * g[i]
+        r = weight[i] / f
+        change /= f
+        for j in range(s):
+            x = tokens[i, j]
+            if x < C:
+                hq[k, j] += r * (P[o, x] * change - dP[o, x])
+                hP[o, x] += r * (q[k, j] * change - dq[k, j])
+            else:
+                hq[k, j] += r * g[i] * change
+
+
+@numba.njit(cache=True)
+def add_laws(tokens, last, state, laws, q, columns, out):
+    """Add the law Σ_j q_j·(law of slot j) of each row to out (r, N); ``columns`` (C, N) holds the laws of tokens. Twin: ``laws``."""
+    n, s = tokens.shape
+    C, N = columns.shape
+    for i in range(n):
+        k = last[i]
+        for j in range(s):
+            w = q[k, j]
+            if w > 0.0:
+                x = tokens[i, j]
+                law = columns[x] if x < C else laws[state[i]]
+                for o in range(N):
+                    out[i, o] += w * law[o]
 
 
 @numba.njit(cache=True)
@@ -215,6 +279,30 @@ def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, infor
         o = label[i]
         here = r[o]
         for t in range(T):
-            scores[t, x[t], o] += here
-            for m in range(N):
-                information[t, x[t], m] += r[m]
+            if x[t] < N:
+                scores[t, x[t], o] += here
+                for m in range(N):
+                    information[t, x[t], m] += r[m]
+
+
+@numba.njit(cache=True)
+def add_weight_scores(tokens, starts, last, label, row, inverse, positions, matrices, scores, information):
+    """Of samples whose label has law f: Σ P_t[o_i, x_it]/f[o_i] and Σ_o P_t[o, x_it]²/f[o], for a matrix P_t at each position.
+
+    They are added to scores and information (K, r) of each last token and each of r ``positions``; matrices (r, N, N) have their
+    laws in rows. ``inverse[row_i]`` holds 1/f. Twin: ``weight_scores``.
+    """
+    N = inverse.shape[1]
+    for i in range(starts.size):
+        r = inverse[row[i]]
+        k = last[i]
+        o = label[i]
+        for j in range(positions.size):
+            x = tokens[starts[i] + positions[j]]
+            if x < N:
+                law = matrices[j, x]
+                scores[k, j] += law[o] * r[o]
+                total = 0.0
+                for m in range(N):
+                    total += law[m] * law[m] * r[m]
+                information[k, j] += total

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.mixture.law import Mixture
+from scb.mixture.law import Background, Mixture
 from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import ContextScores, RowCode, RowTable, Slots
@@ -100,6 +100,7 @@ class Data:
     shape: Shape  # numbers of tokens, contexts and positions
     mu: Array  # (N,), how often each token occurs in the contexts
     independent: bool  # whether contexts may be taken as iid tokens; not so for sequences
+    own_background: bool = False  # whether samples have backgrounds of their own
 
     @classmethod
     def of(cls, executor: "Here | Workers", partitions: list[Any], shape: Shape, mu: Array, *, independent: bool) -> "Data":
@@ -148,10 +149,22 @@ class Data:
         """(K,): samples with each last token."""
         return self.by_label.sum(axis=1)
 
+    @cached_property
+    def present(self) -> Array:
+        """(K, T): samples with each last token that have a token at each position."""
+        everywhere = np.repeat(self.counts[:, None], self.T, axis=1)
+        return everywhere if self.independent else everywhere - self.total(Partition.missing)
+
+    def with_background(self, function: Callable[..., Background], *same: Any) -> "Data":
+        """The same samples, each with a background of its own: function(partition, shape, *same), called where a partition lies."""
+        held = zip(self.partitions, strict=True)
+        partitions = self.executor.map(_with_background, held, function, self.shape, *same)
+        return replace(self, partitions=partitions, own_background=True)
+
     def rows(self, slots: Slots) -> Rows:
         """The samples at these slots; equal ones are counted as one row where that makes far fewer."""
         code = RowCode(self.N, slots)
-        worthwhile = code.is_worth_counting(self.n)
+        worthwhile = not self.own_background and code.is_worth_counting(self.n)
         held = self.executor.map(Partition.rows, zip(self.partitions, strict=True), self.shape, slots, worthwhile)
         if not worthwhile:
             return Rows(self.executor, held, None)
@@ -198,7 +211,11 @@ class Data:
             return self
         firsts = np.cumsum([0, *self.sizes[:-1]]).tolist()
         held = self.executor.map(Partition.thinned, zip(self.partitions, firsts, strict=True), self.n / samples)
-        return Data.of(self.executor, held, self.shape, self.mu, independent=self.independent)
+        return replace(Data.of(self.executor, held, self.shape, self.mu, independent=self.independent), own_background=self.own_background)
+
+
+def _with_background(partition: Partition, function: Callable[..., Background], shape: Shape, *same: Any) -> Partition:
+    return partition.with_background(function(partition, shape, *same))
 
 
 # ------------------------------------------------------------------------------------------------- where data come from

@@ -2,7 +2,8 @@
 
 The log-likelihood Σ_i log Σ_j q_j^(k) P[o_i, x_j] asks nothing of the contexts, so it holds for sequences too. It is concave in
 P with q fixed, and in q with P fixed. EM steps with squared extrapolation (SQUAREM, Varadhan and Roland 2008) come first. They
-are slow where entries of P go to 0, so Newton steps follow, on the entries that are not held at 0.
+are slow where entries of P go to 0, so Newton steps follow: with the matrix of second derivatives, on the entries that are not held
+at 0, where that is small; else by conjugate gradients, for which the EM step is the preconditioner (Jamshidian and Jennrich 1993).
 """
 
 from dataclasses import replace
@@ -19,12 +20,20 @@ from scb.theory.information import Information
 INFORMATION_BYTES = 1 << 30  # memory that second derivatives may take
 _EM_STEPS = 24  # before Newton's first, up to N = 19; more for larger N, where only Newton's steps get dearer
 _ZERO = 1e-10  # entries of P up to this are on the boundary
-_REVIVED = 1e-4  # what an entry gets that EM has lost
+_REVIVED = 1e-4  # what an entry gets at most that EM has lost
+_EAGER = 1e-3  # by this part of itself its derivative must exceed the column's mean for that; less by less
 _ROUNDING = 1e-13  # relative, of a log-likelihood
 _RIDGES = (0.0, 1e-6, 1e-3, 1e-1)  # relative, where the likelihood is flat or not concave
 _LEAST = 1e-9  # a weight that Newton would make negative becomes this
 _HALVINGS = 10
 _STALL_STEPS = 10
+_IDLE = 5  # steps without gain in likelihood or gap that are borne
+_HOPE_STEPS = 5
+_HOPE = 0.05
+_DENSE = 1e7  # multiplications up to which a Newton step is taken with matrices
+_PRODUCTS = 60  # with the second derivatives in one step of conjugate gradients, at most
+_PRECISION = 0.05  # relative, of such a step
+_SHRINK = 0.1  # to this part of itself an entry may fall in such a step
 
 
 class Fit(NamedTuple):
@@ -81,7 +90,7 @@ def maximise(
     steps: int = 2000,
     fixed_P: bool = False,
     newton: bool = True,
-    enough: float = np.inf,  # a log-likelihood that ends it too
+    enough: float = np.inf,  # a log-likelihood that ends it too; so do five steps that gain a twentieth of what is missing, or less
     stall: float = 0.0,  # ten steps that gain less than this together end it too
 ) -> Fit:
     """Climb until the gap is below ``tolerance``, or for so many steps. Nothing but rounding goes down; weights at 0 stay there."""
@@ -89,15 +98,19 @@ def maximise(
     point = _Point.of(rows, start)
     path = [point.loglik]
     taken = 0
-    newton = newton and not fixed_P and information_bytes(start.P, start.q) <= INFORMATION_BYTES // 4
+    idle = 0
+    newton = newton and not fixed_P
+    small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
     newton_from = _EM_STEPS * max(1, start.N // 10) ** 2
     pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
     while (gap := point.gap(fixed_P)) > tolerance and taken < steps and point.loglik < enough:
         if len(path) > _STALL_STEPS and path[-1] - path[-1 - _STALL_STEPS] < stall:
             break
+        if len(path) > _HOPE_STEPS and path[-1] - path[-1 - _HOPE_STEPS] < _HOPE * (enough - path[-1]) < np.inf:
+            break
         after = None
         if newton and taken >= newton_from:
-            after = _newton(rows, point)
+            after = _newton(rows, point) if small else _newton_by_products(rows, point)
         if after is None:
             if taken >= newton_from:
                 newton_from = taken + 3 * pause
@@ -107,7 +120,9 @@ def maximise(
                 after = _squared(rows, point, fixed_P)
             taken += 2
         if after.loglik <= point.loglik and after.gap(fixed_P) >= gap:
-            break  # at the very top, where only rounding is left
+            idle += 1  # at the very top, where only rounding is left
+            if idle > _IDLE:
+                break
         point = after
         taken += 1
         path.append(max(point.loglik, path[-1]))
@@ -159,7 +174,8 @@ def _revived(rows: Rows, point: _Point) -> _Point:
     lost = (at.P <= _ZERO) & (point.excess_P > 0)
     if not lost.any():
         return point
-    P = np.where(lost, _REVIVED, at.P)
+    eagerness = point.excess_P / np.where(lost, point.gP, 1.0) / _EAGER
+    P = np.where(lost, _REVIVED * np.clip(eagerness, 1e-4, 1.0), at.P)
     return _Point.of(rows, replace(at, columns=np.c_[P / P.sum(axis=0), at.background]))
 
 
@@ -188,3 +204,59 @@ def _newton(rows: Rows, point: _Point) -> _Point | None:
             return after
         size /= 2
     return None
+
+
+def _newton_by_products(rows: Rows, point: _Point) -> _Point | None:
+    """A Newton step by conjugate gradients, shortened until it climbs; None if none does. Entries at 0 stay there."""
+    revived = _revived(rows, point)
+    at = revived.at
+    in_P, in_q = inverse_along(rows, at, revived.gP, revived.gq)
+    size = 1.0
+    for _ in range(_HALVINGS):
+        P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
+        q = normalised(np.maximum(at.q + size * in_q, _SHRINK * at.q), 1, at.q)
+        after = _Point.of(rows, replace(at, columns=np.c_[P, at.background], q=q))
+        if after.loglik > point.loglik - _ROUNDING * abs(point.loglik):
+            return after
+        size /= 2
+    return None
+
+
+def inverse_along(rows: Rows, at: Mixture, in_P: Array, in_q: Array) -> tuple[Array, Array]:
+    """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives; entries at 0 do not move.
+
+    With the first derivatives as its argument this is Newton's step. It ends early where the likelihood is not concave.
+    """
+    counts = rows.total(RowTable.evaluate, at)
+    scale_P = at.P / np.maximum((at.P * counts.columns[:, :-1]).sum(axis=0), 1e-12)
+    scale_q = at.q / np.maximum((at.q * counts.q).sum(axis=1, keepdims=True), 1e-12)
+
+    def em_direction(rest: tuple[Array, Array]) -> tuple[Array, Array]:
+        along_P = scale_P * (rest[0] - (at.P * rest[0]).sum(axis=0))
+        along_q = scale_q * (rest[1] - (at.q * rest[1]).sum(axis=1, keepdims=True))
+        return along_P, along_q
+
+    rest = in_P, in_q
+    direction = em_direction(rest)
+    step = np.zeros_like(at.P), np.zeros_like(at.q)
+    size = first = _inner(rest, direction)
+    for turn in range(_PRODUCTS):
+        curved = rows.total(RowTable.curvature_along, at, *direction)
+        curvature = _inner(direction, curved)
+        if curvature <= 0:
+            return direction if turn == 0 else step
+        along = size / curvature
+        step = step[0] + along * direction[0], step[1] + along * direction[1]
+        rest = rest[0] - along * curved[0], rest[1] - along * curved[1]
+        ahead = em_direction(rest)
+        before = size
+        size = _inner(rest, ahead)
+        if size <= _PRECISION**2 * first:
+            break
+        direction = ahead[0] + size / before * direction[0], ahead[1] + size / before * direction[1]
+    return step
+
+
+def _inner(a: tuple[Array, Array], b: tuple[Array, Array]) -> float:
+    """The inner product of two directions (P, q)."""
+    return float((a[0] * b[0]).sum() + (a[1] * b[1]).sum())

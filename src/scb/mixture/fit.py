@@ -2,7 +2,7 @@
 estimator are faces of ``fit_mixture``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
-from scb.mixture.em import INFORMATION_BYTES, information_bytes
+from scb.mixture.em import INFORMATION_BYTES, information_bytes, maximise
+from scb.mixture.evidence import Evidence, gather_evidence
 from scb.mixture.law import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.rows import RowTable, Slots, Support
-from scb.mixture.select import Policy, Progress, Selection, first_estimate, from_scratch, thinned_for_start
+from scb.mixture.select import CLOSE, Policy, Progress, Selection, first_estimate, from_scratch, thinned_for_start
 from scb.mixture.shared import SHARED_MATRIX
 from scb.theory.information import Information
 
+INCOMPLETE = 6.63  # a background whose ratio reaches this is kept: the context lacks a position
 _LEAST = 1e-4  # a weight below this is none
+_REST = 0.05  # with which the background starts
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,17 @@ class Estimate:
     support: Support  # list of K position arrays, ascending; empty where none was found: there the label has its own law
     weights: list[Array]  # list of K arrays, the attention on the support
     weight_errors: list[Array]  # list of K arrays, standard errors
+    # rest, rest_errors: (K,), the weight of the background, for positions that were not found, and its standard error
+    rest: Array
+    rest_errors: Array
+    rest_ratios: Array  # (K,), twice the log-likelihood ratio of the background beside the positions; NaN where there are none
     counts: Array  # (C,), how many labels each column of P was estimated from
     loglik: float  # of the last maximum-likelihood fit, in nats
     gap: float  # its certificate
     path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
+    settled: bool  # whether the search for positions came to its end
+    evidence: Evidence | None  # where it was asked for
 
 
 def fit_mixture(
@@ -47,22 +56,23 @@ def fit_mixture(
     initial: Initial | None = None,  # where the search starts; from EM over all positions unless given
     known: Initial | None = None,  # matrices to start from, and nothing else
     progress: Progress | None = None,  # is called after every round of the search
+    evidence: bool = False,  # whether to ask what each position is worth
 ) -> Estimate:
     """Find the positions that matter, then estimate by maximum likelihood."""
     per_lag = matrices == "per_lag"
     policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
     if positions is not None:
-        return _finish(_given(data, policy, positions, known, per_lag))
+        return _finish(_given(data, policy, positions, known, per_lag), settled=True, evidence=evidence)
     search = Selection.start(data, policy, initial or first_estimate(data, known, per_lag))
     current_is_context = per_lag and data.K > 1
     if current_is_context:
         add_current(search)
-    search.settle(progress)
+    settled = search.settle(progress)
     if current_is_context:
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
-    return _finish(search)
+    return _finish(search, settled, evidence)
 
 
 def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
@@ -84,13 +94,17 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
-def _finish(search: Selection) -> Estimate:
+def _finish(search: Selection, settled: bool, evidence: bool) -> Estimate:
     """The last fit, what it leaves open settled, standard errors."""
-    rows, fit = search.final_fit()
+    nowhere = np.zeros(search.data.K, bool)
+    rows, fit = search.final_fit(~nowhere if search.data.own_background else nowhere)
     empty = search.empty_slots(_LEAST)
     if empty:
         search.remove(empty)
-        rows, fit = search.final_fit()
+        rows, fit = search.final_fit(~nowhere if search.data.own_background else nowhere)
+    ratios = rest_ratios(search, rows)
+    if not search.data.own_background and (ratios >= INCOMPLETE).any():
+        rows, fit = search.final_fit(ratios >= INCOMPLETE)
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
@@ -99,7 +113,8 @@ def _finish(search: Selection) -> Estimate:
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
     sizes = [s.size for s in search.support]
     laws = (counts > 0).sum() + (1 if 0 in sizes else 0)
-    free = (mixture.N - 1) * laws + sum(max(size - 1, 0) for size in sizes) - held.sum()
+    weights = (mixture.q > 0).sum(axis=1) - 1
+    free = (mixture.N - 1) * laws + weights.sum() - held.sum()
     return Estimate(
         P=mixture.P,
         P_errors=P_errors,
@@ -107,30 +122,58 @@ def _finish(search: Selection) -> Estimate:
         support=search.support,
         weights=[mixture.q[k, 1 : 1 + size] for k, size in enumerate(sizes)],
         weight_errors=[q_errors[k, 1 : 1 + size] for k, size in enumerate(sizes)],
+        rest=mixture.q[:, 0],
+        rest_errors=np.where(np.array(sizes) > 0, q_errors[:, 0], np.nan),
+        rest_ratios=ratios,
         counts=counts,
         loglik=fit.loglik,
         gap=fit.gap,
         path=fit.path,
         parameters=int(free),
+        settled=settled,
+        evidence=gather_evidence(search, rows, fit.loglik) if evidence else None,
     )
+
+
+def rest_ratios(search: Selection, rows: Rows) -> Array:
+    """(K,): twice the log-likelihood ratio of the background beside the positions of each context; NaN where there are none.
+
+    A position that was not found leaves its weight to the background. The background is put into all contexts, P is fitted again, and
+    then it is taken out of each: with P fixed first, which overstates the ratio, and with P fitted again where that one is large.
+    """
+    there = np.array([len(s) > 0 for s in search.support])
+    q = np.where(there[:, None], (1 - _REST) * search.mixture.q, search.mixture.q)
+    q[there, 0] += _REST
+    fit = maximise(rows, replace(search.mixture, q=q).lifted(), tolerance=CLOSE / 10)
+    at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
+    ratios = np.full(len(q), np.nan)
+    for k in np.flatnonzero(there).tolist():
+        q = fit.mixture.q.copy()
+        q[k, 0] = 0.0
+        q[k] /= q[k].sum()
+        without = replace(fit.mixture, q=q)
+        ratios[k] = 2 * (at_fit[k] - maximise(rows.of(k), without.lifted(), fixed_P=True, tolerance=CLOSE / 10).loglik)
+        if ratios[k] >= INCOMPLETE:
+            ratios[k] = 2 * (fit.loglik - maximise(rows, without.lifted(), tolerance=CLOSE / 10).loglik)
+    return np.maximum(ratios, 0.0)
 
 
 def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
     """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the contexts and last tokens.
 
-    Slot 0 of the mixture is the background, with weight only where there is no other slot; of it nothing is asked. The
+    Slot 0 of the mixture is the background; where there is no other slot, nothing is asked of it. The
     information is taken at P with half a count added to each entry, so that an entry estimated as 0 has a positive standard
     error, unless it is ``held`` (N, C): then it is known. NaN where there is no information: a token that never occurs at a
     position that matters, or weights that cannot be told apart; and everywhere if the blocks of the information would need more
     than 1 GB (N above about 300).
     """
-    attended = np.c_[np.zeros(len(at.q)), at.q[:, 1:]]
+    attended = np.where((at.q[:, 1:] > 0).any(axis=1, keepdims=True), at.q, 0.0)
     if information_bytes(at.P, at.q) > INFORMATION_BYTES or not attended.any():
         return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
     counts = (at.columns * rows.total(RowTable.evaluate, at).columns)[:, :-1].sum(axis=0)
     held = np.zeros(at.P.shape, bool) if held is None else held
     smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
-    PP, Pq, qq = rows.total(RowTable.information, smooth, attended)
+    PP, Pq, qq = rows.total(RowTable.information, replace(at, columns=np.c_[smooth, at.background], q=attended))
     free_P = (np.einsum("omm->om", PP) > 0) & ~held
     free_q = (attended > 0) & (np.einsum("kjj->kj", qq) > 0)
     of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()

@@ -1,11 +1,13 @@
 """The mixture itself: the law of a label given its context, f(o) = Σ_j q_j^(k) · column_j[o].
 
-A column is P[:, x_j], chosen by the token x_j at the position of slot j, or the *background*, a fixed law that stands for
-positions that are not known: for iid contexts, leaving a position out turns its term into q_t·(Pμ)_o exactly. There may be one
-matrix P for all positions, or several side by side, each *owned* by one position.
+A column is P[:, x_j], chosen by the token x_j at the position of slot j, or the *background*, a given law that stands for
+positions that are not known or not there: for iid contexts, leaving a position out turns its term into q_t·(Pμ)_o exactly. It is the
+law of all labels, or a law of its own for each sample. There may be one matrix P for all positions, or several side by side, each
+*owned* by one position.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,17 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 
 _LIFT = 1e-4
+
+
+class Background(NamedTuple):
+    """A law of its own for each sample, where the background is more than the law of all labels."""
+
+    laws: Array  # (S, N), distributions in rows, positive
+    state: NDArray[np.int64]  # (n,), sample i has the law ``laws[state[i]]``
+
+    def some(self, at: slice | NDArray[np.int64]) -> "Background":
+        """The laws of a part of the samples; no law is copied."""
+        return Background(self.laws, self.state[at])
 
 
 @dataclass(frozen=True)
@@ -40,7 +53,7 @@ class Mixture:
 
     @property
     def background(self) -> Array:
-        """(N,): the law that stands for unknown positions, a view."""
+        """(N,): the law of all labels, a view; it stands for unknown positions unless samples have a ``Background`` of their own."""
         return self.columns[:, -1]
 
     def place(self, t: int) -> slice:

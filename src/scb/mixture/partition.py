@@ -5,7 +5,7 @@ A fit asks for sums over samples and for nothing else. ``Partition`` takes such 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.kernels.mixture import add_pair_scores, add_source_tables, pair_chi_squares
-from scb.mixture.law import Mixture
+from scb.kernels.mixture import add_pair_scores, add_source_tables, add_weight_scores, pair_chi_squares
+from scb.mixture.law import Background, Mixture
 from scb.mixture.rows import RowCode, RowTable, Slots
 from scb.mixture.windows import Block, Ints
 from scb.task.columns import slots
@@ -42,6 +42,7 @@ class Partition:
     blocks: Iterable[Block]  # the samples, to be walked through as often as needed
     last: Ints  # (n,), of all samples in the order of the blocks
     label: Ints  # (n,)
+    background: Background | None = None  # of each sample; None where it is the law of all labels
 
     @classmethod
     def of(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
@@ -53,7 +54,8 @@ class Partition:
 
     def __sizeof__(self) -> int:
         """Dask asks for it: else it would think nothing of moving partitions about."""
-        return self.last.nbytes + self.label.nbytes + sum(array.nbytes for block in self.blocks for array in block)
+        arrays = [self.last, self.label, *(self.background or ()), *(array for block in self.blocks for array in block)]
+        return sum(array.nbytes for array in arrays)
 
     @property
     def n(self) -> int:
@@ -69,6 +71,12 @@ class Partition:
         """(K, N): samples with each last token and label."""
         counts = np.bincount(self.last * shape.N + self.label, minlength=shape.K * shape.N)
         return counts.reshape(shape.K, shape.N).astype(float)
+
+    def with_background(self, background: Background) -> "Partition":
+        """The same samples, each with a background of its own."""
+        if background.state.shape != (self.n,):
+            raise ValueError(f"the background is given for {background.state.size} samples: here are {self.n}")
+        return replace(self, background=background)
 
     # --------------------------------------------------------------------------------------------- walking
 
@@ -98,7 +106,7 @@ class Partition:
         return Block(tokens, starts, self.last[: starts.size], self.label[: starts.size])
 
     def gather(self, positions: NDArray[np.intp], N: int) -> NDArray[Any]:
-        """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its last token; N where there is no position."""
+        """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its last token; N where there is none."""
         width = positions.shape[1]
         out = np.empty((self.n, width), dtype=token_dtype(N + 1))
         for at, chunk in self.chunks(max(1, min(ROWS, INDEX // max(width, 1)))):
@@ -109,7 +117,8 @@ class Partition:
 
     def only(self, chosen: NDArray[np.bool_]) -> "Partition":
         """The samples (n,) that are chosen; no token is copied."""
-        return Partition.of([block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks(max(self.n, 1))])
+        part = Partition.of([block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks(max(self.n, 1))])
+        return part if self.background is None else replace(part, background=self.background.some(np.flatnonzero(chosen)))
 
     def thinned(self, first: int, stride: float) -> "Partition":
         """One group of neighbouring samples in ``stride``, where the first sample has the number ``first`` among all."""
@@ -123,7 +132,7 @@ class Partition:
         code = RowCode(shape.N, at)
         tokens = self.gather(at.positions, shape.N)
         if not counted:
-            return RowTable(code.columns(tokens, self.last), self.last, self.label, np.ones(self.n))
+            return RowTable(code.columns(tokens, self.last), self.last, self.label, np.ones(self.n), background=self.background)
         codes = code.encode(self.last, self.label, tokens)
         counts = np.bincount(codes, minlength=code.size)
         found = np.flatnonzero(counts)
@@ -134,7 +143,7 @@ class Partition:
     def scores(self, shape: Shape, table: Array, row: Ints | None = None, weight: Array | None = None) -> Array:
         """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token; row_i is the label o_i unless given."""
         scores = np.zeros((shape.K, shape.T))
-        table = np.ascontiguousarray(table)
+        table = np.c_[table, np.zeros(len(table))]  # what is not there adds nothing
         row = self.label if row is None else row
         weight = np.ones(self.n) if weight is None else weight
         for at, chunk in self.chunks(ROWS):
@@ -148,17 +157,53 @@ class Partition:
 
     def law_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i Σ_o table[o, x_it]/f_io, with the law f_i of each label under a mixture."""
-        return self.scores(shape, rows.inverse_laws(at) @ table, rows.row_numbers)
+        scores = np.zeros((shape.K, shape.T))
+        for chunk, inverse, row in self.inverse_laws(rows, at):
+            sums = np.c_[inverse @ table, np.zeros(len(inverse))]
+            order = np.argsort(chunk.last, kind="stable")
+            add_pair_scores(chunk.tokens, chunk.starts, chunk.last, row, np.ones(chunk.n), order, sums, scores)
+        return scores
 
-    def source_tables(self, rows: RowTable, shape: Shape, k: int, at: Mixture) -> tuple[Array, Array]:
-        """Score and information (T, N, N) of the samples with last token k, for a matrix (token, label) that a position may get."""
+    def inverse_laws(self, rows: RowTable, at: Mixture) -> Iterator[tuple[Block, Array, Ints]]:
+        """The samples in parts; one over the probability of every label (r, N), for some rows; and which of these each sample has."""
+        counted = rows.inverse_laws(at) if rows.index is not None else None
+        for where, chunk in self.chunks(ROWS):
+            if counted is not None:
+                yield chunk, counted, rows.row_numbers[where]
+            else:
+                yield chunk, rows.some(where).inverse_laws(at), np.arange(chunk.n)
+
+    def missing(self, shape: Shape) -> Array:
+        """(K, T): of the samples with each last token, how many have no token at each position."""
+        absent = np.zeros((shape.K, shape.T))
+        for _, chunk in self.chunks(self.n + 1):
+            gaps = np.cumsum(np.r_[0, chunk.tokens == shape.N])
+            cut = np.flatnonzero(gaps[chunk.starts + shape.T] > gaps[chunk.starts])
+            for first in range(0, cut.size, ROWS):
+                part = chunk.some(cut[first : first + ROWS])
+                where = part.tokens[part.starts[:, None] + np.arange(shape.T)] == shape.N
+                np.add.at(absent, part.last, where)
+        return absent
+
+    def source_tables(self, rows: RowTable, shape: Shape, k: int | None, at: Mixture) -> tuple[Array, Array]:
+        """Score and information (T, N, N) of a matrix (token, label) that a position may get.
+
+        Over the samples with last token k; over all samples if it is None.
+        """
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
-        inverse = rows.inverse_laws(at)
-        row = rows.row_numbers
-        for where, chunk in self.chunks(ROWS):
-            chosen = np.flatnonzero(chunk.last == k)
-            add_source_tables(chunk.tokens, chunk.starts, chunk.label, row[where], inverse, chosen, scores, information)
+        for chunk, inverse, row in self.inverse_laws(rows, at):
+            chosen = np.arange(chunk.n) if k is None else np.flatnonzero(chunk.last == k)
+            add_source_tables(chunk.tokens, chunk.starts, chunk.label, row, inverse, chosen, scores, information)
+        return scores, information
+
+    def weight_scores(self, rows: RowTable, shape: Shape, positions: Ints, matrices: Array, at: Mixture) -> tuple[Array, Array]:
+        """(K, r): Σ_i P_t[o_i, x_it]/f_i and Σ_i Σ_o P_t[o, x_it]²/f_io, for r positions with matrices P_t (r, token, label)."""
+        scores = np.zeros((shape.K, len(positions)))
+        information = np.zeros_like(scores)
+        for chunk, inverse, row in self.inverse_laws(rows, at):
+            arrays = chunk.tokens, chunk.starts, chunk.last, chunk.label
+            add_weight_scores(*arrays, row, inverse, positions, matrices, scores, information)
         return scores, information
 
     def pair_tables(self, shape: Shape, pairs: NDArray[np.intp]) -> Array:

@@ -10,79 +10,115 @@ Where the current symbol is the context, it stands for what is common: it is in 
 is judged by what its symbol changes, and by nothing else. At the end it goes where the other lags can say the same without it.
 """
 
+from collections import Counter
 from dataclasses import replace
-from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
-from scb.mixture.em import Fit, maximise
+from scb.mixture.em import Fit
 from scb.mixture.law import rounded, smoothed_columns
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Selection, Slot
+from scb.mixture.select import CLOSE, NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
 
-_CLOSE = 0.1  # nats
-_NEAR = 5  # times the limit: up to there a ratio with P fixed is not trusted, and P is fitted again
+_NEAR = 5  # times the cost: up to there a ratio with P fixed is not trusted, and P is fitted again
+_FAR = 10  # times the cost: beyond that, nobody asks how much
 
 
 def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-    """All slots without weight; if there are none, the one slot or the one lag in all contexts that falls short by most."""
+    """All slots without weight. If there are none, of what is worth less than it costs with P fixed: one lag in all its contexts,
+    and in each other context one slot.
+    """
     empty = search.empty_slots()
     if empty:
         return empty
+    removals = sorted(_removals(search, rows), key=lambda one: one.ratio - one.cost)
+    found: list[Slot] = []
+    lags = 0
+    for one in removals:
+        touched = {k for k, _ in found}
+        free = all(k not in touched for k, _ in one.slots) and (len(one.slots) == 1 or lags == 0)
+        if one.ratio < one.cost and free:
+            found += one.slots
+            lags += len(one.slots) > 1
+    return found
+
+
+def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
+    """The slots and the lags in all contexts that are worth little more than they cost with P fixed; of each context at most two."""
+    near = sorted((one for one in _removals(search, rows) if one.ratio < _NEAR * one.cost), key=lambda one: one.ratio / one.cost)
+    seen: Counter[int] = Counter()
+    found = []
+    for one in near:
+        k = one.slots[0][0] if len(one.slots) == 1 else -1
+        seen[k] += 1
+        if k == -1 or seen[k] <= 2:
+            found.append(one)
+    return found
+
+
+def _removals(search: Selection, rows: Rows) -> list[Removal]:
+    """Every slot, and every lag that several contexts attend to, with its cost; but for the current symbol beside other lags."""
     data = search.data
-    at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-    fixed: dict[Slot, float] = {}  # twice the log-likelihood ratio of each slot with P fixed
-    choices = []
+    judged = []
+    costs: dict[Slot, float] = {}
     for k, s in enumerate(search.support):
-        # The current symbol is not judged beside other lags.
-        judged = [(j, t) for j, t in enumerate(s.tolist(), start=1) if len(s) == 1 or not is_context(data, t)]
-        if not judged:
-            continue
-        mine = rows.of(k)
-        for j, t in judged:
-            fixed[k, j] = search.ratio(mine, (k, j), at_fit[k])
-            shared = len(search.users(t)) > 1 and not is_context(data, t)
-            limit = cost(data, [k], t, known=shared)
-            choices.append((_shortfall(search, [(k, j)], fixed[k, j], limit, rows, fit), [(k, j)]))
+        for j, t in enumerate(s.tolist(), start=1):
+            if len(s) == 1 or not is_context(data, t):
+                shared = len(search.users(t)) > 1 and not is_context(data, t)
+                judged.append((k, j))
+                costs[k, j] = cost(data, [k], t, known=shared)
+    most = np.zeros(data.K)
+    for (k, _), price in costs.items():
+        most[k] = max(most[k], _FAR * price)
+    ratios = search.ratios(rows, judged, most)
+    found = [Removal([slot], costs[slot], ratios[slot]) for slot in judged]
     for t in search.mixture.owners or ():
         users = search.users(t)
         if len(users) > 1 and not is_context(data, t):
             slots = [search.slot(k, t) for k in users]
-            limit = cost(data, users, t, known=False)
-            choices.append((_shortfall(search, slots, sum(fixed[slot] for slot in slots), limit, rows, fit), slots))
-    shortfall, slots = max(choices, default=(0.0, []), key=itemgetter(0))
-    return slots if shortfall > 0 else []
+            found.append(Removal(slots, cost(data, users, t, known=False), sum(ratios[slot] for slot in slots)))
+    return found
 
 
 def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT) -> Proposal:
-    """For each context the position that gains most beyond ``least`` times the limit, and the one that does so for all together."""
+    """For each context the position that gains most beyond ``least`` times its cost, and the one that does so for all together."""
     data = search.data
-    found: set[Pair] = set()
-    tables: dict[int, tuple[Array, Array]] = {}
-    for k in np.flatnonzero(data.counts).tolist():
-        tables[k] = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
-        gain = _gains(search, [k], *tables[k], least)
-        taken = search.support[k].tolist()
-        gain[taken + [t for i, t in barred if i == k]] = -np.inf
-        best = int(gain.argmax())
-        if gain[best] >= 0 and len(taken) < most:
-            found.add((k, best))
+    occurring = np.flatnonzero(data.counts).tolist()
+    gains = _weight_gains(search, rows, fit, least)
+    reach = -2 * rows.total(RowTable.loglik_by_context, fit.mixture)  # no log-likelihood ratio is larger
+    first: dict[Pair, Array] = {}  # the scores (token, label) from which a new matrix starts
+    for k in occurring:
+        new = [t for t in range(data.T) if gains[k, t] == -np.inf and reach[k] >= least * cost(data, [k], t, known=False)]
+        if new:
+            tables = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
+            gains[k, new] = _matrix_gains(search, [k], tables, least)[new]
+            best = new[int(gains[k, new].argmax())]
+            first[k, best] = tables[0][best]
+    for k, s in enumerate(search.support):
+        gains[k, s] = -np.inf
+        if len(s) >= most:
+            gains[k] = -np.inf
+    for pair in barred:
+        gains[pair] = -np.inf
+    found = {(k, int(gains[k].argmax())) for k in occurring if gains[k].max() >= 0}
     owners = search.mixture.owners or ()
-    if len(tables) > 1 and least > 0:
-        scores, information = (np.sum(table, axis=0) for table in zip(*tables.values(), strict=True))
-        gain = _gains(search, list(tables), scores, information, 1.0)
+    together: dict[int, Array] = {}
+    if len(occurring) > 1 and least > 0 and reach.sum() >= min(cost(data, occurring, t, known=False) for t in range(data.T)):
+        tables = data.total(Partition.source_tables, None, fit.mixture, rows=rows)
+        gain = _matrix_gains(search, occurring, tables, 1.0)
         gain[[*owners, *(t for _, t in barred), data.T - 1]] = -np.inf  # the last is the context
         best = int(gain.argmax())
         if gain[best] >= 0:
-            found |= {(k, best) for k in tables}
+            found |= {(k, best) for k in occurring}
+            together[best] = tables[0][best]
     matrices = {}
     for t in sorted({t for _, t in found} - set(owners)):
         # A first matrix: the law of the labels, by how much more often than expected each came after each symbol.
-        scores = np.sum([tables[k][0][t] for k, s in sorted(found) if s == t], axis=0)
+        scores = together[t] if t in together else np.sum([first[k, s] for k, s in sorted(found) if s == t], axis=0)
         matrices[t] = rounded(smoothed_columns(data.label_law[:, None] * scores.T, data.label_law))
     return sorted(found), matrices
 
@@ -95,7 +131,7 @@ def is_context(data: Data, t: int) -> bool:
 def cost(data: Data, contexts: list[int], t: int, known: bool) -> float:
     """What twice the log-likelihood ratio of position t must reach in these contexts, where its matrix is ``known`` or not."""
     labels = data.N - 1
-    n = np.maximum(data.counts[contexts], 2)
+    n = np.maximum(data.present[contexts, t], 2)
     choice = 2 * np.log(data.K * data.T)
     if is_context(data, t):
         return float((labels * np.log(1 + n) + choice).sum())
@@ -106,40 +142,35 @@ def cost(data: Data, contexts: list[int], t: int, known: bool) -> float:
     return float(np.log(n).sum() + matrix + choice)
 
 
-def _shortfall(search: Selection, slots: list[Slot], fixed: float | None, limit: float, rows: Rows, fit: Fit) -> float:
-    """By how much twice the log-likelihood ratio of some slots falls short of the limit; ≤ 0 where they stay."""
-    # ``fixed``, the ratio with P fixed, overstates it; it is None where that says nothing.
-    if fixed is not None and not limit <= fixed < _NEAR * limit:
-        return limit - fixed
-    without = search.mixture.lifted()
-    for slot in slots:
-        without = without.without(*slot)
-    enough = fit.loglik - limit / 2 + _CLOSE
-    other = maximise(rows, without, tolerance=_CLOSE, stall=_CLOSE, steps=300, enough=enough)
-    return limit - 2 * (fit.loglik - other.loglik)
-
-
-def _gains(search: Selection, contexts: list[int], scores: Array, information: Array, least: float) -> Array:
-    """(T,): by how much the score statistic of each position in these contexts exceeds ``least`` times its cost.
-
-    Tables (T, N, N) give the statistic of a whole new matrix, χ² with (N − 1)² degrees; where the matrix is known, that of its
-    weight, which cannot be negative.
-    """
+def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Array:
+    """(K, T): by how much the score statistic of a weight exceeds ``least`` times its cost, where the matrix is known; else −∞."""
     data = search.data
-    n = data.counts[contexts].sum()
+    gains = np.full((data.K, data.T), -np.inf)
+    known = np.array([t for t in search.mixture.owners or () if not is_context(data, t)], np.int64)
+    if known.size == 0:
+        return gains
+    matrices = np.array([np.ascontiguousarray(search.mixture.matrix(t).T) for t in known])
+    scores, information = data.total(Partition.weight_scores, known, matrices, fit.mixture, rows=rows)
+    scores = scores - data.present[:, known]
+    variance = information - data.present[:, known]
+    positive = (scores > 0) & (variance > 0)  # a weight cannot be negative
+    statistic = np.where(positive, scores**2 / np.where(positive, variance, 1.0), 0.0)
+    costs = np.array([[cost(data, [k], t, known=True) for t in known.tolist()] for k in range(data.K)])
+    gains[:, known] = statistic - least * costs
+    return gains
+
+
+def _matrix_gains(search: Selection, contexts: list[int], tables: tuple[Array, Array], least: float) -> Array:
+    """(T,): by how much the score statistic of a whole new matrix, χ² with (N − 1)² degrees, exceeds ``least`` times its cost.
+
+    Tables (T, N, N) hold scores and information of its entries (token, label) in these contexts.
+    """
+    scores, information = tables
     w = np.divide(1.0, information, out=np.zeros_like(information), where=information > 0)
     mass = w.sum(axis=-1)
     mean = np.divide((w * scores).sum(axis=-1), mass, out=np.zeros_like(mass), where=mass > 0)
     gain = (w * (scores - mean[..., None]) ** 2).sum(axis=(-2, -1))
-    for t in range(data.T):
-        known = t in (search.mixture.owners or ()) and not is_context(data, t)
-        if known:
-            matrix = search.mixture.matrix(t).T
-            score = float((matrix * scores[t]).sum()) - n
-            variance = float((matrix**2 * information[t]).sum()) - n
-            gain[t] = score**2 / variance if score > 0 and variance > 0 else 0.0
-        gain[t] -= least * cost(data, contexts, t, known)
-    return gain
+    return gain - least * np.array([cost(search.data, contexts, t, known=False) for t in range(search.data.T)])
 
 
 # ------------------------------------------------------------------------------------------------- the current symbol
@@ -157,20 +188,22 @@ def add_current(search: Selection) -> None:
 
 
 def remove_current(search: Selection) -> None:
-    """Take the current symbol out of contexts with other lags, one at a time, where the likelihood does not ask for it."""
+    """Take the current symbol out of contexts with other lags where the likelihood does not ask for it."""
     data = search.data
     current = data.T - 1
+    needed: set[Pair] = set()
     while True:
         rows = search.rows()
         fit = search.fit(rows)
+        bounds = rows.total(RowTable.removal_ratios, fit.mixture)
         choices = []
         for k in search.users(current):
-            if len(search.support[k]) > 1:
+            if len(search.support[k]) > 1 and (k, current) not in needed:
                 slot = search.slot(k, current)
-                limit = cost(data, [k], current, known=False)
-                choices.append((_shortfall(search, [slot], None, limit, rows, fit), [slot]))
-        shortfall, slots = max(choices, default=(0.0, []))
-        if shortfall <= 0:
+                choices.append(Removal([slot], cost(data, [k], current, known=False), float(bounds[slot])))
+        slots, kept = search.dispensable(rows, fit, choices)
+        needed |= kept
+        if not slots:
             return
         search.remove(slots)
 
@@ -233,4 +266,4 @@ def _taker(search: Selection, t: int) -> int | None:
     return None
 
 
-MATRIX_PER_LAG = Policy(weak=weak, candidates=candidates, fit_options={"tolerance": _CLOSE, "stall": _CLOSE / 10})
+MATRIX_PER_LAG = Policy(weak=weak, doubtful=doubtful, candidates=candidates, fit_options={"tolerance": CLOSE, "stall": CLOSE / 10})

@@ -134,7 +134,7 @@ def _blocks_of_batches(data: Any, kind: str, N: int | None) -> Iterable[Block]:
 def _read_sequences(data: Any, skipped: int, kind: str, max_lag: int) -> tuple[Partition, Summary]:
     """Where the piece lies: the windows of its sequences as a partition. The first ``skipped`` tokens are counted elsewhere."""
     sequences = token_sequences(_sequences_of(data, kind))
-    blocks = sequence_blocks(sequences, max_lag, nearest=2)
+    blocks = sequence_blocks(sequences, max_lag)
     tokens = max((int(x.max()) + 1 for x in sequences if x.size), default=0)
     counts = symbol_counts((x[skipped:] for x in sequences), tokens)
     longest = max((x.size for x in sequences), default=0)

@@ -4,9 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from scb.geometry import Array
-from scb.mixture.fit import fit_mixture
+from scb.mixture.fit import INCOMPLETE, fit_mixture
 from scb.mixture.reading import as_data
 from scb.mixture.rows import Support
 from scb.mixture.select import from_scratch
@@ -30,9 +32,17 @@ class Recovery:
     Attributes
     ----------
     V : (N, N), the estimate of P. The column of a token that never occurs at a position that matters is the law of the labels
-    A : (T, N), the estimate of Q. A column for which no position was found is uniform, 1/T
+    A : (T, N), the estimate of Q. What is unexplained in a column is spread evenly over its T positions; a column for which no
+        position was found is uniform, 1/T
     support : list of N position arrays, ascending; empty where none was found
-    stderr : standard errors of V and A from the Fisher information; NaN for the spectral method
+    stderr : standard errors of V and A from the Fisher information; NaN for the spectral method. In an incomplete column they allow
+        for what is unexplained
+    unexplained : (N,), the part of each column of Q that lies on positions that were not found: the weight of a background, the law of
+        the labels, beside the positions. 1 where none was found, 0 where the background is not needed; NaN for the spectral method
+    unexplained_ratio : (N,), twice the log-likelihood ratio of that background, P fitted again without it. If nothing is missing, it is 0
+        for half of the columns and χ² with one degree of freedom for the others. NaN where no position was found
+    incomplete : (N,), columns in which a position is missing: that ratio is 6.63 or more (a chance of 0.5 % where nothing is
+        missing), or no position was found
     n_samples : samples, or windows of sequences
     loglik : log-likelihood of the labels, in nats; where the last token has no position, by the law of the labels. NaN for the
         spectral method
@@ -50,6 +60,8 @@ class Recovery:
     loglik: float
     gap: float
     path: list[float] = field(repr=False)
+    unexplained: Array
+    unexplained_ratio: Array
     mu: Array = field(repr=False)
     method: str
 
@@ -58,8 +70,14 @@ class Recovery:
         """The transformer that predicts with these parameters."""
         return LinearTransformer(self.V, self.A)
 
+    @property
+    def incomplete(self) -> NDArray[np.bool_]:
+        """(N,): the columns in which a position is missing."""
+        none = np.array([s.size == 0 for s in self.support])
+        return none | (self.unexplained_ratio >= INCOMPLETE)
+
     def report(self) -> str:
-        """A text: sizes, likelihood, certificate, and for each last token its positions with weights and standard errors."""
+        """A text: sizes, likelihood, certificate, for each last token its positions with weights and standard errors, and what lacks."""
         T, N = self.A.shape
         lines = [
             f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions; method: {self.method}",
@@ -67,6 +85,9 @@ class Recovery:
         ]
         for k, positions in enumerate(self.support):
             parts = [f"{t}: {self.A[t, k]:.3f} ± {self.stderr.A[t, k]:.3f}" for t in positions]
+            if self.incomplete[k] and positions.size:
+                p = float(chi2.sf(self.unexplained_ratio[k], 1)) / 2
+                parts.append(f"(incomplete: {self.unexplained[k]:.3f} unexplained, p = {p:.1g})")
             lines.append(f"token {k} attends to  " + ("  ".join(parts) or "no position that stands out"))
         error = self.stderr.V[np.isfinite(self.stderr.V)]
         if error.size:
@@ -119,8 +140,9 @@ def recover(
     facts: dict[str, Any] = {"n_samples": samples.n, "mu": samples.mu, "method": method}
     if method == "spectral":
         moments = spectral(samples, false_positions)
-        A = _dense(moments.positions, moments.weights, T, otherwise=1 / T)
+        A = _dense(moments.positions, moments.weights, T, rest=np.array([0.0 if s.size else 1 / T for s in moments.positions]))
         errors = StandardErrors(np.full_like(moments.P, np.nan), np.full_like(A, np.nan))
+        facts |= {"unexplained": np.full(samples.N, np.nan), "unexplained_ratio": np.full(samples.N, np.nan)}
         return Recovery(V=moments.P, A=A, support=moments.positions, stderr=errors, loglik=np.nan, gap=np.nan, path=[], **facts)
     scratch = start == "scratch" or (start is None and not samples.independent)
     initial = from_scratch(samples) if scratch else spectral(samples, false_positions)
@@ -128,17 +150,17 @@ def recover(
     # What says nothing of P or of a column of Q is made plain.
     unused = found.counts <= 0
     V = np.where(unused, samples.label_law[:, None], found.P)
-    A = _dense(found.support, found.weights, T, otherwise=1 / T)
-    A_errors = _dense(found.support, found.weight_errors, T, otherwise=np.nan)
+    A = _dense(found.support, found.weights, T, rest=found.rest / T)
+    A_errors = _dense(found.support, found.weight_errors, T, rest=found.rest_errors / T)
     errors = StandardErrors(np.where(unused, np.nan, found.P_errors), A_errors)
+    facts |= {"unexplained": found.rest, "unexplained_ratio": found.rest_ratios}
     return Recovery(V=V, A=A, support=found.support, stderr=errors, loglik=found.loglik, gap=found.gap, path=found.path, **facts)
 
 
-def _dense(support: Support, values: list[Array], T: int, otherwise: float) -> Array:
-    """(T, N): the values at the support of each column, 0 elsewhere; a column without support is ``otherwise`` throughout."""
+def _dense(support: Support, values: list[Array], T: int, rest: Array) -> Array:
+    """(T, N): the values at the support of each column, ``rest`` (N,) elsewhere."""
     dense = np.zeros((T, len(support)), order="F")
     for k, s in enumerate(support):
-        if s.size == 0:
-            dense[:, k] = otherwise
-        dense[s, k] = values[k]
+        dense[:, k] = rest[k]
+        dense[s, k] += values[k] if np.isfinite(rest[k]) else 0.0
     return dense

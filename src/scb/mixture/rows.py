@@ -1,20 +1,21 @@
 """Samples reduced to the positions that matter: what the likelihood needs of them, and nothing else.
 
 A *slot* of a context k is a place in its mixture: the position that it looks at, and the matrix from which it takes a column.
-Slots that look at no position take the *background*, a fixed law of the label. A *row* is the last token, the label and the
-columns that the slots point to; samples with equal rows can be counted as one.
+Slots that look at no position, or where no token is there, take the *background*, a given law of the label. A *row* is the last
+token, the label and the columns that the slots point to; samples with equal rows and the same background can be counted as one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.kernels.mixture import likelihood_curvature, likelihood_gradient, likelihood_information
-from scb.mixture.law import Mixture
+from scb.kernels.mixture import add_laws, likelihood_curvature, likelihood_gradient, likelihood_information, likelihood_product
+from scb.mixture.law import Background, Mixture
 from scb.mixture.levels import ScoreNoise
 from scb.task.sampling import token_dtype
 from scb.theory.information import blocks
@@ -71,7 +72,7 @@ class RowCode:
         return len(self.slots.positions) * int(self.N) * (int(self.N) + 1) ** self.used.size
 
     def is_worth_counting(self, n: int) -> bool:
-        """Whether counting n samples by their codes takes fewer rows, in a table that fits into memory."""
+        """Whether counting n samples of one background by their codes takes fewer rows, in a table that fits into memory."""
         return self.size <= min(LARGEST_TABLE, 4 * n)
 
     def encode(self, last: Ints, label: Ints, tokens: NDArray[Any]) -> Ints:
@@ -115,14 +116,31 @@ class RowTable:
     weight: Array  # (r,), how many samples this is
     code: Ints | None = None  # (r,), ascending, where equal samples are one row; None where each sample has a row of its own
     index: Ints | None = None  # (n,), the row of each sample; None where each has its own
+    background: Background | None = None  # of each row; None where it is the law of all labels
 
     def __sizeof__(self) -> int:
-        return sum(x.nbytes for x in (*self.samples, self.code, self.index) if x is not None)
+        return sum(x.nbytes for x in (*self.samples, self.code, self.index, *(self.background or ())) if x is not None)
 
     @property
     def samples(self) -> tuple[NDArray[Any], Ints, Ints, Array]:
-        """What the kernels take."""
+        """What the kernels take first."""
         return self.columns, self.last, self.label, self.weight
+
+    @cached_property
+    def _own(self) -> Array:
+        """(r,): the probability of each row's label under its own background."""
+        assert self.background is not None
+        return self.background.laws[self.background.state, self.label]
+
+    def given(self, at: Mixture) -> Array:
+        """(r,): the probability of each row's label under the background."""
+        return at.background[self.label] if self.background is None else self._own
+
+    def background_laws(self, at: Mixture) -> Background:
+        """The background of each row as a law."""
+        if self.background is not None:
+            return self.background
+        return Background(at.background[None], np.zeros(len(self.label), np.int64))
 
     def code_counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The codes that occur and how often, in few bytes: they are sent to the driver."""
@@ -132,33 +150,46 @@ class RowTable:
 
     def of(self, k: int) -> "RowTable":
         """The rows whose last token is k."""
-        mine = self.last == k
-        return RowTable(self.columns[mine], self.last[mine], self.label[mine], self.weight[mine])
+        return self.some(np.flatnonzero(self.last == k))
+
+    def some(self, at: slice | Ints) -> "RowTable":
+        """A part of the rows."""
+        background = None if self.background is None else self.background.some(at)
+        return RowTable(self.columns[at], self.last[at], self.label[at], self.weight[at], background=background)
 
     def evaluate(self, at: Mixture) -> Sums:
         """Log-likelihood and its first derivatives."""
         g_columns = np.empty_like(at.columns)
         gq = np.empty_like(at.q)
-        loglik = likelihood_gradient(*self.samples, at.q, at.columns, gq, g_columns)
+        loglik = likelihood_gradient(*self.samples, self.given(at), at.q, at.columns, gq, g_columns)
         return Sums(loglik, g_columns, gq)
 
     def curvature(self, at: Mixture) -> tuple[Array, Array, Array]:
         """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s)."""
         out = blocks(at.P, at.q)
-        likelihood_curvature(*self.samples, at.q, at.columns, *out)
+        likelihood_curvature(*self.samples, self.given(at), at.q, at.columns, *out)
         return out
 
-    def information(self, P: Array, q: Array) -> tuple[Array, Array, Array]:
-        """Fisher information by blocks PP, Pq, qq, given contexts and last tokens; the background must have weight 0."""
-        out = blocks(P, q)
-        inside = np.minimum(self.columns, P.shape[1] - 1)  # its columns are not among those of P
-        likelihood_information(inside, self.last, self.weight, q, P, *out)
+    def curvature_along(self, at: Mixture, dP: Array, dq: Array) -> tuple[Array, Array]:
+        """Minus the second derivatives of the log-likelihood times a direction: (N, C) in P, (K, s) in q."""
+        h_columns = np.empty_like(at.columns)
+        hq = np.empty_like(at.q)
+        d_columns = np.c_[dP, np.zeros(at.N)]
+        likelihood_product(*self.samples, self.given(at), at.q, at.columns, dq, d_columns, hq, h_columns)
+        return h_columns[:, :-1], hq
+
+    def information(self, at: Mixture) -> tuple[Array, Array, Array]:
+        """Fisher information by blocks PP, Pq, qq, given contexts and last tokens."""
+        P = np.ascontiguousarray(at.P)
+        out = blocks(P, at.q)
+        laws, state = self.background_laws(at)
+        likelihood_information(self.columns, self.last, self.weight, state, laws, at.q, P, *out)
         return out
 
     def pairs(self, j: int, N: int) -> Array:
         """(N, N): how often each label came with each token in slot j, where there is one matrix."""
-        code = self.label * N + self.columns[:, j]
-        return np.bincount(code, self.weight, minlength=N * N).reshape(N, N).astype(float)
+        code = self.label * (N + 1) + self.columns[:, j]
+        return np.bincount(code, self.weight, minlength=N * (N + 1)).reshape(N, N + 1)[:, :N].astype(float)
 
     @property
     def row_numbers(self) -> Ints:
@@ -167,22 +198,46 @@ class RowTable:
 
     def likelihoods(self, at: Mixture) -> Array:
         """(r,): the probability f of each row's label."""
+        C = at.P.shape[1]
+        given = self.given(at)
         f = np.zeros(len(self.label))
         for j in range(self.columns.shape[1]):
-            f += at.q[self.last, j] * at.columns[self.label, self.columns[:, j]]
+            column = self.columns[:, j]
+            f += at.q[self.last, j] * np.where(column < C, at.columns[self.label, column], given)
         return f
 
     def inverse_laws(self, at: Mixture) -> Array:
         """(r, N): one over the probability of every label, for each row."""
+        return 1 / np.maximum(self.laws(at), _TINY)
+
+    def laws(self, at: Mixture) -> Array:
+        """(r, N): the law of the label of each row."""
         f = np.zeros((len(self.label), at.N))
-        for j in range(self.columns.shape[1]):
-            f += at.q[self.last, j][:, None] * at.columns.T[self.columns[:, j]]
-        return 1 / np.maximum(f, _TINY)
+        laws, state = self.background_laws(at)
+        add_laws(self.columns, self.last, state, laws, at.q, np.ascontiguousarray(at.P.T), f)
+        return f
 
     def loglik_by_context(self, at: Mixture) -> Array:
         """(K,): the log-likelihood of each context's samples."""
         terms = self.weight * np.log(self.likelihoods(at))
         return np.bincount(self.last, terms, minlength=len(at.q)).astype(float)
+
+
+    def removal_ratios(self, at: Mixture) -> Array:
+        """(K, s): twice the log-likelihood ratio of each slot, if it is taken out as by ``Mixture.without`` and nothing is fitted."""
+        C = at.P.shape[1]
+        given = self.given(at)
+        f = self.likelihoods(at)
+        ratios = np.zeros(at.q.shape)
+        for j in range(1, self.columns.shape[1]):
+            w = at.q[:, j]
+            q0 = np.where(w > 0, np.maximum(at.q[:, 0], 0.01), at.q[:, 0]) - at.q[:, 0]  # what the background gets at least
+            column = self.columns[:, j]
+            own = np.where(column < C, at.columns[self.label, column], given)
+            rest = (f - w[self.last] * own + q0[self.last] * given) / np.maximum(1 - w + q0, 1e-300)[self.last]
+            lost = 2 * self.weight * (np.log(f) - np.log(np.maximum(rest, _TINY)))
+            ratios[:, j] = np.bincount(self.last, lost, minlength=len(at.q))
+        return ratios
 
 
 class ContextScores:

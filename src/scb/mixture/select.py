@@ -1,14 +1,21 @@
 """Which positions matter, by likelihood: grow by score tests, prune by likelihood ratios, until neither changes anything.
 
 ``Selection`` is the search: the positions of every context, the mixture fitted to them, and the moves. Which positions look
-promising and which slots are too weak is the business of a policy: ``SHARED_MATRIX`` where all positions take their columns from
-one matrix, ``MATRIX_PER_LAG`` where each has its own. If nothing is known of the contexts, a search starts from EM over all
-positions at once.
+promising, which slots are too weak and which are in doubt is the business of a policy: ``SHARED_MATRIX`` where all positions take
+their columns from one matrix, ``MATRIX_PER_LAG`` where each has its own. If nothing is known of the contexts, a search starts from EM
+over all positions at once.
+
+A slot costs what the extended BIC asks for it. It is *weak* if it is worth less with P fixed, which overstates its worth: contexts do
+not touch each other then, so that one slot of each can go in one round, however many contexts there are. It is *in doubt* if it
+is worth a little more: then P is fitted again without it. Many that are in doubt are left out together first; only if they are worth
+their costs together are they parted.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +27,11 @@ from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.rows import RowTable, Slots, Support
 
+CLOSE = 0.1  # nats: what a fit between two decisions may leave open
 EMPTY = 1e-6  # a slot with less weight goes, whatever the likelihood ratio
 NO_LIMIT = 1 << 30
-_ROUNDS = 60
+_ROUNDS = 80
+_LAST_GROWTH = 40  # rounds after this one only prune
 _MOST_AT_START = 12  # positions of a context; growth may find the others again
 _BACKGROUND = 0.05  # weight with which the background starts
 _NEW = 0.1  # part of its context's weight with which a new slot starts
@@ -35,10 +44,19 @@ Proposal = tuple[list[Pair], dict[int, Array]]  # positions to be added, and the
 Progress = Callable[[int, int, float], None]  # is told the round, its positions over all contexts, and the log-likelihood
 
 
+class Removal(NamedTuple):
+    """Slots that may be left out together."""
+
+    slots: list[Slot]
+    cost: float  # what twice their log-likelihood ratio must reach for them to stay
+    ratio: float  # twice their log-likelihood ratio with P fixed; it is overstated
+
+
 class Policy(NamedTuple):
     """What a search leaves to the kind of model."""
 
     weak: Callable[["Selection", Rows, Fit], list[Slot]]  # the slots that have to go
+    doubtful: Callable[["Selection", Rows, Fit], "list[Removal]"]  # what may have to go, once P is fitted again without it
     candidates: Callable[..., Proposal]  # (search, rows, fit, barred pairs, least=part of the limit, most=slots of a context)
     fit_options: dict[str, Any]  # of the fits between which the search decides
 
@@ -79,26 +97,64 @@ class Selection:
 
     # --------------------------------------------------------------------------------------------- the search
 
-    def settle(self, progress: Progress | None = None) -> None:
-        """Fit, prune, grow, until a round changes nothing."""
+    def settle(self, progress: Progress | None = None) -> bool:
+        """Fit, prune, grow, until a round changes nothing; whether that came about."""
         pruned: Counter[Pair] = Counter()  # what was pruned twice is not tried again, and late rounds prune only: so it ends
+        needed: set[Pair] = set()  # what could not be left out since something was added
         for turn in range(_ROUNDS):
             rows = self.rows()
             fit = self.fit(rows)
             if progress is not None:
                 progress(turn + 1, sum(len(s) for s in self.support), fit.loglik)
             weak = self.policy.weak(self, rows, fit)
-            if weak:
-                pruned.update((k, int(self.support[k][j - 1])) for k, j in weak)
-                self.remove(weak)
+            if not weak and turn < _LAST_GROWTH:
+                barred = [pair for pair, times in pruned.items() if times > 1]
+                pairs, matrices = self.policy.candidates(self, rows, fit, barred)
+                if pairs:
+                    self.add(pairs, matrices)
+                    needed.clear()
+                    continue
+            if not weak:
+                doubtful = [one for one in self.policy.doubtful(self, rows, fit) if not self.pairs(one.slots) <= needed]
+                weak, kept = self.dispensable(rows, fit, doubtful)
+                needed |= kept
+            if not weak:
+                return True
+            pruned.update(self.pairs(weak))
+            self.remove(weak)
+        return False
+
+    def dispensable(self, rows: Rows, fit: Fit, doubtful: list[Removal]) -> tuple[list[Slot], set[Pair]]:
+        """Slots that are worth less than their costs when P is fitted again without them; and the pairs that are worth more.
+
+        All are left out together, then the less valuable half of them, and so on: what is found goes at once.
+        """
+        kept: set[Pair] = set()
+        parts = [sorted(doubtful, key=lambda one: one.ratio / one.cost)] if doubtful else []
+        while parts:
+            group = parts.pop()
+            slots = sorted({slot for one in group for slot in one.slots})
+            if self.shortfall(rows, fit, slots, sum(one.cost for one in group)) > 0:
+                return slots, kept
+            if len(group) == 1:
+                kept |= self.pairs(slots)
                 continue
-            if turn >= _ROUNDS // 2:
-                return
-            barred = [pair for pair, times in pruned.items() if times > 1]
-            pairs, matrices = self.policy.candidates(self, rows, fit, barred)
-            if not pairs:
-                return
-            self.add(pairs, matrices)
+            half = len(group) // 2
+            parts += [group[half:], group[:half]]
+        return [], kept
+
+    def shortfall(self, rows: Rows, fit: Fit, slots: list[Slot], cost: float) -> float:
+        """By how much twice the log-likelihood ratio of slots falls short of their cost, P fitted again; ≤ 0 where they stay."""
+        without = self.mixture.lifted()
+        for slot in slots:
+            without = without.without(*slot)
+        enough = fit.loglik - cost / 2 + CLOSE
+        other = maximise(rows, without, tolerance=CLOSE, stall=CLOSE, steps=300, enough=enough)
+        return cost - 2 * (fit.loglik - other.loglik)
+
+    def pairs(self, slots: list[Slot]) -> set[Pair]:
+        """The contexts and positions of slots."""
+        return {(k, int(self.support[k][j - 1])) for k, j in slots}
 
     def settle_exactly(self, number: int) -> None:
         """Take the weakest positions out, or the best ones in, until each context has so many."""
@@ -107,8 +163,8 @@ class Selection:
             fit = self.fit(rows)
             over = [k for k, s in enumerate(self.support) if len(s) > number]
             if over:
-                at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-                self.remove([self.weakest(rows, k, at_fit[k])[1] for k in over])
+                ratios = self.ratios(rows, [slot for slot in self.all_slots() if slot[0] in over], np.full(self.data.K, np.inf))
+                self.remove([min((ratio, slot) for slot, ratio in ratios.items() if slot[0] == k)[1] for k in over])
                 continue
             pairs, matrices = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
             if not pairs:
@@ -123,8 +179,8 @@ class Selection:
         self.mixture = fit.mixture
         return fit
 
-    def final_fit(self) -> tuple[Rows, Fit]:
-        """Maximum likelihood to the end, with positions in order, and without background where there are any."""
+    def final_fit(self, with_rest: NDArray[np.bool_]) -> tuple[Rows, Fit]:
+        """Maximum likelihood to the end, with positions in order; beside them, the background in the contexts (K,) asked for."""
         order = [np.argsort(s) for s in self.support]
         q = np.zeros_like(self.mixture.q)
         for k, s in enumerate(order):
@@ -132,7 +188,8 @@ class Selection:
                 q[k, 0] = 1.0
                 continue
             weights = np.maximum(np.round(self.mixture.q[k, 1 + s], 6), EMPTY)
-            q[k, 1 : 1 + s.size] = weights / weights.sum()
+            q[k, 0] = max(self.mixture.q[k, 0], _BACKGROUND) if with_rest[k] else 0.0
+            q[k, 1 : 1 + s.size] = (1 - q[k, 0]) * weights / weights.sum()
         self.support = [s[o] for s, o in zip(self.support, order, strict=True)]
         columns = np.c_[rounded(self.mixture.P), self.mixture.background]
         self.mixture = replace(self.mixture, columns=columns, q=q)
@@ -141,22 +198,31 @@ class Selection:
         self.mixture = fit.mixture
         return rows, fit
 
-    def weakest(self, rows: Rows, k: int, at_fit: float) -> tuple[float, Slot]:
-        """The slot of context k whose ratio is the smallest, with that ratio."""
-        mine = rows.of(k)
-        return min((self.ratio(mine, (k, j), at_fit), (k, j)) for j in range(1, 1 + len(self.support[k])))
+    def ratios(self, rows: Rows, judged: list[Slot], beyond: Array) -> dict[Slot, float]:
+        """Twice the log-likelihood ratio of slots, with P fixed; overstated for those of context k above ``beyond[k]``."""
+        bounds = rows.total(RowTable.removal_ratios, self.mixture)
+        at_fit = rows.total(RowTable.loglik_by_context, self.mixture)
+        found: dict[Slot, float] = {}
+        for k, slots in groupby(sorted(judged), itemgetter(0)):
+            mine = None
+            for slot in slots:
+                found[slot] = float(bounds[slot])
+                if bounds[slot] < beyond[k] and len(self.support[k]) > 1:  # one that is alone leaves nothing to be fitted
+                    mine = rows.of(k) if mine is None else mine
+                    without = maximise(mine, self.mixture.without(*slot), fixed_P=True, tolerance=0.01)
+                    found[slot] = 2 * (at_fit[k] - without.loglik)
+        return found
 
-    def ratio(self, mine: Rows, slot: Slot, at_fit: float) -> float:
-        """Twice the log-likelihood ratio of a slot, with P fixed; ``mine`` are its context's rows, ``at_fit`` their value now."""
-        without = maximise(mine, self.mixture.without(*slot), fixed_P=True, tolerance=0.01)
-        return 2 * (at_fit - without.loglik)
+    def all_slots(self) -> list[Slot]:
+        """Every slot that looks at a position."""
+        return [(k, j) for k, s in enumerate(self.support) for j in range(1, 1 + len(s))]
 
     # --------------------------------------------------------------------------------------------- moves
 
     def empty_slots(self, least: float = EMPTY) -> list[Slot]:
         """The slots that have lost their weight."""
         q = self.mixture.q
-        return [(k, j) for k, s in enumerate(self.support) for j in range(1, 1 + len(s)) if q[k, j] < least]
+        return [slot for slot in self.all_slots() if q[slot] < least]
 
     def remove(self, slots: list[Slot]) -> None:
         """Take slots out; their weight goes to the others. Matrices that nobody uses any more go too."""
@@ -218,7 +284,8 @@ def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initi
     positions = np.arange(data.T) if positions is None else positions
     rows = data.rows(Slots.everywhere(positions, data.K))
     pairs = np.array([rows.total(RowTable.pairs, j, data.N) for j in range(len(positions))])
-    expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / pairs.sum(axis=(1, 2), keepdims=True)
+    total = np.maximum(pairs.sum(axis=(1, 2), keepdims=True), 1.0)
+    expected = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=2, keepdims=True) / total
     dependence = ((pairs - expected) ** 2 / np.where(expected > 0, expected, 1.0)).sum(axis=(1, 2))  # (s,): χ²
     uniform = np.full((data.K, len(positions)), 1 / len(positions))
     # P starts as the pairs of label and token have it, at any position, and then where they depend on each other most.

@@ -11,39 +11,47 @@ ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2
 entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the rate.)
 """
 
+from dataclasses import replace
+from operator import itemgetter
+
 import numpy as np
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
-from scb.mixture.em import Fit, maximise
+from scb.mixture.em import Fit
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Selection, Slot
+from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
 
 _NEAR = 2  # times the criterion: up to there, a ratio with P fixed is not trusted
+_FAR = 10  # times the criterion: beyond that, nobody asks how much
 
 
 def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-    """For each context, the slots without weight; if there are none, its weakest one if that falls short of the criterion.
+    """For each context the slots without weight; if it has none, its weakest one if that falls short of the criterion with P fixed.
 
-    The ratio is taken with P fixed first, which overstates it: below the criterion, the slot goes. Up to twice the
-    criterion, P is fitted again too. Where all slots together do not pay for P, all of them go.
+    Where all slots together do not pay for P, all of them go.
     """
-    if not search.data.independent and no_signal(search.data, fit):
-        return [(k, j) for k, s in enumerate(search.support) for j in range(1, 1 + len(s))]
+    if not search.data.independent and no_signal(search.data, rows, fit):
+        return search.all_slots()
     found = search.empty_slots()
     emptied = {k for k, _ in found}
-    at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-    for k, limit in enumerate(criterion(search.data)):
-        if k in emptied or len(search.support[k]) == 0:
-            continue
-        ratio, slot = search.weakest(rows, k, at_fit[k])
-        if limit <= ratio < _NEAR * limit:
-            without = maximise(rows, search.mixture.lifted().without(*slot))
-            ratio = 2 * (fit.loglik - without.loglik)
-        if ratio < limit:
-            found.append(slot)
-    return found
+    return found + [one.slots[0] for one in _weakest(search, rows) if one.slots[0][0] not in emptied and one.ratio < one.cost]
+
+
+def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
+    """The weakest slot of each context, if it is worth less than twice the criterion with P fixed."""
+    return [one for one in _weakest(search, rows) if one.ratio < _NEAR * one.cost]
+
+
+def _weakest(search: Selection, rows: Rows) -> list[Removal]:
+    """The weakest slot of each context that has any."""
+    limits = criterion(search.data)
+    ratios = search.ratios(rows, search.all_slots(), _FAR * limits)
+    weakest = {}
+    for slot, ratio in sorted(ratios.items(), key=itemgetter(1), reverse=True):
+        weakest[slot[0]] = Removal([slot], float(limits[slot[0]]), ratio)
+    return [weakest[k] for k in sorted(weakest)]
 
 
 def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT) -> Proposal:
@@ -66,16 +74,16 @@ def criterion(data: Data) -> Array:
     return np.log(np.maximum(data.counts, 2)) + 2 * np.log(data.K * data.T)
 
 
-def no_signal(data: Data, fit: Fit) -> bool:
-    """Whether the gain over independent labels is below what the BIC asks for P, whose entries adapt to whatever position there is.
+def no_signal(data: Data, rows: Rows, fit: Fit) -> bool:
+    """Whether the gain over the background is below what the BIC asks for P, whose entries adapt to whatever position there is.
 
     P costs (N − 1)² parameters, each the logarithm of the samples that speak of it, beside one position. (For iid contexts the
     level of the scores is exact, and positions without signal do not come this far.)
     """
-    law = data.label_law[data.label_law > 0]
-    independent = data.n * float(law @ np.log(law))
+    nothing = replace(fit.mixture, q=np.eye(1, fit.mixture.q.shape[1]).repeat(data.K, axis=0))
+    alone = rows.total(RowTable.loglik_by_context, nothing).sum()
     columns = np.sort(np.log(1 + data.n * data.mu))[:-1]
-    return 2 * (fit.loglik - independent) < (data.N - 1) * columns.sum() + criterion(data).max()
+    return 2 * (fit.loglik - alone) < (data.N - 1) * columns.sum() + criterion(data).max()
 
 
 def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
@@ -86,10 +94,10 @@ def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
         U = P - (P @ data.mu)[:, None]
         raw = data.total(Partition.likelihood_scores, U, fit.mixture, rows=rows)
         return raw / rows.score_levels(U, fit.mixture, data.mu, z)[:, None]
-    raw = data.total(Partition.likelihood_scores, P, fit.mixture, rows=rows) - data.counts[:, None]
+    raw = data.total(Partition.likelihood_scores, P, fit.mixture, rows=rows) - data.present
     # That P and q are fitted makes the variance smaller than it is taken to be.
-    variance = data.total(Partition.law_scores, P**2, fit.mixture, rows=rows) - data.counts[:, None]
+    variance = data.total(Partition.law_scores, P**2, fit.mixture, rows=rows) - data.present
     return raw / np.sqrt(np.maximum(variance, 1e-12)) / z[:, None]
 
 
-SHARED_MATRIX = Policy(weak=weak, candidates=candidates, fit_options={})
+SHARED_MATRIX = Policy(weak=weak, doubtful=doubtful, candidates=candidates, fit_options={})

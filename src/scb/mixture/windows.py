@@ -4,8 +4,10 @@ A sample is a window of T tokens, a last token that chooses the attention, and a
 token ℓ steps before it: lag 1 is the current token, which is the last token of the sample. The positions of a window count from
 the oldest: position t is lag ``nearest`` + T − 1 − t. There is one convention with two settings:
 
-- nearest = 2 in ``recover``, as in the paper: the current token chooses the attention and is no source itself;
-- nearest = 1 in the estimator: the current symbol may be a source too.
+- nearest = 2 in ``recover``, as in the paper: the current token chooses the attention and is no source itself, and every sample has
+  all its T tokens;
+- nearest = 1 in the estimator: the current symbol may be a source too, and every symbol that follows one is a label. Where its window
+  reaches beyond the start of a sequence or into a gap, token N says that nothing is there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,24 +55,35 @@ def batch_block(batch: Any, N: int | None) -> Block:
     return Block(tokens, np.arange(n, dtype=np.int64) * T, last.astype(np.int64), label.astype(np.int64))
 
 
-def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int, *, nearest: int, contexts: bool = True) -> list[Block]:
-    """Every window of each sequence that has any. A negative code is a gap: windows that it cuts are left out.
-
-    Unsigned arrays are used where they lie; other codes become compact tokens. Without ``contexts`` all windows have last token 0.
-    """
-    reach = nearest + T - 1  # tokens of a window before its label
+def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int) -> list[Block]:
+    """Every window of T tokens, a last token and a label, of each sequence of compact tokens that has any; used where they lie."""
     blocks = []
-    for codes in sequences:
-        gaps = np.cumsum(np.r_[0, codes < 0])
-        starts = np.flatnonzero(gaps[reach + 1 :] == gaps[: -reach - 1])
-        if starts.size == 0:
-            continue
-        tokens = codes
-        if codes.dtype.kind != "u":
-            tokens = np.maximum(codes, 0).astype(token_dtype(int(codes.max()) + 1))
-        last = tokens[starts + reach - 1].astype(np.int64) if contexts else np.zeros(starts.size, np.int64)
-        blocks.append(Block(tokens, starts, last, tokens[starts + reach].astype(np.int64)))
+    for tokens in sequences:
+        starts = np.arange(max(0, tokens.size - T - 1), dtype=np.int64)
+        if starts.size:
+            last = tokens[starts + T].astype(np.int64)
+            blocks.append(Block(tokens, starts, last, tokens[starts + T + 1].astype(np.int64)))
     return blocks
+
+
+def label_block(sequences: Sequence[NDArray[Any]], N: int, T: int, *, contexts: bool = True, skipped: int = 0) -> Block:
+    """Every symbol that follows one is a label, with the T symbols before it; token N stands for what is not there.
+
+    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels. Without ``contexts`` all windows have last
+    token 0.
+    """
+    flat = np.full(sum(T + len(codes) for codes in sequences), N, dtype=token_dtype(N + 1))
+    wanted = np.zeros(flat.size, bool)
+    end = 0
+    for codes in sequences:
+        start = end + T  # what is before it is not there
+        end = start + len(codes)
+        flat[start:end] = np.where(codes < 0, N, codes)
+        wanted[start + skipped : end] = True
+    there = flat < N
+    labels = 1 + np.flatnonzero(there[1:] & there[:-1] & wanted[1:])
+    last = flat[labels - 1].astype(np.int64) if contexts else np.zeros(labels.size, np.int64)
+    return Block(flat, labels - T, last, flat[labels].astype(np.int64))
 
 
 def symbol_counts(sequences: Iterable[NDArray[Any]], N: int) -> Array:

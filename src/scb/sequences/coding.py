@@ -11,7 +11,7 @@ from scb.geometry import Array
 from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.reading import PARTITION, source_of
-from scb.mixture.windows import sequence_blocks, symbol_counts
+from scb.mixture.windows import label_block, symbol_counts
 from scb.sequences.symbols import MISSING, as_sequences, checked_classes, factorise
 
 Codes = NDArray[np.int64]
@@ -20,15 +20,15 @@ Codes = NDArray[np.int64]
 class Windows(NamedTuple):
     """Data of the estimator."""
 
-    data: Data  # every window of max_lag + 1 symbols without a gap; position max_lag − ℓ is lag ℓ
+    data: Data  # every symbol that follows one, with the max_lag before it; position max_lag − ℓ is lag ℓ
     classes: NDArray[Any]  # the symbols, sorted
     width: int | None  # the common length of the sequences, where there are many of one length
 
 
 def windows_of_codes(codes: Sequence[Codes], N: int, max_lag: int, contexts: bool) -> Data:
     """The windows of sequences of codes, ``MISSING`` where there is a gap; all in one context unless symbols choose it."""
-    partition = Partition.of(sequence_blocks(codes, max_lag, nearest=1, contexts=contexts))
-    return _data(Here(), [partition], symbol_counts(codes, N), max_lag, contexts, longest=max(map(len, codes), default=0))
+    partition = Partition.of([label_block(codes, N, max_lag, contexts=contexts)])
+    return _data(Here(), [partition], symbol_counts(codes, N), max_lag, contexts)
 
 
 def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Windows:
@@ -46,17 +46,17 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
     held = executor.map(_windows, zip(coded, strict=True), classes, max_lag, contexts)
     counts = executor.total(executor.map(itemgetter(1), zip(held, strict=True)))
     partitions = executor.map(PARTITION, zip(held, strict=True))
-    data = _data(executor, partitions, counts, max_lag, contexts, longest=source.length or max(longest))
+    data = _data(executor, partitions, counts, max_lag, contexts)
     same = all(many) and min(shortest) == max(longest)
     return Windows(data, classes, max(longest) if same else None)
 
 
-def _data(executor: Any, partitions: list[Any], counts: Array, max_lag: int, contexts: bool, longest: int) -> Data:
+def _data(executor: Any, partitions: list[Any], counts: Array, max_lag: int, contexts: bool) -> Data:
     """Partitions of windows as the data of a fit; each symbol occurs ``counts`` (N,) times in the sequences."""
     shape = Shape(N=len(counts), K=len(counts) if contexts else 1, T=max_lag)
     data = Data.of(executor, partitions, shape, counts / max(counts.sum(), 1), independent=False)
     if data.n == 0:
-        raise ValueError(f"no window of max_lag + 1 = {max_lag + 1} symbols without a gap; the longest sequence has {longest}")
+        raise ValueError("no symbol follows another one without a gap: there is nothing to predict")
     return data
 
 
@@ -107,4 +107,5 @@ def _windows(coded: _Coded, classes: NDArray[Any], max_lag: int, contexts: bool)
     place = np.append(np.searchsorted(classes, coded.classes), MISSING)
     codes = [place[x] for x in coded.codes]
     counts = symbol_counts([x[coded.skipped :] for x in codes], len(classes))
-    return Partition.of(sequence_blocks(codes, max_lag, nearest=1, contexts=contexts)), counts
+    block = label_block(codes, len(classes), max_lag, contexts=contexts, skipped=coded.skipped)
+    return Partition.of([block]), counts

@@ -69,7 +69,7 @@ def fit_lags(
         n_parameters=found.parameters,
         n_iter=len(found.path),
         gap=found.gap,
-        converged=bool(found.gap <= 1e-3),  # nats
+        converged=bool(found.settled and found.gap <= 1e-3),  # nats
     )
     return model, facts
 

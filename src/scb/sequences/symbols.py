@@ -1,28 +1,48 @@
 """From what people have to codes: symbols of any kind, in one sequence or many, with gaps.
 
-Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengths; a 2-D array, whose rows are sequences; a column
-of pandas, polars or Arrow. Symbols are integers, strings, booleans or floats. None, NaN, NaT, pandas' and Arrow's null are missing.
+Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengths; a 2-D array, whose rows are sequences (one of a
+single column is one sequence); a column of pandas, polars or Arrow; a frame, as ``scb.sequences.tables`` reads it; and what
+``scb.read_sequences`` gives. Symbols are integers, strings, booleans or floats. None, NaN, NaT, the null of pandas and of Arrow are
+missing.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.mixture.data import is_dask
+from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
 
 MISSING = -1
 _MOST = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sequences:
     """Symbols as given."""
 
     flat: Any  # one sequence after the other
     lengths: list[int]  # sequence i has ``lengths[i]`` symbols
     many: bool  # whether X was a collection of sequences, rather than one (or one cut by lengths)
+    said: str = ""  # how a table or a file was read, in words
+    names: list[Any] | None = None  # of the sequences, where a table has some
+
+    def __len__(self) -> int:
+        """How many sequences."""
+        return len(self.lengths)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        """The sequences, each a list of symbols, None where one is missing."""
+        flat = self.flat.to_pylist() if hasattr(self.flat, "to_pylist") else list(self.flat)
+        bounds = np.cumsum([0, *self.lengths]).tolist()
+        return (flat[a:b] for a, b in pairwise(bounds))
+
+    def __repr__(self) -> str:
+        return f"Sequences({len(self.lengths):,} of them, {sum(self.lengths):,} symbols: {self.said or 'as given'})"
 
 
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
@@ -33,8 +53,19 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
         raise TypeError("X is a sparse matrix: sequences of symbols are wanted, as a dense array or a list")
     if isinstance(X, str | bytes):
         raise TypeError("X is a string: for its characters give list(X), for its words X.split()")
-    if (names := getattr(X, "column_names", getattr(X, "columns", None))) is not None:  # a frame or table
-        X = X[names[0]] if len(names) == 1 else np.asarray(X)
+    if isinstance(X, Sequences):
+        if lengths is not None:
+            raise ValueError("lengths are for one long X; these sequences are told apart already")
+        return X
+    if is_table(X):
+        laid = lay_out(as_arrow(X), Columns(), option="scb.read_sequences(X, {}=…)")
+        if laid.many and lengths is not None:
+            raise ValueError("lengths are for one long X; here X holds sequences already")
+        if laid.many:
+            return Sequences(laid.flat, laid.lengths, many=True, said=laid.said, names=laid.names)
+        X = laid.flat
+    if lengths is not None or (isinstance(X, np.ndarray) and X.ndim == 2):
+        X = _without_unit_columns(X)
     if (isinstance(X, np.ndarray) and X.ndim == 0) or not hasattr(X, "__len__"):
         raise TypeError(f"X is of type {type(X).__name__}: it must be a sequence of symbols, or sequences")
     if len(X) == 0:
@@ -60,6 +91,15 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     if min(lengths, default=0) < 0 or sum(lengths) != len(X):
         raise ValueError(f"lengths sum to {sum(lengths)}, and X has {len(X)} symbols: they must agree")
     return Sequences(X, lengths, many=False)
+
+
+def _without_unit_columns(X: Any) -> Any:
+    """One sequence that stands in a single column, (n, 1), as hmmlearn wants it, without that column; anything else as it is."""
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1:
+        return X[:, 0]
+    if isinstance(X, list | tuple) and X and all(_is_sequence(x) and len(x) == 1 for x in X):
+        return [x[0] for x in X]
+    return X
 
 
 def _is_sequence(x: Any) -> bool:

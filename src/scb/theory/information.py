@@ -37,7 +37,8 @@ class Information:
         never occurs: there is no information on it.
         """
         PP, Pq, qq = blocks(P, q)
-        likelihood_information(tokens, last, weight, np.ascontiguousarray(q), np.ascontiguousarray(P), PP, Pq, qq)
+        nobody = np.zeros(len(tokens), np.int64), np.zeros((1, len(P)))  # there is no background
+        likelihood_information(tokens, last, weight, *nobody, np.ascontiguousarray(q), np.ascontiguousarray(P), PP, Pq, qq)
         seen = np.einsum("omm->m", PP) > 0
         return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 

@@ -1,0 +1,174 @@
+"""Sequences from files and frames: CSV, TSV, Parquet, JSON lines, text by character, word, line or separator.
+
+The kind of a file is told by its ending; everything unknown is text. ``scb fit`` and ``scb.read_sequences`` read by the same rules,
+and both say what they did.
+"""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from scb.sequences.symbols import Sequences
+from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
+
+By = Literal["char", "word", "line"]
+OTHER = "<other>"
+NULLS = ["", "NA", "NaN", "nan", "null"]  # cells of a text table that are gaps
+JSON = (".jsonl", ".ndjson", ".json")
+TABLES = (".csv", ".tsv", ".parquet", ".pq", *JSON)
+
+
+def read_sequences(
+    source: Any,
+    *,
+    column: str | None = None,
+    group: str | None = None,
+    order: str | None = None,
+    by: By = "char",
+    sep: str | None = None,
+    top: int | None = None,
+) -> Sequences:
+    """Sequences in a file, or in a frame of pandas, polars or Arrow; ``fit``, ``score`` and ``predict`` take them as X.
+
+    Parameters
+    ----------
+    source : a path, or a frame. Files that end in .csv, .tsv, .parquet and .jsonl are tables; a line of .jsonl may also be a
+        sequence (an array) or a symbol. All others are text
+    column : the column of the symbols; where its cells are lists, each is a sequence
+    group : the column that says to which sequence a row belongs
+    order : the column by which the rows of each sequence are sorted; without, they stay as they are
+    by : the symbols of a text: its characters, its words, or its lines
+    sep : what stands between the columns of a .csv; in a text, what stands between symbols, and each line is a sequence
+    top : keep so many of the most common symbols; the others become one, ``"<other>"``
+
+    Returns
+    -------
+    Sequences : one or many; ``said`` tells how they were read, ``names`` what a table calls them; to iterate gives lists of symbols
+    """
+    return read_with_options(source, Columns(column, group, order), by, sep, top, option="{}=")
+
+
+def read_with_options(source: Any, columns: Columns, by: By, sep: str | None, top: int | None, option: str) -> Sequences:
+    """See ``read_sequences``; ``option`` is how the user who is told about it says an option."""
+    if by not in get_args(By):
+        raise ValueError(f"by = {by!r}: it must be 'char', 'word' or 'line'")
+    if top is not None and top < 1:
+        raise ValueError(f"top = {top}: at least 1 symbol must be kept")
+    if is_table(source):
+        found = _from_table(as_arrow(source), columns, option)
+    else:
+        found = _from_file(Path(source), columns, by, sep, option)
+    return found if top is None else _common(found, top)
+
+
+def _from_file(path: Path, columns: Columns, by: By, sep: str | None, option: str) -> Sequences:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not there, or not a file")
+    ending = path.suffix.lower()
+    asked = [option.format(name) for name, value in columns._asdict().items() if value is not None]
+    if ending not in TABLES:
+        if asked:
+            raise ValueError(f"{asked[0]} is for tables, and {path} is read as text: .csv, .tsv, .parquet and .jsonl are tables")
+        return _text(path, by, sep)
+    if sep is not None and ending not in (".csv", ".tsv"):
+        raise ValueError(f"{option.format('sep')} is for text and .csv, and {path} is neither")
+    try:
+        content = _json_lines(path, ending) if ending in JSON else _arrow_table(path, ending, sep)
+        if not isinstance(content, Sequences):
+            return _from_table(content, columns, option)
+        if asked:
+            raise ValueError(f"{asked[0]}: its lines are no objects with columns")
+        return content
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _from_table(table: Any, columns: Columns, option: str) -> Sequences:
+    laid = lay_out(table, columns, option)
+    return Sequences(laid.flat, laid.lengths, many=laid.many, said=laid.said, names=laid.names)
+
+
+def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
+    """A table of Arrow from CSV, TSV or Parquet."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    delimiter = sep if sep is not None else {".tsv": "\t"}.get(ending, ",")
+    if len(delimiter.encode().decode("unicode_escape")) != 1:
+        raise ValueError(f"{delimiter!r} cannot stand between columns: it must be one character")
+    try:
+        if ending in (".parquet", ".pq"):
+            return parquet.read_table(path)
+        nulls = csv.ConvertOptions(null_values=NULLS, strings_can_be_null=True)
+        lines = csv.ParseOptions(delimiter=delimiter.encode().decode("unicode_escape"), ignore_empty_lines=False)
+        return csv.read_csv(path, convert_options=nulls, parse_options=lines)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"it cannot be read as {ending[1:]}: {error}") from None
+
+
+def _json_lines(path: Path, ending: str) -> Any:
+    """A table of Arrow from lines that are objects; ``Sequences`` from lines that are arrays or single symbols."""
+    import pyarrow as pa
+
+    text = _decoded(path)
+    lines = [text] if ending == ".json" else [line for line in text.splitlines() if line.strip()]
+    items: Any = []
+    try:
+        for line in lines:
+            items.append(json.loads(line))
+    except json.JSONDecodeError as error:
+        where = "" if ending == ".json" else f"line {len(items) + 1}: "
+        raise ValueError(f"it cannot be read as {ending[1:]}: {where}{error}") from None
+    if ending == ".json":
+        (items,) = items
+    if not isinstance(items, list) or not items:
+        raise ValueError("it holds no rows: an object or an array a line is wanted")
+    kinds = {dict if isinstance(x, dict) else list if isinstance(x, list) else None for x in items}
+    if len(kinds) > 1:
+        raise ValueError("it mixes objects, arrays and single values: all lines must be of one kind")
+    if kinds == {dict}:
+        try:
+            return pa.Table.from_pylist(items)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise ValueError(f"its objects do not make a table: {error}") from None
+    if kinds == {list}:
+        flat = [x for sequence in items for x in sequence]
+        return Sequences(flat, [len(x) for x in items], many=True, said=f"each of its {len(items):,} lines is a sequence")
+    return Sequences(items, [len(items)], many=False, said="each line is a symbol of one sequence")
+
+
+def _decoded(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-8 ({error.reason} at byte {error.start})") from None
+
+
+def _text(path: Path, by: By, sep: str | None) -> Sequences:
+    """A text: one sequence, or one a line where symbols are separated."""
+    text = _decoded(path)
+    if sep is not None:
+        sep = sep.encode().decode("unicode_escape")
+        lines = [[cell.strip() or None for cell in line.split(sep)] for line in text.splitlines() if line.strip()]
+        flat = [x for line in lines for x in line]
+        said = f"symbols between {sep!r}; each of the {len(lines):,} lines is a sequence"
+        found = Sequences(flat, [len(line) for line in lines], many=len(lines) > 1, said=said)
+    else:
+        symbols = {"char": lambda: list(text), "word": text.split, "line": text.splitlines}[by]()
+        names = {"char": "characters", "word": "words", "line": "lines"}
+        found = Sequences(symbols, [len(symbols)], many=False, said=f"text as one sequence of {names[by]}")
+    if sum(found.lengths) == 0:
+        raise ValueError(f"{path} is empty")
+    return found
+
+
+def _common(sequences: Sequences, top: int) -> Sequences:
+    """The sequences with all but the ``top`` most common symbols as ``OTHER``."""
+    flat = [x for sequence in sequences for x in sequence]
+    counts = Counter(x for x in flat if x is not None and x == x)
+    names = {x: str(x) for x, _ in counts.most_common(top)} | {None: None}
+    rare = sum(counts.values()) - sum(n for _, n in counts.most_common(top))
+    said = f"{sequences.said}; {max(len(counts) - top, 0):,} kinds beyond the {top} most common, {rare:,} symbols, are {OTHER!r}"
+    return replace(sequences, flat=[names.get(x, None if x != x else OTHER) for x in flat], said=said)

@@ -1,0 +1,1 @@
+"""What a model of sequences has to be compared with: n-grams, context tree weighting, PPM. All are read off counts of contexts."""

@@ -1,0 +1,178 @@
+"""The law of the next symbol that a model of lags starts from: what the recent symbols say, or another model.
+
+A background gives each window a law of its own. While a model is fitted, a window's law must not have seen its label
+(``cross_fitted``); afterwards, to score and to predict, it comes from all the data (``attached``).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.mixture.data import Data
+from scb.mixture.law import Background
+from scb.mixture.partition import Partition, Shape
+from scb.sequences.rivals.counts import ContextCounts, Labels, deepest
+from scb.sequences.rivals.crossfit import BLOCKS, LONGEST, ContextLaw, CrossFit, HeldLabels, best_recent, blocks_of
+from scb.sequences.rivals.ctw import ContextTree
+from scb.sequences.rivals.ngram import SMOOTHINGS, NGram
+
+_KINDS = (*SMOOTHINGS, "context-tree")
+_LEAST = 1e-4  # part of a foreign model's law that all symbols share alike, so that none is impossible
+
+
+class WindowLaw(Protocol):
+    """A background law for every window: ``RecentLaw`` or ``ModelLaw``."""
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        ...
+
+    def cross_fitted(self, data: Data) -> Data:
+        """The data of the fit, each window with a law that has not seen its label."""
+        ...
+
+    def attached(self, data: Data) -> Data:
+        """Any data, each window with its law."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------------- the recent symbols
+
+
+@dataclass(frozen=True)
+class RecentLaw:
+    """An n-gram or a context tree as background: which of them, and how far it looks back, was chosen on blocks it had not seen."""
+
+    law: ContextLaw
+    fitted: CrossFit | None = None  # None after it was read from a file
+
+    @classmethod
+    def fit(cls, data: Data, blocks: int = BLOCKS) -> "RecentLaw":
+        """Choose and count on windows, wherever they lie; no context is longer than a window."""
+        found = best_recent(_held(data, deepest(data.N, min(LONGEST, data.T))), blocks)
+        return cls(found.law, found)
+
+    @property
+    def name(self) -> str:
+        """Kind and order, in words."""
+        return self.law.name
+
+    def cross_fitted(self, data: Data) -> Data:
+        """The windows that were counted, each with the law from the blocks to which it does not belong."""
+        if self.fitted is None:
+            raise ValueError("a law that was read from a file has not kept its blocks: fit it again")
+        labels = _held(data, self.law.counts.depth)
+        places = zip(data.partitions, labels.held, labels.firsts, strict=True)
+        held = data.executor.map(_with_folds, places, labels.n, self.fitted.folds)
+        return replace(data, partitions=held, own_background=True)
+
+    def attached(self, data: Data) -> Data:
+        """Windows, each with the law from all the data of the fit."""
+        held = data.executor.map(_with_law, zip(data.partitions, strict=True), data.shape, self.law)
+        return replace(data, partitions=held, own_background=True)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What has to be kept of it in a file."""
+        counts = self.law.counts
+        kind = self.law.smoothing if isinstance(self.law, NGram) else "context-tree"
+        alpha = self.law.alpha if isinstance(self.law, ContextTree) else 0.0
+        about = np.array([counts.N, counts.depth, _KINDS.index(kind)])
+        return {"about": about, "alpha": np.array([alpha]), "codes": counts.codes, "counts": counts.counts}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "RecentLaw":
+        """The law that was kept as these arrays."""
+        N, depth, kind = (int(x) for x in arrays["about"])
+        counts = ContextCounts(N, depth, arrays["codes"], arrays["counts"])
+        if _KINDS[kind] == "context-tree":
+            return cls(ContextTree(counts, float(arrays["alpha"][0])))
+        return cls(NGram(counts, SMOOTHINGS[kind]))
+
+
+def labels_in(partition: Partition, shape: Shape, depth: int) -> Labels:
+    """The labels of windows, with contexts of up to ``depth`` symbols; a start or a gap ends a context."""
+    positions = np.arange(shape.T - 1, shape.T - 1 - depth, -1)
+    tokens = partition.gather(np.tile(positions, (shape.K, 1)), shape.N).astype(np.int64)
+    there = np.logical_and.accumulate(tokens < shape.N, axis=1)
+    digits = np.where(there, tokens + 1, 0) * (shape.N + 1) ** np.arange(depth)
+    return Labels(digits.sum(axis=1), partition.label)
+
+
+def _held(data: Data, depth: int) -> HeldLabels:
+    """The labels of all partitions, where these lie."""
+    held = data.executor.map(labels_in, zip(data.partitions, strict=True), data.shape, depth)
+    return HeldLabels(data.executor, held, data.sizes, data.N, depth)
+
+
+def _with_folds(partition: Partition, labels: Labels, first: int, n: int, folds: list[Any]) -> Partition:
+    """Where a partition lies: its windows with the laws of the folds that have not seen them."""
+    parts = [_laws_of(fold, part.context) for fold, part in zip(folds, blocks_of(labels, first, n, len(folds)), strict=True)]
+    offsets = np.cumsum([0, *(len(laws) for laws, _ in parts[:-1])])
+    states = [state + offset for (_, state), offset in zip(parts, offsets, strict=True)]
+    return partition.with_background(Background(np.concatenate([laws for laws, _ in parts]), np.concatenate(states)))
+
+
+def _with_law(partition: Partition, shape: Shape, law: ContextLaw) -> Partition:
+    """Where a partition lies: its windows with their laws."""
+    context = labels_in(partition, shape, law.counts.depth).context
+    return partition.with_background(Background(*_laws_of(law, context)))
+
+
+def _laws_of(law: ContextLaw, contexts: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
+    """The laws (S, N) after the different contexts, and which of them each has."""
+    different, state = np.unique(contexts, return_inverse=True)
+    return law.laws(different), state.astype(np.int64)
+
+
+# ------------------------------------------------------------------------------------------------- another model
+
+
+@dataclass(frozen=True)
+class ModelLaw:
+    """A fitted model with ``predict_proba`` as background; it must not have seen the data, since it cannot be cross-fitted here.
+
+    It is asked for the law of the next symbol after rows (n, max_lag) of symbols, the oldest first, None where there is none:
+    ``SparseContextualBigram`` takes these as sequences, a classifier of scikit-learn as features.
+    """
+
+    model: Any
+    classes: NDArray[Any]  # our symbols, in the order of the codes
+
+    @property
+    def name(self) -> str:
+        """The class of the model."""
+        return type(self.model).__name__
+
+    def cross_fitted(self, data: Data) -> Data:
+        """The data of the fit, each window with what the model says."""
+        return self.attached(data)
+
+    def attached(self, data: Data) -> Data:
+        """Windows, each with what the model says."""
+        held = data.executor.map(_with_model, zip(data.partitions, strict=True), data.shape, self)
+        return replace(data, partitions=held, own_background=True)
+
+    def laws(self, rows: NDArray[Any]) -> Array:
+        """(n, N): what the model says after rows (n, T) of codes, N where there is none."""
+        symbols = np.array([*self.classes.tolist(), None], dtype=object)[rows]
+        if not (rows == len(self.classes)).any():
+            symbols = symbols.astype(self.classes.dtype)
+        said = np.asarray(self.model.predict_proba(symbols), float)
+        theirs = np.asarray(self.model.classes_).tolist()
+        if said.shape != (len(rows), len(theirs)):
+            raise ValueError(f"background: predict_proba gave {said.shape} for {len(rows)} windows and {len(theirs)} classes")
+        known = [theirs.index(x) if x in theirs else -1 for x in self.classes.tolist()]
+        laws = np.where(np.array(known) >= 0, said[:, known], 0.0)
+        laws += (1 - laws.sum(axis=1, keepdims=True)) / len(self.classes)  # what they give to symbols that we do not have
+        return (1 - _LEAST) * laws + _LEAST / len(self.classes)
+
+
+def _with_model(partition: Partition, shape: Shape, law: ModelLaw) -> Partition:
+    """Where a partition lies: its windows with what a model says of them."""
+    rows = partition.gather(np.tile(np.arange(shape.T), (shape.K, 1)), shape.N)
+    different, state = np.unique(rows, axis=0, return_inverse=True)
+    return partition.with_background(Background(law.laws(different), state.reshape(-1).astype(np.int64)))

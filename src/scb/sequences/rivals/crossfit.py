@@ -1,0 +1,168 @@
+"""The law of each symbol by a model that has not seen it: of ten blocks of symbols, each one's law is counted on the others.
+
+Fitted to the very symbols that it predicts, an n-gram looks better than it is, and a mixture of it with anything else would trust
+it too much. Cross-fitted, its likelihoods are those of symbols that are new to it; so they also say which order is the best one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import pairwise
+from operator import add
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.mixture.data import Here
+from scb.sequences.rivals.counts import ContextCounts, Ints, Labels, deepest, labels_of
+from scb.sequences.rivals.ctw import ALPHAS, ContextTree
+from scb.sequences.rivals.ngram import SMOOTHINGS, NGram
+
+if TYPE_CHECKING:
+    from scb.mixture.dask import Workers
+
+BLOCKS = 10
+LONGEST = 16  # context that is tried
+_TRIED = 6  # contexts up to this length are tried in any case: two symbols may say nothing one by one
+_PATIENCE = 2  # lengths that may be worse than the best one before no longer one is tried
+
+
+class ContextLaw(Protocol):
+    """A law of the next symbol that is read off counts of contexts: ``NGram``, ``ContextTree`` or ``PPM``."""
+
+    @property
+    def counts(self) -> ContextCounts:
+        """How often each symbol came after each context."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        ...
+
+    def likelihoods(self, labels: Labels) -> Array:
+        """(n,): the probability of each label after its context."""
+        ...
+
+    def laws(self, contexts: Ints) -> Array:
+        """(n, N): the law of the label after each context."""
+        ...
+
+
+@dataclass(frozen=True)
+class HeldLabels:
+    """The labels of a fit where they lie: in one place, or with the partitions of a cluster."""
+
+    executor: "Here | Workers"
+    held: list[Any]  # Labels of each partition, held by the executor
+    sizes: list[int]  # how many labels each partition has
+    N: int
+    depth: int  # of their contexts
+
+    @classmethod
+    def of(cls, sequences: Sequence[Ints], N: int, longest: int) -> "HeldLabels":
+        """The labels of sequences in this process, with contexts of ``longest`` symbols, or fewer if N is too large for that."""
+        depth = deepest(N, longest)
+        labels = labels_of(sequences, N, depth)
+        return cls(Here(), [labels], [labels.label.size], N, depth)
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return sum(self.sizes)
+
+    @property
+    def firsts(self) -> list[int]:
+        """The number, among all labels, of each partition's first one."""
+        return np.cumsum([0, *self.sizes[:-1]]).tolist()
+
+    def total(self, function: Callable[..., Any], *same: Any) -> Any:
+        """The sum over all partitions of a function of their labels, the number of the first one, and of all."""
+        places = zip(self.held, self.firsts, strict=True)
+        return self.executor.total(self.executor.map(function, places, self.n, *same))
+
+
+def blocks_of(labels: Labels, first: int, n: int, blocks: int) -> list[Labels]:
+    """Those of the labels that lie in each of so many blocks of neighbours; they are the labels from ``first`` on, of n."""
+    bounds = np.clip(np.linspace(0, n, blocks + 1).astype(np.int64) - first, 0, labels.label.size)
+    return [Labels(labels.context[a:b], labels.label[a:b]) for a, b in pairwise(bounds)]
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """A law from all the data, and for each block of labels the law from the other blocks."""
+
+    law: ContextLaw
+    folds: list[Any]
+    score: float  # mean log-likelihood of a label by the law that has not seen it, in nats
+
+    def likelihoods(self, labels: Labels, first: int = 0, n: int | None = None) -> Array:
+        """(m,): the probability of each label of the fit by the fold that has not seen it.
+
+        They are all the labels, or those from ``first`` on, of n.
+        """
+        parts = blocks_of(labels, first, n or labels.label.size, len(self.folds))
+        return np.concatenate([fold.likelihoods(part) for fold, part in zip(self.folds, parts, strict=True)])
+
+
+def cross_fit(labels: HeldLabels, depth: int, laws: Sequence[Callable[[ContextCounts], Any]], blocks: int) -> Iterator[CrossFit]:
+    """For each way to make a law of counts: the law from all blocks, and those from all but one."""
+    parts = labels.total(_count_blocks, labels.N, depth, blocks)
+    whole = reduce(add, parts)
+    others = [whole - part for part in parts]
+    for law in laws:
+        folds = [law(counts) for counts in others]
+        loglik = labels.total(_loglik_of_folds, folds)
+        yield CrossFit(law(whole), folds, float(loglik / labels.n))
+
+
+def _count_blocks(labels: Labels, first: int, n: int, N: int, depth: int, blocks: int) -> tuple[ContextCounts, ...]:
+    """Where labels lie: the counts of each block."""
+    return tuple(ContextCounts.of(part, N, depth) for part in blocks_of(labels, first, n, blocks))
+
+
+def _loglik_of_folds(labels: Labels, first: int, n: int, folds: list[Any]) -> Any:
+    """Where labels lie: their log-likelihood, each by the fold that has not seen it."""
+    parts = blocks_of(labels, first, n, len(folds))
+    return np.sum([np.log(fold.likelihoods(part)).sum() for fold, part in zip(folds, parts, strict=True)])
+
+
+def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
+    """The interpolated n-gram that predicts blocks which it has not seen best, among all smoothings and lengths of contexts.
+
+    Contexts of 0 to 6 symbols are tried, and longer ones until two in a row are worse than the best.
+
+    Parameters
+    ----------
+    labels : symbols to be predicted, with the longest contexts that may be tried
+    blocks : into how many the symbols are cut
+    """
+    blocks = _checked(labels, blocks)
+    smoothings = [partial(NGram, smoothing=smoothing) for smoothing in SMOOTHINGS]
+    best = max(cross_fit(labels, 0, smoothings, blocks), key=lambda one: one.score)
+    for depth in range(1, labels.depth + 1):
+        best = max(best, *cross_fit(labels, depth, smoothings, blocks), key=lambda one: one.score)
+        if depth >= max(_TRIED, best.law.counts.depth + _PATIENCE):
+            break
+    return best
+
+
+def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
+    """Context tree weighting, cross-fitted; its prior is the one under which all data are most probable."""
+    (counts,) = labels.total(_count_blocks, labels.N, labels.depth, 1)
+    alpha = max(ALPHAS, key=lambda alpha: ContextTree(counts, alpha).loglik)
+    (found,) = cross_fit(labels, labels.depth, [partial(ContextTree, alpha=alpha)], _checked(labels, blocks))
+    return found
+
+
+def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
+    """What the recent symbols say of the next one: the best n-gram or the context tree, whichever predicts new blocks better."""
+    return max(best_ngram(labels, blocks), best_context_tree(labels, blocks), key=lambda one: one.score)
+
+
+def _checked(labels: HeldLabels, blocks: int) -> int:
+    """How many blocks there can be."""
+    if labels.n < 2:
+        raise ValueError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
+    return min(blocks, labels.n)

@@ -1,0 +1,140 @@
+"""The page that ``scb fit`` leaves: it stands alone, escapes symbols, and says what the model says."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from scb.sequences.lag_model import LagModel
+from scb.sequences.report import OWN, answer, compared, effects, lag_table, paired_error, shown, write_report
+
+
+def model(context=True):
+    """Two symbols; after the first one, lag 3 copies with weight ½, and lag 1 has the rest."""
+    attention = csr_array(np.array([[0.5, 0.0, 0.5], [1.0, 0.0, 0.0]] if context else [[0.5, 0.0, 0.5]]))
+    matrices = {1: np.array([[0.5, 0.8], [0.5, 0.2]]), 3: np.array([[0.9, 0.1], [0.1, 0.9]])}
+    return LagModel(
+        classes=np.array(["<script>", " b\n"]),
+        context=context,
+        attention=attention,
+        errors=attention * 0.1,
+        matrices=matrices,
+        prior=np.array([0.5, 0.5]),
+        frequencies=np.array([0.5, 0.5]),
+    )
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words, self.open = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.mark.parametrize("context", [True, False])
+def test_the_page_stands_alone_and_escapes_symbols(tmp_path, context):
+    rng = np.random.default_rng(0)
+    own = np.log(rng.uniform(0.5, 1, size=400))
+    path = tmp_path / "new" / "report.html"
+    write_report(
+        path,
+        model(context),
+        title="<i>poem</i>.txt",
+        data=["3 & 4 symbols"],
+        likelihoods={OWN: own, "bigram": own - 0.1},
+        command="scb fit '<poem>.txt'",
+        settings={"max_lag": 3},
+        warnings=["the fit did not converge"],
+        beyond="a 5-gram",
+    )
+    text = path.read_text()
+    page = Page(text)
+    assert page.open == []
+    assert not {"script", "i"} & {tag for tag, _ in page.tags}
+    assert all(attrs["src"].startswith("data:image/png;base64,") for tag, attrs in page.tags if tag == "img")
+    assert not re.search(r"(src|href)=\"(?!data:)", text)
+    assert "https://" not in text
+    words = " ".join(" ".join(page.words).split())
+    for expected in (
+        "<script>",
+        "<i>poem</i>.txt",
+        "3 & 4 symbols",
+        "scb fit '<poem>.txt'",
+        "that a 5-gram does not say",
+        "converge",
+    ):
+        assert expected in words
+    assert "400 held-out symbols" in words
+    assert "+0.1443 ± 0.0000" in words  # 0.1/ln 2
+
+
+def test_the_page_without_lags_and_without_rivals(tmp_path):
+    nothing = LagModel(
+        classes=np.array(["a", "b"]),
+        context=True,
+        attention=csr_array((2, 3)),
+        errors=csr_array((2, 3)),
+        matrices={},
+        prior=np.array([0.5, 0.5]),
+        frequencies=np.array([0.5, 0.5]),
+    )
+    write_report(tmp_path / "r.html", nothing, title="noise", data=[], likelihoods={}, command="scb fit", settings={})
+    words = " ".join(Page((tmp_path / "r.html").read_text()).words)
+    assert "None of them, as far as these data can tell." in words
+    assert "Nothing was held out" in words
+
+
+def test_effects_are_differences_of_laws():
+    """With b at lag 3, the weight ½ makes b more likely by ½·(0.9 − 0.5) = 20 points."""
+    strongest, other, *rest = effects(model())
+    assert {(strongest.source, strongest.up), (other.source, other.up)} == {("<script>", "<script>"), ("' b\\n'", "' b\\n'")}
+    for one in (strongest, other):
+        assert (one.context, one.lag) == ("<script>", 3)
+        assert one.rise == pytest.approx(20)
+        assert one.fall == pytest.approx(20)
+    assert rest == []  # lag 1 is the context, which cannot vary
+    assert {one.lag for one in effects(model(context=False))} == {1, 3}
+
+
+def test_answers_in_words():
+    assert answer(model()) == "After ‘<script>’: lags 1, 3; after ‘' b\\n'’: lag 1."
+    assert answer(model(context=False)) == "lags 1, 3."
+
+
+def test_long_tables_are_cut_and_say_so():
+    table = {"context": np.array(["a"] * 70), "lag": np.arange(70), "weight": np.full(70, 0.5), "stderr": np.full(70, np.nan)}
+    cut = lag_table(table, context=True)
+    assert (len(cut.rows), cut.left_out) == (60, 10)
+    assert cut.rows[2] == ["a", "2", "0.500", "–"]
+    assert cut.columns[0] == "now"
+    assert lag_table(table, context=False).columns[0] == "lag"
+
+
+def test_symbols_that_cannot_be_seen_are_written_out():
+    assert [shown(x) for x in ("a b", " a", "\n", "", 3, True)] == ["a b", "' a'", "'\\n'", "''", "3", "True"]
+
+
+def test_errors_of_paired_differences():
+    """Of independent differences it is s/√n; of ones that come in runs it is larger, as it must be."""
+    rng = np.random.default_rng(0)
+    free = rng.normal(size=20_000)
+    assert paired_error(free) == pytest.approx(1 / np.sqrt(20_000), rel=0.25)
+    runs = np.repeat(rng.normal(size=1000), 20)
+    assert paired_error(runs) == pytest.approx(1 / np.sqrt(1000), rel=0.25)
+    first, second = compared({OWN: free, "worse": free - 0.2})
+    assert (first.name, first.best, second.own) == (OWN, True, False)
+    assert second.difference == pytest.approx(0.2 / np.log(2))
+    assert second.error == pytest.approx(0, abs=1e-12)
