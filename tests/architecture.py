@@ -10,7 +10,7 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = (
-    {"kernels", "files", "provenance"},
+    {"kernels", "inputs", "files", "provenance"},
     {"geometry", "model", "task"},
     {"theory", "metrics"},
     {"mixture"},

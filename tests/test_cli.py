@@ -103,7 +103,7 @@ def test_bad_config_files_are_named(tmp_path):
     for text, message in (
         ("N = ", "is not TOML"),
         ("M = 3", "has 'M'"),
-        ('N = "3"', "N = '3'"),
+        ('N = "3"', 'N = "3"'),
         ('recipe = "x"', "recipe = 'x'"),
     ):
         (tmp_path / "bad.toml").write_text(text)

@@ -19,6 +19,7 @@ from matplotlib.collections import QuadMesh
 from numpy.testing import assert_allclose, assert_array_equal
 
 import scb
+from scb.files import read_json, write_json
 from scb.jobs.grid import Sweep, succeeded
 from scb.jobs.job import Job, task_seed
 from scb.jobs.kinds import KINDS, RecoverJob, kind_of, swept_hints
@@ -342,8 +343,7 @@ def test_another_sweep_or_code_is_refused(tmp_path):
     do(Sweep.parse(SMALL, ALL_KINDS), tmp_path)
     with pytest.raises(ValueError, match="holds a sweep with kind recover, this one has train: take another --out"):
         do(Sweep.parse(TRAIN, ALL_KINDS), tmp_path)
-    facts = json.loads((tmp_path / "facts.json").read_text()) | {"code": "older"}
-    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    write_json(tmp_path / "facts.json", read_json(tmp_path / "facts.json") | {"code": "older"})
     with pytest.raises(ValueError, match="begun by another version of scb"):
         do(Sweep.parse(SMALL.replace("seeds = 3", "seeds = 4"), ALL_KINDS), tmp_path)
     assert do(Sweep.parse(SMALL, ALL_KINDS), tmp_path) == 0  # nothing is left to run: it can be drawn again

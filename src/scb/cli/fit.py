@@ -1,7 +1,7 @@
 """``scb fit``: which lags matter in a file of sequences, and when."""
 
 import csv
-import json
+import io
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,16 @@ import tyro
 from rich.console import Console
 from rich.table import Column, Table
 
+from scb.cli.terminal import terminal
+from scb.files import alone, read_json, write_atomically, write_json
+from scb.inputs import DamagedFileError, InputError, fitted
+
 if TYPE_CHECKING:
     from scb.sequences.lag_model import FitFacts, LagModel
     from scb.sequences.symbols import Sequences
 
 MODEL = "model.safetensors"
+SUMMARY = "summary.json"
 _SHOWN = 30  # contexts in the table
 
 
@@ -74,15 +79,15 @@ def fit(
     from scb.sequences.tables import Columns
 
     if not 0 <= split < 1:
-        raise ValueError(f"--split {split}: it must lie between 0 and 1")
-    console = Console(highlight=False)
+        raise InputError(f"--split {split}: it must lie between 0 and 1")
+    console = terminal()
     settings = LagSettings(max_lag, transition=transition, context=context, lags=_lags(lags))
     source = read_with_options(file, Columns(column, group, order), by, sep, top, option="--{}")
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
     for line in _about(file, source, codes, classes):
         console.print(line)
-    with Console(stderr=True).status("looking for lags …") as status:
+    with terminal(stderr=True).status("looking for lags …") as status:
         say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
         data = windows_of_codes(train, len(classes), max_lag, context)
         model, facts = fit_lags(data, classes, settings, progress=say)
@@ -90,12 +95,13 @@ def fit(
         if test:
             status.update("comparing with other models …")
             scores = _compare(model, train, test)
-    out.mkdir(parents=True, exist_ok=True)
-    save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False}, None)
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
     summary = {"file": file.name, "separator": "" if characters else " ", "held_out_nats": scores}
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    report(console, model, facts, out, scores)
+    with alone(out, "writing a fit"):
+        (out / SUMMARY).unlink(missing_ok=True)  # first: after a kill it does not stand beside another model
+        save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False}, None)
+        write_json(out / SUMMARY, summary)
+        report(console, model, facts, out, scores)
 
 
 def _about(file: Path, source: "Sequences", codes: list[Any], classes: Any) -> list[str]:
@@ -119,7 +125,7 @@ def _lags(text: str) -> str | int | list[int]:
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"--lags {text}: it must be 'auto', a number of lags, or lags with commas between them") from None
+        raise InputError(f"--lags {text}: it must be 'auto', a number of lags, or lags with commas between them") from None
     return numbers if "," in text else numbers[0]
 
 
@@ -130,7 +136,7 @@ def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list
     if len(codes) == 1:
         cut = round(len(codes[0]) * (1 - part))
         if cut <= max_lag or cut >= len(codes[0]):
-            raise ValueError(f"{len(codes[0])} symbols are too few for --max-lag {max_lag} and --split {part}")
+            raise InputError(f"{len(codes[0])} symbols are too few for --max-lag {max_lag} and --split {part}")
         return [codes[0][:cut]], [codes[0][cut - max_lag :]]
     cut = min(max(1, round(len(codes) * (1 - part))), len(codes) - 1)
     return codes[:cut], codes[cut:]
@@ -188,8 +194,9 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
             bits.add_row(name, f"{-score / np.log(2):.4f}", style="bold" if score == best else None)
         console.print(bits)
     out.mkdir(parents=True, exist_ok=True)
-    with (out / "lags.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
+    write_atomically(out / "lags.csv", text.getvalue().encode(errors="surrogatepass"))
     figure: Any = quiet(model.plot)().figure
     for path in save(figure, out / "attention", ("png",)):
         console.print(f"wrote {path}, and beside it {MODEL}, lags.csv")
@@ -200,5 +207,13 @@ def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
     from scb.sequences.lag_model import load_model
 
     model, facts, *_ = load_model(path / MODEL if path.is_dir() else path)
-    summary = (path if path.is_dir() else path.parent) / "summary.json"
-    return model, facts, json.loads(summary.read_text()) if summary.exists() else {}
+    path = (path if path.is_dir() else path.parent) / SUMMARY
+    summary = read_json(path) if path.exists() else {}
+    try:
+        fitted("separator", summary.get("separator", " "), str)
+        scores = fitted("held_out_nats", summary.get("held_out_nats", {}), dict)
+        if not all(isinstance(score, int | float) for score in scores.values()):  # −∞ where a symbol was impossible
+            raise InputError("held_out_nats must be numbers")
+    except InputError as error:
+        raise DamagedFileError(f"{path} is damaged: {error}") from None
+    return model, facts, summary

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import unmasked
 from scb.kernels.mixture import count_tokens
 from scb.task.sampling import Batch, token_dtype
 
@@ -99,7 +100,7 @@ def symbol_counts(sequences: Iterable[NDArray[Any]], N: int) -> Array:
 
 def compact_tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
     """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a ValueError names what is no token."""
-    values = np.asarray(values)
+    values = np.asarray(unmasked(name, values))
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(f"{name} holds NaN: tokens must be integers from 0 on")
     if values.dtype.kind not in "iu":
@@ -111,7 +112,7 @@ def compact_tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
         raise ValueError(f"{name} holds token {top}: with N = {N}, tokens must lie in [0, {N - 1}]")
     if top >= LARGEST_TOKEN:
         raise ValueError(f"{name} holds token {top}: tokens must be numbered 0, 1, 2, … (at most 65536 of them)")
-    if values.dtype.kind == "u" and values.dtype.itemsize <= 2:
+    if values.dtype.kind == "u" and values.dtype.itemsize <= 2 and values.dtype.isnative:
         return values
     return values.astype(token_dtype(top + 1))
 
@@ -120,7 +121,7 @@ def token_sequences(sequences: Sequence[Any]) -> list[NDArray[Any]]:
     """Checked one-dimensional sequences of compact tokens."""
     checked = []
     for i, sequence in enumerate(sequences):
-        array = np.asarray(sequence)
+        array = np.asarray(unmasked(f"sequence {i}", sequence))
         if array.ndim != 1:
             raise ValueError(f"sequence {i} has shape {array.shape}: it must be one-dimensional")
         checked.append(compact_tokens(f"sequence {i}", array, None) if array.size else np.empty(0, np.uint8))

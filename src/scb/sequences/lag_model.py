@@ -5,7 +5,6 @@ law, sequences drawn from it, and a picture. How the lags are found is told in `
 everything else as JSON in its header (safetensors; nothing is executed).
 """
 
-import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 from scipy.sparse import csr_array
 
-from scb.files import write_atomically
+from scb.files import read_arrays, write_arrays
 from scb.geometry import Array
+from scb.inputs import DamagedFileError, fitted, integer
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data
 from scb.mixture.law import Mixture
@@ -168,7 +166,7 @@ class LagModel:
         ax.set(xlabel="lag: symbols before the one that is predicted", ylabel="current symbol" if self.context else "")
         names = [str(x) for x in self.classes.tolist()] if self.context else ["all"]
         every = -(-contexts // 40)  # so many labels along the side, at most
-        ax.set_yticks(range(0, contexts, every), names[::every])
+        ax.set_yticks(range(0, contexts, every), names[::every], parse_math=False)  # a symbol may hold a $
         step = next(step for step in (1, 2, 5, 10, 20, 50, 100, lags) if step >= min(lags, lags / 15))
         ax.set_xticks(sorted({1, *range(step, lags + 1, step)}))
         if contexts * lags <= 400:  # few enough to write weights into the cells
@@ -190,7 +188,7 @@ def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: d
     arrays |= {"columns": a.indices.astype(np.int64), "bounds": a.indptr.astype(np.int64)}
     arrays |= {f"transition.{lag}": np.ascontiguousarray(P) for lag, P in model.matrices.items()}
     lags = parameters["lags"] if isinstance(parameters["lags"], str) else np.asarray(parameters["lags"]).tolist()
-    header = {
+    facts_of_file = {
         "format": FORMAT,
         "versions": versions(),
         "parameters": parameters | {"lags": lags, "max_lag": model.max_lag},
@@ -199,38 +197,81 @@ def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: d
         "fit": {f"{name}_": value for name, value in asdict(facts).items()},
         "n_features_in": width,
     }
-    # One entry in the header: safetensors does not fix the order of several.
-    write_atomically(Path(path), save(arrays, {"scb": json.dumps(header)}))
+    write_arrays(Path(path), FORMAT, arrays, facts_of_file)
 
 
 def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], int | None]:
     """Read what ``save_model`` wrote; a ValueError says what is wrong with the file."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not there, or not a file")
+    arrays, content = read_arrays(Path(path), FORMAT)
+    if content.get("format") != FORMAT:
+        raise DamagedFileError(f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else")
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path} is damaged, or not a saved model ({error})") from None
-    if FORMAT not in header.get("scb", ""):
-        raise ValueError(f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else")
-    try:
-        content = json.loads(header["scb"])
-        parameters = content["parameters"]
-        shape = len(arrays["bounds"]) - 1, parameters["max_lag"]
-        where = arrays["columns"], arrays["bounds"]
-        matrices = {int(name.split(".")[1]): P for name, P in arrays.items() if name.startswith("transition.")}
-        model = LagModel(
-            classes=np.array(content["classes"], dtype=content["kind"]),
-            context=parameters["context"],
-            attention=csr_array((arrays["attention"], *where), shape=shape),
-            errors=csr_array((arrays["stderr"], *where), shape=shape),
-            matrices=dict(sorted(matrices.items())),
-            prior=arrays["prior"],
-            frequencies=arrays["frequencies"],
-        )
-        facts = FitFacts(**{name.removesuffix("_"): value for name, value in content["fit"].items()})
-        return model, facts, parameters, content["n_features_in"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error!r}") from None
+        return _checked(arrays, content)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise DamagedFileError(f"{path} is damaged: {error}") from None
+
+
+def _checked(arrays: dict[str, NDArray[Any]], content: dict[str, Any]) -> tuple[LagModel, FitFacts, dict[str, Any], int | None]:
+    """What a file holds, whatever wrote it, checked as arguments are, since kernels trust its indices. An error says what is wrong."""
+    parameters = fitted("parameters", content["parameters"], dict)
+    context = fitted("context", parameters["context"], bool)
+    classes = np.array(content["classes"], dtype=content["kind"])
+    N = len(classes)
+    K = N if context else 1
+    if classes.ndim != 1 or classes.dtype.kind not in "biufU" or N < 1 or len(np.unique(classes)) < N:
+        raise ValueError("its classes must be different symbols of one type")
+    max_lag = integer("max_lag", parameters["max_lag"], low=1)
+    columns = _array(arrays, "columns", None, "iu")
+    bounds = _array(arrays, "bounds", (K + 1,), "iu")
+    if bounds[0] != 0 or bounds[-1] != len(columns) or (np.diff(bounds) < 0).any():
+        raise ValueError("bounds do not cut its lags into contexts")
+    if ((columns < 0) | (columns >= max_lag)).any():
+        raise ValueError(f"it has a lag outside of 1 … max_lag = {max_lag}")
+    where = columns, bounds
+    weights = _array(arrays, "attention", columns.shape)
+    errors = _array(arrays, "stderr", columns.shape, finite=False)
+    attention = csr_array((weights, *where), shape=(K, max_lag))
+    _require_law("attention", attention.sum(axis=1)[np.diff(bounds) > 0], weights)
+    matrices = {int(name.removeprefix("transition.")): name for name in arrays if name.startswith("transition.")}
+    known = {lag: _array(arrays, name, (N, N)) for lag, name in sorted(matrices.items())}
+    needed = {SHARED} if SHARED in known else set((columns + 1).tolist())
+    if not needed <= known.keys() or any(lag < 0 or lag > max_lag for lag in known) or (SHARED in known and len(known) > 1):
+        raise ValueError("its matrices are not those of its lags")
+    for lag, P in known.items():
+        _require_law(f"transition.{lag}", P.sum(axis=0), P)
+    prior = _array(arrays, "prior", (N,))
+    frequencies = _array(arrays, "frequencies", (N,))
+    _require_law("prior", prior.sum(), prior)
+    _require_law("frequencies", frequencies.sum(), frequencies)
+    model = LagModel(
+        classes=classes,
+        context=context,
+        attention=attention,
+        errors=csr_array((errors, *where), shape=(K, max_lag)),
+        matrices=known,
+        prior=prior,
+        frequencies=frequencies,
+    )
+    types = {name: field.type for name, field in FitFacts.__dataclass_fields__.items()}
+    fit = {name: content["fit"][f"{name}_"] for name in types}
+    for name, value in fit.items():
+        if not isinstance(value, int | float):
+            raise ValueError(f"{name} = {value!r}: it must be a number")
+    return model, FitFacts(**fit), parameters, fitted("n_features_in", content["n_features_in"], int | None)
+
+
+def _array(arrays: dict[str, NDArray[Any]], name: str, shape: Any, kinds: str = "f", finite: bool = True) -> NDArray[Any]:
+    """An array of this shape (any 1-D one unless given) and kind; finite and nowhere negative, where that is asked."""
+    array = arrays[name]
+    if array.dtype.kind not in kinds or array.shape != (array.shape[:1] if shape is None else shape):
+        raise ValueError(f"{name} has dtype {array.dtype} and shape {array.shape}, not those of a model")
+    if finite and not (np.isfinite(array) & (array >= 0)).all():
+        raise ValueError(f"{name} holds what is negative or not finite")
+    return array
+
+
+def _require_law(name: str, sums: Any, values: NDArray[Any]) -> None:
+    if values.size and not np.allclose(sums, 1, atol=1e-6):
+        raise ValueError(f"{name} holds laws that do not sum to 1")

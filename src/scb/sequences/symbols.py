@@ -53,6 +53,7 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
         raise TypeError("X is a sparse matrix: sequences of symbols are wanted, as a dense array or a list")
     if isinstance(X, str | bytes):
         raise TypeError("X is a string: for its characters give list(X), for its words X.split()")
+    X = _with_gaps(X)
     if isinstance(X, Sequences):
         if lengths is not None:
             raise ValueError("lengths are for one long X; these sequences are told apart already")
@@ -91,6 +92,19 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     if min(lengths, default=0) < 0 or sum(lengths) != len(X):
         raise ValueError(f"lengths sum to {sum(lengths)}, and X has {len(X)} symbols: they must agree")
     return Sequences(X, lengths, many=False)
+
+
+def _with_gaps(X: Any) -> Any:
+    """The same, with masked entries as symbols that are missing."""
+    if isinstance(X, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in X):
+        return [_with_gaps(x) for x in X]
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.getmaskarray(X).any() or X.dtype.kind == "c":  # complex symbols are refused later
+        return X.data
+    gaps = X.data.astype(object)
+    gaps[np.ma.getmaskarray(X)] = None
+    return gaps
 
 
 def _without_unit_columns(X: Any) -> Any:
@@ -169,6 +183,8 @@ def _factorise_column(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     if (not kinds <= {int, bool} and len(kinds) > 1) or not kinds <= {int, str, float, bool}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise TypeError(f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type")
+    if kinds == {str} and any(value.endswith("\0") for value in values):
+        raise ValueError("X holds a symbol that ends in a NUL character: NumPy would take it for the symbol without")
     classes, place = np.unique(np.array(values), return_inverse=True)
     codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
     return np.append(place, MISSING)[codes], classes  # the last place is that of a gap

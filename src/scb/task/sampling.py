@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError, integer, unmasked
 from scb.kernels.random import continue_lags, draw_tokens, token_law, token_scratch
-from scb.task import Seed, Task
+from scb.task import Seed, Task, generator
 
 Tokens = NDArray[np.unsignedinteger[Any]]
 
@@ -31,10 +32,14 @@ class Batch:
     label: Tokens
 
     def __post_init__(self) -> None:
+        for name in ("context", "last", "label"):
+            if not isinstance(getattr(self, name), np.ndarray):
+                raise InputError(f"{name} is of type {type(getattr(self, name)).__name__}: it must be an array of tokens")
+            unmasked(name, getattr(self, name))
         n = len(self.context)
         if self.context.ndim != 2 or self.last.shape != (n,) or self.label.shape != (n,):
             shapes = self.context.shape, self.last.shape, self.label.shape
-            raise ValueError(f"context, last, label have shapes {shapes}: they must be (n, T), (n,), (n,)")
+            raise InputError(f"context, last, label have shapes {shapes}: they must be (n, T), (n,), (n,)")
 
     def __len__(self) -> int:
         return len(self.context)
@@ -53,9 +58,8 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
 
     ``compiled`` takes the contexts from the engine's generator: the same law, other random numbers, ten times as fast.
     """
-    if n < 0:
-        raise ValueError(f"n = {n}: it must be at least 0")
-    rng = np.random.default_rng(seed)
+    n = integer("n", n, low=0)
+    rng = generator(seed)
     last = _draw(task.mu, n, rng)
     if compiled:
         context = np.empty(n * task.T, token_dtype(task.N))
@@ -74,9 +78,8 @@ def generate(task: Task, length: int, seed: Seed = 0) -> Tokens:
 
     The token before the new one chooses the attention; the T tokens before that one are the context.
     """
-    if length < 0:
-        raise ValueError(f"length = {length}: it must be at least 0")
-    rng = np.random.default_rng(seed)
+    length = integer("length", length, low=0)
+    rng = generator(seed)
     tokens = np.empty(length, dtype=token_dtype(task.N))
     start = min(length, task.T + 1)
     tokens[:start] = _draw(task.mu, start, rng)

@@ -14,6 +14,7 @@ import numba
 import numpy as np
 
 from scb.geometry import Array, line_A, line_V
+from scb.inputs import InputError
 from scb.task import Task
 from scb.training.engine import Fused
 from scb.training.sources.sampled import Reference
@@ -100,7 +101,7 @@ def serve(contender: Contender, N: int, T: int) -> None:
 def _read(name: str, process: Any) -> float:
     line = process.stdout.readline()
     if not line:
-        raise ValueError(f"the contender {name!r} failed; its message is above")
+        raise InputError(f"the contender {name!r} failed; its message is above")
     return float(line)
 
 
@@ -113,7 +114,7 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
         processes[name] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         losses[name] = _read(name, processes[name])
     if max(losses.values()) > 2 * min(losses.values()):
-        raise ValueError(f"the contenders do not compute the same: losses {losses}")
+        raise InputError(f"the contenders do not compute the same: losses {losses}")
     times: dict[str, list[float]] = {name: [] for name in processes}
     deadline = perf_counter() + 60
     for i in range(repeats):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
+from scb.inputs import InputError, real_array
 from scb.task import Seed, Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
@@ -51,10 +52,10 @@ def estimate(data: "Batch", N: int) -> Knowledge:
 
     n, T = data.context.shape
     if n == 0:
-        raise ValueError("the batch is empty: there must be at least 1 sample to estimate from")
+        raise InputError("the batch is empty: there must be at least 1 sample to estimate from")
     mu = np.bincount(data.context.ravel(), minlength=N) + np.bincount(data.last, minlength=N).astype(float)
     if (mu == 0).any():
-        raise ValueError(f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed")
+        raise InputError(f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed")
     mu /= mu.sum()
     found = spectral(as_data(data, N), 1e-3)  # false positions: one distorts K_Q more than a weak one that is missed
     squares = np.array([weights @ weights for weights in found.weights])  # (N,): ‖q^(k)‖², 0 without positions
@@ -102,7 +103,7 @@ def paper(
     start_samples : enough of them grow with log T only
     """
     if start not in ("uniform", "spectral"):
-        raise ValueError(f"start = {start!r}: it must be 'uniform' or 'spectral'")
+        raise InputError(f"start = {start!r}: it must be 'uniform' or 'spectral'")
     k = Knowledge.of(task, known, seed)
     point: GivenStart | UniformAttention = UniformAttention(trivial_V(k.mu), task.T)
     samples = k.samples
@@ -201,11 +202,11 @@ def transfer(
     multiple : λ in standard deviations of one coordinate's noise, as it is in each step
     projector : how steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean"
     """
-    V_hat = np.asarray(V_hat, dtype=float)
+    V_hat = real_array("V_hat", V_hat)
     if V_hat.shape != task.P.shape:
-        raise ValueError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
+        raise InputError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
     if not 0 < theta <= 1:
-        raise ValueError(f"theta = {theta}: it must lie in (0, 1]")
+        raise InputError(f"theta = {theta}: it must lie in (0, 1]")
     k = Knowledge.of(task, known, seed)
     length = ceil(1 / eta)
     lam = MeasuredNoise(multiple)

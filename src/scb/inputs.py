@@ -1,0 +1,126 @@
+"""What users give, checked: the class of all errors that a user can mend, numbers, arrays, and options typed by a signature."""
+
+import json
+import operator
+from math import isfinite
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class InputError(ValueError):
+    """What was given cannot be used; the message names it, its value, and what would be right. Commands print it as one line."""
+
+
+class InputTypeError(InputError, TypeError):
+    """What was given is of a type that cannot be used."""
+
+
+class DamagedFileError(InputError):
+    """A file is not what was written; nothing was made of it, and nothing was written over it."""
+
+
+# ------------------------------------------------------------------------------------------------------ numbers and arrays
+
+
+def integer(name: str, value: Any, low: int | None = None, where: str = "") -> int:
+    """The value as an int, if it is one (of Python or NumPy, no truth value), and at least ``low``; ``where`` it was given."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        found = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} = {value!r}{where}: it must be an integer") from None
+    if low is not None and found < low:
+        raise InputError(f"{name} = {found}{where}: it must be at least {low}")
+    return found
+
+
+def number(name: str, value: Any, low: float | None = None, where: str = "") -> float:
+    """The value as a float, if it is a finite real number (of Python or NumPy, no truth value), and at least ``low``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name} = {value!r}{where}: it must be a number")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = np.inf
+    if not isfinite(found):
+        raise InputError(f"{name} = {value!r}{where}: it must be a finite number")
+    if low is not None and found < low:
+        raise InputError(f"{name} = {value}{where}: it must be at least {low:g}")
+    return found
+
+
+def unmasked(name: str, value: Any) -> Any:
+    """The value, if it is no masked array, or one of which nothing is masked."""
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.getmaskarray(value).any():
+            raise InputError(f"{name} has {int(np.ma.count_masked(value))} masked entries: every entry must be known")
+        return value.data
+    return value
+
+
+def real_array(name: str, value: Any) -> NDArray[np.float64]:
+    """A new float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the caller to judge."""
+    try:
+        array = np.asarray(unmasked(name, value))
+    except ValueError as error:
+        raise InputError(f"{name} is no array: {error}") from None
+    if array.dtype.kind not in "biuf":
+        kind = "complex numbers" if array.dtype.kind == "c" else f"values of dtype {array.dtype}"
+        raise InputError(f"{name} holds {kind}: it must hold real numbers")
+    return np.array(array, dtype=np.float64)
+
+
+# ------------------------------------------------------------------------------------------------------ options by their types
+
+_WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "text", type(None): "", dict: "a table"}
+
+
+def fitted(name: str, value: Any, hint: Any) -> Any:
+    """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says what is allowed."""
+    found = _fits(value.item() if isinstance(value, np.generic) else value, hint)
+    if not found:
+        raise InputError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}")
+    return found[0]
+
+
+def _fits(value: Any, hint: Any) -> list[Any]:
+    """The value as the type has it, or none if it does not fit. Truth values are no numbers, and nothing is infinite."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return [found for part in parts for found in _fits(value, part)][:1]
+    if origin is Literal:
+        return [part for part in parts if type(value) is type(part) and value == part]
+    if origin is tuple:
+        if type(value) not in (list, tuple):
+            return []
+        if parts[-1] is Ellipsis:  # as many as there are
+            parts = parts[:1] * len(value)
+        found = [fit for v, part in zip(value, parts, strict=False) for fit in _fits(v, part)]
+        return [found] if len(found) == len(value) == len(parts) else []
+    if hint is float:
+        return [float(value)] if type(value) in (int, float) and _is_finite(value) else []
+    return [value] if type(value) is hint else []
+
+
+def _is_finite(value: int | float) -> bool:
+    try:
+        return isfinite(value)
+    except OverflowError:  # an int beyond all floats
+        return False
+
+
+def _words(hint: Any) -> str:
+    """What a type allows, for people; objects that nobody can write down are passed over."""
+    parts = get_args(hint)
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(json.dumps(part) for part in parts)
+    if get_origin(hint) is tuple:
+        count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
+        return f"a list of {count}values, each {_words(parts[0])}"
+    if parts:
+        return " or ".join(filter(None, map(_words, parts)))
+    return _WORDS.get(hint, "")
