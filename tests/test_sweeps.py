@@ -360,7 +360,7 @@ def test_failures_are_listed_with_config_and_traceback_and_others_go_on(tmp_path
     assert answer.returncode == 0, answer.stderr
     assert "train: 2 of 4 runs done, 2 failed, 0 left" in answer.stdout
     answer = command("--status", out)
-    for text in ("2 × ValueError: overlap = 0.5 with N = 2", "N = 2, replicate 1", "Traceback", "--retry"):
+    for text in ("2 × InputError: overlap = 0.5 with N = 2", "N = 2, replicate 1", "Traceback", "--retry"):
         assert text in answer.stdout
     sweep, time_written = Sweep.read(tmp_path / "some.toml", ALL_KINDS), (out / "failures.json").stat().st_mtime_ns
     assert do(sweep, out) == 0

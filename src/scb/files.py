@@ -35,18 +35,20 @@ def write_atomically(path: Path, content: bytes) -> None:
     The temporary file beside it has a name of its own, so that two who write do not meet. What a killed process leaves of them is
     removed by the next one that has the directory to itself (``alone``).
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_PARTIAL)
-    partial = Path(name)
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_PARTIAL)
     try:
-        with open(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(file.fileno(), 0o666 & ~_umask())  # mkstemp keeps it from others
-            os.fsync(file.fileno())
+        try:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(handle, left) :]
+            os.fchmod(handle, 0o666 & ~_umask())  # mkstemp keeps it from others
+            os.fsync(handle)
+        finally:
+            os.close(handle)
         os.replace(partial, path)
     except BaseException:
         with suppress(OSError):
-            partial.unlink()
+            os.unlink(partial)
         raise
     _sync_directory(path.parent)
 
@@ -172,7 +174,7 @@ def read_arrays(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str,
 
     content, sealed = read_sealed(path)
     try:
-        arrays = {name: np.array(array) for name, array in load(content).items()}  # copies, which can be written to
+        arrays = {name: np.array(array) for name, array in sorted(load(content).items())}  # copies, which can be written to
         size = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + size]).get("__metadata__", {})
         said = json.loads(header["scb"]) if "scb" in header else header

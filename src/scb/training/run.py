@@ -98,7 +98,7 @@ def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     parameters = np.array(arrays.pop("parameters").T, order="F")
     transformer = SoftmaxTransformer if fitted("softmax", facts["softmax"], bool) else LinearTransformer
     transformer(V, parameters)  # refuses shapes that do not go together
-    history = {name.removeprefix("history."): column for name, column in arrays.items()}
-    if not set(COLUMNS) <= set(history) or any(column.shape != (len(history["step"]),) for column in history.values()):
-        raise ValueError(f"its history must have columns of one length: {', '.join(COLUMNS)}")
+    history = {name: arrays[f"history.{name}"] for name in COLUMNS}
+    if any(column.shape != (len(history["step"]),) for column in history.values()):
+        raise ValueError("its history has columns of different lengths")
     return Run(V=V, parameters=parameters, transformer=transformer, history=history, **known)
