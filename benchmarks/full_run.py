@@ -20,10 +20,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 
-for threads in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[threads] = "1"  # before anything starts threads
+from scb.provenance import machine
 
 
 def list_jobs(path: Path, only: str) -> None:
@@ -60,9 +60,10 @@ def do(entry: dict[str, Any]) -> dict[str, Any]:
     return {"key": entry["key"], "table": entry["table"], "seconds": time.perf_counter() - begin, "rows": rows}
 
 
-def read_lines(path: Path) -> dict[str, dict[str, Any]]:
-    """Key → row of what is done; a line that was cut off is passed over."""
+def read_lines(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Key → row of what is done, and what it was done with; a line that was cut off is passed over."""
     found = {}
+    facts: dict[str, Any] = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         try:
             entry = json.loads(line)
@@ -70,13 +71,16 @@ def read_lines(path: Path) -> dict[str, dict[str, Any]]:
             continue
         if "rows" in entry:
             found[entry["key"]] = entry
-    return found
+        facts = entry.get("facts", facts)
+    return found, facts
 
 
 def run(listed: Path, out: Path, workers: int, seconds: float, only: str) -> None:
     """Do what is not done yet; after ``seconds`` nothing new is begun."""
     begin = time.monotonic()
-    done = read_lines(out)
+    for threads in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[threads] = "1"  # of the processes, which begin afresh
+    done, _ = read_lines(out)
     entries = [json.loads(line) for line in listed.read_text().splitlines()]
     names = [name.strip() for name in only.split(",") if name.strip()]
     todo = [entry for entry in entries if entry["key"] not in done and (not names or entry["table"] in names)]
@@ -84,6 +88,8 @@ def run(listed: Path, out: Path, workers: int, seconds: float, only: str) -> Non
     print(f"{len(done)} done, {len(todo)} to do, {sum(entry['cost'] for entry in todo) / 60:.1f} core-minutes expected", flush=True)
     count = 0
     with open(out, "a") as file, ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        made_with = {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
+        file.write(json.dumps({"facts": {"machine": machine(), "versions": made_with}}) + "\n")
         running = set()
         while todo or running:
             while todo and len(running) < workers and time.monotonic() - begin < seconds:
@@ -110,7 +116,7 @@ def write_tables(lines: Path, out: Path) -> None:
     from scb.paper.report import full_run_facts
     from scb.paper.shipped import write_shipped
 
-    done = read_lines(lines)
+    done, made_with = read_lines(lines)
     for name, experiment in tables(full=True).items():
         jobs = experiment.jobs()
         present = [job for job in jobs if job.key in done]
@@ -121,7 +127,7 @@ def write_tables(lines: Path, out: Path) -> None:
             continue
         table = concatenate([job.table({column: np.array(v) for column, v in done[job.key]["rows"].items()}) for job in jobs])
         seconds = sum(done[job.key]["seconds"] for job in jobs)
-        facts = full_run_facts(experiment) | {"machine": "16 cores", "minutes": round(seconds / 60, 1)}
+        facts = full_run_facts(experiment) | made_with | {"minutes": round(seconds / 60, 1)}
         print(f"{write_shipped(out, name, table, facts)}: {len(jobs)} jobs, {seconds / 60:.1f} core-minutes")
 
 
@@ -137,7 +143,6 @@ def main() -> None:
     if options.what == "list":
         list_jobs(options.paths[0], options.tables)
     elif options.what == "run":
-        print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores", flush=True)
         run(options.paths[0], options.paths[1], options.jobs, options.seconds, options.tables)
     else:
         write_tables(options.paths[0], options.paths[1])

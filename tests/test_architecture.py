@@ -82,7 +82,7 @@ def test_the_paper_is_listed_in_one_place():
     returned = {"Outcome": set(), "Figure": set()}
     for name, values in found.items():
         for x in values:
-            if inspect.isfunction(x) and x.__module__ == name:
+            if inspect.isfunction(x) and x.__module__ == name and not x.__name__.startswith("_"):
                 answer = x.__annotations__.get("return")
                 returned.get(getattr(answer, "__name__", answer), set()).add(x)
     assert {claim.judge for claim in CLAIMS} == returned["Outcome"]

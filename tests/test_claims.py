@@ -1,11 +1,14 @@
 """A claim that cannot fail says nothing: each of these is fed data for it and data against it."""
 
+import re
+from functools import partial
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
-from scb.paper.claims import convergence, limits, models, samples, theory
+from scb.paper.claims import convergence, limits, models, projector, samples, theory
 from scb.paper.claims.claim import Claim, Outcome, Verdict, in_each_ensemble, joined, log_slope, mostly, share, spread, verdict
 from scb.paper.registry import CLAIMS
 
@@ -163,10 +166,17 @@ def test_star(right, wrong, bad, expected):
 
 
 @pytest.mark.parametrize(
-    ("slow", "alpha", "bad", "expected"), [(0.6, 0.1, 0, HOLDS), (0.6, 0.1, 5, CHANGED), (0.4, 0.1, 0, FAILS), (0.6, 0.9, 0, FAILS)]
+    ("fast", "slow", "alpha", "bad", "expected"),
+    [
+        (0.5, 0.6, 0.1, 0, HOLDS),
+        (0.5, 0.6, 0.1, 5, CHANGED),  # in the mirror image the smaller step is the closer one
+        (0.2, 0.6, 0.1, 0, FAILS),
+        (0.5, 0.4, 0.1, 0, FAILS),
+        (0.5, 0.6, 0.9, 0, FAILS),
+    ],
 )
-def test_small_rate_is_slow(slow, alpha, bad, expected):
-    columns = {"dist_A": (0.5, 0.9), "alpha_A": (0.6, -0.6)}
+def test_small_rate_is_slow(fast, slow, alpha, bad, expected):
+    columns = {"dist_A": ((0.7, 0.6, fast), (0.8, 0.9, 0.9)), "alpha_A": (0.6, -0.6)}
     table = mixed(5, bad, slow={"dist_A": (slow, 0.8), "alpha_A": (alpha, -alpha)}, SGD=columns, proximal=columns)
     assert convergence.small_rate_is_slow(table).verdict is expected
 
@@ -196,11 +206,17 @@ def test_normalisation_helps(after, bad, expected):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "bad", "expected"), [(1, 1, 0, HOLDS), (1, 1, 5, CHANGED), (1, -1, 0, FAILS), (-1, 1, 0, FAILS)]
+    ("before", "after", "star", "bad", "expected"),
+    [(1, 1, 0.2, 0, HOLDS), (1, 1, 0.2, 5, CHANGED), (1, -1, 0.2, 0, FAILS), (-1, 1, 0.2, 0, FAILS), (1, 1, 0.01, 0, FAILS)],
 )
-def test_proximal_similarity(before, after, bad, expected):
-    ours = {"sim_A": (0.5 + 0.1 * before, 0.0), "sim_A_star": (0.9 + 0.01 * after, 0.0), "alpha_A": (0.5, -0.5)}
-    theirs = {"sim_A": (0.5, 0.1), "sim_A_star": (0.9, 0.1), "alpha_A": (0.5, -0.5)}
+def test_proximal_similarity(before, after, star, bad, expected):
+    ours = {
+        "sim_A": (0.5 + 0.1 * before, 0.0),
+        "sim_A_star": (0.9 + 0.01 * after, 0.0),
+        "alpha_A": (0.5, -0.5),
+        "dist_A_star": (0.1, 0.7),
+    }
+    theirs = {"sim_A": (0.5, 0.1), "sim_A_star": (0.9, 0.1), "alpha_A": (0.5, -0.5), "dist_A_star": (star, 0.7)}
     assert convergence.proximal_similarity(mixed(5, bad, proximal=ours, SGD=theirs)).verdict is expected
 
 
@@ -384,6 +400,58 @@ def test_sequences(right, expected):
     assert samples.sequences_work(table).verdict is expected
 
 
+# ------------------------------------------------------------------------------------------------------ the projector
+
+
+def sign_runs(**powers):
+    """Runs of Stage 1 in which the least B grows like T^power with each projector: signs are right as often as the model says."""
+    rows = []
+    for name, power in powers.items():
+        for T, batch in ((T, round(100 * (T / 200) ** power * factor)) for T in (200, 800, 3200) for factor in (0.5, 1, 2)):
+            chance = NormalDist().cdf(NormalDist().inv_cdf(0.85) + np.log(batch / (100 * (T / 200) ** power)))
+            rows += [(name, T, batch, i, i < round(40 * chance)) for i in range(40)]
+    names = ("projector", "T", "batch_size", "replicate", "right")
+    return {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "needs", "enough", "saves"),
+    [
+        (1.0, 2.0, HOLDS, HOLDS, HOLDS),
+        (2.0, 2.0, HOLDS, HOLDS, FAILS),
+        (0.0, 0.0, FAILS, HOLDS, FAILS),
+        (1.0, 2.7, HOLDS, FAILS, HOLDS),
+    ],
+)
+def test_stage_one(ours, theirs, needs, enough, saves, monkeypatch):
+    monkeypatch.setattr(projector, "stage_one_slopes", partial(projector.stage_one_slopes, draws=10))  # 200 take their time
+    table = sign_runs(euclidean=theirs, mu=ours)
+    assert projector.stage_one_needs_poly_T(table).verdict is needs
+    assert projector.projector_saves_a_power_of_T(table).verdict is saves
+
+
+@pytest.mark.parametrize(
+    ("leak", "falls", "ratio", "expected"), [(0, -1, 1, HOLDS), (-1, -1, 1, FAILS), (0, 0, 1, FAILS), (0, -1, 2, FAILS)]
+)
+def test_noise_at_the_start(leak, falls, ratio, expected):
+    exact = np.concatenate([1e-3 * (T / 100.0) ** power for power in (leak, falls)])
+    table = {
+        "N": np.full(8, 3),
+        "T": np.tile(T, 2),
+        "projector": np.repeat(["euclidean", "mu"], 4),
+        "exact": exact,
+        "square": ratio * exact,
+    }
+    assert projector.noise_at_the_start(table).verdict is expected
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(2, HOLDS), (45, FAILS)])
+def test_fewer_wrong_signs(wrong, expected):
+    right = np.concatenate([np.arange(200) >= 50, np.arange(200) >= wrong])
+    table = {"T": np.full(400, 5000), "projector": np.repeat(["euclidean", "mu"], 200), "right": right}
+    assert projector.fewer_wrong_signs(table).verdict is expected
+
+
 # ------------------------------------------------------------------------------------------------------ rows and words
 
 
@@ -394,14 +462,14 @@ def test_every_row_is_complete():
         assert claim.where, claim.says
         assert claim.ours or claim.condition, claim.says
     assert len({claim.says for claim in CLAIMS}) == len(CLAIMS)
+    quotes = [claim.quote for claim in CLAIMS if not claim.ours]
+    assert len(set(quotes)) == len(quotes)  # no sentence is judged twice
     assert len({claim.judge for claim in CLAIMS}) == len(CLAIMS)
 
 
-def test_every_judge_is_fed_data_here():
-    source = Path(__file__).read_text()
-    rates = Path(__file__).with_name("test_rates.py")
-    source += rates.read_text() if rates.exists() else ""
-    missing = [claim.judge.__name__ for claim in CLAIMS if f".{claim.judge.__name__}(" not in source]
+def test_every_judge_is_fed_data_in_some_test():
+    source = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    missing = [claim.judge.__name__ for claim in CLAIMS if not re.search(rf"\.{claim.judge.__name__}\b", source)]
     assert missing == []
 
 
@@ -425,7 +493,7 @@ def test_an_ensemble_that_needs_a_change_is_told_apart():
     assert judged(2.0, 2.0).verdict is HOLDS
     assert judged(2.0, 2.0).note == ""
     assert judged(2.0, 0.5).verdict is CHANGED
-    assert judged(2.0, -1.0).note == "holds in e0; not in e1; turn it up"
+    assert judged(2.0, -1.0).note == "holds in e0; not in e1: turn it up"
     assert judged(0.5, -1.0).verdict is SOME
     assert judged(-1.0, -1.0).verdict is FAILS
     assert judge({"level": np.array([2.0])}).measured == "2"  # no ensembles to speak of

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scb.task import Task
 from scb.training.run import Run
 from scb.training.settings import TrainingSettings
 
@@ -66,10 +67,11 @@ def test_bench_takes_further_contenders_from_a_file(tmp_path):
 
 def test_train_and_show(tmp_path):
     config = tmp_path / "run.toml"
-    config.write_text('N = 4\nT = 60\nrecipe = "paper"\nseed = 3\n[options]\nsteps = [20, 10, 5]\n')
-    result = scb("train", "--config", config, "--T", "80", "--set", "lam=1e-4", "--out", tmp_path / "run")
+    config.write_text('N = 4\nT = 60\nensemble = "uniform"\nrecipe = "paper"\nseed = 3\n[options]\nsteps = [20, 10, 5]\n')
+    result = scb("train", "--config", config, "--T", "80", "--K-P", "0.2", "--set", "lam=1e-4", "--out", tmp_path / "run")
     assert result.returncode == 0, result.stderr
-    assert "N = 4, T = 80" in result.stdout
+    assert "N = 4, T = 80, sparsity 2, uniform, K_P = 0.2" in result.stdout
+    assert abs(Task.load(tmp_path / "run" / "task.npz").K_P - 0.2) < 1e-12
     assert max(map(len, result.stdout.splitlines())) <= 80
     for name in ("config.json", "task.npz", "run.safetensors", "curves.png"):
         assert (tmp_path / "run" / name).stat().st_size > 100
@@ -87,6 +89,8 @@ def test_train_and_show(tmp_path):
         (("--set", "lamb=1"), "recipe 'paper' has no option 'lamb'"),
         (("--set", "lam"), "--set lam: it must be name=value"),
         (("--N", "1"), "N = 1: there must be at least 2"),
+        (("--ensemble", "weak"), 'ensemble = "weak": it must be one of "strong", "dirichlet", "uniform", "softmax"'),
+        (("--K-P", "2"), "K_P = 2.0: it must lie between 0 and 1"),
         (("--set", "lam=-1"), "lam = -1 in stage '2'"),
         (("--config", "nowhere.toml"), "nowhere.toml"),
         (("--resume",), "holds no run"),
@@ -103,7 +107,10 @@ def test_bad_config_files_are_named(tmp_path):
     for text, message in (
         ("N = ", "is not TOML"),
         ("M = 3", "has 'M'"),
-        ('N = "3"', 'N = "3"'),
+        ('N = "3"', 'N = "3": it must be an integer'),
+        ('ensemble = "weak"', 'ensemble = "weak": it must be one of "strong", "dirichlet"'),
+        ("K_P = true", "K_P = true: it must be a number"),
+        ("options = 3", "options = 3: it must be a table"),
         ('recipe = "x"', "recipe = 'x'"),
     ):
         (tmp_path / "bad.toml").write_text(text)

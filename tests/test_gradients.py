@@ -7,7 +7,7 @@ from scb.kernels.random import draw_tokens, token_law, token_scratch
 from scb.kernels.step.batch import TILE, draw_mini_batch
 from scb.kernels.step.fused import mini_batch_gradient
 from scb.model import batch_gradient
-from scb.training.engine import step_keys
+from scb.task.sampling import step_keys
 from scb.training.sources.population import Population
 from scb.training.sources.sampled import Dataset, Fresh, Reference
 from truth import twins as reference

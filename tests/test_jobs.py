@@ -213,8 +213,8 @@ def test_diverging_simulations_are_kept_as_nan():
 
 
 def test_every_figure_and_claim_has_its_tables():
-    names = set(tables())
-    assert set(needed(FIGURES)) == names == set(tables(quick=True))
+    names = set(tables(full=True))
+    assert set(needed(FIGURES)) == names == set(tables(quick=True, full=True))
     assert len(CLAIMS) >= 20
     assert {claim.figure for claim in CLAIMS} <= set(FIGURES)
     stochastic = {name: c for name, c in tables().items() if name not in ("patterns", "line", "stage 1", "near one")}

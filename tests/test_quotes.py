@@ -16,9 +16,9 @@ SYMBOLS = {
     r"\eps": "ε", r"\epsilon": "ε", r"\mu": "μ", r"\bmu": "μ", r"\bDelta": "Δ", r"\Delta": "Δ", r"\cT": "𝒯", r"\ell": "ℓ",
     r"\V": "V", r"\A": "A", r"\a": "a", r"\q": "q", r"\e": "e", r"\h": "h", r"\bP": "P", r"\bQ": "Q", r"\One": "1", r"\Id": "I",
     r"\trans": "ᵀ", r"\poly": "poly", r"\diag": "diag", r"\log": "log", r"\approx": "≈", r"\le": "≤", r"\leq": "≤", r"\ge": "≥",
-    r"\gets": "←", r"\|": "‖", r"\bepsNoise": "ε_noise", r"\Tmp": "Tmp", r"\gg": "≫", r"\hat": "^", r"\Omega": "Ω",
+    r"\gets": "←", r"\|": "‖", r"\bepsNoise": "ε_noise", r"\Tmp": "Tmp", r"\gg": "≫", r"\hat": "^", r"\Omega": "Ω", r"\min": "min",
 }  # fmt: skip
-SUBSCRIPTS = str.maketrans({"₁": "_1", "₂": "_2", "²": "^2", "−": "-", "–": "-", "’": "'"})
+SUBSCRIPTS = str.maketrans({"₁": "_1", "₂": "_2", "²": "^2", "³": "^3", "⁴": "^4", "⁵": "^5", "−": "-", "–": "-", "’": "'"})
 
 
 def plain(tex):
@@ -26,6 +26,7 @@ def plain(tex):
     tex = re.sub(r"(?<!\\)%.*", "", tex)
     tex = re.sub(r"\\footnote\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}", "", tex)
     tex = re.sub(r"\\(?:label|eqref|ref|cite[pt]?)\{[^{}]*\}", "", tex)
+    tex = re.sub(r"\\[{}]", " ", tex).replace(r"\tilde{O}", "Õ")
     tex = re.sub(r"\\norm\{([^{}]*)\}", r"\\|\1\\|", tex)
     tex = re.sub(r"\\ps\{([^{}]*)\}", r"^(\1)", tex)
     for _ in range(3):  # from the inside to the outside

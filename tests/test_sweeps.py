@@ -105,7 +105,7 @@ def do(sweep, directory, retry=False):
         ('kind = "recover"\n[grid]\nT = [5]\nT = [6]', "not TOML: Cannot overwrite a value"),
         ('kind = "recover"\n[grid]\nT = [5, 5]', "has the same point twice"),
         ('kind = "recover"\n[fixed]\nT = 5\n[grid]\nT = [5]', r"'T' is in \[fixed\] and in \[grid\]"),
-        ('kind = "recover"\n[grid]\nM = [5]', "'M' means nothing to kind = 'recover': it has N, T"),
+        ('kind = "recover"\n[grid]\nM = [5]', "'M' means nothing to kind = 'recover': it has K_P, N, T"),
         ('kind = "recover"\n[grid]\nT = [5.0]', "T = 5.0: it must be an integer"),
         ('kind = "recover"\n[grid]\nT = ["a"]', 'T = "a": it must be an integer'),
         ('kind = "recover"\n[grid]\nN = [3, 1]', "N = 1: it must be between 2 and 4096"),
@@ -207,6 +207,21 @@ def test_rows_are_what_the_library_gives():
     assert {name: type(value) for name, value in row.items()} == dict(KINDS["train"].metrics)
 
 
+@pytest.mark.parametrize("kind", ["recover", "train"])
+def test_the_law_of_P_can_be_swept_and_the_default_names_the_same_runs(kind):
+    sizes = "T = 30\nsteps = [10, 10, 0]" if kind == "train" else "T = 30\nsamples = 50"
+    plain = Sweep.parse(f'kind = "{kind}"\nseeds = 1\n[fixed]\n{sizes}', ALL_KINDS).jobs()
+    grid = '[grid]\nensemble = ["strong", "dirichlet", "uniform", "softmax"]'
+    named = Sweep.parse(f'kind = "{kind}"\nseeds = 1\n[fixed]\n{sizes}\n{grid}', ALL_KINDS).jobs()
+    assert named[0].key == plain[0].key
+    assert named[0].run() == plain[0].run()
+    assert len({str(job.run()) for job in named}) == 4
+    moved = Sweep.parse(f'kind = "{kind}"\nseeds = 1\n[fixed]\n{sizes}\nensemble = "uniform"\nK_P = 0.3', ALL_KINDS).jobs()
+    assert moved[0].run() != named[2].run()
+    with pytest.raises(ValueError, match='ensemble = "weak": it must be one of "strong", "dirichlet", "uniform", "softmax"'):
+        Sweep.parse(f'kind = "{kind}"\n[fixed]\nensemble = "weak"', ALL_KINDS)
+
+
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -269,12 +284,12 @@ def test_rows_of_an_experiment_are_the_last_of_its_table_and_what_is_not_random_
     assert table["step"].tolist() == [40]
     assert table["success"].tolist() == [True]
     training = Sweep.parse(
-        'kind = "convergence"\nseeds = 1\n[fixed]\nT = 50\nsteps = 420\n[grid]\nmethods = [["SGD"], ["literal", "SGD"]]',
+        'kind = "convergence"\nseeds = 1\n[fixed]\nT = 50\nsteps = 420\n[grid]\nmethods = [["SGD"], ["proximal", "SGD"]]',
         ALL_KINDS,
     )
     do(training, tmp_path / "training")
     table = on_disk(tmp_path / "training", training)
-    assert table["methods"].tolist() == ['["SGD"]', '["literal", "SGD"]']
+    assert table["methods"].tolist() == ['["SGD"]', '["proximal", "SGD"]']
     assert table["alpha_A"][0] == table["alpha_A"][1]  # of the last method
     asked = replace(training, success={"nonsense": 1.0})
     with pytest.raises(ValueError, match=r"\[success\] has 'nonsense', which means nothing: it may have key, N"):

@@ -56,6 +56,49 @@ def test_random_is_reproducible_and_varied():
     assert Task.random(4, 30, 2, seed=5) != Task.random(4, 30, 2, seed=6)
 
 
+def test_the_default_ensemble_draws_the_same_tasks_as_ever():
+    """Seeds in papers, files and stored results name tasks: these bits may not move."""
+    task = Task.random(3, 50, 2, seed=7)
+    np.testing.assert_array_equal(task.P[0], [0.07648219782237943, 0.00021519082311172172, 0.8449672928551529])
+    np.testing.assert_array_equal(task.positions, [[23, 25, 39], [25, 27, 49]])
+    np.testing.assert_array_equal(task.weights[0], [0.5522588601046732, 0.4620744413614285, 0.5283556152475929])
+    assert Task.random(3, 50, 2, seed=7, ensemble="strong") == task
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "statistic", "mean"),
+    [
+        ("dirichlet", lambda P: np.square(P).mean(), 2 / (4 * 5)),  # E p² of a uniform point of the simplex is 2/(N(N + 1))
+        ("softmax", lambda P: np.square(np.log(P[0] / P[1])).mean(), 2.0),  # a difference of two standard normal numbers
+        ("uniform", lambda P: (P[0] / P[1] < 0.5).mean(), 0.25),  # a ratio of two uniform numbers is below r ≤ 1 with chance r/2
+    ],
+)
+def test_ordinary_ensembles_have_the_laws_that_they_are_named_after(ensemble, statistic, mean):
+    tasks = [Task.random(4, 9, 2, seed=seed, ensemble=ensemble) for seed in range(2000)]
+    found = np.array([statistic(task.P) for task in tasks])
+    assert abs(found.mean() - mean) <= 4 * found.std() / np.sqrt(len(found))
+    assert max(np.abs(task.P @ task.mu - task.mu).max() for task in tasks) < 1e-12
+    assert np.mean([task.check()["c"].holds for task in tasks]) < 0.02  # which "strong" always meets
+
+
+@pytest.mark.parametrize("ensemble", ["strong", "dirichlet", "uniform", "softmax"])
+@pytest.mark.parametrize("N", [2, 3, 10])
+def test_K_P_moves_P_along_a_line_and_keeps_its_stationary_law(ensemble, N):
+    own = Task.random(N, 20, 2, seed=1, ensemble=ensemble)
+    largest = 1 - own.mu @ own.mu
+    for K_P in (0.3 * own.K_P, own.K_P + 0.5 * (largest - own.K_P)):
+        if largest <= K_P:
+            continue  # the swap of two tokens has the largest K_P there is
+        moved = Task.random(N, 20, 2, seed=1, ensemble=ensemble, K_P=K_P)
+        assert abs(moved.K_P - K_P) <= 1e-12
+        np.testing.assert_allclose(moved.mu, own.mu, atol=1e-14)
+        assert moved.support[0].tolist() == own.support[0].tolist()
+        end = own.mu[:, None] if own.K_P > K_P else np.eye(N)
+        step = moved.P - own.P
+        whole = end - own.P
+        np.testing.assert_allclose(step, whole * np.sum(step * whole) / np.sum(whole**2), atol=1e-12)
+
+
 def test_check_reports_what_fails():
     flat = Task(np.full((3, 3), 1 / 3) + 0.01 * (np.eye(3) - 1 / 3), Q3).check()
     assert not flat["c"].holds
@@ -123,6 +166,9 @@ NOT_DISTRIBUTIONS = np.array([[0.5, 0.5], [0.6, 0.5]])
         (lambda: Task.random(3, 0, 2), "T = 0: there must be at least 1"),
         (lambda: Task.random(3, 10, 11), "sparsity = 11: it must lie between 1 and T = 10"),
         (lambda: Task.random(3, 10, 0), "sparsity = 0: it must lie between 1 and T = 10"),
+        (lambda: Task.random(3, 10, 2, ensemble="weak"), "ensemble = 'weak': it must be one of 'strong', 'dirichlet'"),  # type: ignore
+        (lambda: Task.random(3, 10, 2, K_P=0.9), "K_P = 0.9: it must lie between 0 and 1 − ‖μ‖²"),
+        (lambda: Task.random(3, 10, 2, K_P=0.0), "K_P = 0.0: it must lie between 0 and"),
         (lambda: Task.random(3, 10, 2).related(1.5), "overlap = 1.5: it must lie in [0, 1]"),
         (lambda: Task.random(2, 10, 2).related(0.5), "overlap = 0.5 with N = 2"),
         (

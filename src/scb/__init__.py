@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scb.sequences.reading import read_sequences
     from scb.task import Task
     from scb.task.sampling import Batch, generate, sample
+    from scb.task.stream import stream
     from scb.theory.planner import plan
     from scb.training import recipes
     from scb.training.loop import train
@@ -42,6 +43,7 @@ __all__ = [
     "recover",
     "sample",
     "star",
+    "stream",
     "theory",
     "train",
 ]
@@ -65,6 +67,7 @@ _HOME = {
     "recover": "scb.mixture.recovery",
     "sample": "scb.task.sampling",
     "star": "scb.metrics",
+    "stream": "scb.task.stream",
     "train": "scb.training.loop",
 }
 _MODULES = {"metrics": "scb.metrics", "recipes": "scb.training.recipes", "theory": "scb.theory"}

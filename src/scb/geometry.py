@@ -114,6 +114,11 @@ def signal_V(task: "Task", V: Array) -> tuple[float, float, float]:
     return alpha, K_VP, mu_norm(U - alpha * centred_P, task.mu)
 
 
+def signal_A(task: "Task", K_AQ: float) -> float:
+    """α_A = K_AQ/K_Q. Where Q is uniform (T = 1, say) every α gives the same point of the line, and α is 1: A is measured by Q."""
+    return K_AQ / task.K_Q if task.K_Q > 1e-12 else 1.0
+
+
 def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     """α, K and ‖Δ‖ of a point (V, A), in O(N² + TN) and without a dense Q."""
     mu, T = task.mu, task.T
@@ -122,7 +127,7 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     B = A - 1 / T
     K_A = mu_inner(B, B, mu)
     K_AQ = task.inner_Q(B)
-    alpha_A = K_AQ / task.K_Q
+    alpha_A = signal_A(task, K_AQ)
     B += alpha_A / T
     np.subtract.at(B, (task.positions, np.arange(task.N)), alpha_A * task.weights)  # B is now Δ_A
     return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=delta_V, delta_A=mu_norm(B, mu))
@@ -130,7 +135,7 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
 
 def projection_by_norms(task: "Task", alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> Projection:
     """The projection of a point of which only four numbers are known: K = α²·K_P + ‖Δ‖_μ² for V, and likewise for A."""
-    alpha_A = K_AQ / task.K_Q
+    alpha_A = signal_A(task, K_AQ)
     K_V = alpha_V**2 * task.K_P + delta_V**2
     K_VP = alpha_V * task.K_P
     delta_A = root(K_A - alpha_A**2 * task.K_Q)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_V, threshold_normalize
+from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_A, signal_V, threshold_normalize
 from scb.task import Task
 from scb.theory.expectations import best_value, loss_by_moments
 
@@ -57,7 +57,7 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     QA = K_AQ + 1 / T
     cross = K_AQ - float(mu @ sums) / T
     QQ = _square_Q(task)
-    alpha_A = K_AQ / task.K_Q
+    alpha_A = signal_A(task, K_AQ)
     alpha_V, _, delta_V = signal_V(task, V)
     return {
         "loss": loss_by_moments(task, V, 1 + sums, AA, QA),

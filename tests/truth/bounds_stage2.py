@@ -41,7 +41,7 @@ def rounding() -> dict[str, list[float]]:
     for task in tasks():
         for alpha in (0.1, 0.5, 0.9):
             rng = np.random.default_rng(0)
-            for scale in (0.0, 0.1):
+            for scale in (0.0, *[0.2] * 10):
                 D = np.where(task.Q > 0, rng.uniform(-scale, scale, task.Q.shape) * alpha / task.sparsity, 0.0)
                 A = project(line_A(task, alpha) + D)
                 before = population_projection(task, task.P, A)

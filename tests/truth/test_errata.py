@@ -26,6 +26,7 @@ from scb.theory.expectations import (
     expected_gradients,
     expected_preconditioned_gradients,
 )
+from scb.theory.noise import GradientNoise
 from truth.checks import noise_terms
 from truth.enumeration import TASKS, WORLDS, constrained_direction, constrained_point, precondition
 
@@ -202,6 +203,19 @@ def test_e15_the_gradient_of_one_entry_needs_delta_V(task, point):
     assert np.abs(truth - centre @ (p.alpha_V * task.K_P * (task.Q - p.alpha_V * A))).max() > 1e-3
 
 
+def test_e16_the_batch_of_stage_1_makes_the_noise_fall_like_the_root_of_T():
+    """B ∝ T² and E‖∇̂_A l‖_μ² ∝ T leave ‖h‖_μ ∝ 1/√T; for the printed 1/T the batch would have to grow like T³."""
+    sizes = np.array([100, 400, 1600])
+    squares = []
+    for T in sizes:
+        big = Task.random(3, int(T), 2, seed=1)
+        squares.append(GradientNoise(big, line_V(big, 0.3), line_A(big, 0.3)).square_A())
+    noise = np.sqrt(np.array(squares) / sizes**2.0)
+    np.testing.assert_allclose(np.polyfit(np.log(sizes), np.log(noise), 1)[0], -0.5, atol=0.05)
+    with_cube = np.sqrt(np.array(squares) / sizes**3.0)
+    np.testing.assert_allclose(np.polyfit(np.log(sizes), np.log(with_cube), 1)[0], -1, atol=0.05)
+
+
 def test_e17_the_first_noise_entry_of_stage_1_is_that_of_V(task):
     """On the line both errors are 0, so that the printed entry α_A‖Δ_V‖_μ²/(K_P K_Q) would leave no noise in α_V at all."""
     h = constrained_direction(task, np.random.default_rng(4))
@@ -220,6 +234,27 @@ def test_e18_the_entries_of_A_are_separated_by_alpha_A():
     for alpha_A, separated in ((0.0, False), (0.5, True)):
         A = line_A(big, alpha_A)
         assert bool(A[big.Q > 0].min() > A[big.Q == 0].max() + 1e-9) is separated
+
+
+def test_e19_the_signals_are_centred(task, point):
+    V, A = point
+    p = population_projection(task, V, A)
+    inner_V, inner_A = mu_inner(V, task.P, task.mu), mu_inner(A, task.Q, task.mu)
+    np.testing.assert_allclose(p.alpha_V, (inner_V - task.mu @ task.mu) / task.K_P, atol=1e-12)
+    np.testing.assert_allclose(p.alpha_A, (inner_A - 1 / task.T) / task.K_Q, atol=1e-12)
+    assert min(abs(p.alpha_V - inner_V / task.K_P), abs(p.alpha_A - inner_A / task.K_Q)) > 0.1
+
+
+def test_e20_it_is_the_mean_that_concentrates():
+    """With B = G/(δε²) the mean of B samples is within ε with probability 1 − δ; a single sample hardly ever is."""
+    world = WORLDS[-1]
+    V, A = line_V(world.task, 0.3), line_A(world.task, 0.3)
+    y = world.gradients(V, A)[0].reshape(len(world), -1)
+    G, delta, eps = float(world.mean((y**2).sum(axis=1))), 0.2, 0.1
+    rng = np.random.default_rng(0)
+    draws = rng.choice(len(world), (500, int(np.ceil(G / (delta * eps**2)))), p=world.probability / world.probability.sum())
+    assert np.mean(np.linalg.norm(y[draws].mean(axis=1) - world.mean(y), axis=1) <= eps) >= 1 - delta
+    assert np.mean(np.linalg.norm(y[draws[:, 0]] - world.mean(y), axis=1) <= eps) < 0.1
 
 
 def test_every_row_that_names_a_test_has_it():

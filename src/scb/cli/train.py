@@ -128,6 +128,8 @@ def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSetti
     console.print(table)
     if run.diverged is not None:
         console.print(f"diverged at step {run.diverged}: smaller step sizes are needed", style="bold red")
+    elif run.verdict is not None:
+        console.print(run.verdict, style="green" if run.verdict == "learned" else "bold red")
     elif not run.finished:
         console.print(f"not finished: go on with 'scb train --out {out} --resume'")
     for path in save(curves(run.history, title), out / "curves", ("png",)):

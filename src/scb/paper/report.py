@@ -120,50 +120,14 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
 
 
 def markdown_table(judged: Sequence[Judged]) -> str:
-    """The claims as a page: a table of verdicts, then what was said, looked at and found, claim by claim."""
-    lines = []
-    for heading, rows in by_author(judged).items():
-        lines += [f"## {heading}", "", f"{summary(rows)}.", "", "| | | |", "|---:|---|---|"]
-        for row in rows:
-            cells = (f"[{row.number}](#claim-{row.number})", row.claim.says, f"{row.mark} {row.outcome.verdict.value}")
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        for row in rows:
-            lines += ["", *_section(row)]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _section(row: Judged) -> list[str]:
-    """One claim with all that belongs to it, as Markdown."""
-    claim, outcome = row.claim, row.outcome
-    lines = [f'### <a id="claim-{row.number}"></a>{row.number}. {claim.says}', ""]
-    if not claim.ours:
-        lines += [f"> {claim.quote}", ">", f"> *{claim.where}; condition: {claim.condition}*", ""]
-    else:
-        lines += [f"*{claim.where}*", ""]
-    facts = {
-        "Criterion": claim.criterion,
-        "Settings": row.settings,
-        "Measured": outcome.measured,
-        "Control": outcome.control,
-        "Verdict": f"{row.mark} {outcome.verdict.value}" + (f" ({row.note})" if row.note else ""),
-    }
-    for name, text in facts.items():
-        parts = text.split("\n")
-        if len(parts) > 1:
-            lines += [f"- **{name}**", *(f"  - {part}" for part in parts)]
-        elif text:
-            lines.append(f"- **{name}** {text}")
-    return lines
+    """The claims as a page: how to read it, a table of verdicts, then what was said, looked at and found, claim by claim."""
+    environment = _templates(autoescape=False)
+    return environment.get_template("claims.md.j2").render(groups=by_author(judged), summary=summary)
 
 
 def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]) -> None:
     """One self-contained page; ``images`` is the directory of the drawn figures."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("scb.paper", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = _templates(autoescape=True)
     environment.filters["maths"] = _maths
     environment.filters["by_author"] = by_author
     pictures = {name: base64.b64encode((images / f"{name}.png").read_bytes()).decode() for name in figures}
@@ -179,6 +143,14 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page.encode())
+
+
+def _templates(autoescape: bool) -> Any:
+    """The pages of this folder, to be filled."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    folder = PackageLoader("scb.paper", ".")
+    return Environment(loader=folder, autoescape=autoescape, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _maths(text: str) -> Any:

@@ -1,6 +1,7 @@
 """Draw data from a task: independent samples as in the paper, or one long sequence."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.inputs import InputError, integer, unmasked
-from scb.kernels.random import continue_lags, draw_tokens, token_law, token_scratch
+from scb.kernels.random import ALL_BITS, TokenLaw, continue_lags, draw_tokens, fill_words, token_law, token_scratch
 from scb.task import Seed, Task, generator
 
 Tokens = NDArray[np.unsignedinteger[Any]]
@@ -41,6 +42,14 @@ class Batch:
             shapes = self.context.shape, self.last.shape, self.label.shape
             raise InputError(f"context, last, label have shapes {shapes}: they must be (n, T), (n,), (n,)")
 
+    @property
+    def tokens(self) -> Tokens:
+        """(n, T + 1): the context and the last token of each sample; a view where they lie side by side, as a stream has them."""
+        base = self.context.base
+        if base is not None and base is self.last.base and base.shape == (len(self), self.context.shape[1] + 1):
+            return base
+        return np.column_stack((self.context, self.last))
+
     def __len__(self) -> int:
         return len(self.context)
 
@@ -62,24 +71,54 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
     rng = generator(seed)
     last = _draw(task.mu, n, rng)
     if compiled:
-        context = np.empty(n * task.T, token_dtype(task.N))
-        draw_tokens(rng.integers(1 << 64, dtype=np.uint64), token_law(task.mu), token_scratch(), context)
+        context = compiled_tokens(task, rng.integers(1 << 64, dtype=np.uint64), (n, task.T))
     else:
-        context = _draw(task.mu, n * task.T, rng)
-    context = context.reshape(n, task.T)
+        context = _draw(task.mu, n * task.T, rng).reshape(n, task.T)
     slot = _choose(task.weights, last, rng.random(n))
     source = context[np.arange(n), task.positions[slot, last]]
     label = _choose(task.P, source, rng.random(n))
     return Batch(context, last, label.astype(token_dtype(task.N)))
 
 
-def generate(task: Task, length: int, seed: Seed = 0) -> Tokens:
-    """Draw one sequence of ``length`` tokens: the first T + 1 iid from μ, each further one from the T + 1 before it.
+def compiled_tokens(task: Task, key: np.uint64, shape: tuple[int, int]) -> Tokens:
+    """Tokens iid from μ, of the stream ``key``, by compiled code."""
+    tokens = np.empty(shape, token_dtype(task.N))
+    draw_tokens(np.uint64(key), _token_law(task.mu.tobytes()), token_scratch(), tokens.reshape(-1))
+    return tokens
 
-    The token before the new one chooses the attention; the T tokens before that one are the context.
+
+@lru_cache(maxsize=8)
+def _token_law(mu: bytes) -> TokenLaw:
+    """The tables for drawing from μ, which take longer to make than a batch takes to draw."""
+    return token_law(np.frombuffer(mu))
+
+
+def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
+    """The key of each step, a word of the stream that the seed chooses: what is random in step i depends on (seed, i) alone."""
+    stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+    keys = np.empty(len(steps), np.uint64)
+    fill_words(stream, steps.start, ALL_BITS, keys)
+    return keys
+
+
+def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -> Tokens:
+    """Draw a sequence of ``length`` tokens: the first T + 1 iid from μ, each further one from the T + 1 before it.
+
+    The token before the new one chooses the attention; the T tokens before that one are the context. With ``n`` there are so many
+    independent sequences, an array (n, length); the first of them do not depend on how many there are.
     """
     length = integer("length", length, low=0)
     rng = generator(seed)
+    if n is None:
+        return _sequence(task, length, rng)
+    n = integer("n", n, low=0)
+    found = np.empty((n, length), token_dtype(task.N))
+    for i, stream in enumerate(rng.spawn(n)):
+        found[i] = _sequence(task, length, stream)
+    return found
+
+
+def _sequence(task: Task, length: int, rng: np.random.Generator) -> Tokens:
     tokens = np.empty(length, dtype=token_dtype(task.N))
     start = min(length, task.T + 1)
     tokens[:start] = _draw(task.mu, start, rng)

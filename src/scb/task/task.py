@@ -130,8 +130,8 @@ class Task:
             - "uniform": independent uniform entries, columns divided by their sums;
             - "softmax": columns are the softmax of standard normal numbers.
 
-            The last three are what one may call a random transition matrix. Their K_P is smaller, so that they hardly ever
-            meet (c), and N·μ may leave [1/2, 2]: ``check`` tells
+            The last three are what one may call a random transition matrix. Their K_P is smaller, so that for small N they
+            hardly ever meet (c), and N·μ may leave [1/2, 2]: ``check`` tells
         K_P : move P to this K_P = ‖P − μ1ᵀ‖_μ², and keep μ: straight towards μ1ᵀ where that is less than P has, and towards the
             identity where it is more. It must lie between 0 and 1 − ‖μ‖²
 

@@ -56,7 +56,7 @@ BOUNDS = {
     # Stage 2
     "separation": _bound("E separation", "α_A ≥ c·(Q/T + Q√N‖Δ_A‖_μ) separates the positions of Q twofold", 4.0),
     "rounding_signal": _bound("E effect of rounding", "α_A moves by ≤ c/(T·K_Q)", 1.0),
-    "rounding_error": _bound("E effect of rounding", "‖Δ_A‖_μ² grows by ≤ c/T", 0.0005),
+    "rounding_error": _bound("E effect of rounding", "‖Δ_A‖_μ² grows by ≤ c/T", 0.006),
     "support_signal": _largest("E gradient denoising", "−E∂l ≥ c·(1 − α_V)·α_V·K_P/(N·Q) on the support", 0.15),
     "coordinate": _bound("E gradient denoising", "|∂l| ≤ c·N", 0.4, 1.0),
     "square_on_support": _bound("E bias of ĥ", "E‖[∇̂_A l]_q‖_μ² ≤ c·Q·N²", 0.05),
@@ -77,7 +77,7 @@ BOUNDS = {
     # Transfer
     "start_low": _largest("H initialisation", "α_V ≥ c·θ/(N·K_P)", 1.0),
     "start_high": _bound("H initialisation", "α_V ≤ c·θ", 1.0),
-    "start_error": _bound("H initialisation", "‖Δ_V‖_μ² ≤ c·θ²·K_P", 0.4),
+    "start_error": _bound("H initialisation", "‖Δ_V‖_μ² ≤ c·θ²·K_P", 0.5),
     "step_signal": _bound("H first gradient step", "|α_A/α_V − 1| ≤ c·ε_Tmp", 1.1),
     "step_error": _bound("H first gradient step", "‖Δ_A‖_μ² ≤ c·(ε_Tmp²·α_V²/Q + 1/T)", 1.0),
 }

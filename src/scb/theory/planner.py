@@ -34,6 +34,7 @@ class Constants:
     stage1_noise: float = _measured("stage1_noise")
     # Stage 2
     rounding: float = 0.25  # of the threshold c·α/Q before Stage 2: half of the least entry, α/(C·Q), for C = 2
+    rounding_error: float = _measured("rounding_error")
     stage2_lambda: float = _measured("stage2_lambda")
     stage2_steps: float = _measured("stage2_steps")
     bias: float = _measured("bias")
@@ -241,8 +242,9 @@ class _Lemmas:
         )
 
     def error_after_stage1(self) -> float:
-        """δ⁽²⁾ with δ_A² + δ_V² ≤ (δ⁽²⁾)² where Stage 2 begins; rounding adds nothing of this order."""
-        return sqrt(self.allowed / self.T * (1 / self.K_P + 1 / self.K_Q))
+        """δ⁽²⁾ with δ_A² + δ_V² ≤ (δ⁽²⁾)² where Stage 2 begins: lemmas "Main result of Stage 1" and "Effect of rounding"."""
+        square_A = (self.allowed + self.c.rounding_error) / self.T
+        return sqrt(self.allowed / self.T / self.K_P + square_A / self.K_Q)
 
     def stage2(self, alpha: float, start: float) -> StagePlan:
         """Lemmas "Gradient denoising", "bias of ĥ" and "Main lemma of Stage 2", from α_V, α_A ≥ ``alpha`` and δ ≤ ``start``.

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array, projector_row
 from scb.kernels import may_run_parallel
-from scb.kernels.random import ALL_BITS, fill_words
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelLaw, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.task.columns import slots
+from scb.task.sampling import step_keys
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import STEPS, Stage, precondition_V
@@ -29,14 +29,6 @@ class Taken(NamedTuple):
     steps: int  # fewer than asked for if the next one diverges
     loss: float  # of the last mini-batch
     samples: int
-
-
-def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
-    """The key of each step, a word of the stream that the seed chooses: what is random in step i depends on (seed, i) alone."""
-    stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-    keys = np.empty(len(steps), np.uint64)
-    fill_words(stream, steps.start, ALL_BITS, keys)
-    return keys
 
 
 @dataclass(frozen=True)

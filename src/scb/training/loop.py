@@ -1,5 +1,6 @@
 """The training loop: nothing else trains."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,15 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from scb import metrics
+from scb.geometry import Array
 from scb.inputs import InputError, integer
 from scb.model import LinearTransformer
 from scb.task import Task
-from scb.training.engine import Composed, Fused
+from scb.training.engine import Composed, Fused, step_keys
 from scb.training.fingerprint import fingerprints
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Recipe
+from scb.training.verdict import GOOD, HELD_OUT, HeldOut
 
 
 def train(
@@ -66,6 +69,8 @@ def train(
     saved = run.step
     while not run.finished:
         run, batch_loss = advance(run, recipe, engine, every)
+        if run.finished and recipe.check is not None:
+            run = judge(run, recipe.check, recipe.mu, engine)
         if run.step % every == 0 or run.finished or run.stage_step == 0:
             run = evaluate(task, run, batch_loss)
             for callback in callbacks:
@@ -109,6 +114,20 @@ def advance(run: Run, recipe: Recipe, engine: Composed | Fused, every: int) -> t
             V, A = rounding(V, A, mu)
         after = replace(after, stage=run.stage + 1, stage_step=0, finished=run.stage + 1 == len(recipe.stages))
     return replace(after, V=V, parameters=A), taken.loss
+
+
+def judge(run: Run, check: HeldOut, mu: Array, engine: Composed | Fused) -> Run:
+    """The run with the verdict of held-out samples; a warning where it is not that the task has been learned."""
+    word = f"not learned: diverged at step {run.diverged}"
+    samples = 0
+    if run.diverged is None:
+        source = engine.fresh if isinstance(engine, Fused) else engine.source
+        verdict = check(run.V, run.A, mu, source, step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2)))
+        word = verdict.word
+        samples = verdict.samples
+    if word != GOOD:
+        warnings.warn(f"the run of recipe {run.recipe!r} has failed. {word}", stacklevel=3)
+    return replace(run, verdict=word, samples=run.samples + samples)
 
 
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:

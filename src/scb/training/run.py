@@ -29,6 +29,7 @@ class Run:
     transformer : the kind of transformer whose parameters these are
     history : column name → array, one entry an evaluation
     stage : index of the current one
+    verdict : what held-out samples say of it at the end ("learned", or what is wrong), if the recipe asks for that
     diverged : the step at which V or A reached 1e6 or became NaN (V and A are then those before it), or None
     made_by : digests of what determines the run (task, recipe, seed, …), by which a resume knows whether it fits
     """
@@ -45,6 +46,7 @@ class Run:
     samples: int = 0
     diverged: int | None = None
     finished: bool = False
+    verdict: str | None = None
     made_by: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -82,13 +84,14 @@ class Run:
             raise DamagedFileError(f"{path} is damaged: {error}") from None
 
 
-_TYPES = {"recipe": str, "diverged": int | None, "finished": bool, "made_by": dict}
+_TYPES = {"recipe": str, "diverged": int | None, "finished": bool, "verdict": str | None, "made_by": dict}
 _TYPES |= dict.fromkeys(("seed", "step", "stage", "stage_step", "samples"), int)
 
 
 def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     """The run that a file holds, whatever wrote it; an error says what cannot be."""
-    known = {name: fitted(name, facts[name], hint) for name, hint in _TYPES.items() if name in facts or name != "made_by"}
+    later = ("verdict", "made_by")  # what older versions did not write
+    known = {name: fitted(name, facts[name], hint) for name, hint in _TYPES.items() if name in facts or name not in later}
     for name in ("step", "stage", "stage_step", "samples"):
         integer(name, known[name], low=0)
     if any(array.dtype != np.float64 for array in arrays.values()):

@@ -1,7 +1,7 @@
 """What a recipe is made of: an initial point, and stages; and the updates of Algorithm 1 as pure functions, each one line of it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import Rounding, Stop
+
+if TYPE_CHECKING:
+    from scb.training.verdict import HeldOut
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,7 @@ class Recipe:
     stages : those without steps are left out, with their roundings
     samples : spent before the first step, on estimating what is not known
     transformer : whose parameters (V, A) are trained
+    check : tells at the end, from held-out samples, whether the task has been learned
     """
 
     name: str
@@ -197,6 +201,7 @@ class Recipe:
     stages: tuple[Stage, ...]
     samples: int = 0
     transformer: type[Transformer] = LinearTransformer
+    check: "HeldOut | None" = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stages", tuple(stage for stage in self.stages if stage.steps))

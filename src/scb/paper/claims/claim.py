@@ -43,6 +43,34 @@ class Outcome:
     note: str = ""
     control: str = ""
 
+    @staticmethod
+    def judged(measured: str, *, literal: Any, changed: Any, change: str, instead: str, control: str = "") -> "Outcome":
+        """The outcome of a claim that holds as printed (``literal``), or with a ``change``, or else there is ``instead``."""
+        found = verdict(literal, changed)
+        notes = {Verdict.HOLDS: "", Verdict.CHANGED: change, Verdict.FAILS: instead}
+        return Outcome(measured, found, notes[found], control)
+
+    @staticmethod
+    def together(parts: "dict[str, Outcome]") -> "Outcome":
+        """The outcomes in all ensembles, by name, as one."""
+        verdicts = {name: part.verdict for name, part in parts.items()}
+        holds = [name for name, found in verdicts.items() if found is Verdict.HOLDS]
+        changed = [name for name, found in verdicts.items() if found is Verdict.CHANGED]
+        fails = [name for name, found in verdicts.items() if found is Verdict.FAILS]
+        if not fails:
+            verdict = Verdict.CHANGED if changed else Verdict.HOLDS
+        elif holds or changed:
+            verdict = Verdict.SOME
+        else:
+            verdict = Verdict.FAILS
+        groups = {"holds in": holds, "with a change in": changed, "not in": fails}
+        told = [f"{words} {', '.join(group)}" for words, group in groups.items() if group]
+        notes = dict.fromkeys(part.note for part in parts.values() if part.note and part.verdict is not Verdict.HOLDS)
+        reasons = "; ".join(notes)
+        note = ": ".join(filter(None, ["; ".join(told), reasons])) if len(told) > 1 else reasons
+        control = "\n".join(f"{name}: {part.control}" for name, part in parts.items() if part.control)
+        return Outcome("\n".join(f"{name}: {part.measured}" for name, part in parts.items()), verdict, note, control)
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -92,7 +120,7 @@ class Claim:
     def settings(self, *tables: Table) -> str:
         """Sizes, ensembles and numbers of tasks as the tables have them, and what they do not show."""
         sizes = [f"{symbol} = {_range(found)}" for symbol, column in SIZES.items() if (found := _found(column, tables))]
-        counts = sorted({_tasks(table) for table in tables if "replicate" in table})
+        counts = sorted({_tasks(table) for table in tables if "replicate" in table and "N" in table})
         if counts:
             many = " or ".join(map(str, counts))
             sizes.append(f"{many} random {'task' if counts == [1] else 'tasks'} at each point")
@@ -137,29 +165,9 @@ def in_each_ensemble(judge: Callable[..., Outcome]) -> Callable[..., Outcome]:
         if not names:
             return judge(*tables)
         parts = {name: judge(*(pick(table, ensemble=name) if "ensemble" in table else table for table in tables)) for name in names}
-        return _together(parts)
+        return Outcome.together(parts)
 
     return judge_each
-
-
-def _together(parts: dict[str, Outcome]) -> Outcome:
-    """The outcomes in all ensembles as one."""
-    verdicts = {name: part.verdict for name, part in parts.items()}
-    holds = [name for name, found in verdicts.items() if found is Verdict.HOLDS]
-    changed = [name for name, found in verdicts.items() if found is Verdict.CHANGED]
-    fails = [name for name, found in verdicts.items() if found is Verdict.FAILS]
-    if not fails:
-        verdict = Verdict.CHANGED if changed else Verdict.HOLDS
-    elif holds or changed:
-        verdict = Verdict.SOME
-    else:
-        verdict = Verdict.FAILS
-    groups = {"holds in": holds, "with a change in": changed, "not in": fails}
-    told = [f"{words} {', '.join(group)}" for words, group in groups.items() if group]
-    notes = dict.fromkeys(part.note for part in parts.values() if part.note and part.verdict is not Verdict.HOLDS)
-    note = "; ".join([*(told if len(told) > 1 else []), *notes])
-    control = "\n".join(f"{name}: {part.control}" for name, part in parts.items() if part.control)
-    return Outcome("\n".join(f"{name}: {part.measured}" for name, part in parts.items()), verdict, note, control)
 
 
 # ------------------------------------------------------------------------------------------------------ words for judges

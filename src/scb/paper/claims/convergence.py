@@ -36,11 +36,13 @@ def proximal_beats_sgd(convergence: Table, ensembles: Table | None = None) -> Ou
     closer, closer_large = ({layer: end[f"dist_{layer}"] < theirs[f"dist_{layer}"] for layer in "AV"} for end in (ours, large))
     both = closer["A"] & closer["V"]
     changed = all(mostly(closer_large[layer][right]) for layer in "AV")
-    return Outcome(
+    return Outcome.judged(
         f"both closer in {_both(both, right)} (A in {share(closer['A'][right])}, V in {share(closer['V'][right])} of these); "
         f"with λ = 1e-4 A in {share(closer_large['A'][right])}, V in {share(closer_large['V'][right])} of these",
-        verdict(mostly(both), changed),
-        "settle the sign, and take λ = 1e-4 instead of 1e-5",
+        literal=mostly(both),
+        changed=changed,
+        change="settle the sign, and take λ = 1e-4 instead of 1e-5",
+        instead="where the sign is right A comes closer, V hardly; and λ = 1e-4 slows both down",
         control=f"SGD, λ = 0: ‖A − Q‖ {spread(theirs['dist_A'][right])} against {spread(ours['dist_A'][right])}",
     )
 
@@ -51,26 +53,35 @@ def star_recovers(convergence: Table, ensembles: Table | None = None) -> Outcome
     ours, large, theirs = ends(joined(convergence, ensembles), END, "proximal", "proximal, larger λ", "SGD")
     found, found_large, found_sgd = ((end["dist_A_star"] <= CLOSE) & (end["dist_V_star"] <= CLOSE) for end in (ours, large, theirs))
     right = ours["alpha_A"] > 0
-    return Outcome(
+    return Outcome.judged(
         f"both within {CLOSE} in {_both(found, right)}; with λ = 1e-4 and the sign settled in {share(found_large)}",
-        verdict(mostly(found), mostly(found[right])),
-        "settle the sign",
+        literal=mostly(found),
+        changed=mostly(found[right]),
+        change="settle the sign",
+        instead="where the sign is right too, 1,000 steps are too few for slow tasks, or noise is left",
         control=f"SGD's star is as close in {_both(found_sgd, right)}",
     )
 
 
 @in_each_ensemble
 def small_rate_is_slow(convergence: Table, ensembles: Table | None = None) -> Outcome:
-    """With η₂' SGD is farther from Q after 1,000 steps than with η₂, though less noisy, in 90 % of tasks; and |α_A| < 1/2."""
-    slow, fast, ours = ends(joined(convergence, ensembles), END, "SGD, small η₂'", "SGD", "proximal")
+    """In 90 % of tasks, after 1,000 steps: with η₂ SGD's ‖A − Q‖_μ is above half of its value at step 400; with η₂' it is larger
+    still, though less noisy, and |α_A| < 1/2.
+    """
+    runs = joined(convergence, ensembles)
+    slow, fast, ours = ends(runs, END, "SGD, small η₂'", "SGD", "proximal")
+    (start,) = ends(runs, STAGE_ONE, "SGD")
     right = slow["alpha_A"] > 0
-    farther = slow["dist_A"] > fast["dist_A"]
-    low = np.abs(slow["alpha_A"]) < 0.5
-    return Outcome(
-        f"farther in {_both(farther, right)}; |α_A| < 1/2 in {share(low)}: {spread(np.abs(slow['alpha_A']))}, "
-        f"with η₂ {spread(np.abs(fast['alpha_A']))}, proximal {spread(np.abs(ours['alpha_A']))}",
-        verdict(mostly(farther) and mostly(low), mostly(farther[right]) and mostly(low)),
-        "settle the sign",
+    far = fast["dist_A"] > start["dist_A"] / 2
+    farther = (slow["dist_A"] > fast["dist_A"]) & (np.abs(slow["alpha_A"]) < 0.5)
+    both = far & farther
+    return Outcome.judged(
+        f"η₂: above half in {_both(far, right)}; η₂': farther in {_both(farther, right)}; |α_A| {spread(np.abs(slow['alpha_A']))} "
+        f"with η₂', {spread(np.abs(fast['alpha_A']))} with η₂, proximal {spread(np.abs(ours['alpha_A']))}",
+        literal=mostly(both),
+        changed=mostly(both[right]),
+        change="settle the sign",
+        instead="the smaller step is the less noisy one, which counts for more on some tasks",
     )
 
 
@@ -91,11 +102,13 @@ def proximal_denoises(convergence: Table, ensembles: Table | None = None) -> Out
     """‖Δ_A‖_μ after 1,000 steps is at most half of SGD's in 90 % of tasks."""
     sgd, small, large = ends(joined(convergence, ensembles), END, "SGD", "proximal", "proximal, larger λ")
     ratio, ratio_large = (end["delta_A"] / sgd["delta_A"] for end in (small, large))
-    return Outcome(
+    return Outcome.judged(
         f"‖Δ_A‖ over that of SGD: {spread(ratio)} with λ = 1e-5, at most half in {share(ratio <= 0.5)}; "
         f"{spread(ratio_large)} with 1e-4, in {share(ratio_large <= 0.5)}",
-        verdict(mostly(ratio <= 0.5), mostly(ratio_large <= 0.5)),
-        "λ = 1e-4; 1e-5 is below the noise of one entry in one step",
+        literal=mostly(ratio <= 0.5),
+        changed=mostly(ratio_large <= 0.5),
+        change="λ = 1e-4; 1e-5 is below the noise of one entry in one step",
+        instead="λ = 1e-5 and 1e-4 are below the noise of one entry in one step, which grows as K_P falls",
     )
 
 
@@ -118,20 +131,29 @@ def normalisation_helps(convergence: Table, ensembles: Table | None = None) -> O
     right = end["alpha_A"] > 0
     measured = f"more similar in {_both(better, right)}; there {spread(end['sim_A'][right])} before, "
     measured += f"{spread(end['sim_A_star'][right])} after"
-    return Outcome(measured, verdict(mostly(better), mostly(better[right])), "settle the sign: in the mirror image nothing is left")
+    return Outcome.judged(
+        measured,
+        literal=mostly(better),
+        changed=mostly(better[right]),
+        change="settle the sign: in the mirror image nothing is left",
+        instead="where the signal has not passed the threshold, nothing is left of it",
+    )
 
 
 @in_each_ensemble
 def proximal_similarity(convergence: Table, ensembles: Table | None = None) -> Outcome:
-    """After 1,000 steps the cosine of A with Q is above SGD's in 90 % of tasks, before and after normalisation."""
+    """In 90 % of tasks, after 1,000 steps: the cosine of A with Q is above SGD's before and after normalisation, and SGD's
+    ‖A* − Q‖_μ is above 0.05.
+    """
     ours, theirs = ends(joined(convergence, ensembles), END, "proximal", "SGD")
     right = theirs["alpha_A"] > 0
     before, after = (ours[name] > theirs[name] for name in ("sim_A", "sim_A_star"))
+    misses = theirs["dist_A_star"] > CLOSE
+    literal, settled = (all(mostly(hits[chosen]) for hits in (before, after, misses)) for chosen in (right | ~right, right))
     return Outcome(
-        f"before: {_both(before, right)}; after: {_both(after, right)}; the cosines after it differ by at most "
-        f"{np.abs(ours['sim_A_star'] - theirs['sim_A_star'])[right].max(initial=0):.2g} there",
-        verdict(mostly(before) and mostly(after), mostly(before[right]) and mostly(after[right])),
-        "before normalisation only, and where the sign is right; after it the two are alike",
+        f"before: {_both(before, right)}; after: {_both(after, right)}; SGD's star misses Q: {_both(misses, right)}",
+        verdict(literal, settled),
+        "where the sign is right the proximal method is ahead before normalisation; after it the two are alike",
     )
 
 
@@ -152,10 +174,16 @@ def larger_N_alike(larger_N: Table) -> Outcome:
             parts.append(f"N = {N}, B = {batch}: star {_both(star, right)}; closer than SGD {_both(closer, right)}")
         literal.append(any(all_tasks for all_tasks, _ in good.values()))
         settled.append(any(signed for _, signed in good.values()))
-    return Outcome("; ".join(parts), verdict(all(literal), all(settled)), "settle the sign")
+    return Outcome.judged(
+        "; ".join(parts),
+        literal=all(literal),
+        changed=all(settled),
+        change="settle the sign",
+        instead="where the sign is right too, 1,000 steps are too few for slow tasks, or noise is left",
+    )
 
 
-SETTING = "sparsity 2, B = 64, η = 0.01 for 400 steps, then 0.005 for 600, λ = 1e-5; the sign is not settled"
+SETTING = "sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600, λ = 1e-5; the sign is not settled"
 RANDOM = "a randomly sampled transition matrix, N = 3, Q = 2, T = 5,000, B = 64"
 FIGURE_1 = "Section 5.1, Figure 1, caption"
 SIGNALS = "Appendix I, figure of the signals, caption"
@@ -254,7 +282,7 @@ CLAIMS = (
         "almost perfectly recover the ground-truth (the star), while SGD struggles to learn the target function.",
         where="Appendix I, last figure, caption",
         condition='N = 3, 10, 20; "The batch size can be chosen from standard {64, 128, 256}"; gradient noise is large',
-        setting=SETTING.replace("B = 64, ", ""),
+        setting=SETTING,
         judge=larger_N_alike,
     ),
 )

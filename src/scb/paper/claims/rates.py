@@ -13,18 +13,18 @@ AXES = {"T": "T", "N": "N", "sparsity": "Q", "epsilon": "ε", "K_P": "K_P"}
 
 def stage_one_rate(rates: Table) -> Outcome:
     """No exponent of Stage 1's least number of samples in T, N, Q and K_P, such that 85 % of the runs end with the right sign and a
-    support that a threshold can tell, lies above the printed one by more than its 95 % interval."""
+    support that a threshold can tell, is worse than the printed one by more than its 95 % interval."""
     return _stage(rates, 1, ("T", "N", "sparsity", "K_P"))
 
 
 def stage_two_rate(rates: Table) -> Outcome:
     """No exponent of Stage 2's least number of samples (‖A − Q‖_μ² ≤ ε after normalisation in 85 % of the runs) in N, Q, ε and K_P
-    lies above the printed one by more than its 95 % interval."""
+    is worse than the printed one by more than its 95 % interval."""
     return _stage(rates, 2, ("N", "sparsity", "epsilon", "K_P"))
 
 
 def stage_three_rate(rates: Table) -> Outcome:
-    """No exponent of Stage 3's least number of samples (‖V − P‖_μ² ≤ ε in 85 % of the runs) in N, Q, ε and K_P lies above the
+    """No exponent of Stage 3's least number of samples (‖V − P‖_μ² ≤ ε in 85 % of the runs) in N, Q, ε and K_P is worse than the
     printed one by more than its 95 % interval."""
     return _stage(rates, 3, ("N", "sparsity", "epsilon", "K_P"))
 
@@ -39,7 +39,7 @@ def _stage(rates: Table, stage: int, axes: tuple[str, ...]) -> Outcome:
             rows = varied(pick(rates, projector=projector), axis)
             slope = log_log_slope(rows[axis], rows[f"samples_{stage}"])
             printed = printed_exponent(rates, axis, stage)
-            word = compared(slope, printed)
+            word = compared(slope, printed, axis)
             if word == "missed":
                 missed.append(AXES[axis])
             parts.append(f"{AXES[axis]}^{slope} (printed {printed:+.1f}, {word})")
@@ -95,18 +95,18 @@ def error_grows_with_T(stage_two_error: Table) -> Outcome:
 
 
 def softmax_first_stage(attention: Table) -> Outcome:
-    """In the median run of softmax at the largest T the samples until α_A = 0.1 are at least three times those from there to 0.9,
+    """In the median run of softmax at the largest T the samples until α_A = 0.1 are at least three times those from there to 0.8,
     and they grow with T at an exponent of at least 0.3."""
     rows = pick(attention, method="softmax")
     slope = log_log_slope(rows["T"], rows["samples_10"])
     longest = pick(rows, T=rows["T"].max())
     first = longest["samples_10"]
-    rest = longest["samples_90"] - first
-    there = np.isfinite(rest)
-    ratio = first[there] / np.maximum(rest[there], 1)
-    measured = f"until α_A = 0.1: T^{slope}; at T = {rows['T'].max():,} {spread(first)} samples, over those to 0.9: {spread(ratio)}"
+    there = np.isfinite(longest["samples_80"])
+    ratio = np.zeros(len(first))  # where the run does not get there, the rest takes longer than all of it
+    ratio[there] = first[there] / (longest["samples_80"] - first)[there]
+    measured = f"until α_A = 0.1: T^{slope}; at T = {rows['T'].max():,} {spread(first)} samples, over those to 0.8: {spread(ratio)}"
     linear = pick(pick(attention, method="proximal"), T=rows["T"].max())
-    control = f"proximal: {spread(linear['samples_10'])} and {spread(linear['samples_90'] - linear['samples_10'])} samples"
+    control = f"proximal: {spread(linear['samples_10'])} and {spread(linear['samples_80'] - linear['samples_10'])} samples"
     return Outcome(measured, verdict(np.median(ratio) >= 3 and slope.value >= 0.3), control=control)
 
 

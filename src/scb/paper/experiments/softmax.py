@@ -13,7 +13,7 @@ from scb.task.sampling import sample
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd, softmax
 
-LEVELS = (0.1, 0.5, 0.9)
+LEVELS = (0.1, 0.5, 0.8)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class AttentionJob(Job):
         return 0.5 + self.batch_size * self.steps * self.T * 1.5e-9
 
     def run(self) -> Rows:
-        """One row: samples until α_A passes 0.1, 0.5 and 0.9 (∞ if it does not), ‖Δ_A‖_μ there (NaN), and both at the end."""
+        """One row: samples until α_A passes 0.1, 0.5 and 0.8 (∞ if it does not), ‖Δ_A‖_μ there (NaN), and both at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         history = train(task, self._recipe(task), self.seed, every=10).history
         row = {f"{name}_end": history[name][-1] for name in ("alpha_A", "delta_A", "sim_A")}

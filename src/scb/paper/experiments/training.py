@@ -24,33 +24,32 @@ METHODS: dict[str, Callable[..., Recipe]] = {
     "SGD, sign settled": sgd,
 }
 """Algorithm 1 as in the paper, λ = 1e-5; with larger λ and the sign settled; SGD with the paper's η₂ = 0.005 and η₂' = 0.001."""
-SUMMARY_STEPS = (STAGE_ONE, 700, 1000)
 SUMMARY = ("method", "K_P", "K_Q", "diverged", "step", "loss", "alpha_V", "alpha_A", "delta_A", "delta_V_worst", "dist_V", "dist_A")
 SUMMARY += ("sim_A", "dist_V_star", "dist_A_star", "sim_A_star")
-"""Where, and by what, the claims judge a run."""
+"""What the claims judge a run by."""
 
 
 @dataclass(frozen=True)
 class TrainingJob(Job):
     """One task, by all methods, which have Stage 1 in common.
 
-    ``rate`` multiplies all of the paper's step sizes; a ``summary`` has a few rows a run instead of the whole history.
+    ``rate`` multiplies all of the paper's step sizes; a ``summary`` keeps these steps of a run instead of its whole history.
     """
 
     label: ClassVar = {"experiment": "training", "job": "Job"}
-    came_later: ClassVar = Job.came_later | {"batch_size": 64, "rate": 1.0, "summary": False}
+    came_later: ClassVar = Job.came_later | {"batch_size": 64, "rate": 1.0, "summary": ()}
 
     N: int = 3
     T: int = 5000
     methods: tuple[str, ...] = ("proximal", "SGD")
+    replicate: int = 0
+    steps: int = 1000
+    every: int = 20
     ensemble: Ensemble = "strong"
     K_P: float | None = None
     batch_size: int = 64
     rate: float = 1.0
-    replicate: int = 0
-    steps: int = 1000
-    every: int = 20
-    summary: bool = False
+    summary: tuple[int, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -67,8 +66,8 @@ class TrainingJob(Job):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """All fields but the methods, which are a column of their own, and the seed."""
-        return {name: value for name, value in super().columns.items() if name != "methods"}
+        """The seed and all fields but the methods, which are a column of their own, and what says how rows are chosen."""
+        return {name: value for name, value in super().columns.items() if name not in ("methods", "summary", "every")}
 
     def recipe(self, method: str, task: Task) -> Recipe:
         """The recipe of a method, with the batch and the step sizes of this job."""
@@ -91,16 +90,20 @@ class TrainingJob(Job):
             length = len(run.history["step"])
             worst = {"delta_V_worst": np.maximum.accumulate(run.history["delta_V"])}
             table = {name: np.full(length, fact) for name, fact in facts.items()} | run.history | worst
-            tables.append(summarised(table) if self.summary else table)
+            tables.append(summarised(table, self.summary) if self.summary else table)
         return concatenate(tables)
 
 
-def summarised(history: Table) -> Table:
-    """The rows of ``SUMMARY_STEPS`` and the last one, and the columns of ``SUMMARY`` to six digits, so that files stay small."""
+def summarised(history: Table, steps: tuple[int, ...]) -> Table:
+    """The rows of these steps and the last one, which is earlier where a run diverged, and the columns of ``SUMMARY``."""
     step = history["step"]
-    chosen = np.isin(step, SUMMARY_STEPS) | (np.arange(len(step)) == len(step) - 1)
-    short = {name: history[name][chosen] for name in SUMMARY}
-    return {name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x for name, x in short.items()}
+    chosen = np.isin(step, steps) | (np.arange(len(step)) == len(step) - 1)
+    return shortened({name: history[name][chosen] for name in SUMMARY})
+
+
+def shortened(table: Table) -> Table:
+    """All numbers to six digits, so that files stay small."""
+    return {name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x for name, x in table.items()}
 
 
 LATE = ("proximal, sign settled", "proximal, largest λ", "SGD, sign settled")
@@ -116,6 +119,7 @@ class LateJob(Job):
     steps: int = 6000
     N: int = 3
     T: int = 5000
+    ensemble: Ensemble = "strong"
 
     @property
     def cost(self) -> float:
@@ -124,7 +128,8 @@ class LateJob(Job):
 
     def run(self) -> Rows:
         """One row a method: distance and loss at the end, where they were least, and the loss where the distance was."""
-        job = TrainingJob(N=self.N, T=self.T, methods=LATE, replicate=self.replicate, steps=self.steps, every=50)
+        size = {"N": self.N, "T": self.T, "ensemble": self.ensemble}
+        job = TrainingJob(methods=LATE, replicate=self.replicate, steps=self.steps, every=50, **size)
         table = job.table(job.run())
         rows = []
         for method in LATE:
@@ -143,7 +148,7 @@ class LateJob(Job):
                 "dist_A_star": history["dist_A_star"][-1],
             }
             rows.append({name: np.array([value]) for name, value in row.items()})
-        return concatenate(rows)
+        return shortened(concatenate(rows))
 
 
 @dataclass(frozen=True)

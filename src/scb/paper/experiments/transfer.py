@@ -35,7 +35,7 @@ class TransferJob(Job):
         task = random_task(self.N, self.T, 2, self.replicate)
         if self.overlap:
             related = task.related(self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate))
-            recipe = transfer(task, related.P, first_batch=5000, batch_size=600, eta=1 / 3)
+            recipe = transfer(task, related.P, overlap=self.overlap, accuracy=0.04, eta=1 / 3)
             history = train(task, recipe, self.seed, every=1).history
         else:
             history = train(task, tuned(task, accuracy=0.04), self.seed, every=10).history

@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from scb.jobs.table import Table, pick, quartiles, values, where
 from scb.paper.figures.style import COLOURS, band, caption, grid, look, panels, replicates
@@ -21,6 +22,17 @@ def _bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> No
         ax.errorbar(xs, middle, (middle - low, high - middle), capsize=2, label=label, **look(number, marker=True))
 
 
+def _ticks(ax: Axes, xs: list[float]) -> None:
+    """Logarithmic axes, with marks where something was measured, at every other place if they are many."""
+    ax.set(xscale="log", yscale="log")
+    crowded = sum(len(f"{x:g}") for x in xs) > 25
+    shown = sorted(xs)[:: 2 if crowded else 1]
+    ax.set_xticks(shown, [f"{x:g}" for x in shown], fontsize=7)
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.tick_params(axis="y", labelsize=7)
+
+
 def rates(table: Table) -> Figure:
     """F15: the least number of samples of each stage and in all, one size varied at a time."""
     title = "F15  The least number of samples, one size varied at a time"
@@ -33,8 +45,9 @@ def rates(table: Table) -> Figure:
                 rows = varied(pick(table, projector=projector), axis)
                 _bars(ax, rows, axis, column, number, PROJECTORS[projector])
                 found.append(f"{log_log_slope(rows[axis], rows[column]).value:+.2f}")
-            ax.set(xscale="log", yscale="log")
-            ax.set_title(f"{' | '.join(found)}  (printed {printed_exponent(table, axis, stage):+.1f})", fontsize=7.5)
+            _ticks(ax, values(varied(table, axis), axis))
+            printed = f"  (printed {round(printed_exponent(table, axis, stage), 1) + 0.0:+.1f})" if stage else ""
+            ax.set_title(" | ".join(found) + printed, fontsize=7.5)
             if stage == 0:
                 ax.set_xlabel(symbol)
         row[0].set_ylabel(f"{words}: samples")
@@ -53,7 +66,8 @@ def regulariser(least: Table, error: Table) -> Figure:
             slope = log_log_slope(rows["T"], rows[column]).value
             name = "SGD" if multiple == 0 else f"λ = {multiple:g}σ"
             _bars(target, rows, "T", column, number, f"{name}: T$^{{{slope:.2f}}}$")
-        target.set(xscale="log", yscale="log", xlabel="sequence length T")
+        _ticks(target, values(table, "T"))
+        target.set_xlabel("sequence length T")
         target.legend(fontsize=7)
     ax.set(title="least samples until both layers are within ε", ylabel="samples")
     beside.set(title=f"‖Δ$_A$‖$_μ^2$ at B = {error['batch_size'][0]:,}")
@@ -67,7 +81,8 @@ def softmax(attention: Table, one_step: Table) -> Figure:
     for ax, column in ((first, "samples_10"), (error, "delta_50")):
         for number, method in enumerate(values(attention, "method")):
             _bars(ax, pick(attention, method=method), "T", column, number, method)
-        ax.set(xscale="log", yscale="log", xlabel="sequence length T")
+        _ticks(ax, values(attention, "T"))
+        ax.set_xlabel("sequence length T")
     first.set(title="samples until α$_A$ = 0.1")
     error.set(title="‖Δ$_A$‖$_μ$ when α$_A$ passes 0.5")
     first.legend(fontsize=7)
@@ -108,7 +123,8 @@ def windows(table: Table, marginal: Table) -> Figure:
             label = "independent samples" if data == "independent" else f"windows, μ {law}"
             band(ax, pick(table, data=data, law=law), "length", name, number, label)
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
-        ax.set(xscale="log", yscale="log", xlabel="tokens of the sequence")
+        _ticks(ax, values(table, "length"))
+        ax.set_xlabel("tokens of the sequence")
     axes[0].set(title="‖A − Q‖$_μ$")
     axes[1].set(title="‖V − P‖$_μ$")
     axes[0].legend(fontsize=7)

@@ -18,9 +18,13 @@ NUMBER = {name: i for i, name in enumerate(NAMES)}  # a method looks the same in
 
 
 def with_right_sign(table: Table) -> Table:
-    """The rows of tasks on which the paper's literal method ends with α_A > 0; the others are near the mirror image (F8)."""
+    """The rows of tasks on which the paper's literal method ends with α_A > 0: the others are near the mirror image (F8).
+
+    All rows if there is no such task, which happens where the tasks are few.
+    """
     end = at(pick(table, method="proximal"))
-    return where(table, np.isin(table["replicate"], end["replicate"][end["alpha_A"] > 0]))
+    right = end["replicate"][end["alpha_A"] > 0]
+    return where(table, np.isin(table["replicate"], right)) if right.size else table
 
 
 def convergence(table: Table) -> Figure:
@@ -94,7 +98,7 @@ def signs(table: Table) -> Figure:
         ax.set(title=f"{title}: {np.mean(end < 0):.0%} negative", xlabel="task, in order of α$_A$", ylim=(-1.05, 1.05))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_ylabel("α$_A$")
-    caption(figure, _setting(table).partition(";")[0] + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5 and 1e-4")
+    caption(figure, _setting(table).partition("\n")[0] + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5 and 1e-4")
     return figure
 
 
@@ -103,7 +107,7 @@ def _setting(table: Table, N: bool = True) -> str:
     size = f"N = {values(table, 'N')[0]}, " if N else ""
     tasks = replicates(table) if N else f"{min(replicates(pick(table, N=n)) for n in values(table, 'N'))} or more"
     shown = f"median and quartiles over the {tasks} random tasks on which noise chose the right sign"
-    return f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64; {shown}"
+    return f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64\n{shown}"
 
 
 def _four(table: Table, title: str, titles: dict[str, str]) -> tuple[Figure, np.ndarray]:

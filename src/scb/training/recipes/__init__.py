@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from scb.training.recipes.algorithm1 import Knowledge, paper, transfer, tuned
+from scb.training.recipes.algorithm1 import Knowledge, paper, tuned
 from scb.training.recipes.descent import sgd, softmax
+from scb.training.recipes.transfer import transfer
 from scb.training.stages import MeasuredNoise, Recipe, Stage
 
 RECIPES: dict[str, Callable[..., Recipe]] = {recipe.__name__: recipe for recipe in (paper, tuned, sgd, softmax, transfer)}

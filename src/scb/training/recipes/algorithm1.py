@@ -1,4 +1,4 @@
-"""Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages, of which transfer replaces the first."""
+"""Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from scb.inputs import InputError, real_array
 from scb.task import Seed, Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
-from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention
+from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
 
 if TYPE_CHECKING:
     from scb.task.sampling import Batch
@@ -174,48 +174,3 @@ def tuned(
         stage("3", 5 * length, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
     return Recipe("tuned", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)
-
-
-def transfer(
-    task: Task,
-    V_hat: Array,
-    *,
-    theta: float = 0.5,
-    first_batch: int = 8000,
-    eta: float = 0.2,
-    batch_size: int = 2500,
-    multiple: float = 2.0,
-    projector: Projector = "mu",
-    known: bool = True,
-    seed: Seed = 0,
-) -> Recipe:
-    """One step on A from V = θP̂ + (1 − θ)μ1ᵀ and uniform attention; then Algorithm 1 from Stage 2 on.
-
-    Nothing depends on T: neither batch sizes nor step counts.
-
-    Parameters
-    ----------
-    V_hat : (N, N), the pretrained P̂, which shares the task's μ
-    theta : how much of it is used
-    first_batch : samples of the one step on A, at η = 1
-    eta, batch_size : of Stage 2; large batches and large steps, so that λ can stand above the noise and the bias λ/η stay small
-    multiple : λ in standard deviations of one coordinate's noise, as it is in each step
-    projector : how steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean"
-    """
-    V_hat = real_array("V_hat", V_hat)
-    if V_hat.shape != task.P.shape:
-        raise InputError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
-    if not 0 < theta <= 1:
-        raise InputError(f"theta = {theta}: it must lie in (0, 1]")
-    k = Knowledge.of(task, known, seed)
-    length = ceil(1 / eta)
-    lam = MeasuredNoise(multiple)
-    stage = partial(k.stage, projector=projector)
-    normalize = ThresholdNormalize(task.weight_threshold)
-    stages = (
-        stage("first", 1, 1.0, batch_size=first_batch, eta_V=0.0),
-        stage("2", 6 * length, eta, batch_size=batch_size, lam=lam, centred=True, enter=(ThresholdProject(),)),
-        stage("3", 4 * length, eta, batch_size=batch_size, eta_A=0.0, enter=(normalize,)),
-    )
-    start = UniformAttention(theta * V_hat + (1 - theta) * trivial_V(k.mu), task.T)
-    return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples)

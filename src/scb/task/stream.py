@@ -1,0 +1,87 @@
+"""Fresh samples of a task without end, mini-batch by mini-batch: what one feeds to a training loop of one's own."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from scb.task import Task
+from scb.task.sampling import Batch, closed_cumulative, compiled_tokens, step_keys, token_dtype
+
+
+class Stream:
+    """An iterator without end over mini-batches of fresh samples; see ``stream``.
+
+    Attributes
+    ----------
+    step : number of the mini-batch that comes next. Batch i depends on (task, batch_size, seed, i) alone: to go on where another
+        stream stopped, begin at its ``step``
+    """
+
+    def __init__(self, task: Task, batch_size: int, seed: int, dtype: np.dtype[Any], start: int) -> None:
+        self.task = task
+        self.batch_size = batch_size
+        self.seed = seed
+        self.dtype = dtype
+        self.step = start
+        self._q = closed_cumulative(task.weights)[:-1]
+        self._P = closed_cumulative(task.P)[:-1]
+        self._rows = np.arange(batch_size)
+
+    def __iter__(self) -> "Stream":
+        return self
+
+    def __next__(self) -> Batch:
+        batch = self.at(self.step)
+        self.step += 1
+        return batch
+
+    def at(self, step: int) -> Batch:
+        """Mini-batch number ``step``; the stream itself does not move."""
+        task = self.task
+        B = self.batch_size
+        key = step_keys(self.seed, range(step, step + 1))[0]
+        drawn = compiled_tokens(task, key, (B, task.T + 1))
+        last = drawn[:, -1]
+        u_source, u_label = np.random.default_rng(key).random((2, B))
+        slot = (u_source >= self._q[:, last]).sum(axis=0)
+        source = drawn[self._rows, task.positions[slot, last]]
+        label = (u_label >= self._P[:, source]).sum(axis=0).astype(self.dtype)
+        tokens = drawn.astype(self.dtype, copy=False)
+        return Batch(tokens[:, :-1], tokens[:, -1], label)
+
+    def __repr__(self) -> str:
+        sizes = f"N={self.task.N}, T={self.task.T}, batch_size={self.batch_size}"
+        return f"Stream({sizes}, seed={self.seed}, dtype={self.dtype}, step={self.step})"
+
+
+def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike | None = None, start: int = 0) -> Stream:
+    """Mini-batches of fresh samples without end, drawn by compiled code.
+
+    Parameters
+    ----------
+    task : whose samples they are
+    batch_size : samples of a mini-batch
+    seed : the same seed gives the same batches
+    dtype : of the tokens; the smallest unsigned type that holds them unless given. ``np.int64`` is what embeddings want
+    start : number of the first batch: a stream that begins at the ``step`` of another goes on where that one is
+
+    Returns
+    -------
+    Stream
+        An iterator of ``Batch``es; the T + 1 tokens of a sample lie side by side, ``batch.tokens`` has them as (B, T + 1)
+
+    Examples
+    --------
+    >>> import scb
+    >>> batches = scb.stream(scb.Task.random(3, 100, 2), batch_size=32, seed=1, dtype="int64")
+    >>> next(batches).tokens.shape, batches.step
+    ((32, 101), 1)
+    """
+    chosen: np.dtype[Any] = token_dtype(task.N) if dtype is None else np.dtype(dtype)
+    if chosen.kind not in "iu" or np.iinfo(chosen).max < task.N - 1:
+        raise ValueError(f"dtype = {chosen}: it must be an integer type that holds tokens up to {task.N - 1}")
+    for name, value, least in (("batch_size", batch_size, 1), ("start", start, 0)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise ValueError(f"{name} = {value!r}: it must be an integer, at least {least}")
+    return Stream(task, int(batch_size), seed, chosen, int(start))

@@ -1,0 +1,86 @@
+"""Transfer: a value matrix that was trained on another task takes the place of Stage 1."""
+
+from functools import partial
+from math import ceil
+
+import numpy as np
+
+from scb.geometry import Array, Projector, keep_mu, trivial_V
+from scb.inputs import InputError, real_array
+from scb.task import Seed, Task
+from scb.theory.noise import residual_variance
+from scb.training.recipes.algorithm1 import Knowledge
+from scb.training.roundings import ThresholdNormalize, ThresholdProject
+from scb.training.stages import MeasuredNoise, Recipe, Stage, UniformAttention
+from scb.training.verdict import HeldOut
+
+
+def transfer(
+    task: Task,
+    V_hat: Array,
+    *,
+    theta: float = 0.5,
+    overlap: float = 0.5,
+    accuracy: float = 0.02,
+    eta: float = 0.2,
+    multiple: float = 2.0,
+    projector: Projector = "mu",
+    known: bool = True,
+    seed: Seed = 0,
+) -> Recipe:
+    """One step on A from V = θP̂ + (1 − θ)μ1ᵀ and uniform attention; Stages 2 and 3 of Algorithm 1; and one more step on A.
+
+    After the first step an entry of A is α_V q plus noise of variance K_V ρ/(B μ_k K_P²), where α_V = θ·overlap·√(K_P̂/K_P),
+    K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.noise``). Their ratio does not depend on θ. From the noise follow:
+
+    - the first step: B such that a position of weight 1/(2Q) stands out of the noise sixfold, if the overlap is as expected;
+    - Stage 2: B such that λ, ``multiple`` standard deviations of one coordinate's noise in each step, pulls a position down by
+      1/(6Q) at most;
+    - Stage 3: B such that ‖Δ_V‖_μ stays at ``accuracy``;
+    - the last step, which takes away what λ has pulled down: from V = P, a step with η = 1 leads to Q from any A, and B is such
+      that its noise on the support is ``accuracy``.
+
+    Nothing depends on T: neither batch sizes nor step counts. Held-out samples tell at the end whether the task has been learned.
+
+    Parameters
+    ----------
+    V_hat : (N, N), the pretrained P̂, which shares the task's μ
+    theta : how much of it is used
+    overlap : the least μ-cosine of P̂ − μ1ᵀ with P − μ1ᵀ to be prepared for
+    accuracy : target for the noise in A and in V
+    eta : the η of Stages 2 and 3
+    multiple : λ in standard deviations of one coordinate's noise, as it is in each step
+    projector : how steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean"
+    """
+    V_hat = real_array("V_hat", V_hat)
+    if V_hat.shape != task.P.shape:
+        raise ValueError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
+    for name, value in (("theta", theta), ("overlap", overlap), ("accuracy", accuracy), ("eta", eta)):
+        if not 0 < value <= 1:
+            raise ValueError(f"{name} = {value}: it must lie in (0, 1]")
+    k = Knowledge.of(task, known, seed)
+    Q = task.sparsity
+    N = task.N
+    square_Q = k.K_Q + 1 / task.T  # ‖Q‖_μ², which is the curvature of V's loss; K_Q, the paper's, is 0 at T = 1
+    rho = residual_variance(1 - float(k.mu @ k.mu), N)
+    spread = rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a after a step with η = 1 from V = P
+    B1 = ceil(spread * (6 * 2 * Q / overlap) ** 2)
+    B2 = ceil(spread * (multiple * 6 * Q) ** 2)
+    B3 = ceil((N - 1) ** 2 * eta * rho / (2 * square_Q * accuracy**2))
+    B4 = ceil(N * Q * rho / (k.K_P * accuracy**2))
+    length = ceil(1 / eta)
+    on_A = partial(Stage, eta_V=0.0, eta_A=1 / k.K_P, projector=projector)
+    on_V = partial(Stage, eta_V=eta / square_Q, projector=projector)
+    lam = MeasuredNoise(multiple)
+    # Where most positions of a column matter, its other entries do not tell what is noise.
+    rounding = (ThresholdProject(),) if 4 * Q <= task.T else ()
+    normalize = ThresholdNormalize(task.weight_threshold)
+    stages = (
+        on_A("first", 1, batch_size=B1),
+        on_V("2", 6 * length, eta_A=eta / k.K_P, lam=lam, batch_size=B2, centred=True, enter=rounding),
+        on_V("3", 5 * length, eta_A=0.0, batch_size=B3, enter=(normalize,)),
+        on_A("last", 1, batch_size=B4, leave=(*rounding, normalize)),
+    )
+    trivial = trivial_V(k.mu)
+    start = UniformAttention(trivial + theta * keep_mu(V_hat - trivial, k.mu, "mu"), task.T)
+    return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples, check=HeldOut(max(B2, B3), k.K_P, Q))

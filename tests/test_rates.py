@@ -1,0 +1,289 @@
+"""Rates and what stands beside them: the search for the least batch, exponents, jobs at tiny sizes, claims for and against."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from scb.geometry import line_A
+from scb.jobs.job import random_task
+from scb.paper.claims import rates as claims
+from scb.paper.claims.claim import Verdict
+from scb.paper.experiments.rates import BASE, LARGEST_BATCH, SETTINGS, Point, RateJob, least_batch, separates
+from scb.paper.experiments.regulariser import StageTwoErrorJob
+from scb.paper.experiments.softmax import AttentionJob, OneStepJob
+from scb.paper.experiments.theorem import LONG, AssumptionsJob
+from scb.paper.experiments.windows import MarginalJob, WindowsJob, windows
+from scb.paper.slopes import Slope, compared, log_log_slope, printed_exponent, varied
+from scb.task.sampling import generate
+
+HOLDS, CHANGED, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.FAILS
+
+
+# ------------------------------------------------------------------------------------------------- the search
+
+
+def points(count):
+    task = random_task(3, 10, 1, 0)
+    return [Point(task, task.P, task.Q, 0)] * count
+
+
+@pytest.mark.parametrize("enough", [1, 2, 3, 7, 100, 5000])
+def test_the_least_batch_is_found_to_a_factor_of_root_two(enough):
+    found = least_batch(lambda point, batch, run: point._replace(steps=batch) if batch >= enough else None, points(20))
+    assert enough <= found.batch_size <= max(enough * np.sqrt(2) + 0.5, enough)
+    assert found.steps == found.batch_size
+    assert found.samples == found.batch_size**2
+    assert len(found.points) == 20
+
+
+def test_fifteen_per_cent_may_fail_and_the_others_go_on():
+    allowed = least_batch(lambda point, batch, run: None if run < 3 else point, points(20))
+    assert allowed.batch_size == 1
+    assert len(allowed.points) == 17
+    tried = []
+
+    def attempt(point, batch, run):
+        tried.append((batch, run))
+        return None if run < 4 else point
+
+    assert least_batch(attempt, points(20)).batch_size == np.inf
+    assert max(run for _, run in tried) == 3  # as soon as it is too many, no further run is made
+    assert max(batch for batch, _ in tried) == LARGEST_BATCH
+    assert least_batch(attempt, []).batch_size == np.inf
+
+
+def test_separation_is_by_rank_in_every_column():
+    task = random_task(4, 30, 2, 0)
+    A = line_A(task, 0.3)
+    assert separates(task, A)
+    outside = np.flatnonzero(task.Q[:, 2] == 0)[0]
+    A[outside, 2] = A[task.support[2], 2].min() + 1e-9
+    assert not separates(task, A)
+
+
+def test_every_axis_of_the_rates_has_four_values_for_both_projectors():
+    columns = np.array([size[:-1] for size in SETTINGS]).T
+    table = dict(zip(BASE, columns, strict=True)) | {"projector": np.array([size[-1] for size in SETTINGS])}
+    for axis in BASE:
+        for projector in ("euclidean", "mu"):
+            mine = {name: column[table["projector"] == projector] for name, column in table.items()}
+            assert len(np.unique(varied(mine, axis)[axis])) >= 4
+
+
+# ------------------------------------------------------------------------------------------------- exponents
+
+
+def test_a_power_law_has_its_exponent_and_infinite_values_are_left_out():
+    x = np.array([1.0, 2, 4, 8, 16])
+    assert_allclose(log_log_slope(x, 7 * x**1.75), 1.75, atol=1e-9)
+    assert_allclose(log_log_slope(np.append(x, 32), np.append(7 * x**-0.5, np.inf)), -0.5, atol=1e-9)
+    assert np.isnan(log_log_slope(np.ones(3), np.ones(3)).value)
+
+
+def test_the_interval_covers_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    x = np.repeat([1.0, 2, 4, 8], 5)
+    found = [log_log_slope(x, x**0.8 * np.exp(rng.normal(scale=0.3, size=x.size))) for _ in range(1000)]
+    assert 0.93 < np.mean([slope.low <= 0.8 <= slope.high for slope in found]) < 0.97
+
+
+@pytest.mark.parametrize(("low", "high", "word"), [(1.5, 2.5, "met"), (0.5, 1.5, "beaten"), (2.5, 3.5, "missed")])
+def test_an_upper_bound_is_met_beaten_or_missed(low, high, word):
+    middle = (low + high) / 2
+    assert compared(Slope(middle, low, high), 2.0) == word
+    assert compared(Slope(-middle, -high, -low), -2.0, "epsilon") == word  # samples grow where ε falls
+
+
+def rates_table(exponents, projectors=("euclidean", "mu")):
+    """A table of rates with these exponents of each stage's samples: stage → axis → exponent."""
+    sizes: list = [size[:-1] for size in SETTINGS if size[-1] == "mu"]
+    columns = dict(zip(BASE, np.array(sizes).T, strict=True))
+    table = {name: np.tile(column, len(projectors)) for name, column in columns.items()}
+    for name in ("N", "T", "sparsity"):
+        table[name] = table[name].astype(int)
+    table |= {"projector": np.repeat(projectors, len(sizes)), "eta": np.full(len(table["N"]), 0.02), "K_Q": 1 / table["sparsity"]}
+    for stage in (1, 2, 3):
+        powers = [(table[axis] / BASE[axis]) ** x for axis, x in exponents.get(stage, {}).items()]
+        table[f"samples_{stage}"] = 100 * np.prod(powers, axis=0) * np.ones(len(table["N"]))
+    return table
+
+
+def test_printed_exponents_are_those_of_the_lemmas():
+    table = rates_table({})
+    printed = {stage: {axis: printed_exponent(table, axis, stage) for axis in BASE} for stage in (1, 2, 3)}
+    assert printed[1] == pytest.approx({"N": 5, "T": 2, "sparsity": printed[1]["sparsity"], "epsilon": 0, "K_P": -3}, abs=1e-9)
+    assert 4 < printed[1]["sparsity"] < 7  # Q⁴, and K_Q⁻³ where that is below K_P
+    assert printed[2] == pytest.approx({"N": 11, "T": 0, "sparsity": 7, "epsilon": -2, "K_P": -2}, abs=1e-9)
+    assert printed[3] == pytest.approx({"N": 3, "T": 0, "sparsity": 2, "epsilon": -2, "K_P": -1}, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("judge", "stage", "axis", "small", "large"),
+    [
+        (claims.stage_one_rate, 1, "T", 1.7, 4.0),
+        (claims.stage_two_rate, 2, "N", 2.0, 30.0),
+        (claims.stage_three_rate, 3, "epsilon", -1.0, -9.0),
+    ],
+)
+def test_rates_of_the_stages(judge, stage, axis, small, large):
+    modest = {"K_P": -1.0, "sparsity": 1.0, "N": 1.0}
+    if stage > 1:
+        modest["epsilon"] = -1.0
+    assert judge(rates_table({stage: modest | {axis: small}})).verdict is HOLDS
+    wrong = judge(rates_table({stage: modest | {axis: large}}))
+    assert wrong.verdict is FAILS
+    assert "missed in" in wrong.note
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), [(1.5, 0.0, HOLDS), (1.5, 0.3, FAILS), (0.2, 0.0, FAILS)])
+def test_after_stage_one(first, second, expected):
+    assert claims.after_stage_one(rates_table({1: {"T": first}, 2: {"T": second}, 3: {"T": second}})).verdict is expected
+
+
+# ------------------------------------------------------------------------------------------------- ℓ1, softmax, theorem, windows
+
+
+def grid(**axes):
+    """All combinations of the values of some columns."""
+    found = np.meshgrid(*[np.array(values) for values in axes.values()], indexing="ij")
+    return {name: column.ravel() for name, column in zip(axes, found, strict=True)}
+
+
+@pytest.mark.parametrize(("plain", "prox", "expected"), [(1.0, 0.1, HOLDS), (0.3, 0.1, FAILS), (1.0, 1.0, FAILS)])
+def test_need_of_the_regulariser(plain, prox, expected):
+    table = grid(multiple=[0.0, 2.0, 4.0], T=[250, 1000, 4000], replicate=[0, 1])
+    samples = np.where(table["multiple"] == 0, table["T"] ** plain, 10 * table["T"] ** prox)
+    assert claims.needs_the_regulariser(table | {"samples": samples}).verdict is expected
+
+
+@pytest.mark.parametrize(("plain", "prox", "expected"), [(1.0, 0.05, HOLDS), (0.5, 0.05, FAILS), (1.0, 0.6, FAILS)])
+def test_error_grows(plain, prox, expected):
+    table = grid(multiple=[0.0, 4.0], T=[500, 2000, 8000], replicate=[0, 1])
+    square = table["T"] ** np.where(table["multiple"] == 0, plain, prox)
+    assert claims.error_grows_with_T(table | {"square_A": square}).verdict is expected
+
+
+def attention(first=0.6, rest=0.1, soft=0.1, plain=0.5, level=0.01):
+    table = grid(method=["softmax", "proximal", "SGD"], T=[50, 500, 5000], replicate=[0, 1, 2])
+    T = table["T"].astype(float)
+    early = 1000 * T**first
+    power = np.where(table["method"] == "softmax", soft, plain)
+    return table | {"samples_10": early, "samples_80": early * (1 + rest), "delta_50": level * T**power}
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, HOLDS), ({"first": 0.0}, FAILS), ({"rest": 2.0}, FAILS)])
+def test_first_stage_of_softmax(options, expected):
+    assert claims.softmax_first_stage(attention(**options)).verdict is expected
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, HOLDS), ({"soft": 0.5}, FAILS), ({"plain": 0.1}, FAILS)])
+def test_softmax_denoises(options, expected):
+    assert claims.softmax_denoises(attention(**options)).verdict is expected
+
+
+@pytest.mark.parametrize(("error", "expected"), [(0.01, HOLDS), (0.2, FAILS)])
+def test_one_step(error, expected):
+    table = grid(size=[0.1, 1.0, 10.0], T=[50, 5000])
+    assert claims.one_step_is_equal(table | {"error": error * table["size"]}).verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("euclidean", "mu", "inside", "expected"),
+    [(0.01, 0.01, True, HOLDS), (0.5, 0.01, True, CHANGED), (0.5, 0.5, True, FAILS), (0.01, 0.01, False, FAILS)],
+)
+def test_theorem(euclidean, mu, inside, expected):
+    table = grid(projector=["euclidean", "mu"], replicate=[0, 1], step=[0, 10])
+    dist = np.where(table["projector"] == "mu", mu, euclidean)
+    rows = table | {"dist_A": dist, "dist_V": dist, "samples": dist, "inside": np.full(len(dist), inside)}
+    assert claims.theorem_holds(rows).verdict is expected
+
+
+@pytest.mark.parametrize(("dist", "expected"), [(0.01, HOLDS), (0.2, FAILS)])
+def test_windows_claim(dist, expected):
+    table = grid(length=[1000, 5000], replicate=[0, 1])
+    parts = [
+        table | {"data": np.full(4, data), "law": np.full(4, law)}
+        for data, law in (("sequence", "of the task"), ("independent", "x"))
+    ]
+    both = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    assert claims.windows_work(both | {"dist_V": np.full(8, dist), "dist_A": np.full(8, 0.01)}).verdict is expected
+
+
+@pytest.mark.parametrize(("largest", "expected"), [(80.0, HOLDS), (1.5, FAILS)])
+def test_marginal_claim(largest, expected):
+    table = {"distance": np.full(3, 0.1), "error": np.full(3, 0.001), "largest": np.full(3, largest), "length": np.full(3, 1000)}
+    assert claims.marginal_is_not_mu(table).verdict is expected
+
+
+# ------------------------------------------------------------------------------------------------- jobs
+
+
+def test_a_job_of_the_rates_goes_through_all_stages():
+    row = RateJob(T=40, runs=3, eta=0.1, epsilon=0.04, projector="mu").run()
+    for stage in (1, 2, 3):
+        assert row[f"samples_{stage}"] == row[f"batch_{stage}"] * row[f"steps_{stage}"]
+    assert row["samples"] == sum(row[f"samples_{stage}"] for stage in (1, 2, 3))
+    assert row["succeeded"] == 1.0  # of three runs none may fail
+
+
+def test_the_proximal_step_lowers_the_error_of_stage_two():
+    jobs = {multiple: StageTwoErrorJob(T=400, multiple=multiple, replicate=0, batch_size=512) for multiple in (0.0, 2.0)}
+    square = {multiple: job.run()["square_A"] for multiple, job in jobs.items()}
+    assert square[2.0] < square[0.0] / 5
+
+
+def test_one_step_of_softmax_differs_by_the_square_of_the_step():
+    """Relative to the step, the difference is of first order in its size: a measured slope of 1, over five mini-batches."""
+    sizes = np.array([0.01, 0.1, 1.0])
+    errors = np.array([np.mean([OneStepJob(T=100, size=size, replicate=i).run()["error"] for i in range(5)]) for size in sizes])
+    assert log_log_slope(sizes, errors).value == pytest.approx(1, abs=0.1)
+
+
+def test_samples_until_a_level_ascend():
+    row = AttentionJob(T=50, method="proximal", replicate=0, steps=1500).run()
+    assert row["samples_10"] < row["samples_50"] < np.inf
+
+
+def test_the_long_task_is_inside_all_assumptions():
+    assert all(assumption.holds for assumption in random_task(3, LONG, 1, 0).check().values())
+    rows = AssumptionsJob(T=200, batch_size=32).run()
+    assert not rows["inside"].any()  # T is too small for (d)
+    assert len(rows["step"]) == len(rows["inside"])
+
+
+def test_windows_are_the_samples_of_a_sequence():
+    task = random_task(3, 5, 2, 0)
+    tokens = generate(task, 40, 0)
+    batch = windows(tokens, 5)
+    assert len(batch) == 40 - 6
+    assert_array_equal(batch.context[3], tokens[3:8])
+    assert batch.last[3] == tokens[8]
+    assert batch.label[3] == tokens[9]
+
+
+def test_windows_and_marginals_run():
+    row = WindowsJob(length=1500, data="sequence", law="frequencies", replicate=0).run()
+    assert np.isfinite([row["dist_V"], row["dist_A"]]).all()
+    row = MarginalJob(replicate=0, length=100_000).run()
+    assert 0.02 < row["distance"] < 0.5
+
+
+def test_the_runner_for_other_machines_gives_the_rows_of_the_job(tmp_path):
+    path = Path(__file__).parents[1] / "benchmarks" / "full_run.py"
+    spec = importlib.util.spec_from_file_location("full_run", path)
+    assert spec is not None
+    assert spec.loader is not None
+    full_run = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(full_run)
+    full_run.list_jobs(tmp_path / "jobs.json", "one step")
+    entry = json.loads((tmp_path / "jobs.json").read_text().splitlines()[0])
+    line = full_run.do(entry)
+    (tmp_path / "rows.jsonl").write_text(json.dumps(line) + '\n{"key": "cut o')
+    done, _ = full_run.read_lines(tmp_path / "rows.jsonl")
+    job = full_run.build(entry)
+    assert done[job.key]["rows"]["error"] == [job.run()["error"]]
+    assert "failed" in full_run.do(entry | {"fields": entry["fields"] | {"T": -1}})
