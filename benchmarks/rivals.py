@@ -4,8 +4,8 @@
 
 Six public sequences (examples/sequences.py), of which the last fifth is held out; bits a symbol, and for each rival the difference
 to the best model of lags with its standard error, symbol by symbol. Each rival chooses its order on the symbols that it is fitted
-to; the HMM is given the number of states (2, 4, 8, 16; three starts each) that is best on the *held-out* symbols, which is more than
-fair.
+to; the HMM is given the number of states (2, 4, 8, 16; three starts each) that is best on the *held-out* symbols, more than
+is fair.
 
 Results are kept in benchmarks/rivals/, a file for each sequence and model; what is there is not computed again. The table goes to
 benchmarks/rivals.md. hmmlearn is in no lock: pip install --target hmm --no-deps hmmlearn, and --with hmm.

@@ -16,14 +16,15 @@ from matplotlib.ticker import MaxNLocator
 
 import scb
 from scb.paper.figures.style import COLOURS
-from scb.sequences.coding import windows_of_codes
-from scb.sequences.ngrams import NGram, best_order
+from scb.sequences.report import paired_error
+from scb.sequences.rivals.contest import log_likelihoods, rivals
 from scb.sequences.symbols import as_sequences, encode
 
 Symbols = Sequence[str | None]
 Pair = tuple[str, int]
 """A context (\"all\" in a model without) and a lag."""
 
+OWN = "lags beyond the recent past"
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
 
@@ -75,25 +76,25 @@ def lags_of(model: scb.SparseContextualBigram) -> str:
     return "; ".join(f"{context}: {', '.join(map(str, lags))}" for context, lags in by.items()) or "none"
 
 
-def compare(
-    models: dict[str, scb.SparseContextualBigram], train: Symbols, test: Symbols, max_lag: int, orders: Sequence[int]
-) -> dict[str, float]:
-    """Bits a symbol on the same held-out symbols, best first; the n-gram is the one that predicts the last tenth of train best."""
-    codes, classes = encode(as_sequences(train))
-    known = windows_of_codes(codes, len(classes), max_lag, contexts=False)
-    held = windows_of_codes(encode(as_sequences(test), classes)[0], len(classes), max_lag, contexts=False)
-    n = best_order(known, orders)
-    names = {1: "unigram", 2: "bigram", n: f"{n}-gram, interpolated"}
-    score = {name: NGram.fit(known, order).score(held) for order, name in names.items()}
-    score |= {name: model.score(test) for name, model in models.items()}
-    return {name: -nats / np.log(2) for name, nats in sorted(score.items(), key=lambda item: -item[1])}
+def held_out(models: dict[str, scb.SparseContextualBigram], train: Symbols, test: Symbols) -> dict[str, np.ndarray]:
+    """By name, the log-likelihood in nats of every symbol of ``test`` that has one before it; rivals are fitted to ``train``."""
+    (known, held), classes = encode(as_sequences([list(train), list(test)]))
+    scores = log_likelihoods(rivals([known], len(classes)), [held])
+    at = np.flatnonzero((held[1:] >= 0) & (held[:-1] >= 0))
+    for name, model in models.items():
+        laws = model.predict_proba(list(test))
+        place = np.searchsorted(model.classes_, classes[held[at + 1]])
+        scores[name] = np.log(laws[at, place])
+    return scores
 
 
-def print_bits(bits: dict[str, float]) -> None:
-    """The table, best first."""
-    print("  held out, bits a symbol:")
-    for name, value in bits.items():
-        print(f"  {name:<38} {value:.4f}")
+def print_bits(scores: dict[str, np.ndarray], own: str) -> None:
+    """The table, best first; for each model its difference to ``own``, symbol by symbol, with a standard error."""
+    print(f"  held out, {len(scores[own]):,} symbols:         bits a symbol   above {own}")
+    for name, values in sorted(scores.items(), key=lambda item: -item[1].mean()):
+        difference = (scores[own] - values) / np.log(2)
+        beside = "" if name == own else f"{difference.mean():+.4f} ± {paired_error(difference):.4f}"
+        print(f"  {name:<38} {-values.mean() / np.log(2):.4f}   {beside}")
 
 
 def information(sequence: Symbols, symbol: str | None, max_lag: int) -> np.ndarray:

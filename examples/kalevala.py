@@ -18,10 +18,11 @@ import re
 import numpy as np
 from data import read
 from findings import (
-    compare,
+    OWN,
     draw_influence,
     draw_information,
     draw_shares,
+    held_out,
     information,
     lags_of,
     options,
@@ -62,9 +63,9 @@ def symbols(lines: list[list[int]]) -> Syllables:
     return [kind for line in lines for n in line for kind in ("first", *["inner"] * (n - 1))]
 
 
-def fit(sequence: Syllables, context: bool = True) -> scb.SparseContextualBigram:
-    """A matrix for each lag."""
-    return scb.SparseContextualBigram(MAX_LAG, transition="per_lag", context=context).fit(sequence)
+def fit(sequence: Syllables, context: bool = True, background: str = "ngram") -> scb.SparseContextualBigram:
+    """A matrix for each lag, which has to say something beyond what the recent syllables say."""
+    return scb.SparseContextualBigram(MAX_LAG, transition="per_lag", context=context, background=background).fit(sequence)
 
 
 @quiet
@@ -112,8 +113,9 @@ def main() -> None:
     for name, sequence in list(others.items())[3:] if asked.quick else others.items():
         print(f"  {name:<26} {lags_of(fit(sequence))}")
     print()
-    models = {"sparse contextual bigram": model, "without context (MTD)": fit(poem[:cut], context=False)}
-    print_bits(compare(models, poem[:cut], poem[cut:], MAX_LAG, (9, 12) if asked.quick else range(5, 18, 2)))
+    models = {OWN: model, "lags, no n-gram": fit(poem[:cut], background="labels")}
+    models["without context (MTD)"] = fit(poem[:cut], context=False, background="labels")
+    print_bits(held_out(models, poem[:cut], poem[cut:]), OWN)
     print("\nfigure:", *save(draw(poem, model), asked.figure, ("png",)))
 
 

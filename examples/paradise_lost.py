@@ -23,10 +23,11 @@ import re
 import numpy as np
 from data import read
 from findings import (
-    compare,
+    OWN,
     draw_influence,
     draw_information,
     draw_shares,
+    held_out,
     information,
     lags_of,
     options,
@@ -107,9 +108,9 @@ def flat(parts: list[list[str | None]]) -> list[str | None]:
     return [x for part in parts for x in part]
 
 
-def fit(sequence: list[str | None], context: bool = True) -> scb.SparseContextualBigram:
-    """A matrix for each lag."""
-    return scb.SparseContextualBigram(MAX_LAG, transition="per_lag", context=context).fit(sequence)
+def fit(sequence: list[str | None], context: bool = True, background: str = "ngram") -> scb.SparseContextualBigram:
+    """A matrix for each lag, which has to say something beyond what the recent syllables say."""
+    return scb.SparseContextualBigram(MAX_LAG, transition="per_lag", context=context, background=background).fit(sequence)
 
 
 @quiet
@@ -159,8 +160,9 @@ def main() -> None:
     for name, sequence in list(nulls.items())[3:] if asked.quick else nulls.items():
         print(f"  {name:<26} {lags_of(fit(sequence))}")
     print()
-    models = {"sparse contextual bigram": model, "without context (MTD)": fit(poem[:cut], context=False)}
-    print_bits(compare(models, poem[:cut], poem[cut:], MAX_LAG, (6, 8) if asked.quick else range(3, 13)))
+    models = {OWN: model, "lags, no n-gram": fit(poem[:cut], background="labels")}
+    models["without context (MTD)"] = fit(poem[:cut], context=False, background="labels")
+    print_bits(held_out(models, poem[:cut], poem[cut:]), OWN)
     print("\nfigure:", *save(draw(poem, model), asked.figure, ("png",)))
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 
 import numpy as np
 from data import read
-from findings import compare, draw_shares, influence, information, lags_of, options, print_bits, shares
+from findings import OWN, draw_shares, held_out, influence, information, lags_of, options, print_bits, shares
 from matplotlib.figure import Figure
 
 import scb
@@ -62,9 +62,9 @@ def draw_days(chance: np.ndarray, month: np.ndarray, rng: np.random.Generator) -
     return [SYMBOLS[x] for x in wet]
 
 
-def fit(sequence: Days | list[Days], context: bool = True) -> scb.SparseContextualBigram:
+def fit(sequence: Days | list[Days], context: bool = True, background: str = "labels") -> scb.SparseContextualBigram:
     """One matrix for all lags: rain is followed by rain."""
-    return scb.SparseContextualBigram(MAX_LAG, context=context).fit(sequence)
+    return scb.SparseContextualBigram(MAX_LAG, transition="shared", context=context, background=background).fit(sequence)
 
 
 @quiet
@@ -123,8 +123,13 @@ def main() -> None:
     print()
     cut = len(rain) * 8 // 10
     train, test = rain[:cut], rain[cut:]
-    models = {"sparse contextual bigram": fit(train), "without context (MTD)": fit(train, context=False)}
-    print_bits(compare(models, train, test, MAX_LAG, range(3, 9)))
+    models = {
+        OWN: fit(train, background="ngram"),
+        "lags, no n-gram": fit(train),
+        "without context (MTD)": fit(train, context=False),
+    }
+    print(f"  beyond the recent past, found in the first 80 %: {lags_of(models[OWN])}")
+    print_bits(held_out(models, train, test), OWN)
     print("\nfigure:", *save(draw(rain, model, drawn), asked.figure, ("png",)))
 
 

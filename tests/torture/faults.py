@@ -14,7 +14,7 @@ from unittest import mock
 
 from torture.things import THINGS
 
-CALLS = ("write", "fsync", "replace", "close", "fchmod", "mkstemp")
+CALLS = ("write", "fsync", "replace", "close", "fchmod")
 FAULTS = ("error", "short write", "stop", "stop after")
 
 
@@ -56,10 +56,10 @@ class Disk:
     @contextmanager
     def under(self) -> Iterator[None]:
         """While this lasts, scb writes to this disk."""
-        with mock.patch.multiple(os, **{name: self.wrap(name, getattr(os, name)) for name in CALLS[:-1]}):
-            with mock.patch.object(os, "unlink", self._unlink(os.unlink)):
-                with mock.patch.object(tempfile, "mkstemp", self.wrap("mkstemp", tempfile.mkstemp)):
-                    yield
+        faulty = {name: self.wrap(name, getattr(os, name)) for name in CALLS} | {"unlink": self._unlink(os.unlink)}
+        made = self.wrap("mkstemp", tempfile.mkstemp)
+        with mock.patch.multiple(os, **faulty), mock.patch.object(tempfile, "mkstemp", made):
+            yield
 
     def _unlink(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def unlink(*arguments: Any, **options: Any) -> Any:

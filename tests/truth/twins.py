@@ -229,7 +229,13 @@ def source_tables(
 
 
 def weight_scores(
-    tokens: NDArray[Any], starts: NDArray[Any], last: NDArray[Any], label: NDArray[Any], laws: Array, positions: Any, matrices: Array
+    tokens: NDArray[Any],
+    starts: NDArray[Any],
+    last: NDArray[Any],
+    label: NDArray[Any],
+    laws: Array,
+    positions: Any,
+    matrices: Array,
 ) -> tuple[Array, Array]:
     """(N, r): Σ P_t[o, x_t]/f_o and Σ_o P_t[o, x_t]²/f_o over the samples of each last token, for matrices (r, token, label)."""
     N = laws.shape[1]

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,18 +12,19 @@ import numpy as np
 import tyro
 from rich.console import Console
 from rich.table import Column, Table
+from rich.text import Text
 
 from scb.cli.terminal import terminal
 from scb.files import alone, read_json, write_atomically, write_json
 from scb.inputs import DamagedFileError, InputError, fitted
 
 if TYPE_CHECKING:
+    from scb.geometry import Array
     from scb.sequences.lag_model import FitFacts, LagModel
     from scb.sequences.symbols import Sequences
 
 MODEL = "model.safetensors"
 SUMMARY = "summary.json"
-_SHOWN = 30  # contexts in the table
 
 
 def fit(
@@ -34,9 +36,11 @@ def fit(
     sep: str | None = None,
     top: int | None = None,
     max_lag: int = 20,
-    transition: Literal["per_lag", "shared"] = "per_lag",
+    transition: Literal["auto", "shared", "per_lag"] = "auto",
     context: bool = True,
     lags: Annotated[str, tyro.conf.arg(metavar="auto|NUMBER|LAG,LAG,…")] = "auto",
+    background: Literal["labels", "ngram"] = "labels",
+    halves: int = 10,
     split: float = 0.2,
     out: Path = Path("runs/fit"),
 ) -> None:
@@ -44,7 +48,11 @@ def fit(
 
     Lag 1 is the current symbol, which also chooses the lags; lag 2 the one before it, and so on. The model is
 
-      P(next symbol) = sum over lags of weight[current symbol, lag] * matrix[lag][next symbol, symbol at that lag].
+      P(next symbol) = sum over lags of weight[current symbol, lag] * matrix[lag][next symbol, symbol at that lag]
+
+    and a background, the law of all symbols or what the recent symbols say. For each lag: how far it moves the law of the next
+    symbol (influence, with a 95 % interval), what it is worth (nats of log-likelihood lost without it, and by how much the BIC is
+    worse), and in how many random halves of the data it is found again.
 
     - A column of a table, one sequence: scb fit weather.csv --column weather --max-lag 30
 
@@ -65,23 +73,29 @@ def fit(
         sep: What stands between the columns of a .csv; or between the symbols of a text, whose lines are sequences then.
         top: Keep so many of the most common symbols; the others become one, '<other>'.
         max_lag: Longest lag that may matter.
-        transition: A matrix for each lag, or one for all.
+        transition: One matrix for all lags, or one for each; 'auto' fits both, takes the one with the lower BIC, and says so.
         context: Whether the current symbol chooses the lags; without, this is the Mixture Transition Distribution.
         lags: Those that the data ask for; or so many; or these.
+        background: What a lag must say more than: the law of all symbols, or an n-gram or context tree of the recent ones.
+        halves: So many random halves of the data in which the lags are looked for again; 0 to leave that out.
         split: Part of the symbols (the last ones) or sequences (the last ones) that is held out to be predicted.
         out: Directory for model, table and heat map.
     """
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import LagSettings, fit_lags
-    from scb.sequences.lag_model import save_model
+    from scb.sequences.model_file import save_model
     from scb.sequences.reading import TABLES, read_with_options
+    from scb.sequences.report import compared
+    from scb.sequences.stability import found_again
     from scb.sequences.symbols import encode
     from scb.sequences.tables import Columns
 
     if not 0 <= split < 1:
         raise InputError(f"--split {split}: it must lie between 0 and 1")
     console = terminal()
-    settings = LagSettings(max_lag, transition=transition, context=context, lags=_lags(lags))
+    if halves < 0 or halves % 2:
+        raise InputError(f"--halves {halves}: it must be an even number, or 0")
+    settings = LagSettings(max_lag, transition=transition, context=context, lags=_lags(lags), background=background)
     source = read_with_options(file, Columns(column, group, order), by, sep, top, option="--{}")
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
@@ -91,15 +105,19 @@ def fit(
         say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
         data = windows_of_codes(train, len(classes), max_lag, context)
         model, facts = fit_lags(data, classes, settings, progress=say)
-        scores = {}
+        if halves and lags == "auto" and model.attention.nnz:
+            again = lambda turn, of: status.update(f"looking for the same lags in half {turn} of {of} …")  # noqa: E731
+            found = found_again(model, data, settings, halves, seed=0, progress=again)
+            model = replace(model, evidence=model.evidence | {"found": found})
+        likelihoods = {}
         if test:
-            status.update("comparing with other models …")
-            scores = _compare(model, train, test)
+            likelihoods = _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
+    scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
-    summary = {"file": file.name, "separator": "" if characters else " ", "held_out_nats": scores}
+    summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
     with alone(out, "writing a fit"):
         (out / SUMMARY).unlink(missing_ok=True)  # first: after a kill it does not stand beside another model
-        save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False}, None)
+        save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False, "handle_unknown": "error"}, None)
         write_json(out / SUMMARY, summary)
         report(console, model, facts, out, scores)
 
@@ -142,78 +160,68 @@ def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list
     return codes[:cut], codes[cut:]
 
 
-def _compare(model: "LagModel", train: list[Any], test: list[Any]) -> dict[str, float]:
-    """Mean held-out log-likelihood by model, in nats; empty if nothing can be predicted."""
+def _compare(model: "LagModel", train: list[Any], test: list[Any], say: Callable[[str], None]) -> "dict[str, Array]":
+    """By model, the log-likelihood of each held-out symbol in nats; empty if nothing can be predicted."""
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import LagSettings, fit_lags
-    from scb.sequences.ngrams import baselines
+    from scb.sequences.report import OWN
+    from scb.sequences.rivals.contest import log_likelihoods, rivals
 
+    skipped = model.max_lag if len(train) == 1 else 0  # of one sequence, the end of what was fitted is there to look back at
     windows = partial(windows_of_codes, N=len(model.classes), max_lag=model.max_lag)
-
-    def score(of: "LagModel") -> float:
-        data = windows(test, contexts=of.context)
-        return of.loglik(data) / data.n
-
     try:
-        scores = baselines(windows(train, contexts=True), windows(test, contexts=True))
-    except ValueError:  # no window in one of them
+        held_out = {contexts: windows(test, contexts=contexts, skipped=skipped) for contexts in (True, False)}
+    except ValueError:  # no symbol follows another one
         return {}
-    plain, _ = fit_lags(windows(train, contexts=False), model.classes, LagSettings(model.max_lag, context=False))
-    return scores | {"plain MTD": score(plain), "this model": score(model)}
+    found = log_likelihoods(rivals(train, len(model.classes), say), test, skipped)
+    say("plain MTD")
+    settings = LagSettings(model.max_lag, transition="shared", context=False)
+    plain, _ = fit_lags(windows(train, contexts=False), model.classes, settings)
+    return found | {"plain MTD": plain.log_likelihoods(held_out[False]), OWN: model.log_likelihoods(held_out[model.context])}
 
 
-def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: dict[str, float]) -> None:
-    """Print the lags, and how well held-out symbols are predicted; write the table and the heat map."""
+def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: list[dict[str, Any]]) -> None:
+    """Print the lags with their evidence, and how well held-out symbols are predicted; write the table and the heat map."""
     from scb.paper.figures.style import quiet, save
+    from scb.sequences.summary import LagSummary, plot_influence
 
-    kind = "a matrix for each lag" if model.transition == "per_lag" else "one matrix for all lags"
-    console.print(f"Lags that matter, of 1 … {model.max_lag}; {kind}", style="italic")
-    heading = "lag: weight ± standard error (by how much it moves the next symbol's law)"
-    table = Table(Column("current symbol" if model.context else "", max_width=20), heading)
-    contexts = model.classes.tolist() if model.context else ["all"]
-    rows = model.table()
-    errors = [f"{error:.2f}" if np.isfinite(error) else "?" for error in rows["stderr"]]
-    moves = [f" ({move:.2f})" if move > 0 else "" for move in model.influence().data]
-    cells = zip(rows["lag"], rows["weight"], errors, moves, strict=True)
-    texts = [f"{lag}: {weight:.2f} ± {error}{move}" for lag, weight, error, move in cells]
-    bounds = model.attention.indptr
-    most = np.argsort(-np.diff(bounds), kind="stable")[:_SHOWN]
-    for k in np.sort(most):
-        name = contexts[k] if isinstance(contexts[k], str) and contexts[k].isprintable() else repr(contexts[k])
-        table.add_row(repr(name) if name.strip() != name else name, "   ".join(texts[bounds[k] : bounds[k + 1]]) or "none")
-    console.print(table)
-    if len(contexts) > _SHOWN:
-        console.print(f"{len(contexts) - _SHOWN} more current symbols are in {out / 'lags.csv'}")
-    if not facts.converged:
-        gain = f"its log-likelihood could gain up to {facts.gap:.2g}"
-        console.print(f"the fit did not converge: {gain}", style="bold red", highlight=True)
+    console.print(Text(str(LagSummary(model, facts))))
     if scores:
-        bits = Table("model", Column("bits a held-out symbol", justify="right"))
-        best = max(scores.values())
-        for name, score in sorted(scores.items(), key=lambda item: item[1]):
-            bits.add_row(name, f"{-score / np.log(2):.4f}", style="bold" if score == best else None)
+        right = [Column(name, justify="right") for name in ("held-out bits", "more than ours", "± s.e.")]
+        bits = Table("model", *right)
+        for one in scores:
+            more = [""] * 2 if one["own"] else [f"{one['difference']:+.4f}", f"{one['error']:.4f}"]
+            bits.add_row(one["name"], f"{one['bits']:.4f}", *more, style="bold" if one["best"] else None)
         console.print(bits)
     out.mkdir(parents=True, exist_ok=True)
+    rows = model.whole_table()
     text = io.StringIO(newline="")
     csv.writer(text).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
     write_atomically(out / "lags.csv", text.getvalue().encode(errors="surrogatepass"))
-    figure: Any = quiet(model.plot)().figure
-    for path in save(figure, out / "attention", ("png",)):
-        console.print(f"wrote {path}, and beside it {MODEL}, lags.csv")
+    for name, picture in (("attention", model.plot), ("influence", partial(plot_influence, model))):
+        figure: Any = quiet(picture)().figure
+        save(figure, out / name, ("png",))
+    console.print(f"wrote {out}: {MODEL}, lags.csv, attention.png, influence.png")
+
+
+def _check_score(score: dict[str, Any]) -> None:
+    """InputError unless it says how well a model predicts; bits may be infinite."""
+    for name, kind in (("name", str), ("own", bool), ("best", bool), ("bits", float), ("difference", float), ("error", float)):
+        if not isinstance(score.get(name), (int, float) if kind is float else kind):
+            raise InputError(f"a score in held_out has {name} = {score.get(name)!r}")
 
 
 def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
     """The model in a directory of ``scb fit``, or in a file; how its fit went; and what is known of its data."""
-    from scb.sequences.lag_model import load_model
+    from scb.sequences.model_file import load_model
 
     model, facts, *_ = load_model(path / MODEL if path.is_dir() else path)
     path = (path if path.is_dir() else path.parent) / SUMMARY
     summary = read_json(path) if path.exists() else {}
     try:
         fitted("separator", summary.get("separator", " "), str)
-        scores = fitted("held_out_nats", summary.get("held_out_nats", {}), dict)
-        if not all(isinstance(score, int | float) for score in scores.values()):  # −∞ where a symbol was impossible
-            raise InputError("held_out_nats must be numbers")
+        for score in fitted("held_out", summary.get("held_out", []), tuple[dict, ...]):
+            _check_score(score)
     except InputError as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
     return model, facts, summary

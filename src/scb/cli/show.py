@@ -21,6 +21,6 @@ def show(path: tyro.conf.Positional[Path]) -> None:
     console = terminal()
     if path.is_file() or (path / MODEL).exists():
         model, facts, summary = load(path)
-        report(console, model, facts, path if path.is_dir() else path.parent, summary.get("held_out_nats", {}))
+        report(console, model, facts, path if path.is_dir() else path.parent, summary.get("held_out", []))
     else:
         report_run(console, Run.load(path), path, TrainingSettings.load(path))

@@ -27,7 +27,7 @@ class _SayCompiling(Listener):
 
     def on_start(self, event: Event) -> None:
         """Say the kernel's name: on a terminal in one line that changes, elsewhere a line every ten seconds."""
-        kernel: Any = event.data["dispatcher"].py_func
+        kernel = _kernel(event)
         if not kernel.__module__.startswith("scb."):
             return
         text = f"scb: compiling kernels, which takes a minute or two and happens once: {kernel.__name__}"
@@ -39,8 +39,14 @@ class _SayCompiling(Listener):
 
     def on_end(self, event: Event) -> None:
         """Clear the line."""
-        if sys.stderr.isatty() and event.data["dispatcher"].py_func.__module__.startswith("scb."):
+        if sys.stderr.isatty() and _kernel(event).__module__.startswith("scb."):
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _kernel(event: Event) -> Any:
+    """The function that an event is about."""
+    data: Any = event.data
+    return data["dispatcher"].py_func
 
 
 register("numba:compile", _SayCompiling())

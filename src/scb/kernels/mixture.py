@@ -153,7 +153,7 @@ def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
 
 @numba.njit(cache=True)
 def add_laws(tokens, last, state, laws, q, columns, out):
-    """Add the law Σ_j q_j·(law of slot j) of each row to out (r, N); ``columns`` (C, N) holds the laws of tokens. Twin: ``laws``."""
+    """Add the law Σ_j q_j·(law of slot j) of each row to out (r, N); ``columns`` (C, N) holds laws of tokens. Twin: ``laws``."""
     n, s = tokens.shape
     C, N = columns.shape
     for i in range(n):

@@ -101,6 +101,7 @@ class Data:
     mu: Array  # (N,), how often each token occurs in the contexts
     independent: bool  # whether contexts may be taken as iid tokens; not so for sequences
     own_background: bool = False  # whether samples have backgrounds of their own
+    tokens: float = np.nan  # how many tokens there are in sequences, where they were counted
 
     @classmethod
     def of(cls, executor: "Here | Workers", partitions: list[Any], shape: Shape, mu: Array, *, independent: bool) -> "Data":
@@ -209,9 +210,24 @@ class Data:
         """At most so many of the samples, in groups that lie evenly among all."""
         if self.n <= samples:
             return self
-        firsts = np.cumsum([0, *self.sizes[:-1]]).tolist()
-        held = self.executor.map(Partition.thinned, zip(self.partitions, firsts, strict=True), self.n / samples)
-        return replace(Data.of(self.executor, held, self.shape, self.mu, independent=self.independent), own_background=self.own_background)
+        held = self.executor.map(Partition.thinned, zip(self.partitions, self.firsts, strict=True), self.n / samples)
+        return self._with_partitions(held)
+
+    def of_groups(self, chosen: NDArray[np.bool_]) -> "Data":
+        """The samples of some groups of neighbours (G,), which are all of one size."""
+        size = -(-self.n // len(chosen))
+        held = self.executor.map(Partition.of_groups, zip(self.partitions, self.firsts, strict=True), size, chosen)
+        return self._with_partitions(held)
+
+    @property
+    def firsts(self) -> list[int]:
+        """The number of each partition's first sample among all."""
+        return np.cumsum([0, *self.sizes[:-1]]).tolist()
+
+    def _with_partitions(self, held: list[Any]) -> "Data":
+        """Other samples of the same kind."""
+        other = Data.of(self.executor, held, self.shape, self.mu, independent=self.independent)
+        return replace(other, own_background=self.own_background)
 
 
 def _with_background(partition: Partition, function: Callable[..., Background], shape: Shape, *same: Any) -> Partition:

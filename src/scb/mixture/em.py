@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
@@ -73,13 +74,13 @@ class _Point(NamedTuple):
         """(N, C): by how much a derivative exceeds its column's mean; positive where an entry wants to grow."""
         return self.gP - (self.at.P * self.gP).sum(axis=0)
 
-    def gap(self, fixed_P: bool) -> float:
+    def gap(self, fixed_P: bool, held: NDArray[np.bool_]) -> float:
         """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of both concave problems."""
         in_q = (self.gq.max(axis=1) - (self.at.q * self.gq).sum(axis=1)).sum()
         if fixed_P:
             return float(in_q)
-        in_columns = self.columns.max(axis=0) - (self.at.columns * self.columns).sum(axis=0)
-        return float(in_q + in_columns[:-1].sum())
+        in_columns = np.where(held, 0.0, self.gP).max(axis=0) - (self.at.P * self.gP).sum(axis=0)
+        return float(in_q + in_columns.sum())
 
 
 def maximise(
@@ -92,9 +93,11 @@ def maximise(
     newton: bool = True,
     enough: float = np.inf,  # a log-likelihood that ends it too; so do five steps that gain a twentieth of what is missing, or less
     stall: float = 0.0,  # ten steps that gain less than this together end it too
+    held: NDArray[np.bool_] | None = None,  # (N, C), entries of P that stay 0
 ) -> Fit:
     """Climb until the gap is below ``tolerance``, or for so many steps. Nothing but rounding goes down; weights at 0 stay there."""
     start = replace(start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q))
+    held = np.zeros(start.P.shape, bool) if held is None else held
     point = _Point.of(rows, start)
     path = [point.loglik]
     taken = 0
@@ -103,23 +106,23 @@ def maximise(
     small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
     newton_from = _EM_STEPS * max(1, start.N // 10) ** 2
     pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
-    while (gap := point.gap(fixed_P)) > tolerance and taken < steps and point.loglik < enough:
+    while (gap := point.gap(fixed_P, held)) > tolerance and taken < steps and point.loglik < enough:
         if len(path) > _STALL_STEPS and path[-1] - path[-1 - _STALL_STEPS] < stall:
             break
         if len(path) > _HOPE_STEPS and path[-1] - path[-1 - _HOPE_STEPS] < _HOPE * (enough - path[-1]) < np.inf:
             break
         after = None
         if newton and taken >= newton_from:
-            after = _newton(rows, point) if small else _newton_by_products(rows, point)
+            after = _newton(rows, point, held) if small else _newton_by_products(rows, point, held)
         if after is None:
             if taken >= newton_from:
                 newton_from = taken + 3 * pause
                 pause = 2 * pause
-            after = _squared(rows, point if fixed_P else _revived(rows, point), fixed_P)
+            after = _squared(rows, point if fixed_P else _revived(rows, point, held), fixed_P)
             if after.loglik < point.loglik and not fixed_P:  # what was brought back cost likelihood
                 after = _squared(rows, point, fixed_P)
             taken += 2
-        if after.loglik <= point.loglik and after.gap(fixed_P) >= gap:
+        if after.loglik <= point.loglik and after.gap(fixed_P, held) >= gap:
             idle += 1  # at the very top, where only rounding is left
             if idle > _IDLE:
                 break
@@ -168,10 +171,10 @@ def _squared(rows: Rows, point: _Point, fixed_P: bool) -> _Point:
     return after if after.loglik >= one.loglik else one
 
 
-def _revived(rows: Rows, point: _Point) -> _Point:
+def _revived(rows: Rows, point: _Point, held: NDArray[np.bool_]) -> _Point:
     """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them back."""
     at = point.at
-    lost = (at.P <= _ZERO) & (point.excess_P > 0)
+    lost = (at.P <= _ZERO) & (point.excess_P > 0) & ~held
     if not lost.any():
         return point
     eagerness = point.excess_P / np.where(lost, point.gP, 1.0) / _EAGER
@@ -179,12 +182,12 @@ def _revived(rows: Rows, point: _Point) -> _Point:
     return _Point.of(rows, replace(at, columns=np.c_[P / P.sum(axis=0), at.background]))
 
 
-def _newton(rows: Rows, point: _Point) -> _Point | None:
+def _newton(rows: Rows, point: _Point, held: NDArray[np.bool_]) -> _Point | None:
     """A Newton step on the simplices, cut at 0 and halved until it climbs; None if none does."""
     at = point.at
     PP, Pq, qq = rows.total(RowTable.curvature, at)
     # Entries at 0 whose derivative does not exceed their column's mean are held there.
-    free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0)
+    free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0) & ~held
     wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
     free_q = (at.q > 2 * _LEAST) | ((at.q > 0) & wants_to_grow)
     information = Information(PP, Pq, qq, free_P, free_q)
@@ -193,10 +196,10 @@ def _newton(rows: Rows, point: _Point) -> _Point | None:
     if step is None or not np.isfinite(step[0]).all():
         return None
     in_P, in_q = step
-    held = np.where(free_P, at.P, 0.0)
+    moving = np.where(free_P, at.P, 0.0)
     size = 1.0
     for _ in range(_HALVINGS):
-        moved = normalised(np.maximum(held + size * in_P, 0.0), 0, at.P)
+        moved = normalised(np.maximum(moving + size * in_P, 0.0), 0, at.P)
         P = np.where(at.P.sum(axis=0) > 0, moved, at.P)
         q = normalised(np.maximum(at.q + size * in_q, _LEAST * (at.q > 0)), 1, at.q)
         after = _Point.of(rows, replace(at, columns=np.c_[P, at.background], q=q))
@@ -206,9 +209,9 @@ def _newton(rows: Rows, point: _Point) -> _Point | None:
     return None
 
 
-def _newton_by_products(rows: Rows, point: _Point) -> _Point | None:
+def _newton_by_products(rows: Rows, point: _Point, held: NDArray[np.bool_]) -> _Point | None:
     """A Newton step by conjugate gradients, shortened until it climbs; None if none does. Entries at 0 stay there."""
-    revived = _revived(rows, point)
+    revived = _revived(rows, point, held)
     at = revived.at
     in_P, in_q = inverse_along(rows, at, revived.gP, revived.gq)
     size = 1.0

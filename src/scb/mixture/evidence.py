@@ -1,10 +1,11 @@
 """What a position is worth, and how well its influence is known.
 
-A position is left out, everything else is fitted again, and the log-likelihood says what it was worth. Its *influence* is by how much
-the token there moves the law of the label, in total variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Other than the
-weight, it does not depend on where the common part of several matrices stands, so that the data can tell it. Its standard error is
-√(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate gradients: where a matrix H would be singular, because
-weights can move without changing the law, nothing is lost, since the influence does not move along these directions.
+A position is left out, everything else is fitted again, and the log-likelihood says what it was worth. Its *influence* is by how
+much the token there moves the law of the label, in total variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2.
+Other than the weight, it does not depend on where the common part of several matrices stands, so that the data can tell it. Its
+standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate gradients: where a matrix H would be
+singular, because weights can move without changing the law, nothing is lost, since the influence does not move along these
+directions.
 """
 
 from typing import NamedTuple
@@ -62,7 +63,9 @@ def _loglik_without(rows: Rows, mixture: Mixture, slot: Slot) -> float:
 
 
 def influence_gradient(search: Selection, slot: Slot) -> tuple[float, Array, Array]:
-    """The influence of a slot, and its derivatives in P (N, C) and in q (K, s); 0 for the current symbol where it is the context."""
+    """The influence of a slot, and its derivatives in P (N, C) and in q (K, s); 0 for the current symbol where that is the
+    context.
+    """
     mixture = search.mixture
     data = search.data
     k, j = slot

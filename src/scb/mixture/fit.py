@@ -2,7 +2,9 @@
 estimator are faces of ``fit_mixture``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -19,7 +21,7 @@ from scb.mixture.select import CLOSE, Policy, Progress, Selection, first_estimat
 from scb.mixture.shared import SHARED_MATRIX
 from scb.theory.information import Information
 
-INCOMPLETE = 6.63  # a background whose ratio reaches this is kept: the context lacks a position
+INCOMPLETE = 3.84  # a background whose ratio reaches this is kept: the context lacks a position. By chance in 1 of 40
 _LEAST = 1e-4  # a weight below this is none
 _REST = 0.05  # with which the background starts
 
@@ -44,7 +46,7 @@ class Estimate:
     path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
     settled: bool  # whether the search for positions came to its end
-    evidence: Evidence | None  # where it was asked for
+    evidence: Callable[[], Evidence]  # what each position is worth, once somebody asks
 
 
 def fit_mixture(
@@ -56,13 +58,12 @@ def fit_mixture(
     initial: Initial | None = None,  # where the search starts; from EM over all positions unless given
     known: Initial | None = None,  # matrices to start from, and nothing else
     progress: Progress | None = None,  # is called after every round of the search
-    evidence: bool = False,  # whether to ask what each position is worth
 ) -> Estimate:
     """Find the positions that matter, then estimate by maximum likelihood."""
     per_lag = matrices == "per_lag"
     policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
     if positions is not None:
-        return _finish(_given(data, policy, positions, known, per_lag), settled=True, evidence=evidence)
+        return _finish(_given(data, policy, positions, known, per_lag), settled=True)
     search = Selection.start(data, policy, initial or first_estimate(data, known, per_lag))
     current_is_context = per_lag and data.K > 1
     if current_is_context:
@@ -72,7 +73,7 @@ def fit_mixture(
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
-    return _finish(search, settled, evidence)
+    return _finish(search, settled)
 
 
 def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
@@ -94,7 +95,7 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
-def _finish(search: Selection, settled: bool, evidence: bool) -> Estimate:
+def _finish(search: Selection, settled: bool) -> Estimate:
     """The last fit, what it leaves open settled, standard errors."""
     nowhere = np.zeros(search.data.K, bool)
     rows, fit = search.final_fit(~nowhere if search.data.own_background else nowhere)
@@ -108,6 +109,10 @@ def _finish(search: Selection, settled: bool, evidence: bool) -> Estimate:
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
+        if held.any() and (search.data.present < search.data.counts[:, None]).any():
+            # Where a lag is not there, the background gets its weight, which is another one now.
+            fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
+            search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
@@ -122,7 +127,7 @@ def _finish(search: Selection, settled: bool, evidence: bool) -> Estimate:
         support=search.support,
         weights=[mixture.q[k, 1 : 1 + size] for k, size in enumerate(sizes)],
         weight_errors=[q_errors[k, 1 : 1 + size] for k, size in enumerate(sizes)],
-        rest=mixture.q[:, 0],
+        rest=mixture.q[:, 0].copy(),
         rest_errors=np.where(np.array(sizes) > 0, q_errors[:, 0], np.nan),
         rest_ratios=ratios,
         counts=counts,
@@ -131,15 +136,16 @@ def _finish(search: Selection, settled: bool, evidence: bool) -> Estimate:
         path=fit.path,
         parameters=int(free),
         settled=settled,
-        evidence=gather_evidence(search, rows, fit.loglik) if evidence else None,
+        evidence=partial(gather_evidence, search, rows, fit.loglik),
     )
 
 
 def rest_ratios(search: Selection, rows: Rows) -> Array:
     """(K,): twice the log-likelihood ratio of the background beside the positions of each context; NaN where there are none.
 
-    A position that was not found leaves its weight to the background. The background is put into all contexts, P is fitted again, and
-    then it is taken out of each: with P fixed first, which overstates the ratio, and with P fitted again where that one is large.
+    A position that was not found leaves its weight to the background. The background is put into all contexts, P is fitted again,
+    and then it is taken out of each: with P fixed first, which overstates the ratio, and with P fitted again where that one is
+    large.
     """
     there = np.array([len(s) > 0 for s in search.support])
     q = np.where(there[:, None], (1 - _REST) * search.mixture.q, search.mixture.q)

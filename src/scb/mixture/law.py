@@ -1,9 +1,9 @@
 """The mixture itself: the law of a label given its context, f(o) = Σ_j q_j^(k) · column_j[o].
 
 A column is P[:, x_j], chosen by the token x_j at the position of slot j, or the *background*, a given law that stands for
-positions that are not known or not there: for iid contexts, leaving a position out turns its term into q_t·(Pμ)_o exactly. It is the
-law of all labels, or a law of its own for each sample. There may be one matrix P for all positions, or several side by side, each
-*owned* by one position.
+positions that are not known or not there: for iid contexts, leaving a position out turns its term into q_t·(Pμ)_o exactly. It is
+the law of all labels, or a law of its own for each sample. There may be one matrix P for all positions, or several side by side,
+each *owned* by one position.
 """
 
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ class Mixture:
 
     @property
     def background(self) -> Array:
-        """(N,): the law of all labels, a view; it stands for unknown positions unless samples have a ``Background`` of their own."""
+        """(N,): the law of all labels, a view; it stands for unknown positions unless samples have a ``Background``."""
         return self.columns[:, -1]
 
     def place(self, t: int) -> slice:

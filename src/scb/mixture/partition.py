@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.kernels.mixture import add_pair_scores, add_source_tables, add_weight_scores, pair_chi_squares
 from scb.mixture.law import Background, Mixture
 from scb.mixture.rows import RowCode, RowTable, Slots
@@ -75,7 +76,7 @@ class Partition:
     def with_background(self, background: Background) -> "Partition":
         """The same samples, each with a background of its own."""
         if background.state.shape != (self.n,):
-            raise ValueError(f"the background is given for {background.state.size} samples: here are {self.n}")
+            raise InputError(f"the background is given for {background.state.size} samples: here are {self.n}")
         return replace(self, background=background)
 
     # --------------------------------------------------------------------------------------------- walking
@@ -119,6 +120,10 @@ class Partition:
         """The samples (n,) that are chosen; no token is copied."""
         part = Partition.of([block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks(max(self.n, 1))])
         return part if self.background is None else replace(part, background=self.background.some(np.flatnonzero(chosen)))
+
+    def of_groups(self, first: int, size: int, chosen: NDArray[np.bool_]) -> "Partition":
+        """The samples of some groups of ``size`` neighbours, where the first sample has the number ``first`` among all."""
+        return self.only(chosen[(first + np.arange(self.n)) // size])
 
     def thinned(self, first: int, stride: float) -> "Partition":
         """One group of neighbouring samples in ``stride``, where the first sample has the number ``first`` among all."""
@@ -165,7 +170,7 @@ class Partition:
         return scores
 
     def inverse_laws(self, rows: RowTable, at: Mixture) -> Iterator[tuple[Block, Array, Ints]]:
-        """The samples in parts; one over the probability of every label (r, N), for some rows; and which of these each sample has."""
+        """The samples in parts; one over the probability of every label (r, N), for some rows; the row of each sample."""
         counted = rows.inverse_laws(at) if rows.index is not None else None
         for where, chunk in self.chunks(ROWS):
             if counted is not None:

@@ -48,7 +48,7 @@ def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
 
 
 def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
-    """The slots and the lags in all contexts that are worth little more than they cost with P fixed; of each context at most two."""
+    """The slots and the lags in all contexts that are worth little more than they cost with P fixed; at most two of a context."""
     near = sorted((one for one in _removals(search, rows) if one.ratio < _NEAR * one.cost), key=lambda one: one.ratio / one.cost)
     seen: Counter[int] = Counter()
     found = []
@@ -96,8 +96,7 @@ def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], leas
         if new:
             tables = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
             gains[k, new] = _matrix_gains(search, [k], tables, least)[new]
-            best = new[int(gains[k, new].argmax())]
-            first[k, best] = tables[0][best]
+            first |= {(k, t): tables[0][t] for t in new if gains[k, t] >= 0}  # not the best alone: that one may be barred
     for k, s in enumerate(search.support):
         gains[k, s] = -np.inf
         if len(s) >= most:

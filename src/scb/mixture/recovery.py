@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.mixture.fit import INCOMPLETE, fit_mixture
 from scb.mixture.reading import as_data
 from scb.mixture.rows import Support
@@ -37,11 +38,12 @@ class Recovery:
     support : list of N position arrays, ascending; empty where none was found
     stderr : standard errors of V and A from the Fisher information; NaN for the spectral method. In an incomplete column they allow
         for what is unexplained
-    unexplained : (N,), the part of each column of Q that lies on positions that were not found: the weight of a background, the law of
-        the labels, beside the positions. 1 where none was found, 0 where the background is not needed; NaN for the spectral method
-    unexplained_ratio : (N,), twice the log-likelihood ratio of that background, P fitted again without it. If nothing is missing, it is 0
-        for half of the columns and χ² with one degree of freedom for the others. NaN where no position was found
-    incomplete : (N,), columns in which a position is missing: that ratio is 6.63 or more (a chance of 0.5 % where nothing is
+    unexplained : (N,), the part of each column of Q that lies on positions that were not found: the weight of a background, the law
+        of the labels, beside the positions. 1 where none was found, 0 where the background is not needed; NaN for the spectral
+        method
+    unexplained_ratio : (N,), twice the log-likelihood ratio of that background, P fitted again without it. If nothing is missing,
+        it is 0 for half of the columns and χ² with one degree of freedom for the others. NaN where no position was found
+    incomplete : (N,), columns in which a position is missing: that ratio is 3.84 or more (a chance of 2.5 % where nothing is
         missing), or no position was found
     n_samples : samples, or windows of sequences
     loglik : log-likelihood of the labels, in nats; where the last token has no position, by the law of the labels. NaN for the
@@ -77,7 +79,7 @@ class Recovery:
         return none | (self.unexplained_ratio >= INCOMPLETE)
 
     def report(self) -> str:
-        """A text: sizes, likelihood, certificate, for each last token its positions with weights and standard errors, and what lacks."""
+        """A text: sizes, likelihood, certificate; for each last token its positions with weights, errors and what is missing."""
         T, N = self.A.shape
         lines = [
             f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions; method: {self.method}",
@@ -128,15 +130,15 @@ def recover(
     Recovery
     """
     if not 0 < false_positions < 1:
-        raise ValueError(f"false_positions = {false_positions}: it must lie between 0 and 1")
+        raise InputError(f"false_positions = {false_positions}: it must lie between 0 and 1")
     known = {"method": (method, ("likelihood", "spectral")), "start": (start, (None, "spectral", "scratch"))}
     for name, (value, values) in known.items():
         if value not in values:
-            raise ValueError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, values))}")
+            raise InputError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, values))}")
     samples = as_data(data, N, max_lag)
     T = samples.T
     if samples.N > _LARGEST:
-        raise ValueError(f"N = {samples.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
+        raise InputError(f"N = {samples.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
     facts: dict[str, Any] = {"n_samples": samples.n, "mu": samples.mu, "method": method}
     if method == "spectral":
         moments = spectral(samples, false_positions)

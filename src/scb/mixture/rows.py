@@ -222,9 +222,8 @@ class RowTable:
         terms = self.weight * np.log(self.likelihoods(at))
         return np.bincount(self.last, terms, minlength=len(at.q)).astype(float)
 
-
     def removal_ratios(self, at: Mixture) -> Array:
-        """(K, s): twice the log-likelihood ratio of each slot, if it is taken out as by ``Mixture.without`` and nothing is fitted."""
+        """(K, s): twice the log-likelihood ratio of each slot, taken out as by ``Mixture.without``, with nothing fitted again."""
         C = at.P.shape[1]
         given = self.given(at)
         f = self.likelihoods(at)

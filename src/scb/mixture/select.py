@@ -2,13 +2,13 @@
 
 ``Selection`` is the search: the positions of every context, the mixture fitted to them, and the moves. Which positions look
 promising, which slots are too weak and which are in doubt is the business of a policy: ``SHARED_MATRIX`` where all positions take
-their columns from one matrix, ``MATRIX_PER_LAG`` where each has its own. If nothing is known of the contexts, a search starts from EM
-over all positions at once.
+their columns from one matrix, ``MATRIX_PER_LAG`` where each has its own. If nothing is known of the contexts, a search starts from
+EM over all positions at once.
 
-A slot costs what the extended BIC asks for it. It is *weak* if it is worth less with P fixed, which overstates its worth: contexts do
-not touch each other then, so that one slot of each can go in one round, however many contexts there are. It is *in doubt* if it
-is worth a little more: then P is fitted again without it. Many that are in doubt are left out together first; only if they are worth
-their costs together are they parted.
+A slot costs what the extended BIC asks for it. It is *weak* if it is worth less with P fixed, which overstates its worth: contexts
+do not touch each other then, so that one slot of each can go in one round, however many contexts there are. It is *in doubt* if it
+is worth a little more: then P is fitted again without it. Many that are in doubt are left out together first; only if they are
+worth their costs together are they parted.
 """
 
 from collections import Counter

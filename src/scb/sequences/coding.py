@@ -1,6 +1,7 @@
 """Sequences of symbols as windows of codes, laid out for a fit; here or on a cluster, by the same functions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError, InputTypeError
 from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.reading import PARTITION, source_of
@@ -25,9 +27,12 @@ class Windows(NamedTuple):
     width: int | None  # the common length of the sequences, where there are many of one length
 
 
-def windows_of_codes(codes: Sequence[Codes], N: int, max_lag: int, contexts: bool) -> Data:
-    """The windows of sequences of codes, ``MISSING`` where there is a gap; all in one context unless symbols choose it."""
-    partition = Partition.of([label_block(codes, N, max_lag, contexts=contexts)])
+def windows_of_codes(codes: Sequence[Codes], N: int, max_lag: int, contexts: bool, skipped: int = 0) -> Data:
+    """The windows of sequences of codes, ``MISSING`` where there is a gap; all in one context unless symbols choose it.
+
+    The first ``skipped`` symbols of each sequence are only there to be looked back at.
+    """
+    partition = Partition.of([label_block(codes, N, max_lag, contexts=contexts, skipped=skipped)])
     return _data(Here(), [partition], symbol_counts(codes, N), max_lag, contexts)
 
 
@@ -36,7 +41,7 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
     if not is_dask(X):
         X = as_sequences(X, lengths)
     elif lengths is not None:
-        raise ValueError("lengths are for one long X in memory; give a bag of sequences, or delayed ones")
+        raise InputError("lengths are for one long X in memory; give a bag of sequences, or delayed ones")
     source = source_of("X", X, max_lag)
     executor = source.executor
     coded = source.read(_code, source.kind)
@@ -54,9 +59,10 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
 def _data(executor: Any, partitions: list[Any], counts: Array, max_lag: int, contexts: bool) -> Data:
     """Partitions of windows as the data of a fit; each symbol occurs ``counts`` (N,) times in the sequences."""
     shape = Shape(N=len(counts), K=len(counts) if contexts else 1, T=max_lag)
-    data = Data.of(executor, partitions, shape, counts / max(counts.sum(), 1), independent=False)
+    tokens = float(counts.sum())
+    data = replace(Data.of(executor, partitions, shape, counts / max(tokens, 1), independent=False), tokens=tokens)
     if data.n == 0:
-        raise ValueError("no symbol follows another one without a gap: there is nothing to predict")
+        raise InputError("no symbol follows another one without a gap: there is nothing to predict")
     return data
 
 
@@ -87,7 +93,7 @@ def _code(piece: Any, skipped: int, kind: str) -> _Coded:
         return _Coded([], np.zeros(0), 0, many)
     sequences = as_sequences(items)
     if kind == "bag" and not sequences.many:
-        raise ValueError(f"X is a bag that holds {items[0]!r}: it must hold sequences; one long one is a Dask array")
+        raise InputError(f"X is a bag that holds {items[0]!r}: it must hold sequences; one long one is a Dask array")
     if kind == "delayed" and not sequences.many:
         sequences = as_sequences([items])
     return _Coded(*factorise(sequences), skipped, many)
@@ -98,7 +104,7 @@ def _united(classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
     some = [x for x in classes if len(x)]
     if len({x.dtype.kind in "US" for x in some}) > 1:
         names = ", ".join(sorted({type(x[0].item()).__name__ for x in some}))
-        raise TypeError(f"X holds symbols of type {names}: they must be of one type")
+        raise InputTypeError(f"X holds symbols of type {names}: they must be of one type")
     return checked_classes(np.unique(np.concatenate(some)) if some else np.zeros(0))
 
 

@@ -1,6 +1,7 @@
 """``SparseContextualBigram``: which lags matter in sequences of symbols, and when. A scikit-learn face of ``LagModel``."""
 
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -9,13 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from scb.geometry import Array
-from scb.mixture.data import is_dask
+from scb.inputs import InputError
+from scb.mixture.data import Data, is_dask
 from scb.sequences.coding import windows_of_codes, windows_of_symbols
-from scb.sequences.lag_fit import LagSettings, fit_lags
-from scb.sequences.lag_model import SHARED, FitFacts, LagModel, load_model, save_model
+from scb.sequences.lag_fit import MAX_LAG, LagSettings, fit_lags
+from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.model_file import load_model, save_model
+from scb.sequences.stability import found_again
+from scb.sequences.summary import LagSummary, plot_influence, problems
 from scb.sequences.symbols import as_sequences, encode
 
 if TYPE_CHECKING:
@@ -25,19 +31,24 @@ if TYPE_CHECKING:
 class SparseContextualBigram(BaseEstimator):
     """A model of sequences in which the current symbol chooses the lags that the next symbol depends on.
 
-    The next symbol has the law Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ], where x_ℓ is the symbol ℓ steps before it and k = x_1 the current symbol,
-    the context. Few of the weights a[k, ℓ] are positive; finding which is what the estimator is for. Lags count back from the
-    symbol to be predicted: lag 1 is the current symbol.
+    The next symbol has the law a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ], where x_ℓ is the symbol ℓ steps before it, k = x_1 the current
+    symbol, the context, and G the background. Few of the weights a[k, ℓ] are positive; finding which is what the estimator is for.
+    Lags count back from the symbol to be predicted: lag 1 is the current symbol. Every symbol that follows one is predicted; a lag
+    that reaches beyond the start of a sequence or into a gap contributes the background.
 
     Parameters
     ----------
     max_lag : the longest lag that may matter
-    transition : "shared", one matrix P for all lags, or "per_lag", a matrix for each
+    transition : "shared", one matrix P for all lags; "per_lag", a matrix for each; or "auto", both are fitted, and the one with the
+        lower BIC is kept (``criterion_``)
     context : whether the current symbol chooses the weights; without, this is the Mixture Transition Distribution of Raftery
     lags : "auto", those that the extended BIC asks for in each context; a number, so many in each context; or the lags themselves,
         the same in each context
-    smoothing : labels added to each column of a matrix, spread as the law of all labels is (after ``init``, as its column is); 0 is
-        plain maximum likelihood, under which a symbol can be impossible
+    background : what a lag must say more than: "labels", the law of all labels; "ngram", what the recent symbols say, by an n-gram
+        or a context tree that is cross-fitted; or a fitted model with predict_proba, which must not have seen the data
+    smoothing : labels added to each column of a matrix, spread as the law of all labels is (after ``init``, as its column is), and
+        to that law, spread evenly over all symbols; 0 is plain maximum likelihood, under which a symbol can be impossible
+    handle_unknown : after the fit, a symbol that did not occur in it is an "error"; or it counts as "missing"
     verbose : whether to say on stderr how far the search is
 
     Attributes
@@ -46,32 +57,42 @@ class SparseContextualBigram(BaseEstimator):
     transition_ : P (N, N), ``P[i, j]`` is the probability of classes_[i] where the source is classes_[j]; with "per_lag", a dict
         from lag to such a matrix
     attention_ : sparse (contexts, max_lag), the weight of lag ℓ in column ℓ − 1; one row for all without context. A row without
-        entries: no lag was found, the law of the next symbol is ``prior_``
+        entries: no lag was found, the law of the next symbol is the background
+    rest_ : (contexts,), the weight a[k, 0] of the background. Where that is the law of all labels, it is positive only if no lag
+        was found, or if it is needed beside the lags
+    incomplete_ : (contexts,), where it is needed beside them: something is left that no lag explains
     influence_ : sparse, as attention_: by how much the symbol at a lag moves the law of the next symbol, in total variation, on
         average over the symbols that occur. Other than a weight, it does not depend on where the common part of the matrices
         stands. 0 for lag 1 where that is the context: there it cannot vary
     lags_ : table (a dict of columns) of context, lag, weight, stderr; the lags in the support, and only these
     prior_, frequencies_ : (N,), the law of the labels, and of all symbols
     loglik_ : log-likelihood of the labels in the data, in nats, at these parameters
-    n_windows_, n_parameters_, n_iter_ : labels in the fit, parameters that they can tell apart, steps of the last fit
-    converged_, gap_ : whether the last fit reached its certificate, and what the log-likelihood could still gain at most
+    n_windows_, n_labels_ : symbols that were predicted in the fit, and all that there are
+    n_parameters_, n_iter_ : parameters that they can tell apart, steps of the last fit
+    converged_, gap_ : whether the search came to its end and the last fit reached its certificate, and what the log-likelihood
+        could still gain at most
+    criterion_ : the BIC of each kind of transition that was fitted; the lower one was chosen
     """
 
     def __init__(
         self,
-        max_lag: int = 10,
+        max_lag: int = MAX_LAG,
         *,
-        transition: Literal["shared", "per_lag"] = "shared",
+        transition: Literal["auto", "shared", "per_lag"] = "auto",
         context: bool = True,
         lags: str | int | Sequence[int] = "auto",
+        background: Any = "labels",
         smoothing: float = 1.0,
+        handle_unknown: Literal["error", "missing"] = "error",
         verbose: bool = False,
     ) -> None:
         self.max_lag = max_lag
         self.transition = transition
         self.context = context
         self.lags = lags
+        self.background = background
         self.smoothing = smoothing
+        self.handle_unknown = handle_unknown
         self.verbose = verbose
 
     # ------------------------------------------------------------------------------------------------- fitting
@@ -81,36 +102,51 @@ class SparseContextualBigram(BaseEstimator):
 
         Parameters
         ----------
-        X : one sequence of symbols, or many: see ``scb.sequences.symbols``. A window that a missing symbol cuts is left out. Or a
+        X : one sequence of symbols, or many: see ``scb.sequences.symbols``. Or a
             Dask array, bag or list of delayed sequences, which stay where they are: see ``scb.mixture.dask``
         y : ignored
         lengths : where X is many sequences one after the other, their lengths
         init : a fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data
         """
-        settings = LagSettings(**{name: value for name, value in self.get_params().items() if name != "verbose"})
+        settings = self._settings()
+        if self.handle_unknown not in ("error", "missing"):
+            raise InputError(f"handle_unknown = {self.handle_unknown!r}: it must be 'error' or 'missing'")
         if y is not None and not is_dask(X) and len(y) not in (len(X), len(as_sequences(X, lengths).lengths)):
-            raise ValueError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
+            raise InputError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
         windows = windows_of_symbols(X, lengths, settings.max_lag, bool(settings.context))
         known = None if init is None else init._model()
         progress = _say if self.verbose else None
         model, facts = fit_lags(windows.data, windows.classes, settings, init=known, progress=progress)
         self._take(model, facts, windows.width)
+        for problem in problems(facts):
+            warnings.warn(problem, ConvergenceWarning if "converge" in problem else UserWarning, stacklevel=2)
         return self
+
+    def _settings(self) -> LagSettings:
+        """The parameters of the fit."""
+        return LagSettings(**{name: getattr(self, name) for name in LagSettings.__dataclass_fields__})
 
     def _take(self, model: LagModel, facts: FitFacts, width: int | None) -> None:
         """Keep a model by its public names."""
         self.classes_ = model.classes
         self.attention_: csr_array = model.attention
         self._errors = model.errors
+        self._rest_ratio = model.rest_ratio
+        self._background = model.background
+        self._evidence = model.evidence
+        self.rest_ = model.rest
+        self.incomplete_ = model.incomplete
         self.transition_: Any = model.matrices.get(SHARED, model.matrices)
         self.prior_ = model.prior
         self.frequencies_ = model.frequencies
         self.loglik_ = facts.loglik
         self.n_windows_ = facts.n_windows
+        self.n_labels_ = facts.n_labels
         self.n_parameters_ = facts.n_parameters
         self.n_iter_ = facts.n_iter
         self.gap_ = facts.gap
         self.converged_ = facts.converged
+        self.criterion_ = facts.criterion
         if width is not None:
             self.n_features_in_ = width
 
@@ -122,10 +158,18 @@ class SparseContextualBigram(BaseEstimator):
             context=bool(self.context),
             attention=self.attention_,
             errors=self._errors,
+            rest=self.rest_,
+            rest_ratio=self._rest_ratio,
             matrices=self.transition_ if isinstance(self.transition_, dict) else {SHARED: self.transition_},
             prior=self.prior_,
             frequencies=self.frequencies_,
+            background=self._background,
+            evidence=self._evidence,
         )
+
+    def _facts(self) -> FitFacts:
+        """How the fit went."""
+        return FitFacts(**{name: getattr(self, f"{name}_") for name in FitFacts.__dataclass_fields__})
 
     @property
     def lags_(self) -> dict[str, NDArray[Any]]:
@@ -139,15 +183,32 @@ class SparseContextualBigram(BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------- using it
 
+    def _codes(self, X: Any, lengths: Any) -> tuple[list[NDArray[np.int64]], bool]:
+        """Sequences in codes of the symbols of the fit, and whether they are many."""
+        sequences = as_sequences(X, lengths)
+        codes, _ = encode(sequences, self.classes_, unknown=self.handle_unknown)
+        return codes, sequences.many
+
+    def _windows(self, X: Any, lengths: Any) -> Data:
+        """The symbols of X to be predicted."""
+        model = self._model()
+        codes, _ = self._codes(X, lengths)
+        return windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
+
     def _loglik(self, X: Any, lengths: Any) -> tuple[float, int]:
         """Log-likelihood of the labels in X, and how many they are."""
-        model = self._model()
-        codes, classes = encode(as_sequences(X, lengths), self.classes_)
-        data = windows_of_codes(codes, len(classes), self.max_lag, model.context)
-        return model.loglik(data), data.n
+        data = self._windows(X, lengths)
+        return self._model().loglik(data), data.n
+
+    def log_likelihoods(self, X: Any, *, lengths: Any = None) -> Array:
+        """(n,): the log-likelihood of each symbol of X that follows one, in nats; in the order of X."""
+        return self._model().log_likelihoods(self._windows(X, lengths))
 
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
-        """Mean log-likelihood of a symbol given the max_lag before it, in nats; higher is better."""
+        """Mean log-likelihood of a symbol that follows one, in nats; higher is better.
+
+        The same symbols are scored whatever ``max_lag`` is, so that scores can be compared.
+        """
         loglik, n = self._loglik(X, lengths)
         return loglik / n
 
@@ -168,15 +229,19 @@ class SparseContextualBigram(BaseEstimator):
     def predict_proba(self, X: Any, *, lengths: Any = None) -> Array:
         """The law of the symbol that comes next: after each symbol of one sequence, or after the end of each of many.
 
-        A lag that reaches back beyond the start, or to a missing symbol, contributes the law of all labels; so does everything
-        where the current symbol is missing and chooses the lags.
+        A lag that reaches back beyond the start, or to a missing symbol, contributes the background; so does everything where the
+        current symbol is missing and chooses the lags.
         """
         model = self._model()
-        sequences = as_sequences(X, lengths)
-        codes, _ = encode(sequences, self.classes_)
-        if sequences.many:
+        codes, many = self._codes(X, lengths)
+        if many:
             return np.concatenate([model.laws(x[-self.max_lag :])[-1:] for x in codes])
         return np.concatenate([model.laws(x)[: x.size] for x in codes])
+
+    def predict_log_proba(self, X: Any, *, lengths: Any = None) -> Array:
+        """The logarithm of ``predict_proba``; −∞ where a symbol is impossible."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, lengths=lengths))
 
     def predict(self, X: Any, *, lengths: Any = None) -> NDArray[Any]:
         """The most likely next symbol, for each row of ``predict_proba``."""
@@ -195,25 +260,65 @@ class SparseContextualBigram(BaseEstimator):
         """
         model = self._model()
         if not isinstance(length, int | np.integer) or length < 0:
-            raise ValueError(f"length = {length!r}: it must be an integer of at least 0")
+            raise InputError(f"length = {length!r}: it must be an integer of at least 0")
         before = None
         if start is not None:
-            (before,), _ = encode(as_sequences(start), self.classes_)
+            ((before,), _) = self._codes([start], None) if isinstance(start, list | tuple) else self._codes(start, None)
             if before.size < self.max_lag or (before < 0).any():
-                raise ValueError(f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing")
+                raise InputError(f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing")
         return self.classes_[model.draw(int(length), before, np.random.default_rng(random_state))]
+
+    def forecast(self, X: Any, steps: int, *, n_samples: int = 1000, random_state: int | np.random.Generator = 0) -> Array:
+        """(steps, N): the law of the symbol 1, 2, … steps after the end of one sequence X, from continuations drawn at random.
+
+        The first is exact, as ``predict_proba`` has it; the others have a standard error of at most 0.5/√n_samples.
+        """
+        for name, value in (("steps", steps), ("n_samples", n_samples)):
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise InputError(f"{name} = {value!r}: it must be an integer of at least 1")
+        model = self._model()
+        codes, _ = self._codes(X, None)
+        if len(codes) != 1:
+            raise InputError(f"X holds {len(codes)} sequences: forecast goes on from one")
+        before = codes[0][-self.max_lag :]
+        rng = np.random.default_rng(random_state)
+        paths = np.array([model.draw(steps, before, rng) for _ in range(n_samples)])
+        laws = np.array([np.bincount(step, minlength=len(self.classes_)) for step in paths.T]) / n_samples
+        laws[0] = model.laws(before)[-1]
+        return laws
+
+    def stability(self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0) -> NDArray[Any]:
+        """(rows of ``lags_``,): in which part of random halves of X each lag is found again; ``summary`` shows it from then on.
+
+        Halves are made of blocks of neighbouring symbols, and come in pairs that have nothing in common.
+        """
+        model = self._model()
+        data = windows_of_symbols(X, lengths, model.max_lag, model.context)
+        if not np.array_equal(data.classes, self.classes_):
+            raise InputError("X holds other symbols than in fit: give the data of the fit")
+        progress = _say_half if self.verbose else None
+        found = found_again(model, data.data, self._settings(), n_halves, random_state, progress)
+        self._evidence = self._evidence | {"found": found}
+        return found
+
+    def summary(self) -> LagSummary:
+        """What was found and how sure it is: a table for people when printed, ``to_pandas()``, and as a dict ``columns``."""
+        return LagSummary(self._model(), self._facts())
 
     def plot_attention(self, ax: "Axes | None" = None) -> "Axes":
         """A heat map of ``attention_``: contexts down, lags across; white where a lag has no weight."""
         return self._model().plot(ax)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """A heat map of ``influence_`` with the evidence: in each cell how far the lag moves the law, and its worth in nats."""
+        return plot_influence(self._model(), ax)
 
     # ------------------------------------------------------------------------------------------------- keeping it
 
     def save(self, path: str | Path) -> None:
         """Write the model to one file that ``load`` reads; nothing in it is executed."""
         model = self._model()
-        facts = FitFacts(**{name: getattr(self, f"{name}_") for name in FitFacts.__dataclass_fields__})
-        save_model(path, model, facts, self.get_params(), getattr(self, "n_features_in_", None))
+        save_model(path, model, self._facts(), self.get_params(), getattr(self, "n_features_in_", None))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -222,7 +327,7 @@ class SparseContextualBigram(BaseEstimator):
         try:
             estimator = cls(**parameters)
         except TypeError as error:
-            raise ValueError(f"{path} is damaged: {error!r}") from None
+            raise InputError(f"{path} is damaged: {error!r}") from None
         estimator._take(model, facts, width)
         return estimator
 
@@ -236,3 +341,7 @@ class SparseContextualBigram(BaseEstimator):
 
 def _say(turn: int, lags: int, loglik: float) -> None:
     print(f"round {turn}: {lags} lags, log-likelihood {loglik:,.1f}", file=sys.stderr, flush=True)
+
+
+def _say_half(turn: int, halves: int) -> None:
+    print(f"half {turn} of {halves}", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 """From windows of symbols to a ``LagModel``: settings, the fit, smoothing, and matrices that are known from another model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,75 +9,117 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.law import Initial
 from scb.mixture.select import Progress
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.rivals.background import ModelLaw, RecentLaw, WindowLaw
+
+MAX_LAG = 20  # unless given
+TRANSITIONS = ("shared", "per_lag")
 
 
 @dataclass(frozen=True)
 class LagSettings:
     """What is asked for: see the parameters of ``SparseContextualBigram``. A ValueError names what cannot be."""
 
-    max_lag: int
-    transition: Literal["shared", "per_lag"] = "shared"
+    max_lag: int = MAX_LAG
+    transition: Literal["auto", "shared", "per_lag"] = "auto"
     context: bool = True
     lags: str | int | Sequence[int] = "auto"
+    background: Any = "labels"
     smoothing: float = 1.0
 
     def __post_init__(self) -> None:
         max_lag = self.max_lag
         if not isinstance(max_lag, int | np.integer) or isinstance(max_lag, bool) or max_lag < 1:
-            raise ValueError(f"max_lag = {max_lag!r}: it must be an integer of at least 1")
-        if self.transition not in ("shared", "per_lag"):
-            raise ValueError(f"transition = {self.transition!r}: it must be 'shared' or 'per_lag'")
+            raise InputError(f"max_lag = {max_lag!r}: it must be an integer of at least 1")
+        if self.transition not in ("auto", *TRANSITIONS):
+            raise InputError(f"transition = {self.transition!r}: it must be 'auto', 'shared' or 'per_lag'")
+        if self.background not in ("labels", "ngram") and not hasattr(self.background, "predict_proba"):
+            raise InputError(f"background = {self.background!r}: it must be 'labels', 'ngram' or a fitted model with predict_proba")
         if not isinstance(self.context, bool | np.bool_):
-            raise ValueError(f"context = {self.context!r}: it must be True or False")
+            raise InputError(f"context = {self.context!r}: it must be True or False")
         if not isinstance(self.smoothing, int | float | np.number) or not 0 <= self.smoothing < np.inf:
-            raise ValueError(f"smoothing = {self.smoothing!r}: it must be a number of at least 0")
+            raise InputError(f"smoothing = {self.smoothing!r}: it must be a number of at least 0")
         if isinstance(self.lags, str) and self.lags == "auto":
             return
         if isinstance(self.lags, int | np.integer):
             if not 1 <= self.lags <= self.max_lag:
-                raise ValueError(f"lags = {self.lags}: there must be between 1 and max_lag = {self.max_lag} of them")
+                raise InputError(f"lags = {self.lags}: there must be between 1 and max_lag = {self.max_lag} of them")
             return
         values = np.asarray(self.lags)
         if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
-            raise ValueError(f"lags = {self.lags!r}: it must be 'auto', a number of lags, or the lags themselves")
+            raise InputError(f"lags = {self.lags!r}: it must be 'auto', a number of lags, or the lags themselves")
         if values.min() < 1 or values.max() > self.max_lag:
-            raise ValueError(f"lags = {self.lags!r}: each must lie between 1 and max_lag = {self.max_lag}")
+            raise InputError(f"lags = {self.lags!r}: each must lie between 1 and max_lag = {self.max_lag}")
 
 
 def fit_lags(
     data: Data, classes: NDArray[Any], settings: LagSettings, *, init: LagModel | None = None, progress: Progress | None = None
 ) -> tuple[LagModel, FitFacts]:
-    """Find the lags in windows of symbols, and estimate the model."""
-    known = {} if init is None else _known(init, classes, data, settings)
+    """Find the lags in windows of symbols, and estimate the model; with "auto" both kinds of it, of which the BIC takes one."""
+    law = background_law(settings.background, data, classes)
+    windows = data if law is None else law.cross_fitted(data)
+    kinds = TRANSITIONS if settings.transition == "auto" else (settings.transition,)
+    if init is not None and settings.transition == "auto":
+        kinds = (init.transition,)
+    known = {} if init is None else _known(init, classes, data, kinds[0])
     start = None if init is None else _initial(known, data)
+    found = {kind: _fit(windows, settings, kind, start, progress) for kind in kinds}
+    criterion = {kind: float(np.log(data.n) * one.parameters - 2 * one.loglik) for kind, one in found.items()}
+    best = found[min(criterion, key=lambda kind: criterion[kind])]
+    model = replace(_model(best, data, classes, settings, known), background=law, evidence=_evidence(best, data.n))
+    facts = FitFacts(
+        loglik=model.loglik(data),
+        n_windows=data.n,
+        n_labels=round(data.tokens),
+        n_parameters=best.parameters,
+        n_iter=len(best.path),
+        gap=best.gap,
+        converged=bool(best.settled and best.gap <= 1e-3),  # nats
+        criterion=criterion,
+    )
+    return model, facts
+
+
+def background_law(background: Any, data: Data, classes: NDArray[Any]) -> WindowLaw | None:
+    """What gives each window its own law; None where the background is the law of all labels."""
+    if isinstance(background, str):
+        return RecentLaw.fit(data) if background == "ngram" else None
+    return ModelLaw(background, classes)
+
+
+def _fit(data: Data, settings: LagSettings, kind: Any, start: Initial | None, progress: Progress | None) -> Estimate:
+    """Find the positions of one kind of model."""
     number = None
     positions = None
     if isinstance(settings.lags, int | np.integer):
         number = int(settings.lags)
     elif not isinstance(settings.lags, str):
         positions = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
-    found = fit_mixture(data, matrices=settings.transition, number=number, positions=positions, known=start, progress=progress)
-    model = _model(found, data, classes, settings, known)
-    facts = FitFacts(
-        loglik=model.loglik(data),
-        n_windows=data.n,
-        n_parameters=found.parameters,
-        n_iter=len(found.path),
-        gap=found.gap,
-        converged=bool(found.settled and found.gap <= 1e-3),  # nats
+    return fit_mixture(data, matrices=kind, number=number, positions=positions, known=start, progress=progress)
+
+
+def _evidence(found: Estimate, n: int) -> dict[str, Array]:
+    """What each lag is worth, in the order of ``LagModel.table``: longer positions are shorter lags."""
+    evidence = found.evidence()
+    nats, parameters, errors = (
+        np.concatenate([one[::-1] for one in columns] or [np.zeros(0)])
+        for columns in (evidence.nats, evidence.parameters, evidence.influence_errors)
     )
-    return model, facts
+    return {"nats": nats, "delta_bic": 2 * nats - np.log(n) * parameters, "influence_stderr": errors}
 
 
 def _model(found: Estimate, data: Data, classes: NDArray[Any], settings: LagSettings, known: dict[int, Array]) -> LagModel:
-    """An estimate as a model of lags, its matrices smoothed towards the law of the labels, or towards what was known."""
+    """An estimate as a model of lags, its matrices smoothed towards the law of the labels, or towards what was known.
+
+    The law of the labels is smoothed towards all symbols alike, so that one which never was a label is not impossible.
+    """
     s = float(settings.smoothing)
-    law = data.label_law
+    law = (data.label_law * data.n + s / data.N) / (data.n + s)
     owners = [SHARED] if found.owners is None else [data.T - t for t in found.owners]
     columns = {lag: slice(i * data.N, (i + 1) * data.N) for i, lag in enumerate(owners)}
     base = np.repeat(law[:, None], found.P.shape[1], axis=1)
@@ -92,8 +134,10 @@ def _model(found: Estimate, data: Data, classes: NDArray[Any], settings: LagSett
         context=bool(settings.context),
         attention=_sparse(lags, found.weights, data.T),
         errors=_sparse(lags, found.weight_errors, data.T),
+        rest=found.rest,
+        rest_ratio=found.rest_ratios,
         matrices={lag: np.ascontiguousarray(P[:, columns[lag]]) for lag in sorted(columns)},
-        prior=(law * data.n + s * data.mu) / (data.n + s),
+        prior=law,
         frequencies=data.mu,
     )
 
@@ -110,14 +154,14 @@ def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> 
 # ------------------------------------------------------------------------------------------------- what is known
 
 
-def _known(init: LagModel, classes: NDArray[Any], data: Data, settings: LagSettings) -> dict[int, Array]:
+def _known(init: LagModel, classes: NDArray[Any], data: Data, kind: str) -> dict[int, Array]:
     """The matrices (N, N) of another model by lag, for our classes; a symbol that it does not know has the law of the labels."""
-    if init.transition != settings.transition:
-        raise ValueError(f"init has transition={init.transition!r}, this model {settings.transition!r}: they must agree")
+    if init.transition != kind:
+        raise InputError(f"init has transition={init.transition!r}, this model {kind!r}: they must agree")
     theirs = init.classes.tolist()
     ours = [i for i, symbol in enumerate(classes.tolist()) if symbol in set(theirs)]
     if not ours:
-        raise ValueError("init has no symbol in common with X: its matrices say nothing here")
+        raise InputError("init has no symbol in common with X: its matrices say nothing here")
     there = [theirs.index(classes[i]) for i in ours]
     law = data.label_law
     known = {}

@@ -1,27 +1,27 @@
-"""A fitted model of lags: the next symbol has the law Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ], where k is the current symbol.
+"""A fitted model of lags: the next symbol has the law a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ], where k is the current symbol.
 
-Weights and matrices, and what follows from them: the law of the next symbol, the likelihood of data, how far each lag moves the
-law, sequences drawn from it, and a picture. How the lags are found is told in ``lag_fit``. On disk it is one file of arrays, and
-everything else as JSON in its header (safetensors; nothing is executed).
+G is the background: the law of all labels, or what the recent symbols say. Weights and matrices, and what follows from them: the
+law of the next symbol, the likelihood of data, how far each lag moves the law, sequences drawn from it, and a picture. How the lags
+are found is told in ``lag_fit``, and how it is kept on disk in ``model_file``.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.files import read_arrays, write_arrays
 from scb.geometry import Array
-from scb.inputs import DamagedFileError, fitted, integer
 from scb.kernels.random import continue_lags
-from scb.mixture.data import Data
+from scb.mixture.data import Data, Here
+from scb.mixture.fit import INCOMPLETE
 from scb.mixture.law import Mixture
+from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots
-from scb.provenance import versions
+from scb.mixture.windows import Block
+from scb.sequences.rivals.background import WindowLaw
 from scb.sequences.symbols import MISSING
 from scb.task.sampling import closed_cumulative, token_dtype
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHARED = 0  # stands for the lag of a matrix that all lags share
-FORMAT = "scb.SparseContextualBigram"
 _BURN_IN = 10  # times max_lag: symbols that a sequence drawn from nothing loses at its start
 
 
@@ -39,10 +38,12 @@ class FitFacts:
 
     loglik: float
     n_windows: int
+    n_labels: int
     n_parameters: int
     n_iter: int
     gap: float
     converged: bool
+    criterion: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,15 @@ class LagModel:
     # attention, errors: sparse (contexts, max_lag), the weight of lag ℓ in column ℓ − 1 and its standard error
     attention: csr_array
     errors: csr_array
+    # rest, rest_ratio: (contexts,), the weight of the background, and twice its log-likelihood ratio beside the lags
+    rest: Array
+    rest_ratio: Array
     matrices: dict[int, Array]  # lag → (N, N); one matrix under ``SHARED`` where all lags share it
     # prior, frequencies: (N,), the law of the labels, and of all symbols
     prior: Array
     frequencies: Array
+    background: WindowLaw | None = None  # gives each window a law of its own; without, the background is ``prior``
+    evidence: dict[str, Array] = field(default_factory=dict)  # columns beside those of ``table``
 
     @property
     def max_lag(self) -> int:
@@ -76,6 +82,21 @@ class LagModel:
         contexts = self.classes[rows] if self.context else np.full(rows.size, None, dtype=object)
         weights = {"weight": a.data.copy(), "stderr": self.errors.data.copy()}
         return {"context": contexts, "lag": a.indices.astype(np.int64) + 1} | weights
+
+    def whole_table(self) -> dict[str, NDArray[Any]]:
+        """``table``, and beside it what each lag does and how sure that is.
+
+        - influence, influence_stderr: how far the symbol at the lag moves the law of the next one; NaN where it cannot be said
+        - nats: what the log-likelihood loses without the lag, everything else fitted again
+        - delta_bic: by how much the BIC is worse without it
+        - found: in which part of random halves of the data it is found again, once that was asked for
+        """
+        return self.table() | {"influence": self.influence().data} | self.evidence
+
+    @property
+    def incomplete(self) -> NDArray[np.bool_]:
+        """(contexts,): where lags were found, but something is left that no lag explains; never where the background is a model."""
+        return (self.rest_ratio >= INCOMPLETE) & (self.background is None)
 
     def influence(self) -> csr_array:
         """How far each lag in the support moves the law of the next symbol, in total variation, on average over symbols."""
@@ -100,35 +121,47 @@ class LagModel:
 
     @cached_property
     def mixture(self) -> Mixture:
-        """The parameters; the background has weight only in a context without lags."""
+        """The parameters."""
         q = np.zeros(self.slots.positions.shape)
+        q[:, 0] = self.rest
         for k, weights in enumerate(np.split(self.attention.data, self.attention.indptr[1:-1])):
             q[k, 1 : 1 + weights.size] = weights
-            if not weights.size:
-                q[k, 0] = 1.0
         nobody = np.repeat(self.prior[:, None], len(self.classes), axis=1)  # a matrix to point to where there is none
         matrices = list(self.matrices.values()) or [nobody]
         return Mixture.of(np.column_stack(matrices), self.prior, q)
 
+    def with_background(self, data: Data) -> Data:
+        """Windows, each with its own background where there is more than the law of all labels."""
+        return data if self.background is None else self.background.attached(data)
+
     def loglik(self, data: Data) -> float:
         """Log-likelihood of the labels of windows, in nats; −∞ if one of them is impossible."""
         with np.errstate(divide="ignore"):
-            return data.rows(self.slots).total(RowTable.evaluate, self.mixture).loglik
+            return self.with_background(data).rows(self.slots).total(RowTable.evaluate, self.mixture).loglik
+
+    def log_likelihoods(self, data: Data) -> Array:
+        """(n,): the log-likelihood of each label of windows that lie in this process, in nats."""
+        (rows,) = self.with_background(data).rows(self.slots).held
+        with np.errstate(divide="ignore"):
+            return np.log(rows.likelihoods(self.mixture))[rows.row_numbers]
 
     def laws(self, codes: NDArray[np.int64]) -> Array:
-        """(n, N): the law of what comes after each symbol of a sequence; that of all labels stands for what is not there."""
+        """(n, N): the law of what comes after each symbol of a sequence; the background stands for what is not there."""
         N = len(self.classes)
-        n = max(codes.size, 1)
         codes = codes if codes.size else np.array([MISSING])
-        context = codes if self.context else np.zeros(n, np.int64)
-        laws = np.zeros((n, N))
-        for j in range(self.slots.positions.shape[1]):
-            position = self.slots.positions[context, j]
-            at = np.arange(1 - self.max_lag, n + 1 - self.max_lag) + position
-            source = np.where((position >= 0) & (at >= 0), codes[np.clip(at, 0, n - 1)], MISSING)
-            column = np.where(source >= 0, N * self.slots.matrix[context, j] + source, self.mixture.columns.shape[1] - 1)
-            laws += self.mixture.q[context, j][:, None] * self.mixture.columns.T[column]
-        laws[context < 0] = self.prior
+        there = codes >= 0
+        tokens = np.concatenate([np.full(self.max_lag, N), np.where(there, codes, N)]).astype(token_dtype(N + 1))
+        starts = np.arange(1, codes.size + 1)
+        last = np.where(there, codes, 0) if self.context else np.zeros(codes.size, np.int64)
+        partition = Partition.of([Block(tokens, starts, last, np.zeros(codes.size, np.int64))])  # nobody looks at the labels
+        shape = Shape(N, N if self.context else 1, self.max_lag)
+        data = self.with_background(Data.of(Here(), [partition], shape, self.frequencies, independent=False))
+        (partition,) = data.partitions
+        rows = partition.rows(shape, self.slots, counted=False)
+        laws = rows.laws(self.mixture)
+        if self.context:  # nothing is known of the context where the current symbol is missing
+            given, state = rows.background_laws(self.mixture)
+            laws[~there] = given[state[~there]]
         return laws
 
     def draw(self, length: int, before: NDArray[np.int64] | None, rng: np.random.Generator) -> NDArray[Any]:
@@ -138,6 +171,8 @@ class LagModel:
         if before is None:
             before = rng.choice(N, size=self.max_lag, p=self.prior / self.prior.sum())
             skipped = _BURN_IN * self.max_lag
+        if self.background is not None or before.size < self.max_lag or (before < 0).any():
+            return self._draw_by_laws(skipped + length, before, rng)[skipped:]
         tokens = np.empty(before.size + skipped + length, dtype=token_dtype(N))
         tokens[: before.size] = before
         lags = np.where(self.slots.positions >= 0, self.max_lag - self.slots.positions, 0)
@@ -148,130 +183,44 @@ class LagModel:
         continue_lags(tokens, before.size, weights, lags.T, columns, first.T, u)
         return tokens[before.size + skipped :]
 
+    def _draw_by_laws(self, length: int, before: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """The same one law after the other, where gaps or a background ask for it."""
+        codes = before.tolist()
+        for u in rng.random(length).tolist():
+            law = self.laws(np.array(codes[-self.max_lag :], np.int64))[-1]
+            codes.append(int(np.searchsorted(np.cumsum(law)[:-1], u, side="right")))
+        return np.array(codes[before.size :], np.int64)
+
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """A heat map of the weights: contexts down, lags across; white where a lag has no weight."""
+        return self.plot_table(self.attention, "weight", ax, highest=1.0)
+
+    def plot_table(self, values: csr_array, label: str, ax: "Axes | None" = None, highest: float | None = None) -> "Axes":
+        """A heat map of values (contexts, max_lag), with numbers in the cells where these are few; white where they are 0."""
         from matplotlib import colormaps
         from matplotlib.colors import ListedColormap
         from matplotlib.figure import Figure
 
-        attention = self.attention.toarray()
-        contexts, lags = attention.shape
+        table = values.toarray()
+        contexts, lags = table.shape
         if ax is None:
             size = min(12.0, 1.8 + 0.32 * max(lags, 6)), min(10.0, 1.3 + 0.3 * contexts)
             ax = Figure(figsize=size, layout="constrained").subplots()
         blues = ListedColormap(colormaps["Blues"](np.linspace(0.15, 1, 256)))
-        shown = np.where(attention > 0, attention, np.nan)
+        top = highest or float(table.max()) or 1.0
+        shown = np.where(table > 0, table, np.nan)
         extent = (0.5, lags + 0.5, contexts - 0.5, -0.5)
-        image = ax.imshow(shown, cmap=blues, vmin=0, vmax=1, aspect="auto", extent=extent)
+        image = ax.imshow(shown, cmap=blues, vmin=0, vmax=top, aspect="auto", extent=extent)
         ax.set(xlabel="lag: symbols before the one that is predicted", ylabel="current symbol" if self.context else "")
         names = [str(x) for x in self.classes.tolist()] if self.context else ["all"]
         every = -(-contexts // 40)  # so many labels along the side, at most
         ax.set_yticks(range(0, contexts, every), names[::every], parse_math=False)  # a symbol may hold a $
         step = next(step for step in (1, 2, 5, 10, 20, 50, 100, lags) if step >= min(lags, lags / 15))
         ax.set_xticks(sorted({1, *range(step, lags + 1, step)}))
-        if contexts * lags <= 400:  # few enough to write weights into the cells
-            for k, j in np.argwhere(attention > 0):
-                text = f"{attention[k, j]:.2f}".lstrip("0")
-                colour = "white" if attention[k, j] > 0.55 else "black"
+        if contexts * lags <= 400:  # few enough to write numbers into the cells
+            for k, j in np.argwhere(table > 0):
+                text = f"{table[k, j]:.2f}".lstrip("0")
+                colour = "white" if table[k, j] > 0.55 * top else "black"
                 ax.text(j + 1, k, text, color=colour, fontsize=6.5, ha="center", va="center")
-        ax.figure.colorbar(image, ax=ax, label="weight", shrink=0.9)
+        ax.figure.colorbar(image, ax=ax, label=label, shrink=0.9)
         return ax
-
-
-# ------------------------------------------------------------------------------------------------- on disk
-
-
-def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: dict[str, Any], width: int | None) -> None:
-    """Write a model, how its fit went, the parameters of its estimator and the common length of its sequences."""
-    a = model.attention
-    arrays = {"attention": a.data, "stderr": model.errors.data, "prior": model.prior, "frequencies": model.frequencies}
-    arrays |= {"columns": a.indices.astype(np.int64), "bounds": a.indptr.astype(np.int64)}
-    arrays |= {f"transition.{lag}": np.ascontiguousarray(P) for lag, P in model.matrices.items()}
-    lags = parameters["lags"] if isinstance(parameters["lags"], str) else np.asarray(parameters["lags"]).tolist()
-    facts_of_file = {
-        "format": FORMAT,
-        "versions": versions(),
-        "parameters": parameters | {"lags": lags, "max_lag": model.max_lag},
-        "classes": model.classes.tolist(),
-        "kind": model.classes.dtype.str,
-        "fit": {f"{name}_": value for name, value in asdict(facts).items()},
-        "n_features_in": width,
-    }
-    write_arrays(Path(path), FORMAT, arrays, facts_of_file)
-
-
-def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], int | None]:
-    """Read what ``save_model`` wrote; a ValueError says what is wrong with the file."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path} is not there, or not a file")
-    arrays, content = read_arrays(Path(path), FORMAT)
-    if content.get("format") != FORMAT:
-        raise DamagedFileError(f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else")
-    try:
-        return _checked(arrays, content)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise DamagedFileError(f"{path} is damaged: {error}") from None
-
-
-def _checked(arrays: dict[str, NDArray[Any]], content: dict[str, Any]) -> tuple[LagModel, FitFacts, dict[str, Any], int | None]:
-    """What a file holds, whatever wrote it, checked as arguments are, since kernels trust its indices. An error says what is wrong."""
-    parameters = fitted("parameters", content["parameters"], dict)
-    context = fitted("context", parameters["context"], bool)
-    classes = np.array(content["classes"], dtype=content["kind"])
-    N = len(classes)
-    K = N if context else 1
-    if classes.ndim != 1 or classes.dtype.kind not in "biufU" or N < 1 or len(np.unique(classes)) < N:
-        raise ValueError("its classes must be different symbols of one type")
-    max_lag = integer("max_lag", parameters["max_lag"], low=1)
-    columns = _array(arrays, "columns", None, "iu")
-    bounds = _array(arrays, "bounds", (K + 1,), "iu")
-    if bounds[0] != 0 or bounds[-1] != len(columns) or (np.diff(bounds) < 0).any():
-        raise ValueError("bounds do not cut its lags into contexts")
-    if ((columns < 0) | (columns >= max_lag)).any():
-        raise ValueError(f"it has a lag outside of 1 … max_lag = {max_lag}")
-    where = columns, bounds
-    weights = _array(arrays, "attention", columns.shape)
-    errors = _array(arrays, "stderr", columns.shape, finite=False)
-    attention = csr_array((weights, *where), shape=(K, max_lag))
-    _require_law("attention", attention.sum(axis=1)[np.diff(bounds) > 0], weights)
-    matrices = {int(name.removeprefix("transition.")): name for name in arrays if name.startswith("transition.")}
-    known = {lag: _array(arrays, name, (N, N)) for lag, name in sorted(matrices.items())}
-    needed = {SHARED} if SHARED in known else set((columns + 1).tolist())
-    if not needed <= known.keys() or any(lag < 0 or lag > max_lag for lag in known) or (SHARED in known and len(known) > 1):
-        raise ValueError("its matrices are not those of its lags")
-    for lag, P in known.items():
-        _require_law(f"transition.{lag}", P.sum(axis=0), P)
-    prior = _array(arrays, "prior", (N,))
-    frequencies = _array(arrays, "frequencies", (N,))
-    _require_law("prior", prior.sum(), prior)
-    _require_law("frequencies", frequencies.sum(), frequencies)
-    model = LagModel(
-        classes=classes,
-        context=context,
-        attention=attention,
-        errors=csr_array((errors, *where), shape=(K, max_lag)),
-        matrices=known,
-        prior=prior,
-        frequencies=frequencies,
-    )
-    types = {name: field.type for name, field in FitFacts.__dataclass_fields__.items()}
-    fit = {name: content["fit"][f"{name}_"] for name in types}
-    for name, value in fit.items():
-        if not isinstance(value, int | float):
-            raise ValueError(f"{name} = {value!r}: it must be a number")
-    return model, FitFacts(**fit), parameters, fitted("n_features_in", content["n_features_in"], int | None)
-
-
-def _array(arrays: dict[str, NDArray[Any]], name: str, shape: Any, kinds: str = "f", finite: bool = True) -> NDArray[Any]:
-    """An array of this shape (any 1-D one unless given) and kind; finite and nowhere negative, where that is asked."""
-    array = arrays[name]
-    if array.dtype.kind not in kinds or array.shape != (array.shape[:1] if shape is None else shape):
-        raise ValueError(f"{name} has dtype {array.dtype} and shape {array.shape}, not those of a model")
-    if finite and not (np.isfinite(array) & (array >= 0)).all():
-        raise ValueError(f"{name} holds what is negative or not finite")
-    return array
-
-
-def _require_law(name: str, sums: Any, values: NDArray[Any]) -> None:
-    if values.size and not np.allclose(sums, 1, atol=1e-6):
-        raise ValueError(f"{name} holds laws that do not sum to 1")

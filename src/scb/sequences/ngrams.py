@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.mixture.data import Data, Here
 from scb.mixture.partition import Partition
 
@@ -30,9 +31,9 @@ class NGram:
     def fit(cls, data: Data, order: int) -> "NGram":
         """Count all n-grams up to ``order`` in windows."""
         if not 1 <= order <= data.T + 1:
-            raise ValueError(f"order = {order}: it must lie between 1 and max_lag + 1 = {data.T + 1}")
+            raise InputError(f"order = {order}: it must lie between 1 and max_lag + 1 = {data.T + 1}")
         if (data.N + 1) ** order >= _CODES:
-            raise ValueError(f"order = {order} is too long for {data.N} symbols")
+            raise InputError(f"order = {order} is too long for {data.N} symbols")
         levels = []
         label = _windows(data).label
         for context in _contexts(data, order):

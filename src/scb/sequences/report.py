@@ -64,12 +64,15 @@ HEADINGS = {
     "context": ("now", "{}", "the current symbol"),
     "lag": ("lag", "{}", "how many symbols before the one that is predicted"),
     "weight": ("weight", "{:.3f}", "the part of the law of the next symbol that comes from this lag"),
-    "stderr": ("± s.e.", "{:.3f}", "standard error of the weight"),
     "influence": (
         "influence",
         "{:.3f}",
-        "how far the symbol at this lag moves the law of the next one (total variation, on average)",
+        "how far the symbol at this lag moves the law of the next one (mean total variation)",
     ),
+    "influence_stderr": ("± s.e.", "{:.3f}", "standard error of the influence"),
+    "nats": ("nats", "{:,.1f}", "what the log-likelihood of the data loses without this lag, everything else fitted again"),
+    "delta_bic": ("ΔBIC", "{:,.1f}", "by how much the BIC is worse without it; beyond 10 the evidence is very strong"),
+    "found": ("found", "{:.0%}", "part of random halves of the data in which it is found again"),
 }
 
 
@@ -140,7 +143,7 @@ def effects(model: LagModel) -> list[Effect]:
 
 def lag_table(table: Mapping[str, NDArray[Any]], context: bool) -> LagTable:
     """The columns of a model's table that have something to say, as text."""
-    names = [name for name in table if name in HEADINGS and (context or name != "context")]
+    names = [name for name in HEADINGS if name in table and (context or name != "context")]
     size = len(next(iter(table.values()), ()))
     rows = []
     for i in range(min(size, _ROWS)):
@@ -175,6 +178,15 @@ def answer(model: LagModel) -> str:
     return text[0].upper() + text[1:] + "."
 
 
+def _rest(model: LagModel) -> str:
+    """How much of the law is left to the background, in words."""
+    if model.background is None:
+        return ""
+    low, high = float(model.rest.min()), float(model.rest.max())
+    much = f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}, depending on the current symbol"
+    return f"The background, {model.background.name}, has weight {much}; the lags share the rest."
+
+
 def _listed(lags: NDArray[Any]) -> str:
     return ("lag " if len(lags) == 1 else "lags ") + ", ".join(str(lag) for lag in sorted(lags.tolist()))
 
@@ -194,7 +206,6 @@ def write_report(
     command: str,
     settings: Mapping[str, Any],
     warnings: Sequence[str] = (),
-    beyond: str = "",
 ) -> None:
     """Write the page.
 
@@ -207,7 +218,6 @@ def write_report(
     command : what to type to get the same
     settings : of the fit, by name
     warnings : what the reader should not miss
-    beyond : what the lags are to say more than, if that is another law than that of all symbols
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -223,8 +233,9 @@ def write_report(
         answer=answer(model),
         warnings=list(warnings),
         data=list(data),
-        beyond=beyond,
-        lags=lag_table(model.table(), model.context),
+        beyond="" if model.background is None else f"the recent past ({model.background.name})",
+        rest=_rest(model),
+        lags=lag_table(model.whole_table(), model.context),
         picture=base64.b64encode(image.getvalue()).decode(),
         effects=effects(model),
         bits=compared(likelihoods) if likelihoods else [],

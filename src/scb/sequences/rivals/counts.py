@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.geometry import Array
+from scb.inputs import InputError
 
 Ints = NDArray[np.int64]
 _CODES = 1 << 62  # different contexts with a label, at most
@@ -89,7 +90,7 @@ class ContextCounts:
     def of(cls, labels: Labels, N: int, depth: int) -> "ContextCounts":
         """Count labels whose contexts have up to ``depth`` symbols."""
         if not 0 <= depth <= deepest(N, depth):
-            raise ValueError(f"depth = {depth}: contexts of {N} symbols can have between 0 and {deepest(N, depth)} of them")
+            raise InputError(f"depth = {depth}: contexts of {N} symbols can have between 0 and {deepest(N, depth)} of them")
         codes, counts = np.unique(labels.context % (N + 1) ** depth * N + labels.label, return_counts=True)
         return cls(N, depth, codes, counts)
 
@@ -106,6 +107,10 @@ class ContextCounts:
     def _summed(self, codes: Ints, counts: Ints, depth: int) -> "ContextCounts":
         found, place = np.unique(codes, return_inverse=True)
         return ContextCounts(self.N, depth, found, np.bincount(place, counts, minlength=found.size).astype(np.int64))
+
+    def bare(self) -> "ContextCounts":
+        """The same counts, without what has been worked out from them."""
+        return ContextCounts(self.N, self.depth, self.codes, self.counts)
 
     def shortened(self, depth: int) -> "ContextCounts":
         """The same counts, by contexts of up to ``depth`` symbols only."""

@@ -5,7 +5,7 @@ it too much. Cross-fitted, its likelihoods are those of symbols that are new to 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.mixture.data import Here
 from scb.sequences.rivals.counts import ContextCounts, Ints, Labels, deepest, labels_of
-from scb.sequences.rivals.ctw import ALPHAS, ContextTree
+from scb.sequences.rivals.ctw import ContextTree, likely_tree
 from scb.sequences.rivals.ngram import SMOOTHINGS, NGram
 
 if TYPE_CHECKING:
@@ -103,7 +104,12 @@ class CrossFit:
         They are all the labels, or those from ``first`` on, of n.
         """
         parts = blocks_of(labels, first, n or labels.label.size, len(self.folds))
-        return np.concatenate([fold.likelihoods(part) for fold, part in zip(self.folds, parts, strict=True)])
+        return np.concatenate([bare(fold).likelihoods(part) for fold, part in zip(self.folds, parts, strict=True)])
+
+
+def bare(law: Any) -> Any:
+    """The same law with nothing kept of what follows from its counts, which is many times as large."""
+    return replace(law, counts=law.counts.bare())
 
 
 def cross_fit(labels: HeldLabels, depth: int, laws: Sequence[Callable[[ContextCounts], Any]], blocks: int) -> Iterator[CrossFit]:
@@ -111,10 +117,9 @@ def cross_fit(labels: HeldLabels, depth: int, laws: Sequence[Callable[[ContextCo
     parts = labels.total(_count_blocks, labels.N, depth, blocks)
     whole = reduce(add, parts)
     others = [whole - part for part in parts]
-    for law in laws:
-        folds = [law(counts) for counts in others]
-        loglik = labels.total(_loglik_of_folds, folds)
-        yield CrossFit(law(whole), folds, float(loglik / labels.n))
+    loglik = labels.total(_loglik_of_folds, others, laws)
+    for law, value in zip(laws, loglik.tolist(), strict=True):
+        yield CrossFit(law(whole), [law(counts) for counts in others], value / labels.n)
 
 
 def _count_blocks(labels: Labels, first: int, n: int, N: int, depth: int, blocks: int) -> tuple[ContextCounts, ...]:
@@ -122,10 +127,13 @@ def _count_blocks(labels: Labels, first: int, n: int, N: int, depth: int, blocks
     return tuple(ContextCounts.of(part, N, depth) for part in blocks_of(labels, first, n, blocks))
 
 
-def _loglik_of_folds(labels: Labels, first: int, n: int, folds: list[Any]) -> Any:
-    """Where labels lie: their log-likelihood, each by the fold that has not seen it."""
-    parts = blocks_of(labels, first, n, len(folds))
-    return np.sum([np.log(fold.likelihoods(part)).sum() for fold, part in zip(folds, parts, strict=True)])
+def _loglik_of_folds(labels: Labels, first: int, n: int, others: list[ContextCounts], laws: Sequence[Callable[..., Any]]) -> Array:
+    """Where labels lie: by each kind of law, their log-likelihood, each from the counts that it is not part of."""
+    logliks = np.zeros(len(laws))
+    for counts, part in zip(others, blocks_of(labels, first, n, len(others)), strict=True):
+        mine = counts.bare()
+        logliks += [np.log(law(mine).likelihoods(part)).sum() for law in laws]
+    return logliks
 
 
 def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
@@ -151,8 +159,8 @@ def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
 def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
     """Context tree weighting, cross-fitted; its prior is the one under which all data are most probable."""
     (counts,) = labels.total(_count_blocks, labels.N, labels.depth, 1)
-    alpha = max(ALPHAS, key=lambda alpha: ContextTree(counts, alpha).loglik)
-    (found,) = cross_fit(labels, labels.depth, [partial(ContextTree, alpha=alpha)], _checked(labels, blocks))
+    tree = likely_tree(counts)
+    (found,) = cross_fit(labels, tree.counts.depth, [partial(ContextTree, alpha=tree.alpha)], _checked(labels, blocks))
     return found
 
 
@@ -164,5 +172,5 @@ def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
 def _checked(labels: HeldLabels, blocks: int) -> int:
     """How many blocks there can be."""
     if labels.n < 2:
-        raise ValueError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
+        raise InputError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
     return min(blocks, labels.n)

@@ -32,11 +32,10 @@ class ContextTree:
     alpha: float = 0.5
 
     @classmethod
-    def fit(cls, sequences: Sequence[Ints], N: int, depth: int = DEPTH, alphas: Sequence[float] = ALPHAS) -> "ContextTree":
-        """Weigh all trees up to ``depth``; of several alphas, that under which the sequences are most probable is taken."""
+    def fit(cls, sequences: Sequence[Ints], N: int, depth: int = DEPTH) -> "ContextTree":
+        """Weigh all trees up to ``depth``, or fewer where longer contexts are hardly ever seen twice."""
         depth = deepest(N, depth)
-        counts = ContextCounts.of(labels_of(sequences, N, depth), N, depth)
-        return max((cls(counts, alpha) for alpha in alphas), key=lambda tree: tree.loglik)
+        return likely_tree(ContextCounts.of(labels_of(sequences, N, depth), N, depth))
 
     @property
     def N(self) -> int:
@@ -120,3 +119,12 @@ class ContextTree:
     def likelihoods(self, labels: Labels) -> Array:
         """(n,): the probability of each label after its context."""
         return likelihoods_by_laws(self.laws, labels, self.N, self.counts.depth)
+
+
+def likely_tree(counts: ContextCounts) -> ContextTree:
+    """The tree with the alpha under which all labels are most probable; as deep as contexts are seen twice on average."""
+    depth = 0
+    while depth < counts.depth and 2 * np.unique(counts.shortened(depth + 1).codes // counts.N).size <= counts.total:
+        depth += 1
+    short = counts.shortened(depth)
+    return max((ContextTree(short, alpha) for alpha in ALPHAS), key=lambda tree: tree.loglik)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
-from scb.inputs import InputError, real_array
+from scb.inputs import InputError
 from scb.task import Seed, Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject

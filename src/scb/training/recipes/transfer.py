@@ -3,8 +3,6 @@
 from functools import partial
 from math import ceil
 
-import numpy as np
-
 from scb.geometry import Array, Projector, keep_mu, trivial_V
 from scb.inputs import InputError, real_array
 from scb.task import Seed, Task
@@ -54,10 +52,10 @@ def transfer(
     """
     V_hat = real_array("V_hat", V_hat)
     if V_hat.shape != task.P.shape:
-        raise ValueError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
+        raise InputError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
     for name, value in (("theta", theta), ("overlap", overlap), ("accuracy", accuracy), ("eta", eta)):
         if not 0 < value <= 1:
-            raise ValueError(f"{name} = {value}: it must lie in (0, 1]")
+            raise InputError(f"{name} = {value}: it must lie in (0, 1]")
     k = Knowledge.of(task, known, seed)
     Q = task.sparsity
     N = task.N

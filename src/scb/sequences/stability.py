@@ -1,0 +1,42 @@
+"""Which lags are found again in other data: random halves of the windows, in pairs without a window in common (Shah and Samworth
+2013). Halves are made of blocks of neighbours, because neighbours are not independent.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.inputs import InputError
+from scb.mixture.data import Data
+from scb.mixture.fit import fit_mixture
+from scb.sequences.lag_fit import LagSettings, background_law
+from scb.sequences.lag_model import LagModel
+
+_BLOCKS = 100
+
+
+def found_again(
+    model: LagModel, data: Data, settings: LagSettings, halves: int, seed: int, progress: Callable[[int, int], None] | None = None
+) -> Array:
+    """For each row of ``model.table``, in which part of so many halves of the data its lag is found."""
+    if halves < 2 or halves % 2:
+        raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
+    if not (isinstance(settings.lags, str) and settings.lags == "auto"):
+        raise InputError("lags were given, not found: there is nothing to be found again")
+    law = background_law(settings.background, data, model.classes)
+    windows = data if law is None else law.cross_fitted(data)
+    rng = np.random.default_rng(seed)
+    attention = model.attention
+    contexts = np.repeat(np.arange(len(attention.indptr) - 1), np.diff(attention.indptr))
+    times = np.zeros(contexts.size)
+    for pair in range(halves // 2):
+        blocks = min(_BLOCKS, data.n)
+        first = rng.permutation(blocks) < blocks // 2
+        for turn, chosen in enumerate((first, ~first)):
+            if progress is not None:
+                progress(2 * pair + turn + 1, halves)
+            half = windows.of_groups(chosen)
+            found = fit_mixture(half, matrices=model.transition)
+            times += [data.T - 1 - lag in found.support[k] for k, lag in zip(contexts, attention.indices, strict=True)]
+    return times / halves

@@ -1,0 +1,129 @@
+"""What a model found, for people: a table with the evidence, in words where something is wrong, and as a picture."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.sequences.lag_model import FitFacts, LagModel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SHOWN = 60  # rows of the table when printed
+_COVER = 1.96  # standard errors on either side of an influence
+
+
+@dataclass(frozen=True)
+class LagSummary:
+    """What was found, and how sure it is."""
+
+    model: LagModel
+    facts: FitFacts
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """context, lag, weight, influence with a 95 % interval (low, high), nats, delta_bic, and found once that was asked for."""
+        table = self.model.whole_table()
+        del table["stderr"]
+        influence = table.pop("influence")
+        error = table.pop("influence_stderr", np.full(influence.size, np.nan))
+        low = np.maximum(influence - _COVER * error, 0.0)
+        bounds = {"influence": influence, "low": low, "high": np.minimum(influence + _COVER * error, 1.0)}
+        names = {name: table.pop(name) for name in ("context", "lag", "weight")}
+        return names | bounds | table
+
+    def to_pandas(self) -> Any:
+        """The same as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns)
+
+    def __str__(self) -> str:
+        model, facts = self.model, self.facts
+        kind = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}[model.transition]
+        lines = [
+            f"{facts.n_windows:,} of {facts.n_labels:,} symbols are predicted, of {len(model.classes)} kinds; lags up to"
+            f" {model.max_lag}",
+            f"{kind}{_chosen(facts)}",
+            f"{-facts.loglik / facts.n_windows / np.log(2):.4f} bits a symbol (log-likelihood {facts.loglik:,.1f} nats),"
+            f" {facts.n_parameters:,} parameters",
+        ]
+        if model.background is not None:
+            lines.append(f"background: {model.background.name}; its weight {_spread(model.rest)}")
+        lines += ["", *_written(self.columns)] if model.attention.nnz else ["", "no lag is found: the past says nothing"]
+        lines += ["", *problems(facts), *missing_parts(model)]
+        return "\n".join(lines).rstrip()
+
+    __repr__ = __str__
+
+
+def _chosen(facts: FitFacts) -> str:
+    if len(facts.criterion) < 2:
+        return ""
+    names = {"shared": "one matrix for all", "per_lag": "a matrix for each"}
+    best, other = sorted(facts.criterion, key=lambda kind: facts.criterion[kind])
+    lower = facts.criterion[other] - facts.criterion[best]
+    return f" (its BIC is lower by {lower:,.1f} than with {names[other]})" if lower >= 0.1 else ""
+
+
+def _spread(values: Array) -> str:
+    low, high = float(values.min()), float(values.max())
+    return f"{low:.3f}" if high - low < 5e-4 else f"{low:.3f} to {high:.3f}"
+
+
+def _written(columns: dict[str, NDArray[Any]]) -> list[str]:
+    """The columns as text under each other; the most valuable lags, if there are many."""
+    order = np.sort(np.argsort(-columns["nats"], kind="stable")[:_SHOWN]) if "nats" in columns else np.arange(columns["lag"].size)
+    cells: dict[str, list[str]] = {"now": ["any" if x is None else repr(x) for x in columns["context"][order].tolist()]}
+    cells["lag"] = [str(x) for x in columns["lag"][order]]
+    cells["weight"] = [f"{x:.3f}" for x in columns["weight"][order]]
+    cells["influence"] = [f"{x:.3f}" if x > 0 else "" for x in columns["influence"][order]]
+    cells["95 %"] = [
+        f"{a:.3f} - {b:.3f}" if np.isfinite(a) else "" for a, b in zip(columns["low"][order], columns["high"][order], strict=True)
+    ]
+    for name, heading, form in (("nats", "nats", "{:,.1f}"), ("delta_bic", "dBIC", "{:,.1f}"), ("found", "found", "{:.0%}")):
+        if name in columns:
+            cells[heading] = [form.format(x) for x in columns[name][order]]
+    widths = {name: max(len(name), *map(len, column)) for name, column in cells.items()}
+    lines = ["  ".join(name.rjust(widths[name]) for name in cells)]
+    lines += [
+        "  ".join(x.rjust(widths[name]) for name, x in zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)
+    ]
+    left = columns["lag"].size - order.size
+    return lines + ([f"{left} more, worth less"] if left else [])
+
+
+def problems(facts: FitFacts) -> list[str]:
+    """What is wrong with a fit, in words."""
+    found = []
+    if not facts.converged:
+        found.append(f"the fit did not converge: the search did not end, or its log-likelihood could gain up to {facts.gap:.2g}")
+    if facts.n_windows < facts.n_labels / 2:
+        found.append(f"only {facts.n_windows:,} of {facts.n_labels:,} symbols have a symbol right before them and can be used")
+    return found
+
+
+def missing_parts(model: LagModel) -> list[str]:
+    """Where something is left that no lag explains, in words."""
+    names = [repr(x) for x, lacks in zip(model.classes.tolist(), model.incomplete, strict=False) if lacks] if model.context else []
+    if not model.incomplete.any():
+        return []
+    parts = ", ".join(f"{name} ({rest:.2f})" for name, rest in zip(names, model.rest[model.incomplete], strict=False))
+    where = f"after {parts}" if model.context else f"({model.rest[0]:.2f})"
+    return [f"not all lags are found {where}: that part of the law is explained by no lag"]
+
+
+def plot_influence(model: LagModel, ax: "Axes | None" = None) -> "Axes":
+    """A heat map of the influence: contexts down, lags across; in each cell its value, and below what the lag is worth in nats."""
+    shown = model.influence()
+    worth = dict(zip(zip(*shown.nonzero(), strict=True), model.evidence.get("nats", np.zeros(0)), strict=False))
+    ax = model.plot_table(shown, "influence", ax)
+    influence = shown.toarray()
+    if influence.size <= 400:
+        for (k, j), nats in worth.items():
+            colour = "white" if influence[k, j] > 0.55 * influence.max() else "black"
+            ax.text(j + 1, k + 0.3, f"{nats:,.0f}", color=colour, fontsize=4.5, ha="center", va="center")
+    return ax

@@ -1,0 +1,402 @@
+"""The estimator on data of strangers: many symbols, gaps, short sequences, unseen symbols; and how sure it is of what it finds."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import scb
+from scb.mixture import select
+from scb.mixture.em import inverse_along, maximise
+from scb.mixture.fit import INCOMPLETE
+from scb.mixture.law import Background, Mixture
+from scb.mixture.partition import Partition
+from scb.mixture.rows import RowTable, Slots
+from scb.sequences.coding import windows_of_codes
+from scb.sequences.lag_fit import MAX_LAG
+from truth.mtd import MTD
+
+Bigram = scb.SparseContextualBigram
+
+
+def table(model):
+    return set(zip(model.lags_["context"].tolist(), model.lags_["lag"].tolist(), strict=True))
+
+
+# ------------------------------------------------------------------------------------------------ many symbols
+
+
+@pytest.mark.parametrize("N", [2, 20, 61, 100])
+@pytest.mark.parametrize("context", [True, False])
+@pytest.mark.parametrize("transition", ["shared", "per_lag"])
+def test_noise_has_no_lags_however_many_symbols(N, context, transition):
+    x = np.random.default_rng(N).integers(N, size=5000)
+    model = Bigram(5, transition=transition, context=context).fit(x)
+    assert model.lags_["lag"].size == 0
+    assert model.converged_
+    assert -model.score(x) == pytest.approx(np.log(N), abs=0.05)
+
+
+def test_a_search_that_is_cut_short_says_so(monkeypatch):
+    x = MTD.random(1).sample(5000, 1)
+    monkeypatch.setattr(select, "_ROUNDS", 1)
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        model = Bigram(12, transition="per_lag").fit(x)
+    assert not model.converged_
+    assert "did not converge" in str(model.summary())
+
+
+def test_twenty_symbols_and_their_lags():
+    rng = np.random.default_rng(0)
+    support = tuple(tuple(sorted(rng.choice([2, 5, 9], size=rng.integers(1, 3), replace=False).tolist())) for _ in range(20))
+    truth = MTD.random(0, support, N=20)
+    model = Bigram(12, transition="shared").fit(truth.sample(40_000, 0))
+    assert table(model) == truth.table
+    assert model.converged_
+
+
+def test_newton_by_products_climbs_as_high_as_newton_with_matrices(monkeypatch):
+    x = MTD.random(2).sample(3000, 2)
+    data = windows_of_codes([x], 4, 12, contexts=True)
+    positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
+    rows = data.rows(Slots(positions, np.zeros_like(positions)))
+    start = Mixture.of(np.full((4, 4), 0.25), data.label_law, np.array([[0, 0.5, 0.5]] * 2 + [[0, 1.0, 0]] * 2))
+    start = maximise(rows, start.lifted(), steps=5, newton=False).mixture
+    dense = maximise(rows, start, tolerance=1e-6)
+    monkeypatch.setattr("scb.mixture.em._DENSE", 0)
+    products = maximise(rows, start, tolerance=1e-6)
+    assert products.gap < 1e-6
+    assert products.loglik == pytest.approx(dense.loglik, abs=1e-5)
+
+
+# ------------------------------------------------------------------------------------------------ windows
+
+
+def test_every_symbol_that_follows_one_is_predicted_and_lags_that_are_there_are_used():
+    codes = [np.array([0, 1, 2, -1, 1, 0]), np.array([2]), np.array([], np.int64), np.array([1, 2])]
+    data = windows_of_codes(codes, 3, 3, contexts=True)
+    (part,) = data.partitions
+    assert part.label.tolist() == [1, 2, 0, 2]
+    assert part.last.tolist() == [0, 1, 1, 1]
+    # lag 3, 2 and 1; N = 3 where nothing is there. Lag 3 of the third label lies beyond the gap
+    assert part.gather(np.tile([0, 1, 2], (3, 1)), 3).tolist() == [[3, 3, 0], [3, 0, 1], [2, 3, 1], [3, 3, 1]]
+    assert data.present.tolist() == [[0, 0, 1], [1, 1, 3], [0, 0, 0]]
+
+
+def test_many_short_sequences_are_all_used():
+    """A thousand sequences of 5 to 40 symbols; the longest lag asked for is longer than any of them."""
+    truth = MTD.random(3, ((2,), (1, 2), (2,), (1,)))
+    x = truth.sample(30_000, 1)
+    cuts = np.cumsum(np.random.default_rng(0).integers(5, 41, size=1000))
+    sequences = np.split(x, cuts[cuts < x.size])
+    model = Bigram(50, transition="shared").fit(sequences)
+    assert model.n_labels_ == 30_000
+    assert model.n_windows_ == 30_000 - len(sequences)
+    assert table(model) == truth.table
+
+
+def test_missing_symbols_take_little_away():
+    truth = MTD.random(1)
+    x = truth.sample(20_000, 1).astype(float)
+    x[np.random.default_rng(0).random(x.size) < 0.03] = np.nan
+    model = Bigram(100, transition="shared").fit(x)
+    assert model.n_windows_ > 0.93 * x.size
+    assert table(model) == {(float(k), lag) for k, lag in truth.table}
+
+
+def test_too_few_labels_are_told():
+    x = np.array([0, 1, np.nan] * 100 + [0, np.nan] * 300)
+    with pytest.warns(UserWarning, match="only 100 of 500 symbols"):
+        Bigram(3).fit(x)
+
+
+# ------------------------------------------------------------------------------------------------ unseen symbols
+
+
+def test_a_symbol_that_was_never_a_label_is_not_impossible(fitted_with_rare):
+    model, x = fitted_with_rare
+    laws = model.predict_proba(x[:50])
+    assert (laws > 0).all()
+    assert np.isfinite(model.score(["z", "z", *x[:50]]))
+
+
+def test_unknown_symbols_are_gaps_if_asked(fitted_with_rare):
+    model, x = fitted_with_rare
+    with pytest.raises(ValueError, match="handle_unknown='missing'"):
+        model.score([*x[:50], "new"])
+    model.handle_unknown = "missing"
+    laws = model.predict_proba([*x[:50], "new", *x[50:60]])
+    np.testing.assert_allclose(laws[:50], model.predict_proba(x[:50]))
+    np.testing.assert_allclose(laws[50], model.prior_)
+    gaps = [*x[:50], None, *x[50:60]]
+    assert model.score([*x[:50], "new", *x[50:60]]) == model.score(gaps)
+    with pytest.raises(ValueError, match="handle_unknown = 'so'"):
+        Bigram(3, handle_unknown="so").fit(x)
+
+
+@pytest.fixture
+def fitted_with_rare():
+    """The last class occurs at the start only, where it is no label."""
+    x = ["z", *np.array(list("abcd"))[MTD.random(1).sample(3000, 1)]]
+    return Bigram(12, transition="shared").fit(x), x
+
+
+# ------------------------------------------------------------------------------------------------ a background for each window
+
+
+def test_a_background_for_each_window_enters_every_sum():
+    """One law in many states equals the law of all labels; other laws give what is written out by hand."""
+    x = MTD.random(2).sample(2000, 2)
+    data = windows_of_codes([x], 4, 8, contexts=True)
+    rng = np.random.default_rng(0)
+    slots = Slots.of([np.array([3, 6])] * 4)
+    at = Mixture.of(rng.dirichlet(np.ones(4), 4).T, data.label_law, rng.dirichlet(np.ones(3), 4))
+
+    def states(partition, shape, laws):
+        return Background(laws, np.arange(partition.n) % len(laws))
+
+    plain = data.rows(slots)
+    same = data.with_background(states, np.repeat(data.label_law[None], 5, axis=0)).rows(slots)
+    for a, b in zip(plain.total(RowTable.evaluate, at), same.total(RowTable.evaluate, at), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+    for a, b in zip(plain.total(RowTable.information, at), same.total(RowTable.information, at), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+    laws = rng.dirichlet(np.ones(4), 5)
+    (rows,) = data.with_background(states, laws).rows(slots).held
+    (part,) = data.partitions
+    tokens = part.gather(slots.positions, 4)
+    by_hand = [
+        sum(q * (law if m == 4 else at.P[:, m]) for q, m in zip(at.q[k], row, strict=True))
+        for k, row, law in zip(part.last, tokens, laws[np.arange(part.n) % 5], strict=True)
+    ]
+    np.testing.assert_allclose(rows.laws(at), by_hand, rtol=1e-12)
+    np.testing.assert_allclose(rows.likelihoods(at), np.array(by_hand)[np.arange(part.n), part.label], rtol=1e-12)
+    few = data.with_background(states, laws).thinned(1000)
+    assert few.own_background
+    assert few.partitions[0].background.state.size == few.n
+
+
+def test_a_lag_must_say_more_than_the_background():
+    """A chain of order 2 that sometimes copies the ninth symbol before: the n-gram takes the recent ones, and lag 9 is left."""
+    rng = np.random.default_rng(5)
+    laws = rng.dirichlet(np.full(4, 0.5), (4, 4))
+    x = rng.integers(4, size=9).tolist()
+    for copies, u in rng.random((20_000, 2)).tolist():
+        x.append(x[-9] if copies < 0.2 else int((np.cumsum(laws[x[-2], x[-1]])[:-1] < u).sum()))
+    x = np.array(x)
+    plain = Bigram(12, transition="per_lag", context=False).fit(x)
+    assert len(table(plain)) > 1
+    beyond = Bigram(12, transition="per_lag", context=False, background="ngram").fit(x)
+    assert table(beyond) == {(None, 9)}
+    assert beyond.rest_[0] > 0.5
+    assert not beyond.incomplete_.any()
+    assert "background" in str(beyond.summary())
+    assert np.allclose(beyond.predict_proba(x[:40]).sum(axis=1), 1)
+    assert beyond.sample(5, start=x[:12]).size == 5
+
+
+# ------------------------------------------------------------------------------------------------ how sure
+
+
+def test_what_a_lag_is_worth_is_what_a_fit_without_it_loses():
+    truth = MTD.random(1)
+    x = truth.sample(10_000, 1)
+    model = Bigram(12, transition="shared", smoothing=0, context=False, lags=(2, 7, 11)).fit(x)
+    rows = model.summary().columns
+    for lag, nats, bic in zip(rows["lag"], rows["nats"], rows["delta_bic"], strict=True):
+        without = Bigram(12, transition="shared", smoothing=0, context=False, lags=[one for one in (2, 7, 11) if one != lag]).fit(x)
+        assert nats == pytest.approx(model.loglik_ - without.loglik_, abs=0.2)
+        assert bic == pytest.approx(2 * nats - np.log(model.n_windows_))
+
+
+def test_the_inverse_along_a_direction_equals_that_of_the_matrix():
+    """On the tangent space, with the second derivatives written out."""
+    x = MTD.random(2).sample(4000, 2)
+    data = windows_of_codes([x], 4, 12, contexts=False)
+    rows = data.rows(Slots.of([np.array([5, 10])]))
+    start = Mixture.of(np.full((4, 4), 0.25), data.label_law, np.array([[0.0, 0.4, 0.6]]))
+    at = maximise(rows, start.lifted(), tolerance=1e-9).mixture
+    rng = np.random.default_rng(0)
+    dP, dq = rng.normal(size=(4, 4)), rng.normal(size=(1, 3))
+    in_P, in_q = inverse_along(rows, at, dP, dq)
+    free = np.concatenate([(at.P > 1e-9).ravel(), (at.q > 1e-9).ravel()])
+    PP, Pq, qq = rows.total(RowTable.curvature, at)
+    H = np.zeros((19, 19))
+    for o in range(4):
+        H[4 * o : 4 * o + 4, 4 * o : 4 * o + 4] = PP[o]
+        H[4 * o : 4 * o + 4, 16:] = Pq[o, :, 0]
+        H[16:, 4 * o : 4 * o + 4] = Pq[o, :, 0].T
+    H[16:, 16:] = qq[0]
+    border = np.zeros((5, 19))
+    for m in range(4):
+        border[m, m:16:4] = 1
+    border[4, 16:] = 1
+    H, border = H[np.ix_(free, free)], border[:, free]
+    system = np.block([[H, border.T], [border, np.zeros((5, 5))]])
+    exact = np.linalg.lstsq(system, np.r_[np.r_[dP.ravel(), dq.ravel()][free], np.zeros(5)])[0][: free.sum()]
+    mine = np.r_[in_P.ravel(), in_q.ravel()][free]
+    along = np.r_[dP.ravel(), dq.ravel()][free]
+    assert along @ mine == pytest.approx(along @ exact, rel=0.02)
+
+
+def test_intervals_of_the_influence_cover():
+    """95 % intervals of how far a lag moves the law, over random models; the truth is computed from what made the data."""
+    inside = []
+    for seed in range(12):
+        per_lag = seed % 2 == 1
+        truth = MTD.random(seed, per_lag=per_lag)
+        x = truth.sample(20_000, seed)
+        model = Bigram(12, transition="per_lag" if per_lag else "shared").fit(x)
+        mu = model.frequencies_
+        rows = model.summary().columns
+        for k, lag, low, high in zip(rows["context"], rows["lag"], rows["low"], rows["high"], strict=True):
+            if lag > 1 and lag in truth.weights[k]:
+                P = truth.matrices[lag]
+                influence = truth.weights[k][lag] * (np.abs(P - (P @ mu)[:, None]).sum(axis=0) / 2 @ mu)
+                inside.append(low <= influence <= high)
+    assert len(inside) > 50
+    assert np.mean(inside) > 0.87  # 95 % of 60, less three standard deviations
+
+
+def test_no_interval_is_a_question_mark():
+    x = MTD.random(1, per_lag=True).sample(10_000, 1)
+    model = Bigram(12).fit(x)
+    text = str(model.summary())
+    assert "?" not in text
+    assert "0.00 - 0.00" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    frame = model.summary().to_pandas()
+    assert list(frame.columns[:7]) == ["context", "lag", "weight", "influence", "low", "high", "nats"]
+    moves = frame[frame["influence"] > 0]
+    assert (moves["low"] < moves["influence"]).all()
+    assert (moves["influence"] < moves["high"]).all()
+
+
+def test_lags_are_found_again_in_halves():
+    x = MTD.random(1).sample(10_000, 1)
+    model = Bigram(12, transition="shared").fit(x)
+    found = model.stability(x, n_halves=4)
+    assert found.shape == model.lags_["lag"].shape
+    assert (found == 1).all()
+    assert "found" in str(model.summary())
+    for bad in (0, 3):
+        with pytest.raises(ValueError, match="n_halves"):
+            model.stability(x, n_halves=bad)
+
+
+def test_what_is_left_unexplained_is_told():
+    """A lag beyond max_lag is missed: the contexts that use it are incomplete, the others are not."""
+    truth = MTD.random(1, ((2,), (2, 20), (3,), (2,)))
+    model = Bigram(5, transition="shared").fit(truth.sample(20_000, 1))
+    assert model.incomplete_.tolist() == [False, True, False, False]
+    assert model.rest_[1] == pytest.approx(truth.weights[1][20], abs=0.15)
+    assert "not all lags are found after 1" in str(model.summary())
+
+
+def test_both_kinds_are_fitted_and_the_better_one_is_kept():
+    for per_lag in (False, True):
+        x = MTD.random(1, per_lag=per_lag).sample(10_000, 1)
+        model = Bigram(12).fit(x)
+        assert set(model.criterion_) == {"shared", "per_lag"}
+        assert isinstance(model.transition_, dict) == per_lag
+        best = min(model.criterion_, key=model.criterion_.get)
+        assert best == ("per_lag" if per_lag else "shared")
+
+
+def test_the_command_and_the_class_have_the_same_defaults():
+    import inspect
+
+    from scb.cli.fit import fit
+
+    command = {name: p.default for name, p in inspect.signature(fit).parameters.items()}
+    for name, value in Bigram().get_params().items():
+        if name in command:
+            assert command[name] == value, name
+    assert command["max_lag"] == MAX_LAG
+
+
+# ------------------------------------------------------------------------------------------------ forecasts, pictures
+
+
+def test_a_forecast_is_the_law_of_what_comes():
+    truth = MTD.random(1)
+    x = truth.sample(10_000, 1)
+    model = Bigram(12, transition="shared").fit(x)
+    laws = model.forecast(x[:500], 3, n_samples=4000)
+    first = model.predict_proba(x[:500])[-1]
+    np.testing.assert_allclose(laws[0], first)
+    second = sum(first[s] * model.predict_proba([*x[:500], s])[-1] for s in range(4))  # all continuations
+    np.testing.assert_allclose(laws[1], second, atol=0.04)
+    short = model.forecast(x[:3], 2, n_samples=50)  # lags that are not there
+    np.testing.assert_allclose(short.sum(axis=1), 1)
+    for bad in ({"steps": 0}, {"steps": 2, "n_samples": 0}):
+        with pytest.raises(ValueError, match="at least 1"):
+            model.forecast(x[:20], **bad)
+
+
+def test_the_picture_of_the_influence():
+    model = Bigram(12, transition="shared").fit(MTD.random(1).sample(5000, 1))
+    (image,) = model.plot().images
+    np.testing.assert_allclose(np.nan_to_num(np.asarray(image.get_array(), float)), model.influence_.toarray())
+
+
+# ------------------------------------------------------------------------------------------------ recover
+
+
+def test_columns_that_lack_a_position_are_marked():
+    """Too few samples: what is missed is told from what is complete, and intervals know of it."""
+    marked = {True: [], False: []}
+    covered = []
+    for seed in range(25):
+        task = scb.Task.random(5, 300, 2, seed=seed)
+        fit = scb.recover(scb.sample(task, 450, seed=seed + 1000), N=5)
+        for k, positions in enumerate(fit.support):
+            if positions.size:
+                missed = bool(np.setdiff1d(task.support[k], positions).size)
+                marked[missed].append(fit.incomplete[k])
+                inside = np.abs(fit.A[positions, k] - task.Q[positions, k]) <= 1.96 * fit.stderr.A[positions, k]
+                covered.append(inside.mean() >= 0.9 or fit.incomplete[k])
+        assert fit.unexplained_ratio.shape == (5,)
+        if fit.incomplete.any():
+            assert "incomplete" in fit.report() or any(s.size == 0 for s in fit.support)
+    assert len(marked[True]) >= 10
+    assert np.mean(marked[True]) >= 0.8
+    assert np.mean(marked[False]) <= 0.08
+    assert np.mean(covered) >= 0.85
+
+
+def test_where_samples_suffice_nothing_is_unexplained():
+    task = scb.Task.random(3, 100, 2, seed=1)
+    fit = scb.recover(scb.sample(task, 5000, seed=2), N=3)
+    assert not fit.incomplete.any()
+    assert (fit.unexplained == 0).all()
+    assert (fit.unexplained_ratio < INCOMPLETE).all()
+    assert "incomplete" not in fit.report()
+
+
+def test_a_saved_model_keeps_its_evidence(tmp_path):
+    x = MTD.random(1).sample(5000, 1)
+    for background in ("labels", "ngram"):
+        model = Bigram(12, transition="shared", background=background).fit(x)
+        model.save(tmp_path / "model")
+        again = Bigram.load(tmp_path / "model")
+        for name, column in model.summary().columns.items():
+            np.testing.assert_array_equal(again.summary().columns[name], column)
+        np.testing.assert_array_equal(again.rest_, model.rest_)
+        np.testing.assert_array_equal(again.predict_proba(x[:50]), model.predict_proba(x[:50]))
+        assert again.criterion_ == model.criterion_
+    assert json.dumps(again.criterion_)
+
+
+def test_partition_groups_are_complementary():
+    data = windows_of_codes([np.arange(1000) % 3], 3, 5, contexts=True)
+    chosen = np.arange(10) % 2 == 0
+    halves = data.of_groups(chosen), data.of_groups(~chosen)
+    assert sum(half.n for half in halves) == data.n
+    np.testing.assert_allclose(halves[0].by_label + halves[1].by_label, data.by_label)
+    assert isinstance(halves[0].partitions[0], Partition)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert halves[0].thinned(100).n <= 512
