@@ -446,6 +446,13 @@ def test_ctrl_c_while_commands_load():
 # ------------------------------------------------------------------------------------------------------ one class of error
 
 
+def test_what_a_user_can_mend_is_of_one_class():
+    """Foreign errors are bugs, and look like bugs: the command shows their tracebacks."""
+    for path in sorted(Path(scb.__file__).parent.rglob("*.py")):
+        if "kernels" not in path.parts:
+            assert not re.findall(r"raise (?:Value|Type)Error\(", path.read_text()), path
+
+
 def test_types_are_values_too():
     assert issubclass(InputTypeError, InputError)
     assert issubclass(InputError, ValueError)

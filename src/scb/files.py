@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.inputs import DamagedFileError, InputError
+from scb.inputs import DamagedFileError, InputError, InputTypeError
 
 _MARK = b"scb-sha256:"
 SLOT = _MARK.decode() + "0" * 64
@@ -150,7 +150,7 @@ def to_json(value: Any, **options: Any) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+    raise InputTypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 # ------------------------------------------------------------------------------------------------------ arrays

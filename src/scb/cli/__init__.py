@@ -7,6 +7,8 @@ import warnings
 from importlib import import_module
 from typing import Any
 
+from scb.inputs import InputError
+
 COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench")
 
 
@@ -27,7 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # whoever read it has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except (ValueError, OSError) as error:
+    except (InputError, OSError) as error:
         _end(str(error) or type(error).__name__)
     except MemoryError as error:
         _end(f"out of memory ({error})" if str(error) else "out of memory")

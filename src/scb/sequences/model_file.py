@@ -66,14 +66,14 @@ def _checked(arrays: dict[str, NDArray[Any]], content: dict[str, Any], parameter
     N = len(classes)
     K = N if context else 1
     if classes.ndim != 1 or classes.dtype.kind not in "biufU" or N < 1 or len(np.unique(classes)) < N:
-        raise ValueError("its classes must be different symbols of one type")
+        raise InputError("its classes must be different symbols of one type")
     max_lag = integer("max_lag", parameters["max_lag"], low=1)
     columns = _array(arrays, "columns", None, "iu")
     bounds = _array(arrays, "bounds", (K + 1,), "iu")
     if bounds[0] != 0 or bounds[-1] != len(columns) or (np.diff(bounds) < 0).any():
-        raise ValueError("bounds do not cut its lags into contexts")
+        raise InputError("bounds do not cut its lags into contexts")
     if ((columns < 0) | (columns >= max_lag)).any():
-        raise ValueError(f"it has a lag outside of 1 … max_lag = {max_lag}")
+        raise InputError(f"it has a lag outside of 1 … max_lag = {max_lag}")
     attention = csr_array((_array(arrays, "attention", columns.shape), columns, bounds), shape=(K, max_lag))
     errors = csr_array((_array(arrays, "stderr", columns.shape, finite=False), columns, bounds), shape=(K, max_lag))
     rest = _array(arrays, "rest", (K,))
@@ -82,7 +82,7 @@ def _checked(arrays: dict[str, NDArray[Any]], content: dict[str, Any], parameter
     matrices = {lag: _array(arrays, name, (N, N)) for lag, name in sorted(names.items())}
     needed = {SHARED} if SHARED in matrices else set((columns + 1).tolist())
     if not needed <= matrices.keys() or not 0 <= min(matrices, default=0) <= max(matrices, default=0) <= max_lag:
-        raise ValueError("its matrices are not those of its lags")
+        raise InputError("its matrices are not those of its lags")
     for lag, P in matrices.items():
         _require_law(f"transition.{lag}", P.sum(axis=0))
     prior = _array(arrays, "prior", (N,))
@@ -112,7 +112,7 @@ def _checked_background(arrays: dict[str, NDArray[Any]], N: int) -> RecentLaw:
     counts = _array(arrays, "counts", codes.shape, "iuf")
     _array(arrays, "alpha", (1,), finite=False)
     if symbols != N or not 0 <= depth < 64 or (codes >= N * (N + 1) ** depth).any() or (counts <= 0).any():
-        raise ValueError("its background does not count contexts of its symbols")
+        raise InputError("its background does not count contexts of its symbols")
     return RecentLaw.from_arrays(arrays)
 
 
@@ -123,7 +123,7 @@ def _checked_facts(fit: dict[str, Any]) -> FitFacts:
         if name in _FACTS:
             fitted(name, value, _FACTS[name])
         elif not isinstance(value, int | float):
-            raise ValueError(f"{name} = {value!r}: it must be a number")
+            raise InputError(f"{name} = {value!r}: it must be a number")
     return FitFacts(**values)
 
 
@@ -131,15 +131,15 @@ def _array(arrays: dict[str, NDArray[Any]], name: str, shape: Any, kinds: str = 
     """An array of this shape (any 1-D one unless given) and kind; finite and nowhere negative, where that is asked."""
     array = arrays[name]
     if array.dtype.kind not in kinds or array.ndim < 1 or array.shape != (array.shape[:1] if shape is None else shape):
-        raise ValueError(f"{name} has dtype {array.dtype} and shape {array.shape}, not those of a model")
+        raise InputError(f"{name} has dtype {array.dtype} and shape {array.shape}, not those of a model")
     if finite and not (np.isfinite(array) & (array >= 0)).all():
-        raise ValueError(f"{name} holds what is negative or not finite")
+        raise InputError(f"{name} holds what is negative or not finite")
     return array
 
 
 def _require_law(name: str, sums: Any) -> None:
     if not np.allclose(sums, 1, atol=1e-6):
-        raise ValueError(f"{name} holds laws that do not sum to 1")
+        raise InputError(f"{name} holds laws that do not sum to 1")
 
 
 def _named(arrays: dict[str, NDArray[Any]], kind: str) -> dict[str, NDArray[Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 from scb import metrics
 from scb.files import read_arrays, write_arrays
 from scb.geometry import Array
-from scb.inputs import DamagedFileError, fitted, integer
+from scb.inputs import DamagedFileError, InputError, fitted, integer
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
 
@@ -95,7 +95,7 @@ def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     for name in ("step", "stage", "stage_step", "samples"):
         integer(name, known[name], low=0)
     if any(array.dtype != np.float64 for array in arrays.values()):
-        raise ValueError("an array is not of float64")
+        raise InputError("an array is not of float64")
     # Stored transposed; (N, N) row by row and (T, N) column by column, as the kernels want them.
     V = np.array(arrays.pop("V").T, order="C")
     parameters = np.array(arrays.pop("parameters").T, order="F")
@@ -103,5 +103,5 @@ def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     transformer(V, parameters)  # refuses shapes that do not go together
     history = {name: arrays[f"history.{name}"] for name in COLUMNS}
     if any(column.shape != (len(history["step"]),) for column in history.values()):
-        raise ValueError("its history has columns of different lengths")
+        raise InputError("its history has columns of different lengths")
     return Run(V=V, parameters=parameters, transformer=transformer, history=history, **known)
