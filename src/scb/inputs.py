@@ -2,6 +2,7 @@
 
 import json
 import operator
+from collections.abc import Iterable
 from math import isfinite
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -25,8 +26,13 @@ class DamagedFileError(InputError):
 # ------------------------------------------------------------------------------------------------------ numbers and arrays
 
 
+_SEEDS = ("seed", "task_seed", "related_seed")  # any integer from 0 on
+LARGEST = 10**12
+"""Counts and sizes beyond this are mistakes: no array is that long."""
+
+
 def integer(name: str, value: Any, low: int | None = None, where: str = "") -> int:
-    """The value as an int, if it is one (of Python or NumPy, no truth value), and at least ``low``; ``where`` it was given."""
+    """The value as an int, if it is one (of Python or NumPy, no truth value), at least ``low`` and no larger than any array."""
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
@@ -35,6 +41,8 @@ def integer(name: str, value: Any, low: int | None = None, where: str = "") -> i
         raise InputError(f"{name} = {value!r}{where}: it must be an integer") from None
     if low is not None and found < low:
         raise InputError(f"{name} = {found}{where}: it must be at least {low}")
+    if found > LARGEST and name not in _SEEDS:
+        raise InputError(f"{name} = {found}{where}: it must be at most {LARGEST:.0e}")
     return found
 
 
@@ -62,19 +70,31 @@ def unmasked(name: str, value: Any) -> Any:
     return value
 
 
-def real_array(name: str, value: Any) -> NDArray[np.float64]:
-    """A new float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the caller to judge."""
+def one_of(name: str, value: Any, allowed: Iterable[str | None]) -> Any:
+    """The value, if it is one of those that are allowed."""
+    known = list(allowed)
+    if not (isinstance(value, str) or value is None) or value not in known:
+        raise InputError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, known))}")
+    return value
+
+
+def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
+    """A float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the caller to judge.
+
+    It is a new one, unless without ``copy`` what was given will do.
+    """
     try:
         array = np.asarray(unmasked(name, value))
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InputError(f"{name} is no array: {error}") from None
     if array.dtype.kind not in "biuf":
         kind = "complex numbers" if array.dtype.kind == "c" else f"values of dtype {array.dtype}"
         raise InputError(f"{name} holds {kind}: it must hold real numbers")
-    return np.array(array, dtype=np.float64)
+    return np.array(array, dtype=np.float64) if copy else np.asarray(array, dtype=np.float64)
 
 
 # ------------------------------------------------------------------------------------------------------ options by their types
+
 
 _WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "text", type(None): "", dict: "a table"}
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scb.geometry import Array
-from scb.inputs import InputError, real_array, unmasked
+from scb.inputs import InputError, real_array
 
 if TYPE_CHECKING:
     from scb.task.sampling import Batch
@@ -153,10 +153,8 @@ def _residual(F: Array, batch: "Batch") -> Array:
 
 
 def _parameters(V: ArrayLike, A: ArrayLike, name: str) -> tuple[Array, Array]:
-    V = np.asarray(unmasked("V", V))
-    A = np.asarray(unmasked(name, A))
-    V = V if V.dtype == np.float64 else real_array("V", V)  # what is right already is not copied
-    A = np.asfortranarray(A if A.dtype == np.float64 else real_array(name, A))
+    V = real_array("V", V, copy=False)
+    A = np.asfortranarray(real_array(name, A, copy=False))
     if V.ndim != 2 or V.shape[0] != V.shape[1]:
         raise InputError(f"V has shape {V.shape}: it must be square, (N, N)")
     if A.ndim != 2 or A.shape[1] != V.shape[0]:

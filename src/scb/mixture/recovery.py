@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from scb.geometry import Array
-from scb.inputs import InputError
+from scb.inputs import InputError, number, one_of
 from scb.mixture.fit import INCOMPLETE, fit_mixture
 from scb.mixture.reading import as_data
 from scb.mixture.rows import Support
@@ -129,12 +129,11 @@ def recover(
     -------
     Recovery
     """
-    if not 0 < false_positions < 1:
+    if not 0 < number("false_positions", false_positions) < 1:
         raise InputError(f"false_positions = {false_positions}: it must lie between 0 and 1")
     known = {"method": (method, ("likelihood", "spectral")), "start": (start, (None, "spectral", "scratch"))}
     for name, (value, values) in known.items():
-        if value not in values:
-            raise InputError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, values))}")
+        one_of(name, value, values)
     samples = as_data(data, N, max_lag)
     T = samples.T
     if samples.N > _LARGEST:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.geometry import Array
-from scb.inputs import InputError
+from scb.inputs import InputError, one_of
 from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.law import Initial
@@ -19,6 +19,7 @@ from scb.sequences.rivals.background import ModelLaw, RecentLaw, WindowLaw
 
 MAX_LAG = 20  # unless given
 TRANSITIONS = ("shared", "per_lag")
+LONGEST = 1_000_000  # a longer max_lag is a mistake, and takes all memory
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,11 @@ class LagSettings:
 
     def __post_init__(self) -> None:
         max_lag = self.max_lag
-        if not isinstance(max_lag, int | np.integer) or isinstance(max_lag, bool) or max_lag < 1:
-            raise InputError(f"max_lag = {max_lag!r}: it must be an integer of at least 1")
-        if self.transition not in ("auto", *TRANSITIONS):
-            raise InputError(f"transition = {self.transition!r}: it must be 'auto', 'shared' or 'per_lag'")
-        if self.background not in ("labels", "ngram") and not hasattr(self.background, "predict_proba"):
+        if not isinstance(max_lag, int | np.integer) or isinstance(max_lag, bool) or not 1 <= max_lag <= LONGEST:
+            raise InputError(f"max_lag = {max_lag!r}: it must be an integer of at least 1, and at most {LONGEST:,}")
+        one_of("transition", self.transition, ("auto", *TRANSITIONS))
+        known = isinstance(self.background, str) and self.background in ("labels", "ngram")
+        if not known and not hasattr(self.background, "predict_proba"):
             raise InputError(f"background = {self.background!r}: it must be 'labels', 'ngram' or a fitted model with predict_proba")
         if not isinstance(self.context, bool | np.bool_):
             raise InputError(f"context = {self.context!r}: it must be True or False")
@@ -50,7 +51,10 @@ class LagSettings:
             if not 1 <= self.lags <= self.max_lag:
                 raise InputError(f"lags = {self.lags}: there must be between 1 and max_lag = {self.max_lag} of them")
             return
-        values = np.asarray(self.lags)
+        try:
+            values = np.asarray(self.lags)
+        except ValueError:
+            values = np.zeros(0)
         if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
             raise InputError(f"lags = {self.lags!r}: it must be 'auto', a number of lags, or the lags themselves")
         if values.min() < 1 or values.max() > self.max_lag:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scb.files import SLOT, read_sealed, seal, warn_unless, write_atomically
 from scb.geometry import Array, centred_square, mu_inner
-from scb.inputs import DamagedFileError, InputError, integer, number
+from scb.inputs import DamagedFileError, InputError, integer, number, one_of
 from scb.model import LinearTransformer
 from scb.task import chains
 from scb.task.columns import attention_entries, distributions, pack, sparse_entries, transition_matrix
@@ -144,14 +144,13 @@ class Task:
         N = integer("N", N)
         T = integer("T", T)
         sparsity = integer("sparsity", sparsity)
-        if N < 2:
-            raise InputError(f"N = {N}: there must be at least 2 tokens")
+        if not 2 <= N <= 1 << 16:
+            raise InputError(f"N = {N}: there must be at least 2 tokens, and at most 65,536")
         if T < 1:
             raise InputError(f"T = {T}: there must be at least 1 position")
         if not 1 <= sparsity <= T:
             raise InputError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
-        if ensemble not in ENSEMBLES:
-            raise InputError(f"ensemble = {ensemble!r}: it must be one of {', '.join(map(repr, ENSEMBLES))}")
+        one_of("ensemble", ensemble, ENSEMBLES)
         rng = generator(seed)
         P = _strong_transition(N, rng) if ensemble == "strong" else _ORDINARY[ensemble](N, rng)
         if K_P is not None:

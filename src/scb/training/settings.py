@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 
 from scb.files import read_json, write_json
 from scb.geometry import Array
-from scb.inputs import InputError, fitted
+from scb.inputs import InputError, fitted, one_of
 from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES, Recipe
 from scb.training.run import Run
@@ -69,8 +69,7 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
 
 def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a recipe, checked and as its types have them; ValueError for a name or value that it does not take."""
-    if recipe not in RECIPES:
-        raise InputError(f"recipe = {recipe!r}: it must be one of {', '.join(RECIPES)}")
+    one_of("recipe", recipe, RECIPES)
     hints = recipe_hints(recipe)
     for name in options:
         if name not in hints:
@@ -105,9 +104,10 @@ class TrainingSettings:
     every: int = 10  # steps between two rows of the history
 
     def __post_init__(self) -> None:
+        hints = get_type_hints(type(self)) | {"options": dict}
+        for name, hint in hints.items():
+            object.__setattr__(self, name, fitted(name, getattr(self, name), hint))
         recipe_options(self.recipe, self.options)  # refuses what does not fit; the file keeps what was written
-        fitted("ensemble", self.ensemble, Ensemble)
-        fitted("K_P", self.K_P, float | None)
         if self.every < 1:
             raise InputError(f"every = {self.every}: it must be at least 1")
 

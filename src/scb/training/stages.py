@@ -17,7 +17,7 @@ from scb.geometry import (
     projector_row,
     signal_V,
 )
-from scb.inputs import InputError, integer, number, real_array
+from scb.inputs import InputError, integer, number, one_of, real_array
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.theory.noise import residual_variance
@@ -80,8 +80,7 @@ class Stage:
             number("lam", self.lam.multiple, low=0, where=where)
         else:
             object.__setattr__(self, "lam", number("lam", self.lam, low=0, where=where))
-        if self.rule not in STEPS:
-            raise InputError(f"rule = {self.rule!r} in stage {self.name!r}: it must be one of {', '.join(STEPS)}")
+        one_of("rule", self.rule, STEPS)
         projector_row(np.ones(1), self.projector)  # refuses a name that it does not know
 
     def levels(self, K_V: float, mu: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
-from scb.inputs import InputError
+from scb.inputs import InputError, one_of
 from scb.task import Seed, Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
@@ -102,8 +102,7 @@ def paper(
         then has no sign to resolve and nothing to threshold
     start_samples : enough of them grow with log T only
     """
-    if start not in ("uniform", "spectral"):
-        raise InputError(f"start = {start!r}: it must be 'uniform' or 'spectral'")
+    one_of("start", start, ("uniform", "spectral"))
     k = Knowledge.of(task, known, seed)
     point: GivenStart | UniformAttention = UniformAttention(trivial_V(k.mu), task.T)
     samples = k.samples
