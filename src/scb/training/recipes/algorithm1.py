@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
-from scb.inputs import InputError, one_of
+from scb.inputs import InputError, one_of, typed
 from scb.task import Seed, Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
@@ -68,6 +68,7 @@ def estimate(data: "Batch", N: int) -> Knowledge:
     return Knowledge(mu, K_P=K_P, K_Q=float(np.clip(K_Q, 1 / T, 1.0)), samples=n)
 
 
+@typed
 def paper(
     task: Task,
     *,
@@ -135,6 +136,7 @@ def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> Given
     return GivenStart(mu[:, None] + keep_mu(found.V - mu[:, None], mu), found.A)
 
 
+@typed
 def tuned(
     task: Task, *, accuracy: float = 0.02, eta: float = 0.02, projector: Projector = "mu", known: bool = True, seed: Seed = 0
 ) -> Recipe:

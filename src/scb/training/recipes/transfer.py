@@ -4,7 +4,7 @@ from functools import partial
 from math import ceil
 
 from scb.geometry import Array, Projector, keep_mu, trivial_V
-from scb.inputs import InputError, real_array
+from scb.inputs import InputError, real_array, typed
 from scb.task import Seed, Task
 from scb.theory.noise import residual_variance
 from scb.training.recipes.algorithm1 import Knowledge
@@ -13,6 +13,7 @@ from scb.training.stages import MeasuredNoise, Recipe, Stage, UniformAttention
 from scb.training.verdict import HeldOut
 
 
+@typed
 def transfer(
     task: Task,
     V_hat: Array,
