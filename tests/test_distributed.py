@@ -269,6 +269,23 @@ def test_the_estimator_on_many_sequences(letters):
     assert_same_model(again, SparseContextualBigram(6).fit(rows, init=expected))
 
 
+def test_an_ngram_as_background_is_counted_where_the_data_lie(client):
+    """A chain in which every third symbol, on average, is that of 20 steps ago: beyond the reach of the n-gram."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=6000)
+    for t in range(20, codes.size):
+        if rng.random() < 0.4:
+            codes[t] = codes[t - 20]
+        elif rng.random() < 0.5:
+            codes[t] = (codes[t - 1] + 1) % 3
+    options = {"transition": "per_lag", "background": "ngram"}
+    expected = SparseContextualBigram(21, **options).fit(codes)
+    assert 20 in expected.lags_["lag"]
+    model = SparseContextualBigram(21, **options).fit(da.from_array(codes, chunks=CHUNKS))
+    assert_same_model(model, expected)
+    assert model.score(codes) == pytest.approx(expected.score(codes), rel=CLOSE)
+
+
 # ------------------------------------------------------------------------------------------------ the network
 
 

@@ -350,8 +350,8 @@ def test_columns_that_lack_a_position_are_marked():
     marked = {True: [], False: []}
     covered = []
     for seed in range(25):
-        task = scb.Task.random(5, 300, 2, seed=seed)
-        fit = scb.recover(scb.sample(task, 450, seed=seed + 1000), N=5)
+        task = scb.Task.random(5, 500, 2, seed=seed)
+        fit = scb.recover(scb.sample(task, 500, seed=seed + 1000), N=5)
         for k, positions in enumerate(fit.support):
             if positions.size:
                 missed = bool(np.setdiff1d(task.support[k], positions).size)
@@ -400,3 +400,18 @@ def test_partition_groups_are_complementary():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert halves[0].thinned(100).n <= 512
+
+
+def test_models_are_compared_on_the_same_symbols():
+    truth = MTD.random(1)
+    x = truth.sample(12_000, 1)
+    models = {f"up to {lag}": Bigram(lag, transition="shared").fit(x[:8000]) for lag in (1, 12)}
+    found = scb.compare(models, x[8000:])
+    assert found.columns["model"].tolist() == ["up to 12", "up to 1"]
+    bits = {name: -model.score(x[8000:]) / np.log(2) for name, model in models.items()}
+    np.testing.assert_allclose(found.columns["bits"], [bits["up to 12"], bits["up to 1"]])
+    assert found.columns["difference"][1] > 3 * found.columns["error"][1] > 0
+    assert "up to 12" in str(found)
+    assert len(found.to_pandas()) == 2
+    with pytest.raises(ValueError, match="at least 1"):
+        scb.compare({}, x)

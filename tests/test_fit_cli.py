@@ -41,19 +41,24 @@ def test_a_text_is_fitted_shown_and_sampled(tmp_path, capsys, letters):
     text = call(capsys, "fit", file, "--max-lag", 12, "--out", out)
     assert max(map(len, text.splitlines())) <= 80
     assert "12,000 symbols of 4 kinds" in text
-    for name in ("unigram", "bigram", "interpolated", "plain MTD", "this model"):
+    for name in ("unigram", "bigram", "-gram,", "context tree", "PPM", "plain MTD", "this model"):
         assert name in text
-    for name in ("model.safetensors", "lags.csv", "attention.png", "summary.json"):
+    for name in ("model.safetensors", "lags.csv", "attention.png", "summary.json", "report.html"):
         assert (out / name).stat().st_size > 0
     model = scb.SparseContextualBigram.load(out / "model.safetensors")
-    expected = scb.SparseContextualBigram(12, transition="per_lag").fit(letters[:9600])
+    expected = scb.SparseContextualBigram(12).fit(letters[:9600])
     assert model.lags_["lag"].tolist() == expected.lags_["lag"].tolist() == [2, 7, 1, 11, 11, 2]
-    scores = json.loads((out / "summary.json").read_text())["held_out_nats"]
-    assert scores["this model"] == pytest.approx(expected.score(letters[9600 - 12 :]), rel=1e-9)
-    assert max(scores, key=scores.get) == "this model"
+    best, *_ = json.loads((out / "summary.json").read_text())["held_out"]
+    assert best["name"] == "this model"
+    laws = expected.predict_proba(letters[9600 - 12 :])[11:-1]
+    bits = -np.log2(laws[np.arange(2400), np.searchsorted(expected.classes_, letters[9600:])]).mean()
+    assert best["bits"] == pytest.approx(bits, rel=1e-9)
     rows = (out / "lags.csv").read_text().splitlines()
-    assert rows[0] == "context,lag,weight,stderr"
+    assert rows[0].startswith("context,lag,weight,stderr,influence,nats,delta_bic")
     assert len(rows) == 7
+    page = (out / "report.html").read_text()
+    assert f"scb fit {file} --max-lag 12 --out {out}" in page
+    assert "9,600 symbols were fitted" in page
     (out / "attention.png").unlink()
     assert call(capsys, "show", out).splitlines()[:5] == text.splitlines()[2:7]
     assert (out / "attention.png").exists()
@@ -85,7 +90,8 @@ def test_words_and_rare_symbols(tmp_path, capsys):
     (words,) = read_sequences(tmp_path / "t.txt", by="word", top=2)
     assert set(words) == {"the", "cat", OTHER}
     text = call(capsys, "fit", tmp_path / "t.txt", "--by", "word", "--max-lag", 4, "--out", tmp_path / "o", "--split", 0)
-    assert "bits" not in text
+    assert "held-out" not in text
+    assert "nothing held out" in (tmp_path / "o" / "report.html").read_text()
     assert set(call(capsys, "sample", tmp_path / "o", "--length", 50).split()) <= {"the", "cat", "dog", "bird"}
 
 
@@ -131,3 +137,31 @@ def test_missing_models_are_named(tmp_path, capsys):
     assert "holds no run" in refused(capsys, "show", tmp_path / "nothing")
     (tmp_path / "model").write_text("hello")
     assert "damaged" in refused(capsys, "show", tmp_path / "model")
+
+
+def test_what_was_done_with_users_is_said(tmp_path, capsys):
+    """Short sequences in rows that are in no order, with gaps and a symbol that only the held-out ones have, against an n-gram."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for user in range(120):
+        pages = rng.choice(["home", "shop", "cart"], size=int(rng.integers(1, 40))).tolist()
+        for t in range(3, len(pages)):
+            pages[t] = pages[t - 3] if rng.random() < 0.7 else pages[t]
+        pages = ["rare" if user > 110 and rng.random() < 0.1 else page for page in pages]
+        rows += [(user, t, page if rng.random() > 0.03 else "") for t, page in enumerate(pages)]
+    first = [row for row in rows if row[1] == 0]
+    others = [row for row in rows if row[1] > 0]
+    mixed = first + [others[i] for i in rng.permutation(len(others))]
+    (tmp_path / "users.csv").write_text("\n".join(["user;time;page", *(f"{u};{t};{p}" for u, t, p in mixed)]) + "\n")
+    options = ["--sep", ";", "--column", "page", "--group", "user", "--order", "time", "--background", "ngram", "--halves", 2]
+    text = call(capsys, "fit", tmp_path / "users.csv", *options, "--max-lag", 5, "--out", tmp_path / "o")
+    words = " ".join(text.split())
+    assert "of 4 kinds in 120 sequence(s) of 1 to 39 symbols" in words
+    assert "column 'page' in 120 sequences, one for each 'user', sorted by 'time'" in words
+    assert "% are missing" in words or "%) are missing" in words
+    assert "say nothing about what comes next" in words
+    assert "inf" not in words.replace("influence", "")
+    model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
+    assert model.background == "ngram"
+    assert "96 sequences were fitted, the 24 after them held out" in (tmp_path / "o" / "report.html").read_text()
+    assert "Infinity" not in (tmp_path / "o" / "summary.json").read_text()

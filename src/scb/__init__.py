@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from scb.metrics import measure, star
     from scb.mixture.recovery import Recovery, recover
     from scb.model import LinearTransformer, SoftmaxTransformer
+    from scb.sequences.comparison import compare
     from scb.sequences.estimator import SparseContextualBigram
     from scb.sequences.reading import read_sequences
     from scb.task import Task
@@ -34,6 +35,7 @@ __all__ = [
     "SparseContextualBigram",
     "Stage",
     "Task",
+    "compare",
     "generate",
     "measure",
     "metrics",
@@ -60,6 +62,7 @@ _HOME = {
     "SparseContextualBigram": "scb.sequences.estimator",
     "Stage": "scb.training.stages",
     "Task": "scb.task",
+    "compare": "scb.sequences.comparison",
     "generate": "scb.task.sampling",
     "measure": "scb.metrics",
     "plan": "scb.theory.planner",

@@ -2,9 +2,11 @@
 
 import csv
 import io
+import shlex
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 MODEL = "model.safetensors"
 SUMMARY = "summary.json"
+REPORT = "report.html"
 
 
 def fit(
@@ -62,7 +65,7 @@ def fit(
 
     - Text by character, or by word: scb fit poem.txt --max-lag 40; scb fit poem.txt --by word --top 200
 
-    Afterwards: scb show runs/fit; scb sample runs/fit
+    Afterwards: runs/fit/report.html in a browser; scb show runs/fit; scb sample runs/fit
 
     Args:
         file: CSV, TSV, Parquet or JSON lines with a column of symbols; anything else is read as text. Empty cells are gaps.
@@ -79,17 +82,19 @@ def fit(
         background: What a lag must say more than: the law of all symbols, or an n-gram or context tree of the recent ones.
         halves: So many random halves of the data in which the lags are looked for again; 0 to leave that out.
         split: Part of the symbols (the last ones) or sequences (the last ones) that is held out to be predicted.
-        out: Directory for model, table and heat map.
+        out: Directory for the report, the model, its table and pictures.
     """
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import LagSettings, fit_lags
     from scb.sequences.model_file import save_model
     from scb.sequences.reading import TABLES, read_with_options
-    from scb.sequences.report import compared
+    from scb.sequences.report import compared, write_report
     from scb.sequences.stability import found_again
+    from scb.sequences.summary import missing_parts, problems
     from scb.sequences.symbols import encode
     from scb.sequences.tables import Columns
 
+    command = _command(locals())
     if not 0 <= split < 1:
         raise InputError(f"--split {split}: it must lie between 0 and 1")
     console = terminal()
@@ -99,7 +104,8 @@ def fit(
     source = read_with_options(file, Columns(column, group, order), by, sep, top, option="--{}")
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
-    for line in _about(file, source, codes, classes):
+    about = _about(file, source, codes, classes)
+    for line in about:
         console.print(line)
     with terminal(stderr=True).status("looking for lags …") as status:
         say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
@@ -120,6 +126,40 @@ def fit(
         save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False, "handle_unknown": "error"}, None)
         write_json(out / SUMMARY, summary)
         report(console, model, facts, out, scores)
+        write_report(
+            out / REPORT,
+            model,
+            title=file.name,
+            data=[*about, _held_out(train, test)],
+            likelihoods=likelihoods,
+            command=command,
+            settings=asdict(settings),
+            warnings=[*problems(facts), *missing_parts(model)],
+        )
+        console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
+
+
+def _command(options: dict[str, Any]) -> str:
+    """What to type to get the same: every option that is not what it would be anyway."""
+    words = ["scb", "fit"]
+    for name, parameter in signature(fit).parameters.items():
+        value, flag = options[name], name.replace("_", "-")
+        if name == "file":
+            words.append(str(value))
+        elif isinstance(value, bool) and value != parameter.default:
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif value != parameter.default:
+            words += [f"--{flag}", str(value)]
+    return shlex.join(words)
+
+
+def _held_out(train: list[Any], test: list[Any]) -> str:
+    """What was fitted and what was kept apart, in words."""
+    if not test:
+        return "all of it was fitted, nothing held out"
+    if len(train) == 1:
+        return f"the first {len(train[0]):,} symbols were fitted, those after them held out"
+    return f"{len(train):,} sequences were fitted, the {len(test):,} after them held out"
 
 
 def _about(file: Path, source: "Sequences", codes: list[Any], classes: Any) -> list[str]:

@@ -39,7 +39,7 @@ def reproduce(
             two cores. With --quick: small versions of all of them.
         shipped: Directory with tables of an earlier full run, such as docs/tables: what needs them is drawn and judged from there,
             and says so.
-        seeds: Random tasks for each thing that is random; 10 or more unless given.
+        seeds: Random tasks at each point of every table; unless given, each table has a number of its own, 50 for most shares.
         jobs: Processes side by side; as many as there are cores unless given.
         scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
     """

@@ -182,8 +182,11 @@ class Partition:
         """(K, T): of the samples with each last token, how many have no token at each position."""
         absent = np.zeros((shape.K, shape.T))
         for _, chunk in self.chunks(self.n + 1):
-            gaps = np.cumsum(np.r_[0, chunk.tokens == shape.N])
-            cut = np.flatnonzero(gaps[chunk.starts + shape.T] > gaps[chunk.starts])
+            gaps = np.flatnonzero(chunk.tokens == shape.N)
+            touched = np.zeros(chunk.tokens.size + shape.T, np.int32)  # by the start of a window
+            np.add.at(touched, np.maximum(gaps - shape.T + 1, 0), 1)
+            np.add.at(touched, gaps + 1, -1)
+            cut = np.flatnonzero(np.cumsum(touched)[chunk.starts] > 0)
             for first in range(0, cut.size, ROWS):
                 part = chunk.some(cut[first : first + ROWS])
                 where = part.tokens[part.starts[:, None] + np.arange(shape.T)] == shape.N

@@ -12,6 +12,7 @@ is judged by what its symbol changes, and by nothing else. At the end it goes wh
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,11 +92,15 @@ def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], leas
     gains = _weight_gains(search, rows, fit, least)
     reach = -2 * rows.total(RowTable.loglik_by_context, fit.mixture)  # no log-likelihood ratio is larger
     first: dict[Pair, Array] = {}  # the scores (token, label) from which a new matrix starts
+    pooled: list[Array] = []  # the tables of all contexts so far; empty once one was not asked for
     for k in occurring:
         new = [t for t in range(data.T) if gains[k, t] == -np.inf and reach[k] >= least * cost(data, [k], t, known=False)]
-        if new:
+        if not new:
+            pooled = []
+        else:
             tables = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
             gains[k, new] = _matrix_gains(search, [k], tables, least)[new]
+            pooled = list(tables) if k == occurring[0] else [a + b for a, b in zip(pooled, tables, strict=False)]
             first |= {(k, t): tables[0][t] for t in new if gains[k, t] >= 0}  # not the best alone: that one may be barred
     for k, s in enumerate(search.support):
         gains[k, s] = -np.inf
@@ -107,7 +112,7 @@ def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], leas
     owners = search.mixture.owners or ()
     together: dict[int, Array] = {}
     if len(occurring) > 1 and least > 0 and reach.sum() >= min(cost(data, occurring, t, known=False) for t in range(data.T)):
-        tables = data.total(Partition.source_tables, None, fit.mixture, rows=rows)
+        tables: Any = pooled or data.total(Partition.source_tables, None, fit.mixture, rows=rows)
         gain = _matrix_gains(search, occurring, tables, 1.0)
         gain[[*owners, *(t for _, t in barred), data.T - 1]] = -np.inf  # the last is the context
         best = int(gain.argmax())

@@ -20,7 +20,7 @@ from scb.paper.experiments.simulation import GaussianJob, PredictionJob
 from scb.paper.experiments.softmax import AttentionJob, OneStepJob
 from scb.paper.experiments.theorem import AssumptionsJob
 from scb.paper.experiments.training import LastStageJob, LateJob, PreconditionerJob, SoftmaxJob, TrainingJob
-from scb.paper.experiments.transfer import DriftJob, TransferJob
+from scb.paper.experiments.transfer import DriftJob, PretrainedJob, TransferJob
 from scb.paper.experiments.windows import MarginalJob, WindowsJob
 from scb.task import ENSEMBLES
 
@@ -136,6 +136,10 @@ FIGURES = {
         "Algorithm 1 by its letter at T = (NQ)^10, with the paper's projector and with that of the μ-inner product."),
     "F19": PaperFigure("Windows of one sequence", "Section 2.1, the extension", ("windows", "marginal"), "rates:windows",
         "Distances after Algorithm 1 on windows of one sequence, with the μ of the task and with the frequencies of its tokens."),
+    "F20": PaperFigure("Transfer from end to end", "Section 4 and Appendix H (no figure there)", ("pretrained", "overlaps"),
+        "transfer:pretrained",
+        "V̂ is trained on a related task. Left: how often both layers are learned, against the overlap of the two tasks; "
+        "below what the paper asks for it goes on working for a while. Right: other sizes, sparsities and laws."),
 }
 # fmt: on
 
@@ -162,6 +166,13 @@ SIZES = (*BASE, "projector")
 PROJECTORS = ("euclidean", "mu")
 WINDOWS = (("sequence", "of the task"), ("sequence", "frequencies"), ("independent", "of the task"))
 MULTIPLES = (0.0, 1.0, 2.0, 4.0)
+END_TO_END = (  # N, T, sparsity, family
+    *((N, 1000, 2, "strong") for N in (3, 10, 20, 50)),
+    *((3, 1000, sparsity, "strong") for sparsity in (1, 3, 5)),
+    *((10, 1000, 2, family) for family in ("zipf", "flat")),
+    (3, 1000, 2, "flat"),
+    *((3, T, 2, "strong") for T in (100, 10_000, 50_000)),
+)
 TABLES = {
     "convergence": Experiment(TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})),
     "ensembles": Experiment(
@@ -245,6 +256,20 @@ TABLES = {
         {("T", "batch_size", "projector"): LADDER, "eta": (0.05,)},
         seeds=40,
         quick=(4, {("T", "batch_size", "projector"): tuple(point for point in LADDER if point[0] <= 400)}),
+        full_only=True,
+    ),
+    "pretrained": Experiment(
+        PretrainedJob,
+        {("N", "T", "sparsity", "family"): END_TO_END},
+        seeds=50,
+        quick=(1, {("N", "T", "sparsity", "family"): ((3, 200, 2, "strong"), (3, 200, 2, "flat"))}),
+        full_only=True,
+    ),
+    "overlaps": Experiment(
+        PretrainedJob,
+        {"N": (3, 10), "T": (500,), "theta": (0.25, 0.5, 1.0), "overlap": (0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)},
+        seeds=20,
+        quick=(1, {"N": (3,), "theta": (0.5,), "overlap": (0.6, 0.1)}),
         full_only=True,
     ),
     "rates": Experiment(

@@ -15,6 +15,7 @@ from scb.files import write_atomically
 from scb.geometry import Array
 from scb.provenance import versions
 from scb.sequences.lag_model import SHARED, LagModel
+from scb.sequences.summary import plot_influence
 
 OWN = "this model"
 _ROWS = 60  # of the table of lags
@@ -67,7 +68,7 @@ HEADINGS = {
     "influence": (
         "influence",
         "{:.3f}",
-        "how far the symbol at this lag moves the law of the next one (mean total variation)",
+        "how far the symbol at this lag moves the law of the next one (mean total variation); none for the context",
     ),
     "influence_stderr": ("± s.e.", "{:.3f}", "standard error of the influence"),
     "nats": ("nats", "{:,.1f}", "what the log-likelihood of the data loses without this lag, everything else fitted again"),
@@ -156,7 +157,7 @@ def _cell(name: str, value: Any) -> str:
     value = value.item() if hasattr(value, "item") else value
     if name == "context":
         return shown(value)
-    if isinstance(value, float) and not np.isfinite(value):
+    if isinstance(value, float) and (not np.isfinite(value) or (name == "influence" and value == 0)):
         return "–"
     return HEADINGS[name][1].format(value)
 
@@ -225,7 +226,7 @@ def write_report(
         loader=PackageLoader("scb.sequences", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     image = BytesIO()
-    figure: Any = model.plot().figure
+    figure: Any = (plot_influence(model) if model.influence().max() > 0 else model.plot()).figure
     figure.savefig(image, format="png", dpi=150)
     page = environment.get_template("report.html.j2").render(
         title=title,

@@ -119,11 +119,12 @@ def missing_parts(model: LagModel) -> list[str]:
 def plot_influence(model: LagModel, ax: "Axes | None" = None) -> "Axes":
     """A heat map of the influence: contexts down, lags across; in each cell its value, and below what the lag is worth in nats."""
     shown = model.influence()
-    worth = dict(zip(zip(*shown.nonzero(), strict=True), model.evidence.get("nats", np.zeros(0)), strict=False))
     ax = model.plot_table(shown, "influence", ax)
     influence = shown.toarray()
-    if influence.size <= 400:
-        for (k, j), nats in worth.items():
-            colour = "white" if influence[k, j] > 0.55 * influence.max() else "black"
-            ax.text(j + 1, k + 0.3, f"{nats:,.0f}", color=colour, fontsize=4.5, ha="center", va="center")
+    contexts = np.repeat(np.arange(len(influence)), np.diff(shown.indptr))
+    if influence.size <= 400 and "nats" in model.evidence:
+        for k, j, nats in zip(contexts, shown.indices, model.evidence["nats"], strict=True):
+            if influence[k, j] > 0:  # lag 1 has none where it is the context
+                colour = "white" if influence[k, j] > 0.55 * influence.max() else "black"
+                ax.text(j + 1, k + 0.3, f"{nats:,.0f}", color=colour, fontsize=4.5, ha="center", va="center")
     return ax

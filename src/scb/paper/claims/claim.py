@@ -52,24 +52,32 @@ class Outcome:
 
     @staticmethod
     def together(parts: "dict[str, Outcome]") -> "Outcome":
-        """The outcomes in all ensembles, by name, as one."""
-        verdicts = {name: part.verdict for name, part in parts.items()}
-        holds = [name for name, found in verdicts.items() if found is Verdict.HOLDS]
-        changed = [name for name, found in verdicts.items() if found is Verdict.CHANGED]
-        fails = [name for name, found in verdicts.items() if found is Verdict.FAILS]
-        if not fails:
-            verdict = Verdict.CHANGED if changed else Verdict.HOLDS
-        elif holds or changed:
-            verdict = Verdict.SOME
-        else:
-            verdict = Verdict.FAILS
-        groups = {"holds in": holds, "with a change in": changed, "not in": fails}
-        told = [f"{words} {', '.join(group)}" for words, group in groups.items() if group]
-        notes = dict.fromkeys(part.note for part in parts.values() if part.note and part.verdict is not Verdict.HOLDS)
-        reasons = "; ".join(notes)
-        note = ": ".join(filter(None, ["; ".join(told), reasons])) if len(told) > 1 else reasons
-        control = "\n".join(f"{name}: {part.control}" for name, part in parts.items() if part.control)
-        return Outcome("\n".join(f"{name}: {part.measured}" for name, part in parts.items()), verdict, note, control)
+        """The outcomes in all ensembles, by name, as one; the note says in which of them the claim holds."""
+        groups = {found: [name for name, part in parts.items() if part.verdict is found] for found in Verdict}
+        return Outcome(
+            measured="\n".join(f"{name}: {part.measured}" for name, part in parts.items()),
+            verdict=_overall(groups),
+            note="; ".join(_told(found, names, parts) for found, names in groups.items() if names),
+            control="\n".join(f"{name}: {part.control}" for name, part in parts.items() if part.control),
+        )
+
+
+def _overall(groups: dict[Verdict, list[str]]) -> Verdict:
+    """One verdict from the names of the ensembles that have each."""
+    if groups[Verdict.FAILS]:
+        return Verdict.SOME if groups[Verdict.HOLDS] or groups[Verdict.CHANGED] else Verdict.FAILS
+    return Verdict.CHANGED if groups[Verdict.CHANGED] else Verdict.HOLDS
+
+
+def _told(found: Verdict, names: list[str], parts: dict[str, Outcome]) -> str:
+    """In which ensembles that is so, unless it is so in all, and why."""
+    notes = [] if found is Verdict.HOLDS else [parts[name].note for name in names]
+    reasons = "; ".join(filter(None, dict.fromkeys(notes)))
+    if len(names) == len(parts):
+        return reasons
+    words = {Verdict.HOLDS: "holds in", Verdict.CHANGED: "with a change in", Verdict.FAILS: "not in"}
+    where = f"{words[found]} {', '.join(names)}"
+    return f"{where} ({reasons})" if reasons else where
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,15 @@ import numpy as np
 from scb.jobs.table import Table, by_value, pick, values, where, wilson
 from scb.paper.claims.claim import Claim, Outcome, log_slope, share, verdict
 from scb.paper.experiments.projector import GOAL
-from scb.paper.experiments.stage_one import least_batches, stage_one_slopes
+from scb.paper.stage_one import least_batches, stage_one_slopes
 
+DRAWS = 100  # for an interval: each is a fit
 NAMES = {"euclidean": "the paper's", "mu": "that of the μ-inner product"}
 
 
 def _exponents(stage_one: Table) -> tuple[dict[str, tuple[float, float, float]], str]:
     """The exponents of the least B in T, by projector, with their 95 % intervals; and in words."""
-    slopes = stage_one_slopes(stage_one)
+    slopes = stage_one_slopes(stage_one, DRAWS)
     parts = []
     for projector, (slope, low, high) in slopes.items():
         T, batches = least_batches(pick(stage_one, projector=projector))

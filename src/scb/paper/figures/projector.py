@@ -5,8 +5,8 @@ from matplotlib.figure import Figure
 
 from scb.jobs.table import Table, by_value, pick, values, wilson
 from scb.paper.experiments.projector import GOAL
-from scb.paper.experiments.stage_one import least_batches, stage_one_slopes
 from scb.paper.figures.style import COLOURS, LINES, MARKERS, caption, look, panels, replicates
+from scb.paper.stage_one import least_batches, stage_one_slopes
 
 NAMES = {"euclidean": "I − μμᵀ/‖μ‖² (the paper's)", "mu": "H − (Hμ)1ᵀ"}
 

@@ -19,7 +19,7 @@ def transfer(
     V_hat: Array,
     *,
     theta: float = 0.5,
-    overlap: float = 0.5,
+    least_overlap: float = 0.5,
     accuracy: float = 0.02,
     eta: float = 0.2,
     multiple: float = 2.0,
@@ -32,7 +32,7 @@ def transfer(
     After the first step an entry of A is α_V q plus noise of variance K_V ρ/(B μ_k K_P²), where α_V = θ·overlap·√(K_P̂/K_P),
     K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.noise``). Their ratio does not depend on θ. From the noise follow:
 
-    - the first step: B such that a position of weight 1/(2Q) stands out of the noise sixfold, if the overlap is as expected;
+    - the first step: B such that a position of weight 1/(2Q) stands out of the noise sixfold, if P̂ has ``least_overlap``;
     - Stage 2: B such that λ, ``multiple`` standard deviations of one coordinate's noise in each step, pulls a position down by
       1/(6Q) at most;
     - Stage 3: B such that ‖Δ_V‖_μ stays at ``accuracy``;
@@ -45,7 +45,7 @@ def transfer(
     ----------
     V_hat : (N, N), the pretrained P̂, which shares the task's μ
     theta : how much of it is used
-    overlap : the least μ-cosine of P̂ − μ1ᵀ with P − μ1ᵀ to be prepared for
+    least_overlap : the least μ-cosine of P̂ − μ1ᵀ with P − μ1ᵀ to be prepared for
     accuracy : target for the noise in A and in V
     eta : the η of Stages 2 and 3
     multiple : λ in standard deviations of one coordinate's noise, as it is in each step
@@ -54,7 +54,7 @@ def transfer(
     V_hat = real_array("V_hat", V_hat)
     if V_hat.shape != task.P.shape:
         raise InputError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
-    for name, value in (("theta", theta), ("overlap", overlap), ("accuracy", accuracy), ("eta", eta)):
+    for name, value in (("theta", theta), ("least_overlap", least_overlap), ("accuracy", accuracy), ("eta", eta)):
         if not 0 < value <= 1:
             raise InputError(f"{name} = {value}: it must lie in (0, 1]")
     k = Knowledge.of(task, known, seed)
@@ -63,7 +63,7 @@ def transfer(
     square_Q = k.K_Q + 1 / task.T  # ‖Q‖_μ², which is the curvature of V's loss; K_Q, the paper's, is 0 at T = 1
     rho = residual_variance(1 - float(k.mu @ k.mu), N)
     spread = rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a after a step with η = 1 from V = P
-    B1 = ceil(spread * (6 * 2 * Q / overlap) ** 2)
+    B1 = ceil(spread * (6 * 2 * Q / least_overlap) ** 2)
     B2 = ceil(spread * (multiple * 6 * Q) ** 2)
     B3 = ceil((N - 1) ** 2 * eta * rho / (2 * square_Q * accuracy**2))
     B4 = ceil(N * Q * rho / (k.K_P * accuracy**2))

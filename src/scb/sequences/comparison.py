@@ -1,0 +1,72 @@
+"""Several fitted models on the same symbols: who predicts them best, and by how much."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.inputs import InputError
+from scb.sequences.estimator import SparseContextualBigram
+from scb.sequences.report import paired_error
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models on the same symbols, the best one first."""
+
+    columns: dict[str, NDArray[Any]]
+
+    def to_pandas(self) -> Any:
+        """The same as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns)
+
+    def __str__(self) -> str:
+        forms = {"bits": "{:.4f}", "difference": "{:+.4f}", "error": "{:.4f}", "bic": "{:,.1f}"}
+        cells = {name: [forms.get(name, "{}").format(x) for x in column.tolist()] for name, column in self.columns.items()}
+        widths = {name: max(len(name), *map(len, column)) for name, column in cells.items()}
+        lines = [[name.rjust(widths[name]) for name in cells]]
+        lines += [[x.rjust(widths[name]) for name, x in zip(cells, row, strict=True)] for row in zip(*cells.values(), strict=True)]
+        return "\n".join("  ".join(line) for line in lines)
+
+    __repr__ = __str__
+
+
+def compare(models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: Any = None) -> Comparison:
+    """Compare fitted models on X, which they should not have seen.
+
+    Parameters
+    ----------
+    models : fitted models by name; all know the same symbols
+    X, lengths : sequences, as for ``score``
+
+    Returns
+    -------
+    Comparison
+        A table, the best model first: bits a symbol; by how much more than the best (difference), with the standard error of that
+        over blocks of neighbouring symbols (error), since all models predict the same symbols; the BIC on X; and how many lags and
+        parameters each has. ``to_pandas()`` makes a data frame of it, printing a text
+    """
+    if not models:
+        raise InputError("models is empty: there must be at least 1")
+    each = {name: -model.log_likelihoods(X, lengths=lengths) / np.log(2) for name, model in models.items()}
+    if len({bits.size for bits in each.values()}) > 1:
+        raise InputError("the models do not predict the same symbols: have they the same classes and handle_unknown?")
+    order = sorted(each, key=lambda name: float(each[name].mean()))
+    best = each[order[0]]
+    rows = [
+        {
+            "model": name,
+            "bits": float(each[name].mean()),
+            "difference": float((each[name] - best).mean()),
+            "error": paired_error(each[name] - best),
+            "bic": models[name].bic(X, lengths=lengths),
+            "lags": int(models[name].attention_.nnz),
+            "parameters": models[name].n_parameters_,
+        }
+        for name in order
+    ]
+    return Comparison({name: np.array([row[name] for row in rows]) for name in rows[0]})
