@@ -3,6 +3,7 @@
     python benchmarks/full_run.py list jobs.json                      # here: which jobs there are
     python benchmarks/full_run.py run jobs.json rows.jsonl --jobs 16  # there, with PYTHONPATH=src; the same command goes on
     python benchmarks/full_run.py tables rows.jsonl docs/tables       # here: the tables that docs ship
+    python benchmarks/full_run.py page docs/tables docs/rates.md      # here: numbers and figures of that page
 
 Every job runs on one thread, the longest first. A row is one line of text, written as soon as it is there: whatever ends the
 run, what is there stays. ``scb reproduce --full`` makes the same tables where all of scb is installed.
@@ -12,17 +13,20 @@ import argparse
 import json
 import os
 import platform
+import re
 import sys
 import time
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections import Counter
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 
+from scb.files import write_atomically
 from scb.provenance import machine
 
 
@@ -60,8 +64,8 @@ def do(entry: dict[str, Any]) -> dict[str, Any]:
     return {"key": entry["key"], "table": entry["table"], "seconds": time.perf_counter() - begin, "rows": rows}
 
 
-def read_lines(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """Key → row of what is done, and what it was done with; a line that was cut off is passed over."""
+def read_lines(path: Path) -> dict[str, dict[str, Any]]:
+    """Key → row of what is done, with the facts of the run that did it; a line that was cut off is passed over."""
     found = {}
     facts: dict[str, Any] = {}
     for line in path.read_text().splitlines() if path.exists() else []:
@@ -69,35 +73,38 @@ def read_lines(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
             entry = json.loads(line)
         except ValueError:
             continue
-        if "rows" in entry:
-            found[entry["key"]] = entry
         facts = entry.get("facts", facts)
-    return found, facts
+        if "rows" in entry:
+            found[entry["key"]] = entry | {"facts": facts}
+    return found
 
 
-def run(listed: Path, out: Path, workers: int, seconds: float, only: str) -> None:
-    """Do what is not done yet; after ``seconds`` nothing new is begun."""
+def run(listed: Path, out: Path, workers: int, seconds: float, grace: float, only: str) -> None:
+    """Do what is not done yet; after ``seconds`` nothing new is begun, and ``grace`` seconds later what still runs is given up."""
     begin = time.monotonic()
     for threads in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[threads] = "1"  # of the processes, which begin afresh
-    done, _ = read_lines(out)
+    done = read_lines(out)
     entries = [json.loads(line) for line in listed.read_text().splitlines()]
     names = [name.strip() for name in only.split(",") if name.strip()]
     todo = [entry for entry in entries if entry["key"] not in done and (not names or entry["table"] in names)]
     todo.sort(key=lambda entry: -entry["cost"])
     print(f"{len(done)} done, {len(todo)} to do, {sum(entry['cost'] for entry in todo) / 60:.1f} core-minutes expected", flush=True)
     count = 0
+    running: dict[Future[dict[str, Any]], dict[str, Any]] = {}
     with open(out, "a") as file, ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         made_with = {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
         file.write(json.dumps({"facts": {"machine": machine(), "versions": made_with}}) + "\n")
-        running = set()
         while todo or running:
             while todo and len(running) < workers and time.monotonic() - begin < seconds:
-                running.add(pool.submit(do, todo.pop(0)))
-            if not running:
+                entry = todo.pop(0)
+                running[pool.submit(do, entry)] = entry
+            left = seconds + grace - (time.monotonic() - begin)
+            if not running or left <= 0:
                 break
-            through, running = wait(running, return_when=FIRST_COMPLETED)
+            through, _ = wait(running, timeout=min(left, 60.0), return_when=FIRST_COMPLETED)
             for future in through:
+                del running[future]
                 line = future.result()
                 file.write(json.dumps(line) + "\n")
                 file.flush()
@@ -106,7 +113,11 @@ def run(listed: Path, out: Path, workers: int, seconds: float, only: str) -> Non
                     print(f"failed: {line['entry']}: {line['failed']}", flush=True)
                 if count % 20 == 0:
                     print(f"{time.monotonic() - begin:6.0f} s  {count} through, {len(todo)} waiting", flush=True)
-    print(f"{time.monotonic() - begin:.0f} s, {count} through, {len(todo)} left", flush=True)
+        for process in active_children():  # all rows are written: nobody waits for a job that does not end
+            process.terminate()
+    for entry in running.values():
+        print(f"given up: {entry['table']} {entry['fields']}", flush=True)
+    print(f"{time.monotonic() - begin:.0f} s, {count} through, {len(todo) + len(running)} left", flush=True)
 
 
 def write_tables(lines: Path, out: Path) -> None:
@@ -116,7 +127,7 @@ def write_tables(lines: Path, out: Path) -> None:
     from scb.paper.report import full_run_facts
     from scb.paper.shipped import write_shipped
 
-    done, made_with = read_lines(lines)
+    done = read_lines(lines)
     for name, experiment in tables(full=True).items():
         jobs = experiment.jobs()
         present = [job for job in jobs if job.key in done]
@@ -127,23 +138,46 @@ def write_tables(lines: Path, out: Path) -> None:
             continue
         table = concatenate([job.table({column: np.array(v) for column, v in done[job.key]["rows"].items()}) for job in jobs])
         seconds = sum(done[job.key]["seconds"] for job in jobs)
-        facts = full_run_facts(experiment) | made_with | {"minutes": round(seconds / 60, 1)}
+        made_with = [done[job.key]["facts"] for job in jobs]
+        machines = Counter(facts["machine"] for facts in made_with).most_common()
+        names = [f"{name} ({count} of {len(jobs)} jobs)" for name, count in machines] if len(machines) > 1 else [machines[0][0]]
+        told = {"machine": "; ".join(names), "minutes": round(seconds / 60, 1)}
+        facts = full_run_facts(experiment) | made_with[0] | told
         print(f"{write_shipped(out, name, table, facts)}: {len(jobs)} jobs, {seconds / 60:.1f} core-minutes")
+
+
+def write_page(shipped: Path, page: Path) -> None:
+    """Make the tables of a page anew, and draw the figures that it shows into the folder beside it."""
+    from scb.paper.rates_page import BLOCKS, filled
+    from scb.paper.registry import FIGURES
+    from scb.paper.report import draw_figure
+    from scb.paper.shipped import read_shipped
+
+    text = page.read_text()
+    shown = re.findall(r"\(images/(F\d+)\.png\)", text)
+    needs = {need for needs, _ in BLOCKS.values() for need in needs} | {need for name in shown for need in FIGURES[name].needs}
+    found = {name: read_shipped(shipped, name)[0] for name in sorted(needs)}
+    write_atomically(page, filled(text, found).encode())
+    for name in shown:
+        draw_figure(name, found, page.parent / "images", ("png",))
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("list", "run", "tables"))
+    parser.add_argument("what", choices=("list", "run", "tables", "page"))
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing new after so many seconds")
+    parser.add_argument("--grace", type=float, default=60.0, help="give up what still runs so many seconds after that")
     parser.add_argument("--tables", default="", help="these tables only, such as rates,regulariser")
     options = parser.parse_args()
     if options.what == "list":
         list_jobs(options.paths[0], options.tables)
     elif options.what == "run":
-        run(options.paths[0], options.paths[1], options.jobs, options.seconds, options.tables)
+        run(options.paths[0], options.paths[1], options.jobs, options.seconds, options.grace, options.tables)
+    elif options.what == "page":
+        write_page(options.paths[0], options.paths[1])
     else:
         write_tables(options.paths[0], options.paths[1])
 

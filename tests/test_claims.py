@@ -10,7 +10,8 @@ import pytest
 from claim_tables import runs
 from scb.paper.claims import models, projector, samples, theory
 from scb.paper.claims.claim import Claim, Outcome, Verdict, in_each_ensemble, log_slope, mostly, share, spread, verdict
-from scb.paper.registry import CLAIMS
+from scb.paper.registry import CLAIMS, TABLES, tables
+from scb.paper.shipped import shipped
 
 HOLDS, CHANGED, SOME, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.FAILS
 T = np.array([100, 1000, 10_000, 100_000])
@@ -149,15 +150,25 @@ def test_transfer_is_flat(power, expected):
     assert flat.verdict is (FAILS if power == 0 else HOLDS)
 
 
-@pytest.mark.parametrize(("distance", "expected"), [(0.05, HOLDS), (0.3, FAILS)])
-def test_small_overlap(distance, expected):
-    table = {
-        "overlap": np.full(3, 0.3),
-        "epsilon": np.full(3, 0.1),
-        "dist_V": np.full(3, 0.01),
-        "dist_A": np.full(3, distance),
-    }
-    assert samples.small_overlap_transfers(table).verdict is expected
+@pytest.mark.parametrize(("learned", "below", "expected"), [(True, False, HOLDS), (True, True, HOLDS), (False, True, FAILS)])
+def test_small_overlap(learned, below, expected):
+    table = {"theta": np.full(10, 0.5), "overlap": np.repeat([0.8, 0.1], 5), "bound": np.full(10, 0.6)}
+    assert samples.small_overlap_transfers(table | {"learned": np.repeat([learned, below], 5)}).verdict is expected
+
+
+@pytest.mark.parametrize(("good", "expected"), [(50, HOLDS), (44, FAILS)])
+def test_trained_value_transfers(good, expected):
+    learned = np.concatenate([np.ones(50, dtype=bool), np.arange(50) < good])
+    sizes = {"N": np.repeat([3, 10], 50), "T": np.full(100, 500), "sparsity": np.full(100, 2), "family": np.full(100, "strong")}
+    assert samples.trained_value_transfers(sizes | {"learned": learned, "samples": np.full(100, 1e4)}).verdict is expected
+
+
+@pytest.mark.parametrize(("bad_says", "good_says", "expected"), [(False, True, HOLDS), (True, True, FAILS), (False, False, FAILS)])
+def test_failures_are_said(bad_says, good_says, expected):
+    def runs_at(distance, says):
+        return {"dist_V": np.full(20, 0.01), "dist_A": np.full(20, distance), "says": np.full(20, says)}
+
+    assert samples.failures_are_said(runs_at(0.3, bad_says), runs_at(0.02, good_says)).verdict is expected
 
 
 @pytest.mark.parametrize(("power", "trained", "expected"), [(0.0, 1e5, HOLDS), (0.5, 1e5, FAILS), (0.0, 500.0, FAILS)])
@@ -243,6 +254,16 @@ def test_every_row_is_complete():
     quotes = [claim.quote for claim in CLAIMS if not claim.ours]
     assert len(set(quotes)) == len(quotes)  # no sentence is judged twice
     assert len({claim.judge for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_the_page_in_docs_is_that_of_todays_claims():
+    """Every claim whose tables are made by default or shipped stands there, word for word; make reproduce writes it anew."""
+    docs = Path(__file__).parents[1] / "docs"
+    there = {*tables(), *shipped(docs / "tables", TABLES)}
+    page = (docs / "claims.md").read_text()
+    for claim in CLAIMS:
+        if there.issuperset(claim.uses):
+            assert all(text in page for text in (claim.says, claim.quote, claim.criterion, claim.where)), claim.says
 
 
 def test_every_judge_is_fed_data_in_some_test():

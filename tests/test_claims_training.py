@@ -181,13 +181,15 @@ def test_same_function(small, large, loss, expected):
 
 @pytest.mark.parametrize(
     ("sgd", "small", "large", "expected"),
-    [(0.5, 0.01, 0.5, HOLDS), (0.5, 0.5, 0.01, HOLDS), (0.5, 0.5, 0.5, FAILS), (0.01, 0.01, 0.01, FAILS)],
+    [(3, 0.1, 3, HOLDS), (3, 3, 0.1, HOLDS), (3, 3, 3, FAILS), (0.1, 0.1, 0.1, FAILS)],
 )
 def test_noise_dominates(sgd, small, large, expected):
+    """The numbers are ‖Δ_A‖ over the signal; where K_P is large nothing is lost, since the star is right."""
     tables = []
-    for K_P, star in ((0.03, sgd), (0.3, 0.01)):
-        values = {"settled": small, "larger": large, "sgd_settled": star}
-        tables.append(runs(facts={"K_P": K_P, "batch_size": 64}, **{m: {"dist_A_star": v} for m, v in values.items()}))
+    for K_P, star in ((0.03, 0.7), (0.3, 0.01)):
+        deltas = {"settled": small, "larger": large, "sgd_settled": sgd}
+        columns = {method: {"dist_A_star": star, "delta_A": delta, "alpha_A": -1.0, "K_Q": 1.0} for method, delta in deltas.items()}
+        tables.append(runs(facts={"K_P": K_P, "batch_size": 64}, **columns))
     assert limits.noise_dominates(joined(*tables)).verdict is expected
 
 

@@ -62,11 +62,11 @@ def full_run_facts(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def draw_figure(name: str, tables: Mapping[str, Table], directory: Path) -> None:
-    """Draw a figure of the paper, as PNG and PDF."""
+def draw_figure(name: str, tables: Mapping[str, Table], directory: Path, formats: tuple[str, ...] = ("png", "pdf")) -> None:
+    """Draw a figure of the paper, one file a format."""
     from scb.paper.figures.style import save
 
-    save(FIGURES[name].draw(tables), directory / name)
+    save(FIGURES[name].draw(tables), directory / name, formats)
 
 
 def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:

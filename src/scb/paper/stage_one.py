@@ -31,9 +31,9 @@ def least_batches(rows: Table) -> tuple[Array, Array]:
 
 def stage_one_slopes(table: Table, draws: int = 200) -> dict[str, tuple[float, float, float]]:
     """For each projector the exponent of the least B in T, and its 95 % interval by drawing replicates anew."""
-    rng = np.random.default_rng(0)
     found = {}
     for projector in values(table, "projector"):
+        rng = np.random.default_rng(0)
         mine = pick(table, projector=projector)
         replicates = np.unique(mine["replicate"])
         by_replicate = [pick(mine, replicate=i) for i in replicates]

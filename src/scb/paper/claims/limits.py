@@ -7,6 +7,7 @@ import numpy as np
 
 from scb.jobs.table import Table, at, pick, values
 from scb.paper.claims.claim import CLOSE, Claim, Outcome, ends, in_each_ensemble, joined, mostly, share, spread, verdict
+from scb.paper.experiments.training import lost_to_noise
 
 END = 1000
 
@@ -19,8 +20,14 @@ def smaller_batch_diverges(stability: Table) -> Outcome:
     control = "with 8 times the step sizes " + ", ".join(f"B = {B}: {share(hits)}" for B, hits in strained.items())
     smaller = [B for B in strained if B < 64]
     changed = bool(smaller) and mostly(strained[max(smaller)]) and not mostly(strained[64], 0.1)
-    note = "with the largest step sizes that B = 64 bears" if changed else "nothing diverges at these step sizes, whatever B is"
-    return Outcome(f"runs of either method that diverge: {text}", verdict(mostly(found[32]), changed), note, control)
+    return Outcome.judged(
+        f"runs of either method that diverge: {text}",
+        literal=mostly(found[32]),
+        changed=changed,
+        change="with the largest step sizes that B = 64 bears, 8 times the paper's",
+        instead="at the paper's step sizes only far smaller batches do",
+        control=control,
+    )
 
 
 def _by_batch(runs: Table) -> dict[int, np.ndarray]:
@@ -34,9 +41,8 @@ def rate_is_the_largest(stability: Table) -> Outcome:
     full = pick(stability, batch_size=64)
     found = {rate: _diverged(pick(full, rate=rate)) for rate in sorted(values(full, "rate"))}
     text = ", ".join(f"{rate:g} times: {share(hits)}" for rate, hits in found.items())
-    stable = [rate for rate, hits in found.items() if np.mean(hits) <= 0.1]
-    note = f"{max(stable):g} times the paper's step sizes are stable as well" if stable else "the paper's step sizes diverge"
-    return Outcome(f"runs that diverge: {text}", verdict(np.mean(found[1.0]) <= 0.1 and mostly(found[2.0])), note)
+    literal = np.mean(found[1.0]) <= 0.1 and mostly(found[2.0])
+    return Outcome(f"runs that diverge: {text}", verdict(literal), "larger step sizes are stable as well")
 
 
 def _diverged(runs: Table) -> np.ndarray:
@@ -89,7 +95,7 @@ def loss_rises_late(late: Table) -> Outcome:
         literal=mostly(good[small]),
         changed=mostly(good[large]) and not mostly(good[none]),
         change="λ = 3e-4; the paper's 1e-5 is too small to distort anything",
-        instead="not with λ = 3e-4 either, or without it as well",
+        instead="with λ = 3e-4 too it rises by less",
         control=f"λ = 0: {text[none]}",
     )
 
@@ -114,32 +120,35 @@ def same_function(late: Table) -> Outcome:
         literal=mostly(good[small]),
         changed=mostly(good[large]),
         change="λ = 3e-4; with 1e-5 it is noise that drives α_A up and α_V down, as with λ = 0",
-        instead="A leaves Q, but the loss changes as well",
+        instead="with λ = 3e-4 A leaves Q by less; with 1e-5, as with 0, the loss still falls while A leaves Q",
         control=f"λ = 0: {text[none]}",
     )
 
 
 def noise_dominates(noise_wins: Table) -> Outcome:
-    """In every cell of the grid of B and K_P in which SGD's star is within 0.1 of Q on fewer than half of the tasks, the star of
-    the proximal method, with λ = 1e-5 or with 1e-4, is so on 90 %.
+    """In every cell of the grid of B and K_P in which SGD loses half of the tasks or more to noise, the proximal method, with
+    λ = 1e-5 or with 1e-4, loses at most 10 %. Lost is a task if A* is farther than 0.1 from Q and ‖Δ_A‖_μ not below |α_A|·√K_Q.
     """
     cells = []
     for K_P in sorted(values(noise_wins, "K_P")):
         for batch in sorted(values(noise_wins, "batch_size")):
-            rates = _recovered(pick(noise_wins, K_P=K_P, batch_size=batch))
-            sgd = rates.pop("SGD, sign settled")
-            cells.append((K_P, batch, sgd, max(rates.values())))
-    hard = [cell for cell in cells if cell[2] < 0.5]
-    saved = [cell for cell in hard if cell[3] >= 0.9]
-    lost = [cell for cell in hard if cell[3] < 0.5]
-    shown = "; ".join(f"K_P = {K:g}, B = {B}: SGD {sgd:.0%}, proximal {ours:.0%}" for K, B, sgd, ours in hard)
-    measured = f"SGD fails in {len(hard)} of {len(cells)} cells, the proximal method is right in {len(saved)} of these ({shown})"
-    return Outcome(measured, verdict(len(saved) == len(hard) > 0), f"noise wins in {len(lost)} cells, in which both fail")
+            lost = _lost(pick(noise_wins, K_P=K_P, batch_size=batch))
+            sgd = lost.pop("SGD, sign settled")
+            cells.append((f"K_P = {K_P:g}, B = {batch}", sgd, min(lost.values())))
+    hard = [cell for cell in cells if cell[1] >= 0.5]
+    saved = [cell for cell in hard if cell[2] <= 0.1]
+    both = [cell for cell in hard if cell[2] >= 0.5]
+    shown = "; ".join(f"{cell}: SGD loses {sgd:.0%}, proximal {ours:.0%}" for cell, sgd, ours in hard)
+    measured = (
+        f"SGD loses half or more in {len(hard)} of {len(cells)} cells, the proximal method at most 10 % in {len(saved)} of these"
+    )
+    note = f"it helps in a band; noise wins in {len(both)} cells, in which both lose"
+    return Outcome(f"{measured} ({shown})", verdict(len(saved) == len(hard) > 0), note)
 
 
-def _recovered(runs: Table) -> dict[str, float]:
-    """Method → share of tasks whose star is within 0.1 of Q."""
-    return {x: float(np.mean(at(pick(runs, method=x), END)["dist_A_star"] <= 2 * CLOSE)) for x in values(runs, "method")}
+def _lost(runs: Table) -> dict[str, float]:
+    """Method → share of tasks that are lost to noise."""
+    return {method: float(np.mean(lost_to_noise(at(pick(runs, method=method), END)))) for method in values(runs, "method")}
 
 
 @in_each_ensemble

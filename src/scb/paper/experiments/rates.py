@@ -36,7 +36,7 @@ SETTINGS = tuple(
 """All sizes, in the order of ``BASE``, one varied at a time, each with a projector."""
 RUNS = 20
 ENOUGH = 0.85  # the share of runs that have to succeed
-LARGEST_BATCH = 1 << 17
+LARGEST_BATCH = 1 << 14  # of a search: some stages never succeed, as Stage 3 from an A that is too far off, whatever the batch
 NEVER = 1 << 30  # steps between evaluations that nobody asks for
 
 
@@ -78,7 +78,7 @@ class MeanSignalReaches:
 class Least(NamedTuple):
     """What a search for the least batch found."""
 
-    batch_size: float  # ∞ if even the largest was too small
+    batch_size: float  # ∞ if none up to ``LARGEST_BATCH`` is enough; ``steps`` and ``samples`` are NaN then
     steps: float  # mean over the runs that succeeded
     points: list[Point]  # where these stand
 
@@ -91,8 +91,8 @@ class Least(NamedTuple):
 def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iterable[Point]) -> Least:
     """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin at these points.
 
-    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch is doubled until it is enough;
-    then the one between that and its half is tried.
+    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch is doubled until it is enough, or
+    larger than ``LARGEST_BATCH``; then the one between that and its half is tried.
     """
     begin = list(points)
     if not begin:

@@ -6,6 +6,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from scb.jobs.job import Job, Rows, random_task
+from scb.jobs.table import Table, where
+from scb.paper.experiments.training import shortened
 from scb.training.loop import train
 from scb.training.recipes import paper
 
@@ -32,7 +34,7 @@ class AssumptionsJob(Job):
         return 1 + self.batch_size * 400 * self.T * 1.3e-9
 
     def run(self) -> Rows:
-        """The history, with what each assumption measures and whether all of them hold."""
+        """The history, thinned, with what each assumption measures and whether all of them hold."""
         task = random_task(self.N, self.T, self.sparsity, self.replicate)
         signal = 1 / (self.sparsity * self.N)  # α at the end of Stage 1
         recipe = paper(
@@ -51,4 +53,11 @@ class AssumptionsJob(Job):
         facts = {f"assumption_{name}": found.measured for name, found in report.items()}
         facts["inside"] = all(found.holds for found in report.values())
         rows = {name: history[name] for name in ("step", "stage", "samples", "alpha_V", "alpha_A", "delta_A", "dist_V", "dist_A")}
-        return {name: np.full(len(rows["step"]), fact) for name, fact in facts.items()} | rows
+        return thinned({name: np.full(len(rows["step"]), fact) for name, fact in facts.items()} | rows)
+
+
+def thinned(history: Table) -> Table:
+    """Every twentieth step, the last of each stage, and numbers to six digits: enough for a line, and the file stays small."""
+    stage = history["stage"]
+    last = np.r_[stage[1:] != stage[:-1], True]
+    return shortened(where(history, last | (history["step"] % 20 == 0)))

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.jobs.table import Table, concatenate, pick
@@ -99,6 +100,13 @@ def summarised(history: Table, steps: tuple[int, ...]) -> Table:
     step = history["step"]
     chosen = np.isin(step, steps) | (np.arange(len(step)) == len(step) - 1)
     return shortened({name: history[name][chosen] for name in SUMMARY})
+
+
+def lost_to_noise(runs: Table) -> NDArray[np.bool_]:
+    """Whether A* is not within 0.1 of Q, and not on its way there either: ‖Δ_A‖_μ is not below the signal |α_A|·√K_Q."""
+    found = runs["dist_A_star"] <= 0.1
+    signal = np.abs(runs["alpha_A"]) * np.sqrt(runs["K_Q"])
+    return ~found & ~(runs["delta_A"] < signal)
 
 
 def shortened(table: Table) -> Table:

@@ -61,7 +61,14 @@ class TransferJob(Job):
         }
 
 
-FAMILIES = ("strong", "zipf", "flat")
+END_TO_END = (  # N, T, sparsity, family
+    *((N, 1000, 2, "strong") for N in (3, 10, 20, 50)),
+    *((3, 1000, sparsity, "strong") for sparsity in (1, 3, 5)),
+    *((10, 1000, 2, family) for family in ("zipf", "flat")),
+    (3, 1000, 2, "flat"),
+    *((3, T, 2, "strong") for T in (100, 10_000, 50_000)),
+)
+"""Sizes and laws on which transfer is tried from end to end; only T differs in the last ones."""
 
 
 def family_task(family: str, N: int, T: int, sparsity: int, replicate: int) -> Task:

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from scb.jobs.table import Table, pick, quartiles, values, where
 from scb.paper.figures.style import COLOURS, band, caption, grid, look, panels, replicates
@@ -11,6 +11,7 @@ from scb.paper.slopes import log_log_slope, printed_exponent, varied
 
 AXES = {"T": "T", "N": "N", "sparsity": "Q", "epsilon": "ε", "K_P": "K$_P$"}
 STAGES = {1: "Stage 1", 2: "Stage 2", 3: "Stage 3", 0: "in all"}
+LAWS = {"of the task": "windows, μ of the task", "frequencies": "windows, μ by counting"}
 PROJECTORS = {"euclidean": "paper's projector", "mu": "projector of ⟨·, ·⟩$_μ$"}
 
 
@@ -23,20 +24,24 @@ def _bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> No
 
 
 def _ticks(ax: Axes, xs: list[float]) -> None:
-    """Logarithmic axes, with marks where something was measured, at every other place if they are many."""
+    """Logarithmic axes: marks where something was measured, at every other place if crowded; numbers at the other axis."""
     ax.set(xscale="log", yscale="log")
     crowded = sum(len(f"{x:g}") for x in xs) > 25
     shown = sorted(xs)[:: 2 if crowded else 1]
     ax.set_xticks(shown, [f"{x:g}" for x in shown], fontsize=7)
     ax.xaxis.set_minor_formatter(NullFormatter())
+    low, high = ax.get_ylim()
+    if high < 100 * low:  # too few powers of ten to read anything off
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}" if y >= 1 else f"{y:g}"))
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.tick_params(axis="y", labelsize=7)
 
 
 def rates(table: Table) -> Figure:
-    """F15: the least number of samples of each stage and in all, one size varied at a time."""
+    """F15: the least number of samples of each stage and in all, one size varied at a time, on one scale in all panels."""
     title = "F15  The least number of samples, one size varied at a time"
-    figure, axes = grid(len(STAGES), len(AXES), title, width=2.3, height=1.75)
+    figure, axes = grid(len(STAGES), len(AXES), title, width=2.0, height=1.75)
     for row, (stage, words) in zip(axes, STAGES.items(), strict=True):
         column = f"samples_{stage}" if stage else "samples"
         for ax, (axis, symbol) in zip(row, AXES.items(), strict=True):
@@ -45,14 +50,16 @@ def rates(table: Table) -> Figure:
                 rows = varied(pick(table, projector=projector), axis)
                 _bars(ax, rows, axis, column, number, PROJECTORS[projector])
                 found.append(f"{log_log_slope(rows[axis], rows[column]).value:+.2f}")
+            ax.sharey(axes[0][0])
+            ax.label_outer()
             _ticks(ax, values(varied(table, axis), axis))
             printed = f"  (printed {round(printed_exponent(table, axis, stage), 1) + 0.0:+.1f})" if stage else ""
             ax.set_title(" | ".join(found) + printed, fontsize=7.5)
             if stage == 0:
                 ax.set_xlabel(symbol)
         row[0].set_ylabel(f"{words}: samples")
-    axes[0][0].legend(fontsize=6)
-    words = "the others N = 3, T = 400, Q = 2, ε = 0.0025, K_P = 0.4; exponents above the panels"
+    axes[0][0].legend(fontsize=6, loc="upper left")
+    words = "the others N = 3, T = 400, Q = 2, ε = 0.0025, K$_P$ = 0.4; exponents above the panels"
     caption(figure, f"{words}; quartiles of {replicates(table)} searches with {table['runs'][0]} tasks each")
     return figure
 
@@ -68,7 +75,8 @@ def regulariser(least: Table, error: Table) -> Figure:
             _bars(target, rows, "T", column, number, f"{name}: T$^{{{slope:.2f}}}$")
         _ticks(target, values(table, "T"))
         target.set_xlabel("sequence length T")
-        target.legend(fontsize=7)
+        target.set_ylim(top=4 * target.get_ylim()[1])  # room for the legend
+        target.legend(fontsize=7, loc="upper left", ncols=2)
     ax.set(title="least samples until both layers are within ε", ylabel="samples")
     beside.set(title=f"‖Δ$_A$‖$_μ^2$ at B = {error['batch_size'][0]:,}")
     caption(figure, f"N = 3, Q = 2; ε = {least['epsilon'][0]:g}; σ: standard deviation of one entry's noise in one step; quartiles")
@@ -89,28 +97,34 @@ def softmax(attention: Table, one_step: Table) -> Figure:
     for number, T in enumerate(values(one_step, "T")):
         band(step, pick(one_step, T=T), "size", "error", number, f"T = {T:,}")
     step.set(xscale="log", yscale="log", xlabel="ηT", title="one step: relative difference")
+    step.tick_params(labelsize=7)
     step.legend(fontsize=7)
     words = f"N = 3, Q = 2, B = {attention['batch_size'][0]}"
-    caption(figure, f"{words}; quartiles over {replicates(attention)} random tasks, of the runs that get there")
+    runs = f"quartiles over {replicates(attention)} random tasks, of the runs that get there in {attention['steps'][0]:,} steps"
+    caption(figure, f"{words}; {runs}")
     return figure
 
 
 def theorem(table: Table) -> Figure:
-    """F18: Algorithm 1 by its letter where all assumptions hold."""
+    """F18: Algorithm 1 by its letter where all assumptions hold; thin dashed lines where Stage 1 took the wrong sign."""
     figure, axes = panels(2, "F18  Inside all assumptions: T = (NQ)$^{10}$", width=4.2, height=3.0)
     for number, projector in enumerate(values(table, "projector")):
         rows = pick(table, projector=projector)
-        for i in np.unique(rows["replicate"]):
-            run = pick(rows, replicate=i)
-            label = PROJECTORS[projector] if i == 0 else None
+        runs = [pick(rows, replicate=i) for i in np.unique(rows["replicate"])]
+        right = [run["alpha_V"][-1] > 0 for run in runs]
+        label: str | None = f"{PROJECTORS[projector]}\nsign right in {sum(right)} of {len(runs)}"
+        for run, good in sorted(zip(runs, right, strict=True), key=lambda pair: not pair[1]):
+            look = {"linewidth": 0.9, "alpha": 0.8} if good else {"linewidth": 0.7, "alpha": 0.6, "linestyle": "--"}
             for ax, name in zip(axes, ("dist_A", "dist_V"), strict=True):
-                ax.plot(run["samples"], run[name], color=COLOURS[number], linewidth=0.9, alpha=0.7, label=label)
+                ax.plot(run["samples"] / 1000, run[name], color=COLOURS[number], label=label, **look)
+            label = None
     for ax, name in zip(axes, ("‖A − Q‖$_μ$", "‖V − P‖$_μ$"), strict=True):
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
-        ax.set(title=name, xlabel="samples", yscale="log")
-    axes[0].legend(fontsize=7)
+        ax.set(title=name, xlabel="samples (thousands)", yscale="log")
+    axes[1].legend(fontsize=7, loc="lower left")
     words = f"N = {table['N'][0]}, Q = {table['sparsity'][0]}, T = {table['T'][0]:,}, B = {table['batch_size'][0]:,}"
-    caption(figure, f"{words}; no settling of the sign; {replicates(table)} random tasks, a line each")
+    runs_said = f"{replicates(table)} random tasks, a line each, dashed where the sign is wrong"
+    caption(figure, f"{words}; no settling of the sign; {runs_said}")
     return figure
 
 
@@ -120,18 +134,20 @@ def windows(table: Table, marginal: Table) -> Figure:
     kinds = list(dict.fromkeys(zip(table["data"].tolist(), table["law"].tolist(), strict=True)))
     for ax, name in zip(axes, ("dist_A", "dist_V"), strict=False):
         for number, (data, law) in enumerate(kinds):
-            label = "independent samples" if data == "independent" else f"windows, μ {law}"
+            label = "independent samples" if data == "independent" else LAWS[law]
             band(ax, pick(table, data=data, law=law), "length", name, number, label)
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
         _ticks(ax, values(table, "length"))
         ax.set_xlabel("tokens of the sequence")
     axes[0].set(title="‖A − Q‖$_μ$")
     axes[1].set(title="‖V − P‖$_μ$")
-    axes[0].legend(fontsize=7)
+    axes[1].set_ylim(bottom=0.7 * axes[1].get_ylim()[0])  # room for the legend
+    axes[1].legend(fontsize=7, loc="lower left")
     distance = np.sort(marginal["distance"])
     axes[2].step(distance, np.arange(1, len(distance) + 1) / len(distance), where="post", **look(0))
     axes[2].axvline(float(np.median(marginal["error"])), color="0.5", linestyle=":", label="by chance")
     axes[2].set(xscale="log", xlabel="total variation from μ", title="frequencies of tokens: share of tasks")
+    axes[2].tick_params(labelsize=7)
     axes[2].legend(fontsize=7)
     words = f"N = {table['N'][0]}, Q = 2, T = {table['T'][0]}; recipe tuned"
     caption(figure, f"{words}; quartiles over {replicates(table)} tasks; right: {marginal['length'][0]:,} tokens")
