@@ -44,7 +44,7 @@ def model(tmp_path_factory):
     return path
 
 
-# ------------------------------------------------------------------------------------------------------ 1: resume
+# ------------------------------------------------------------------------------ 1: resume
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_resume_that_does_not_fit_names_what_differs(tmp_path, change, named, 
     assert np.array_equal(again.V, first.V)
 
 
-# ------------------------------------------------------------------------------------------------------ 2: two writers
+# ------------------------------------------------------------------------------ 2: two writers
 
 
 def test_two_writers_do_not_meet(tmp_path, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_directory_belongs_to_one_process_and_is_cleaned_of_what_a_killed_one_
     assert not (tmp_path / "config.json").exists()
 
 
-# ------------------------------------------------------------------------------------------------------ 3: options
+# ------------------------------------------------------------------------------ 3: options
 
 
 @pytest.mark.parametrize(("text", "value"), [("False", False), ("false", False), ("True", True), ("true", True)])
@@ -122,7 +122,7 @@ def test_options_of_another_type_are_refused_by_name(option):
         TrainingSettings(options=dict([parse_option(option)]))
 
 
-# ------------------------------------------------------------------------------------------------------ 4: damage
+# ------------------------------------------------------------------------------ 4: damage
 
 
 def flipped(path, places):
@@ -177,7 +177,7 @@ def test_files_without_a_digest_are_read_with_a_warning(tmp_path):
         assert TrainingSettings.load(tmp_path).T == 50
 
 
-# ------------------------------------------------------------------------------------------------------ 5: masks and complex numbers
+# ------------------------------------------------------------------------------ 5: masks and complex numbers
 
 
 def test_masked_and_complex_arrays_are_refused():
@@ -213,7 +213,7 @@ def test_masked_symbols_are_missing():
     assert one.loglik_ == other.loglik_
 
 
-# ------------------------------------------------------------------------------------------------------ 6: crafted files
+# ------------------------------------------------------------------------------ 6: crafted files
 
 
 def crafted(path, change):
@@ -273,7 +273,7 @@ def test_crafted_models_are_refused_before_a_kernel_sees_them(model, tmp_path, c
         scb.SparseContextualBigram.load(tmp_path / "m")
 
 
-# ------------------------------------------------------------------------------------------------------ 7: files that are something else
+# ------------------------------------------------------------------------------ 7: files that are something else
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 100_000, b"hello" * 100])
@@ -298,7 +298,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
         Task.load(tmp_path / "task.npz")
 
 
-# ------------------------------------------------------------------------------------------------------ 8: data are no markup
+# ------------------------------------------------------------------------------ 8: data are no markup
 
 
 def test_symbols_are_shown_as_they_are(tmp_path):
@@ -313,7 +313,7 @@ def test_symbols_are_shown_as_they_are(tmp_path):
     assert (out / "attention.png").stat().st_size > 1000
 
 
-# ------------------------------------------------------------------------------------------------------ 9: no kernel is compiled anew
+# ------------------------------------------------------------------------------ 9: no kernel is compiled anew
 
 
 def test_an_integer_for_a_number_compiles_nothing(capfd):
@@ -338,7 +338,7 @@ def test_who_compiles_says_so():
         assert bool(said) == bool(begin)
 
 
-# ------------------------------------------------------------------------------------------------------ 10: recipes that do not fit
+# ------------------------------------------------------------------------------ 10: recipes that do not fit
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_a_recipe_must_fit_its_task(make):
         train(TASK, make(TASK.mu))
 
 
-# ------------------------------------------------------------------------------------------------------ low
+# ------------------------------------------------------------------------------ low
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_ctrl_c_while_commands_load():
     assert (result.returncode, result.stderr) == (130, b"scb: interrupted\n")
 
 
-# ------------------------------------------------------------------------------------------------------ one class of error
+# ------------------------------------------------------------------------------ one class of error
 
 
 def test_what_a_user_can_mend_is_of_one_class():

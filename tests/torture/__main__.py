@@ -1,8 +1,8 @@
 """Run the attacks long: python -m torture --flips 20000 --faults 2000 --calls 20000 --kills 1000 --jobs 2 --out torture.csv
 
-Each case is made from its number alone, so that a finding can be repeated: python -m torture --part flips --from 17 --to 18. Verdicts are
-written as they come, and a run that is called again goes on behind them. Cases run in batches, each in a process of its own; if that
-dies, the case at which it died is a finding.
+Each case is made from its number alone, so that a finding can be repeated: python -m torture --part flips --from 17 --to 18.
+Verdicts are written as they come, and a run that is called again goes on behind them. Cases run in batches, each in a process of
+its own; if that dies, the case at which it died is a finding.
 """
 
 import argparse

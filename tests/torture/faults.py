@@ -85,7 +85,9 @@ def case(seed: int) -> str:
         with counter.under():
             thing.write(other, 1)
         new = thing.read(other)
-        disk = Disk(rng.randint(1, counter.count), rng.choice(FAULTS), rng.choice((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS)))
+        disk = Disk(
+            rng.randint(1, counter.count), rng.choice(FAULTS), rng.choice((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS))
+        )
         words = f"{name}, {disk.fault} ({errno.errorcode[disk.code]}) at call {disk.at} of {counter.count}"
         try:
             with disk.under():

@@ -34,13 +34,26 @@ SHORT = {"steps": (2, 2, 1), "batch_size": 4}
 @cache
 def odd_arrays() -> list[Any]:
     masked = np.ma.array([1.0, 2.0], mask=[True, False])
-    plain = [np.zeros(0), np.eye(3), np.full((3, 3), np.nan), np.eye(3) * 1j, np.array("x"), np.array(3), np.array([None, 1]), masked]
+    plain = [
+        np.zeros(0),
+        np.eye(3),
+        np.full((3, 3), np.nan),
+        np.eye(3) * 1j,
+        np.array("x"),
+        np.array(3),
+        np.array([None, 1]),
+        masked,
+    ]
     return [*plain, np.arange(6).astype(">i4"), np.arange(27).reshape(3, 3, 3), np.array(["a", "b"]), np.full((3, 3), -1 / 3)]
 
 
 ODD = st.one_of(
-    st.sampled_from([None, True, False, -1, 0, 1, 2, 2.5, -0.0, float("nan"), float("inf"), -float("inf"), 10**30, -(10**30), 1e300]),
-    st.sampled_from(["", "x", "3", "[/b]", "$x_$", "\0", "\ud800", b"x", 1j, [], [1], [[1], 2], {}, {"a": 1}, (1, 2), object, range(3)]),
+    st.sampled_from(
+        [None, True, False, -1, 0, 1, 2, 2.5, -0.0, float("nan"), float("inf"), -float("inf"), 10**30, -(10**30), 1e300]
+    ),
+    st.sampled_from(
+        ["", "x", "3", "[/b]", "$x_$", "\0", "\ud800", b"x", 1j, [], [1], [[1], 2], {}, {"a": 1}, (1, 2), object, range(3)]
+    ),
     st.sampled_from([np.int64(3), np.float32(0.5), np.bool_(True), np.str_("x"), np.datetime64("2020-01-01"), np.uint8(200)]),
     st.deferred(lambda: st.sampled_from(odd_arrays())),
     st.integers(-5, 50),
@@ -145,7 +158,9 @@ PARAMETERS = {
     "smoothing": likely(st.floats(0, 2)),
 }
 TARGETS: dict[str, Target] = {
-    "Task.random": Target(Task.random, SIZES | {"K_P": st.sampled_from([None, 0.1]), "ensemble": st.sampled_from(scb.task.ENSEMBLES)}, is_task),
+    "Task.random": Target(
+        Task.random, SIZES | {"K_P": st.sampled_from([None, 0.1]), "ensemble": st.sampled_from(scb.task.ENSEMBLES)}, is_task
+    ),
     "Task": Target(Task, {"P": LAWS, "Q": ATTENTION}, is_task),
     "Task.sparse": Target(
         Task.sparse,
@@ -162,7 +177,13 @@ TARGETS: dict[str, Target] = {
     "LinearTransformer": Target(scb.LinearTransformer, {"V": LAWS, "A": ATTENTION}, lambda m: m.V.dtype == m.A.dtype == np.float64),
     "Stage": Target(
         scb.Stage,
-        {"name": st.just("1"), "steps": st.integers(0, 5), "eta_V": st.floats(0, 1), "eta_A": st.floats(0, 1), "lam": st.floats(0, 1)}
+        {
+            "name": st.just("1"),
+            "steps": st.integers(0, 5),
+            "eta_V": st.floats(0, 1),
+            "eta_A": st.floats(0, 1),
+            "lam": st.floats(0, 1),
+        }
         | {"batch_size": st.integers(1, 9), "check_every": st.integers(1, 9)},
         lambda stage: type(stage.eta_V) is float and type(stage.steps) is int,
     ),
@@ -175,7 +196,12 @@ TARGETS: dict[str, Target] = {
     ),
     "recover": Target(
         lambda data, **given: scb.recover(data, **given),
-        {"data": TOKENS, "max_lag": st.integers(1, 4), "N": st.sampled_from([None, 3, 4]), "method": st.sampled_from(["likelihood", "spectral"])}
+        {
+            "data": TOKENS,
+            "max_lag": st.integers(1, 4),
+            "N": st.sampled_from([None, 3, 4]),
+            "method": st.sampled_from(["likelihood", "spectral"]),
+        }
         | {"false_positions": st.floats(0.01, 0.9)},
         lambda found: is_law(found.A) and is_law(found.V),
     ),
@@ -186,7 +212,12 @@ TARGETS: dict[str, Target] = {
     ),
     "SparseContextualBigram": Target(
         estimated,
-        {"parameters": st.fixed_dictionaries({}, optional=PARAMETERS), "X": SYMBOLS, "lengths": st.none(), "length": st.integers(0, 20)},
+        {
+            "parameters": st.fixed_dictionaries({}, optional=PARAMETERS),
+            "X": SYMBOLS,
+            "lengths": st.none(),
+            "length": st.integers(0, 20),
+        },
         is_estimate,
     ),
     "TrainingSettings": Target(TrainingSettings, SETTINGS, lambda found: True),
@@ -202,7 +233,9 @@ TARGETS: dict[str, Target] = {
                 lambda kind, name, value: f'kind = "{kind}"\nseeds = 2\n[grid]\n{name} = {value}\n',
                 st.sampled_from(["recover", "train", "x"]),
                 st.sampled_from(["N", "T", "samples", "lam", "steps", "ensemble"]),
-                st.sampled_from(["[2, 3]", "[1e400]", "[nan]", "[]", "[[1,2,3]]", '["strong"]', "3", "[true]", f"[{10**30}]", "[-1]"]),
+                st.sampled_from(
+                    ["[2, 3]", "[1e400]", "[nan]", "[]", "[[1,2,3]]", '["strong"]', "3", "[true]", f"[{10**30}]", "[-1]"]
+                ),
             )
         },
         lambda sweep: len(sweep.jobs()) > 0,
@@ -220,7 +253,9 @@ def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return name, {key: draw(right if key in INNER else likely(right)) for key, right in TARGETS[name].given.items()}
 
 
-WORDS = st.sampled_from(["3", "0", "-1", "nan", "inf", "1e400", "x", "", "--", "--help", "[/b]", "λ", "\ud800", "9" * 40, "text.txt", "nowhere", "."])
+WORDS = st.sampled_from(
+    ["3", "0", "-1", "nan", "inf", "1e400", "x", "", "--", "--help", "[/b]", "λ", "\ud800", "9" * 40, "text.txt", "nowhere", "."]
+)
 OPTIONS = {
     "plan": ["--eps", "--delta", "--k-p", "--overlap", "--eta"],
     "show": [],
@@ -288,7 +323,12 @@ def run_command(line: list[str]) -> None:
 
 def case(number: int, examples: int = 100) -> str:
     """A hundred calls, ninety of functions and ten of commands, from a seed: "fine" or the smallest call that is not."""
-    quiet = {"database": None, "deadline": None, "phases": (Phase.generate, Phase.shrink), "suppress_health_check": list(HealthCheck)}
+    quiet = {
+        "database": None,
+        "deadline": None,
+        "phases": (Phase.generate, Phase.shrink),
+        "suppress_health_check": list(HealthCheck),
+    }
     quiet |= {"report_multiple_bugs": False}
 
     @seed(number)

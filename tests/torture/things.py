@@ -117,7 +117,12 @@ def _read_sweep(folder: Path) -> str:
 
 
 def _write_table(folder: Path, version: int) -> None:
-    table = {"name": np.array(["λ", "b"]), "x": np.array([0.5, 1.5 + version]), "n": np.array([1, -2]), "ok": np.array([True, False])}
+    table = {
+        "name": np.array(["λ", "b"]),
+        "x": np.array([0.5, 1.5 + version]),
+        "n": np.array([1, -2]),
+        "ok": np.array([True, False]),
+    }
     write_table(folder / "t.parquet", table, {"seconds": 1.5, "version": version})
 
 

@@ -114,7 +114,9 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
         delayed = list(data) if isinstance(data, list | tuple) else [data]
     for x in delayed:
         if type(x).__module__ != "dask.delayed":
-            raise InputTypeError(f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted")
+            raise InputTypeError(
+                f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted"
+            )
 
     def read(function: Callable[..., Any], *same: Any) -> list[Any]:
         code = code_digest()

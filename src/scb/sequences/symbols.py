@@ -179,7 +179,9 @@ def _factorise_column(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
         else:
             arrow = pa.chunked_array(flat) if hasattr(flat, "__arrow_c_stream__") else pa.array(flat, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InputTypeError(f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type") from None
+        raise InputTypeError(
+            f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type"
+        ) from None
     if pa.types.is_dictionary(arrow.type):
         arrow = pa.array(arrow.to_pylist())
     if pa.types.is_floating(arrow.type):

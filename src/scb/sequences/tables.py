@@ -42,7 +42,9 @@ def as_arrow(X: Any) -> Any:
             return X.to_arrow()
         return pa.Table.from_pandas(X, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InputTypeError(f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type") from None
+        raise InputTypeError(
+            f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type"
+        ) from None
 
 
 class Columns(NamedTuple):
