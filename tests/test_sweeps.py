@@ -381,7 +381,7 @@ def test_failures_are_listed_with_config_and_traceback_and_others_go_on(tmp_path
     assert do(sweep, out) == 0
     assert "2 failed" in command(tmp_path / "some.toml", "--out", out, "--jobs", "1", "--retry").stdout
     assert (out / "failures.json").stat().st_mtime_ns > time_written
-    assert len(json.loads((out / "failures.json").read_text())) == 2
+    assert len(read_json(out / "failures.json")) == 2
 
 
 def test_a_failure_that_is_mended_becomes_a_row(tmp_path):
