@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test torture lint bench examples venv lock clean
+.PHONY: reproduce test torture lint bench examples lab venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
@@ -25,6 +25,9 @@ examples: venv .venv/examples  ## three worked examples on real data; their figu
 	$(BIN)/python examples/paradise_lost.py
 	$(BIN)/python examples/kalevala.py
 	$(BIN)/python examples/seattle_rain.py
+
+lab: .venv/ready  ## bundle the lab's page, src/scb/lab/lab.html, from its sources
+	$(BIN)/python -m scb.lab.build
 
 venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and compiled kernels
 

@@ -136,7 +136,8 @@ def draw_influence(ax: Axes, model: scb.SparseContextualBigram, contexts: Sequen
             ax.text(lag + 1, k, text, color=colour, fontsize=6.5 if model.max_lag < 20 else 5, ha="center", va="center")
     ax.set_yticks(range(len(contexts)), contexts)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set(xlabel="lag", ylabel=label, title="influence of the lags that were found")
+    beyond = "found" if model.background == "labels" else "beyond the recent past"
+    ax.set(xlabel="lag", ylabel=label, title=f"influence of the lags {beyond}")
     ax.grid(False)
 
 

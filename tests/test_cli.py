@@ -33,7 +33,7 @@ def test_plan_prints_a_table_of_80_columns():
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("command", ["reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench"])
+@pytest.mark.parametrize("command", ["reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab"])
 def test_help_teaches(command):
     result = scb(command, "--help")
     assert result.returncode == 0

@@ -270,17 +270,17 @@ def test_the_estimator_on_many_sequences(letters):
 
 
 def test_an_ngram_as_background_is_counted_where_the_data_lie(client):
-    """A chain in which every third symbol, on average, is that of 20 steps ago: beyond the reach of the n-gram."""
+    """A chain in which four symbols of ten are those of 20 steps ago, beyond the reach of the n-gram."""
     rng = np.random.default_rng(0)
     codes = rng.integers(3, size=6000)
     for t in range(20, codes.size):
         if rng.random() < 0.4:
             codes[t] = codes[t - 20]
-        elif rng.random() < 0.5:
+        elif rng.random() < 0.25:
             codes[t] = (codes[t - 1] + 1) % 3
     options = {"transition": "per_lag", "background": "ngram"}
     expected = SparseContextualBigram(21, **options).fit(codes)
-    assert 20 in expected.lags_["lag"]
+    assert set(expected.lags_["lag"].tolist()) == {20}
     model = SparseContextualBigram(21, **options).fit(da.from_array(codes, chunks=CHUNKS))
     assert_same_model(model, expected)
     assert model.score(codes) == pytest.approx(expected.score(codes), rel=CLOSE)

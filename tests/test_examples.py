@@ -190,8 +190,8 @@ def _installed(*packages: str) -> bool:
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("paradise_lost", [r"little +10 +0\.0\d", r"words in random order +strong: 2; weak: 2\n"]),
-        ("kalevala", [r"inner +8 +0\.1", r"inner +16 +0\.1", r"syllables in random order +none\n"]),
+        ("paradise_lost", [r"little +10 +0\.0\d", r"words in random order +none\n"]),
+        ("kalevala", [r"inner +16 +0\.0\d", r"syllables in random order +none\n"]),
         ("seattle_rain", [r"dry +2 +0\.4", r"days in random order +none\n"]),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from scb.inputs import InputError
 
-COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench")
+COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
 
 
 def main(arguments: list[str] | None = None) -> None:

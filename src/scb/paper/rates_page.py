@@ -10,7 +10,7 @@ from scb.jobs.table import Table, pick, values, where
 from scb.paper.claims.claim import CLOSE, share
 from scb.paper.claims.rates import AXES, PROJECTORS
 from scb.paper.experiments.rates import LARGEST_BATCH
-from scb.paper.slopes import Slope, compared, log_log_slope, printed_exponent, varied
+from scb.paper.slopes import compared, log_log_slope, printed_exponent, varied
 
 STAGES = {1: "1", 2: "2", 3: "3", 0: "all"}
 BLOCK = re.compile(r"(<!-- table: ([a-z0-9 ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -108,15 +108,14 @@ def signs(wrong_signs: Table) -> str:
     return _markdown(["T", *(f"wrong signs, {name}" for name in PROJECTORS.values())], rows)
 
 
-def _against_T(table: Table, axis: str, column: str, name: Callable[[Any], str]) -> str:
-    """Medians of a column: a line for each T, a column for each value of ``axis``; exponents in the last line."""
+def _against_T(table: Table, axis: str, column: str, name: Callable[[Any], str], power: bool = True) -> str:
+    """Medians: a line for each T, a column for each value of ``axis``; exponents in the last line where it is a ``power``."""
     kinds = values(table, axis)
     rows = [[f"{T:,}", *(_median(pick(table, T=T, **{axis: kind})[column]) for kind in kinds)] for T in sorted(values(table, "T"))]
-    slopes: list[Slope] = []
-    for kind in kinds:
-        mine = pick(table, **{axis: kind})
-        slopes.append(log_log_slope(mine["T"], mine[column]))
-    return _markdown(["T", *(name(kind) for kind in kinds)], [*rows, ["exponent", *slopes]])
+    if power:
+        found = [pick(table, **{axis: kind}) for kind in kinds]
+        rows.append(["exponent", *(str(log_log_slope(mine["T"], mine[column])) for mine in found)])
+    return _markdown(["T", *(name(kind) for kind in kinds)], rows)
 
 
 def _method(multiple: float) -> str:
@@ -145,7 +144,7 @@ def error_at_half(attention: Table) -> str:
 
 def similarity(attention: Table) -> str:
     """The cosine of A with Q at the end."""
-    return _against_T(attention, "method", "sim_A_end", str)
+    return _against_T(attention, "method", "sim_A_end", str, power=False)
 
 
 def one_step(table: Table) -> str:
@@ -192,7 +191,7 @@ def marginal(table: Table) -> str:
     }
     rows = []
     for name, column in kinds.items():
-        rows.append([name, *(f"{x:.2g}" for x in np.percentile(column, (0, 25, 50, 75, 100)))])
+        rows.append([name, *(_number(x) for x in np.percentile(column, (0, 25, 50, 75, 100)))])
     head = f"{len(table['distance'])} tasks, {table['length'][0]:,} tokens"
     return _markdown([head, "least", "25 %", "median", "75 %", "most"], rows)
 

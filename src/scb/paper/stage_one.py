@@ -29,7 +29,7 @@ def least_batches(rows: Table) -> tuple[Array, Array]:
     return T, np.exp(found[:-1])
 
 
-def stage_one_slopes(table: Table, draws: int = 200) -> dict[str, tuple[float, float, float]]:
+def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, float, float]]:
     """For each projector the exponent of the least B in T, and its 95 % interval by drawing replicates anew."""
     found = {}
     for projector in values(table, "projector"):

@@ -123,7 +123,7 @@ def plot_influence(model: LagModel, ax: "Axes | None" = None) -> "Axes":
     influence = shown.toarray()
     contexts = np.repeat(np.arange(len(influence)), np.diff(shown.indptr))
     if influence.size <= 400 and "nats" in model.evidence:
-        for k, j, nats in zip(contexts, shown.indices, model.evidence["nats"], strict=True):
+        for k, j, nats in zip(contexts.tolist(), shown.indices.tolist(), model.evidence["nats"].tolist(), strict=True):
             if influence[k, j] > 0:  # lag 1 has none where it is the context
                 colour = "white" if influence[k, j] > 0.55 * influence.max() else "black"
                 ax.text(j + 1, k + 0.3, f"{nats:,.0f}", color=colour, fontsize=4.5, ha="center", va="center")

@@ -152,12 +152,14 @@ def _found(column: str, tables: tuple[Table, ...]) -> list[Any]:
 
 def _range(found: list[Any]) -> str:
     """All values if they are few, else the first and the last."""
-    words = [f"{value:,}" for value in found]
+    words = [f"{value:,.0f}" if value == round(value) else f"{value:,}" for value in found]
     return ", ".join(words) if len(words) <= 4 else f"{words[0]} to {words[-1]}"
 
 
 def _tasks(table: Table) -> int:
-    return len(np.unique(table["replicate"]))
+    """Random tasks at a point: one a replicate, or as many as its search takes."""
+    each = int(table["runs"][0]) if "runs" in table else 1
+    return each * len(np.unique(table["replicate"]))
 
 
 # ------------------------------------------------------------------------------------------------------ ensembles

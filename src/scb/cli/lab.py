@@ -1,0 +1,38 @@
+"""``scb lab``: the paper's experiment in the browser."""
+
+import webbrowser
+from pathlib import Path
+
+from scb.cli.terminal import terminal
+from scb.inputs import InputError
+
+
+def lab(out: Path | None = None, scene: str | None = None) -> None:
+    """Open the lab, or write it: one page that trains the paper's model in the browser, without a server or a network.
+
+    - A copy to send or to serve: scb lab --out lab.html
+
+    - Begin with a scene: scb lab --scene mirror
+
+    Args:
+        out: Write the page to this file instead of opening it.
+        scene: Begin with task, plateau, mirror, noise, lambda, projector, transfer, lost or text.
+    """
+    from scb.files import write_atomically
+    from scb.lab import PAGE, scenes
+
+    known = scenes()
+    if scene is not None and scene not in known:
+        raise InputError(f"scene = {scene!r}: it must be one of {', '.join(known)}")
+    console = terminal()
+    page = PAGE
+    if out is not None:
+        write_atomically(out, PAGE.read_bytes())
+        page = out
+    address = page.resolve().as_uri() + (f"#scene={scene}" if scene else "")
+    if out is not None:
+        console.print(f"wrote {out}", soft_wrap=True)
+    elif webbrowser.open(address):
+        console.print(f"opened {address}", soft_wrap=True)
+    else:
+        console.print(f"no browser was found; open this address in one:\n{address}", soft_wrap=True)

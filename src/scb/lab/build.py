@@ -1,0 +1,55 @@
+"""Bundle the lab into one HTML file: ``python -m scb.lab.build`` writes lab.html beside its sources.
+
+Each ES module becomes a function that is called once and returns its exports, so that names of two modules never meet. Modules may
+use ``import { a, b } from "./x.mjs";`` and ``export`` before a declaration, nothing else; a circle is refused.
+"""
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MODULES = HERE / "modules"
+OUT = HERE / "lab.html"
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z0-9_]+)\.mjs";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) ([A-Za-z_$][\w$]*))", re.MULTILINE)
+
+
+def bundle(entry: str) -> str:
+    """One script that does what the module ``entry`` does, with all that it imports, in the order of need."""
+    done: list[str] = []
+    parts: list[str] = []
+
+    def add(name: str, above: tuple[str, ...]) -> None:
+        if name in above:
+            raise ValueError(f"modules import in a circle: {' → '.join((*above, name))}")
+        if name in done:
+            return
+        text = (MODULES / f"{name}.mjs").read_text(encoding="utf-8")
+        for _, needed in _IMPORT.findall(text):
+            add(needed, (*above, name))
+        done.append(name)
+        exports = ", ".join(_EXPORT.findall(text))
+        body = _EXPORT.sub("", _IMPORT.sub(lambda match: f"const {{{match[1]}}} = ${match[2]};\n", text))
+        for word in ("import ", "export "):
+            if re.search(rf"^{word}", body, re.MULTILINE):
+                raise ValueError(f"{name}.mjs has an {word.strip()} that the bundler does not know")
+        parts.append(f"const ${name} = (() => {{\n{body}return {{ {exports} }};\n}})();\n")
+
+    add(entry, ())
+    return '"use strict";\n' + "\n".join(parts)
+
+
+def build() -> str:
+    """The whole page as one HTML text."""
+    page = (HERE / "page.html").read_text(encoding="utf-8")
+    parts = {"style": (HERE / "style.css").read_text(encoding="utf-8"), "worker": bundle("worker"), "page": bundle("page")}
+    for name, text in parts.items():
+        if "</script" in text:
+            raise ValueError(f"the {name} holds '</script', which would end the script in the page")
+        page = page.replace("{{" + name + "}}", text.strip())
+    return page
+
+
+if __name__ == "__main__":
+    OUT.write_text(build(), encoding="utf-8")
+    print(f"wrote {OUT}, {OUT.stat().st_size:,} bytes")

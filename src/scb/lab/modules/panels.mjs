@@ -1,0 +1,323 @@
+// The panels: each draws itself from what the page knows, and says what lies under the pointer.
+//   draw(canvas, view)      view: { task, runs, state, style }
+//   at(x, y, canvas, view)  a sentence, or null
+import { axes, DASHES, dot, line, prepare, shade, short, trace } from "./plots.mjs";
+import { populationDrift } from "./theory.mjs";
+
+const symbol = (task, k) => (task.names ? task.names[k] : String(k + 1));
+const shownRun = (view) => view.runs[view.state.view];
+
+// ---------------------------------------------------------------------------------------------------- attention
+
+function attentionLayout(canvas, task) {
+  const narrow = canvas.clientWidth < 520;
+  const columns = task.N > 6 && !narrow ? 2 : 1;
+  const rows = Math.ceil(task.N / columns);
+  const width = canvas.clientWidth / columns;
+  const height = (canvas.clientHeight - 18) / rows;
+  const boxes = Array.from({ length: task.N }, (_, k) => {
+    const left = Math.floor(k / rows) * width;
+    const top = (k % rows) * height;
+    return { left: left + 40, right: left + width - 8, top: top + 12, bottom: top + height - 8 };
+  });
+  return { boxes, rows };
+}
+
+function attentionRange(view) {
+  const { attention } = shownRun(view);
+  let [low, high] = [0, 0];
+  for (const value of attention.low) if (value < low) low = value;
+  for (const value of attention.high) if (value > high) high = value;
+  for (const value of attention.onTruth) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  if (view.task.truth) for (const weight of view.task.truth.weights) high = Math.max(high, weight);
+  if (view.task.names) {
+    const margin = 0.08 * (high - low || 1);
+    return [low - margin, high + margin];
+  }
+  return [Math.max(Math.min(1.3 * low, -0.001), -3), Math.min(1.2 * high, 3)];
+}
+
+export const attention = {
+  draw(canvas, view) {
+    const { task, style } = view;
+    const run = shownRun(view);
+    const { context, height } = prepare(canvas, style.paper);
+    const { boxes, rows } = attentionLayout(canvas, task);
+    const range = attentionRange(view);
+    const color = style[`run${view.state.view}`];
+    boxes.forEach((box, k) => {
+      const last = k % rows === rows - 1 || k === task.N - 1;
+      const scale = task.names ? "linear" : "root";
+      const map = axes(context, box, {
+        x: [0, task.T],
+        y: range,
+        style,
+        scale,
+        yTicks: box.bottom - box.top > 60 ? 3 : 1,
+        xTicks: 0,
+      });
+      drawColumn(context, box, map, k, run.attention, task, style, color);
+      context.fillStyle = style.ink;
+      context.textAlign = "left";
+      context.textBaseline = "top";
+      context.fillText(`after ${task.names ? `“${symbol(task, k)}”` : `token ${symbol(task, k)}`}`, box.left + 5, box.top - 10);
+      if (last) labelPositions(context, box, map, task, style, height);
+    });
+  },
+  at(x, y, canvas, view) {
+    const { task } = view;
+    const { boxes } = attentionLayout(canvas, task);
+    const k = boxes.findIndex((box) => x >= box.left - 6 && x <= box.right + 6 && y >= box.top - 12 && y <= box.bottom + 8);
+    if (k < 0) return null;
+    const box = boxes[k];
+    const { attention: found } = shownRun(view);
+    const where = ((x - box.left) / (box.right - box.left)) * task.T;
+    if (task.truth) {
+      const mine = nearestTrue(task, k, where, (8 / (box.right - box.left)) * task.T);
+      if (mine !== null) {
+        const { positions, weights } = task.truth;
+        return `Position ${positions[mine] + 1} is one that token ${k + 1} attends to: true weight q = ${short(weights[mine])}, learned a = ${short(found.onTruth[mine])}.`;
+      }
+    }
+    const bin = Math.min(Math.max(Math.floor((where / task.T) * found.bins), 0), found.bins - 1);
+    const cell = k * found.bins + bin;
+    const from = Math.floor((bin * task.T) / found.bins);
+    const to = Math.floor(((bin + 1) * task.T) / found.bins);
+    if (task.names) {
+      return `After “${symbol(task, k)}”, the symbol at lag ${task.T + 1 - from} has attention ${short(found.high[cell])}. Lag 1 is the current symbol.`;
+    }
+    return `Positions ${from + 1} to ${to}, which token ${k + 1} should ignore: attention from ${short(found.low[cell])} to ${short(found.high[cell])}.`;
+  },
+};
+
+function nearestTrue(task, k, where, reach) {
+  let best = null;
+  for (let j = k * task.sparsity; j < (k + 1) * task.sparsity; j++) {
+    const away = Math.abs(task.truth.positions[j] + 0.5 - where);
+    if (away <= reach && (best === null || away < Math.abs(task.truth.positions[best] + 0.5 - where))) best = j;
+  }
+  return best;
+}
+
+function drawColumn(context, box, map, k, found, task, style, color) {
+  const { bins, low, high, square } = found;
+  const wide = (box.right - box.left) / bins;
+  const zero = map.y(0);
+  const single = bins === task.T; // every position has a bin of its own: bars instead of a density
+  for (let bin = 0; bin < bins; bin++) {
+    const cell = k * bins + bin;
+    if (!(high[cell] >= low[cell])) continue;
+    const x = box.left + bin * wide;
+    if (single && task.names) {
+      context.fillStyle = color;
+      const gap = Math.max(1, wide * 0.7);
+      context.fillRect(
+        x + (wide - gap) / 2,
+        Math.min(zero, map.y(high[cell])),
+        gap,
+        Math.max(1, Math.abs(map.y(high[cell]) - zero)),
+      );
+      continue;
+    }
+    context.fillStyle = style.band;
+    const top = map.y(high[cell]);
+    context.fillRect(x, top, Math.max(wide, 1), Math.max(1, map.y(low[cell]) - top));
+    context.fillStyle = style.core;
+    context.fillRect(x, map.y(square[cell]), Math.max(wide, 1), Math.max(1, map.y(-square[cell]) - map.y(square[cell])));
+  }
+  context.strokeStyle = style.soft;
+  context.lineWidth = 1;
+  line(context, box.left, zero, box.right, zero);
+  if (!task.truth) return;
+  for (let j = k * task.sparsity; j < (k + 1) * task.sparsity; j++) {
+    const x = map.x(task.truth.positions[j] + 0.5);
+    context.strokeStyle = color;
+    context.lineWidth = 2.5;
+    line(context, x, zero, x, map.y(found.onTruth[j]));
+    dot(context, x, map.y(task.truth.weights[j]), 5.5, null, style.truth, 2);
+    dot(context, x, map.y(found.onTruth[j]), 3.5, color);
+  }
+}
+
+function labelPositions(context, box, map, task, style, height) {
+  context.fillStyle = style.soft;
+  context.textBaseline = "bottom";
+  if (task.names) {
+    const every = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].find((step) => (step * (box.right - box.left)) / task.T >= 24) ?? 1024;
+    context.textAlign = "center";
+    for (let lag = every; lag <= task.T + 1; lag += every) {
+      if (lag >= 2) context.fillText(lag === every ? `lag ${lag}` : String(lag), map.x(task.T + 1.5 - lag), height - 1);
+    }
+    return;
+  }
+  context.textAlign = "left";
+  context.fillText("position 1", box.left, height - 1);
+  context.textAlign = "right";
+  context.fillText(`T = ${task.T.toLocaleString("en")}`, box.right, height - 1);
+}
+
+// ---------------------------------------------------------------------------------------------------- V beside P
+
+/** Whether V stands above P instead of beside it: where there are many tokens, and room. */
+export function stacked(task) {
+  return Boolean(task.truth) && task.N > 6 && innerWidth >= 760;
+}
+
+function matrixLayout(canvas, task) {
+  const count = task.truth ? 2 : 1;
+  const [across, down] = stacked(task) ? [1, count] : [count, 1];
+  const left = task.names ? 12 + 6.5 * Math.max(...task.names.map((name) => Math.min(name.length, 10))) : 24;
+  const wide = (canvas.clientWidth - left - 2 - 14 * (across - 1)) / across;
+  const size = Math.min(wide, (canvas.clientHeight - 36 * down) / down);
+  return Array.from({ length: count }, (_, i) => ({
+    left: left + (stacked(task) ? 0 : i * (size + 14)),
+    top: 18 + (stacked(task) ? i * (size + 36) : 0),
+    size,
+  }));
+}
+
+export const matrices = {
+  draw(canvas, view) {
+    const { task, style } = view;
+    const { context } = prepare(canvas, style.paper);
+    const shown = [
+      ["V, learned", shownRun(view).V],
+      ["P, the truth", task.truth?.P],
+    ];
+    const largest = (task.truth?.P ?? shownRun(view).V).reduce((most, value) => Math.max(most, value), 0);
+    matrixLayout(canvas, task).forEach(({ left, top, size }, i) => {
+      const [title, M] = shown[i];
+      context.fillStyle = style.ink;
+      context.textAlign = "left";
+      context.textBaseline = "bottom";
+      context.fillText(title, left, top - 3);
+      const cell = size / task.N;
+      M.forEach((value, index) => {
+        const x = left + (index % task.N) * cell;
+        const y = top + Math.floor(index / task.N) * cell;
+        const { fill, ink } = shade(value / largest);
+        context.fillStyle = fill;
+        context.fillRect(x, y, cell + 0.5, cell + 0.5);
+        if (cell >= 30) {
+          context.fillStyle = ink;
+          context.textAlign = "center";
+          context.textBaseline = "middle";
+          context.fillText(
+            value
+              .toFixed(2)
+              .replace(/^-(0\.00)$/, "$1")
+              .replace("-", "−"),
+            x + cell / 2,
+            y + cell / 2,
+          );
+        }
+      });
+      labelCells(context, task, style, { left, top, cell, first: i === 0 || stacked(task) });
+    });
+  },
+  at(x, y, canvas, view) {
+    const { task } = view;
+    for (const [i, { left, top, size }] of matrixLayout(canvas, task).entries()) {
+      const m = Math.floor(((x - left) / size) * task.N);
+      const n = Math.floor(((y - top) / size) * task.N);
+      if (m < 0 || n < 0 || m >= task.N || n >= task.N) continue;
+      const at = n * task.N + m;
+      const name = i === 0 ? "V" : "P";
+      const value = i === 0 ? shownRun(view).V[at] : task.truth.P[at];
+      const truth = task.truth && i === 0 ? `; the truth is ${short(task.truth.P[at])}` : "";
+      return `${name}[${symbol(task, n)}, ${symbol(task, m)}] = ${short(value)}: how likely ${symbol(task, n)} follows when the attended token is ${symbol(task, m)}${truth}.`;
+    }
+    return null;
+  },
+};
+
+function labelCells(context, task, style, { left, top, cell, first }) {
+  context.fillStyle = style.soft;
+  const skip = Math.ceil(16 / cell);
+  for (let n = 0; n < task.N; n += skip) {
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    context.fillText(symbol(task, n), left + (n + 0.5) * cell, top + task.N * cell + 3);
+    if (!first) continue;
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    context.fillText(symbol(task, n), left - 5, top + (n + 0.5) * cell);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- the plane of the signals
+
+const REACH = 1.45;
+const PLANE = { x: [-REACH, REACH], y: [-REACH, REACH] };
+const planeBox = (canvas) => ({ left: 34, right: canvas.clientWidth - 8, top: 16, bottom: canvas.clientHeight - 34 });
+
+export const plane = {
+  draw(canvas, view) {
+    const { task, style } = view;
+    const { context } = prepare(canvas, style.paper);
+    const box = planeBox(canvas);
+    const map = axes(context, box, { ...PLANE, style, xLabel: "α_V", yLabel: "α_A" });
+    drawFlow(context, box, map, task, style);
+    context.strokeStyle = style.soft;
+    context.lineWidth = 1;
+    line(context, map.x(0), box.top, map.x(0), box.bottom);
+    line(context, box.left, map.y(0), box.right, map.y(0));
+    context.fillStyle = style.ink;
+    context.textBaseline = "bottom";
+    for (const [value, words] of [
+      [1, "the truth"],
+      [-1, "its mirror"],
+    ]) {
+      dot(context, map.x(value), map.y(value), 6, null, value > 0 ? style.truth : style.soft, 2);
+      context.textAlign = value > 0 ? "right" : "left";
+      context.fillText(words, map.x(value) - 9 * value, map.y(value) + (value > 0 ? -4 : 18));
+    }
+    const rows = view.task.predictions[view.state.view] ?? [];
+    const style1 = { color: style.theory, width: 1 };
+    trace(
+      context,
+      box,
+      map,
+      rows.map((row) => row.alpha_V),
+      rows.map((row) => row.alpha_A),
+      style1,
+    );
+    view.runs.forEach((run, i) => {
+      const { alpha_V, alpha_A } = run.history;
+      trace(context, box, map, alpha_V, alpha_A, { color: style[`run${i}`], width: 2.2, dash: DASHES[i] });
+      if (alpha_V.length) dot(context, map.x(alpha_V.at(-1)), map.y(alpha_A.at(-1)), 4.5, style[`run${i}`], style.paper);
+    });
+  },
+  at(x, y, canvas, view) {
+    const box = planeBox(canvas);
+    if (x < box.left || x > box.right || y < box.top || y > box.bottom) return null;
+    const run = shownRun(view);
+    const here = `α_V = ${short(run.history.alpha_V.at(-1))}, α_A = ${short(run.history.alpha_A.at(-1))}`;
+    return `The run is at ${here}. Arrows: where the population process would go from there. (1, 1) is the truth, (−1, −1) its mirror image.`;
+  },
+};
+
+function drawFlow(context, box, map, task, style) {
+  const across = Math.max(9, Math.floor((box.right - box.left) / 30));
+  context.strokeStyle = style.flow;
+  context.lineWidth = 1;
+  for (let i = 0; i < across; i++) {
+    for (let j = 0; j < across; j++) {
+      const v = REACH * ((2 * i + 1) / across - 1);
+      const a = REACH * ((2 * j + 1) / across - 1);
+      const [driftV, driftA] = populationDrift(v, a, task.K_P, task.K_Q, task.T);
+      const [dx, dy] = [driftV / task.K_Q, -driftA / task.K_P]; // η_V = η/K_Q, η_A = η/K_P
+      const size = Math.hypot(dx, dy);
+      if (size < 1e-9) continue;
+      const length = (3 + 9 * Math.min(1, size)) / size;
+      arrow(context, map.x(v), map.y(a), dx * length, dy * length);
+    }
+  }
+}
+
+function arrow(context, x, y, dx, dy) {
+  const [tipX, tipY] = [x + dx / 2, y + dy / 2];
+  line(context, x - dx / 2, y - dy / 2, tipX, tipY);
+  line(context, tipX, tipY, tipX - 0.35 * dx + 0.2 * dy, tipY - 0.35 * dy - 0.2 * dx);
+  line(context, tipX, tipY, tipX - 0.35 * dx - 0.2 * dy, tipY - 0.35 * dy + 0.2 * dx);
+}

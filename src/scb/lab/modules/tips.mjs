@@ -1,0 +1,32 @@
+// Words beside the pointer, or beside what has the keyboard's focus.
+import { HELP } from "./help.mjs";
+
+const tip = () => document.getElementById("tip");
+
+export function showTip(words, x, y) {
+  const node = tip();
+  node.textContent = words;
+  node.hidden = false;
+  const { width, height } = node.getBoundingClientRect();
+  node.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - width - 8))}px`;
+  node.style.top = `${y + 18 + height > innerHeight ? Math.max(8, y - height - 12) : y + 18}px`;
+}
+
+export function hideTip() {
+  tip().hidden = true;
+}
+
+/** Let everything with a `data-help` say what it is, on hover and on focus. */
+export function listenForHelp() {
+  const help = (event) => {
+    const node = event.target.closest?.("[data-help]");
+    const words = node && HELP[node.dataset.help];
+    if (!words) return;
+    const box = node.getBoundingClientRect();
+    showTip(words, box.left, box.bottom - 12);
+  };
+  document.addEventListener("pointerover", help);
+  document.addEventListener("focusin", help);
+  document.addEventListener("pointerout", (event) => event.target.closest?.("[data-help]") && hideTip());
+  document.addEventListener("focusout", hideTip);
+}

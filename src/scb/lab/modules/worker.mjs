@@ -1,0 +1,151 @@
+// The worker: trains in slices, listens between them, and sends a frame whenever the page has drawn the last one.
+import { createLab, describe, finished, intervene, snapshot, stepLab } from "./lab.mjs";
+
+const SLICE = 12; // milliseconds of training between two looks at the mailbox
+
+let lab = null;
+let playing = false;
+let until = Infinity; // pause at this step
+let rate = Infinity; // steps a second
+let owed = 0; // steps that are due, at a limited rate
+let last = 0;
+let drawn = true; // whether the page has drawn the last frame
+let sent = []; // rows of each run's history that the page has
+let view = 0;
+let ticket = 0; // of the experiment; frames of an older one are ignored by the page
+let busy = false;
+
+const mailbox = new MessageChannel();
+mailbox.port1.onmessage = () => work();
+
+function schedule(wait = 0) {
+  if (busy) return;
+  busy = true;
+  if (wait) setTimeout(() => mailbox.port2.postMessage(0), wait);
+  else mailbox.port2.postMessage(0);
+}
+
+function post(type, rest = {}) {
+  self.postMessage({ type, ticket, ...rest });
+}
+
+function sendTask() {
+  sent = lab.runs.map(() => 0);
+  post("task", { task: describe(lab) });
+}
+
+/** After a transfer: what the page has not yet seen of the runs before it, and the new task. */
+function sendTransfer() {
+  const late = lab.runs.map((run, i) => {
+    const { history, from } = run.before.at(-1);
+    return { from, rows: Object.fromEntries(Object.entries(history).map(([name, values]) => [name, values.slice(sent[i])])) };
+  });
+  post("late", { late });
+  sendTask();
+}
+
+function sendFrame() {
+  const runs = lab.runs.map((run, i) => {
+    const frame = snapshot(lab, i, sent[i], i === view);
+    sent[i] = run.history.step.length;
+    return frame;
+  });
+  drawn = false;
+  post("frame", { step: lab.step, runs, playing, finished: finished(lab) });
+}
+
+function work() {
+  busy = false;
+  if (!lab || !playing) return;
+  try {
+    train();
+  } catch (error) {
+    playing = false;
+    post("error", { message: error.message });
+  }
+}
+
+function train() {
+  const begin = performance.now();
+  if (Number.isFinite(rate)) {
+    owed = Math.min(owed + ((begin - last) / 1000) * rate, Math.max(1, rate / 10));
+    last = begin;
+  }
+  while (lab.step < until && !finished(lab) && (!Number.isFinite(rate) || owed >= 1)) {
+    const phase = lab.phase;
+    stepLab(lab);
+    owed -= 1;
+    if (lab.phase !== phase) sendTransfer();
+    if (performance.now() - begin > SLICE) break;
+  }
+  if (lab.step >= until || finished(lab)) {
+    playing = false;
+    sendFrame();
+    return;
+  }
+  if (drawn) sendFrame();
+  schedule(Number.isFinite(rate) ? 8 : 0);
+}
+
+function go(target, speed) {
+  until = target;
+  rate = speed === "full" ? Infinity : Number(speed);
+  owed = 1;
+  last = performance.now();
+  playing = !finished(lab) && lab.step < until;
+  if (playing) schedule();
+  else sendFrame();
+}
+
+const commands = {
+  start(message) {
+    ticket = message.ticket;
+    playing = false;
+    view = message.state.view;
+    lab = null; // a state that cannot be built leaves none
+    lab = createLab(message.state);
+    sent = lab.runs.map(() => 0);
+    if (lab.phase > 0) sendTransfer();
+    else sendTask();
+    if (message.state.step > 0) go(message.state.step, "full");
+    else if (!message.play) sendFrame();
+    if (message.play) go(Infinity, message.state.speed);
+  },
+  play: (message) => go(message.until ?? Infinity, message.speed),
+  pause() {
+    playing = false;
+    sendFrame();
+  },
+  step() {
+    playing = false;
+    const phase = lab.phase;
+    if (!finished(lab)) stepLab(lab);
+    if (lab.phase !== phase) sendTransfer();
+    sendFrame();
+  },
+  intervene(message) {
+    const phase = lab.phase;
+    const event = intervene(lab, message.event);
+    post("happened", { event });
+    if (lab.phase !== phase) sendTransfer();
+    if (message.play) go(Infinity, message.speed);
+    else sendFrame();
+  },
+  view(message) {
+    view = Math.min(message.view, lab.runs.length - 1);
+    if (!playing) sendFrame();
+  },
+  drawn() {
+    drawn = true;
+  },
+};
+
+self.onmessage = ({ data }) => {
+  if (!lab && data.type !== "start") return;
+  try {
+    commands[data.type](data);
+  } catch (error) {
+    playing = false;
+    post("error", { message: error.message });
+  }
+};

@@ -1,0 +1,325 @@
+"""The lab in a real browser: scenes, links, exports, own text, keys, and clicks at random; by reading the page's state."""
+
+import csv
+import io
+import os
+import random
+import re
+import shlex
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scb
+from labtools import numbers
+from scb.cli import main
+from scb.lab import PAGE, scenes
+from scb.training.settings import TrainingSettings
+
+playwright = pytest.importorskip("playwright.sync_api")
+NO_BROWSER = "NO BROWSER was found for the lab's tests: install Chromium, or name one in the variable CHROMIUM"
+LIMIT = 60_000  # milliseconds that a run may take on a busy machine
+
+
+def find_browser() -> str | None:
+    """An installed Chromium: the one that CHROMIUM names, or the first on the path."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return os.environ.get("CHROMIUM") or next((path for name in names if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = find_browser()
+    if path is None:
+        pytest.skip(NO_BROWSER)
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """A function that opens the page at a hash; at the end, nothing may have gone wrong in it, nor been asked of a network."""
+    opened, wrong = [], []
+
+    def go(hash_="", **options):
+        context = browser.new_context(
+            **({"viewport": {"width": 1440, "height": 1000}, "reduced_motion": "no-preference"} | options)
+        )
+        page = context.new_page()
+        page.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: request.url.startswith("http") and wrong.append(f"asked for {request.url}"))
+        page.goto(f"{PAGE.as_uri()}#{hash_}")
+        page.wait_for_function("scbLab.runs[scbLab.state.view]?.V", timeout=LIMIT)
+        opened.append(context)
+        return page
+
+    yield go
+    for context in opened:
+        context.close()
+    assert wrong == []
+
+
+def to_the_end(page):
+    page.wait_for_function("scbLab.finished", timeout=LIMIT)
+
+
+def last(page, name, run=0):
+    return page.evaluate(f"scbLab.runs[{run}].history.{name}.at(-1)")
+
+
+def at_step(page, name, step, run=0):
+    return page.evaluate(f"scbLab.runs[{run}].history.{name}[scbLab.runs[{run}].history.step.findIndex((s) => s >= {step})]")
+
+
+def check_task(page):
+    assert last(page, "dist_A") < 0.05
+    assert last(page, "dist_V") < 0.05
+
+
+def check_plateau(page):
+    loss = page.evaluate("scbLab.runs[0].history.loss")
+    assert at_step(page, "alpha_A", 300) < 0.05  # flat at first: the loss has hardly moved, ...
+    assert loss[0] - at_step(page, "loss", 300) < 0.02 * (loss[0] - loss[-1])
+    assert last(page, "alpha_A") > 0.9  # ... and then both take off
+    assert last(page, "alpha_V") > 0.9
+    assert at_step(page, "alpha_V", 1000) == pytest.approx(at_step(page, "alpha_A", 1000), rel=0.1)  # along the diagonal
+
+
+def check_mirror(page):
+    assert last(page, "alpha_A") < -0.8
+    assert last(page, "alpha_V") < -0.8
+    assert "mirror image" in page.locator("#notice").inner_text()
+    loss = last(page, "loss")
+    page.click("#flip")
+    page.wait_for_function("scbLab.runs[0].history.alpha_A.at(-1) > 0.8")
+    assert last(page, "alpha_V") > 0.8
+    assert last(page, "loss") == pytest.approx(loss, abs=2e-3)  # the same function up to O(1/T)
+    assert page.locator("#notice").is_hidden()
+
+
+def check_noise(page):
+    assert last(page, "delta_A", 0) > 2 * last(page, "delta_A", 1)
+    assert last(page, "alpha_A", 0) > 1.1  # SGD overshoots
+    assert abs(last(page, "alpha_A", 1) - 1) < 0.1
+
+
+def check_lambda(page):
+    small, right, large = (last(page, "dist_A", run) for run in range(3))
+    assert right < 0.5 * small
+    assert right < 0.5 * large
+    assert abs(last(page, "alpha_A", 2)) < 1e-6  # back to uniform
+    assert abs(at_step(page, "alpha_A", 460, 2)) < 1e-3
+
+
+def check_projector(page):
+    assert last(page, "alpha_A", 0) < -0.8  # the mirror
+    assert last(page, "alpha_A", 1) > 0.8  # the truth, on the same samples
+    assert at_step(page, "delta_V", 300, 0) > 3 * at_step(page, "delta_V", 300, 1)
+
+
+def check_transfer(page):
+    before = at_step(page, "dist_A", 690)
+    assert before < 0.05
+    assert page.evaluate("scbLab.task.phaseStart") == 700
+    assert last(page, "dist_A") < 0.05
+    rows = page.evaluate("(({ step, alpha_A, sim_A }) => step.map((s, i) => [s, alpha_A[i], sim_A[i]]))(scbLab.runs[0].history)")
+    fresh = [row for row in rows if row[0] >= 700][1:]
+    assert fresh[0][0] == 700  # the new task, before its first step: uniform attention
+    assert abs(fresh[0][1]) < 1e-9
+    assert fresh[1][1] > 0.2  # one step is enough for the signal
+
+
+def check_lost(page):
+    assert abs(last(page, "alpha_A")) < 0.3
+    assert abs(last(page, "alpha_V")) < 0.3
+    assert last(page, "delta_A") > 1
+
+
+def check_text(page):
+    assert page.evaluate("scbLab.task.length") == 20_000
+    lags = page.evaluate("scbLab.runs[0].lags")
+    names = page.evaluate("scbLab.task.names")
+    after_inner = [entry["lag"] for entry in lags if names[entry["token"]] == "inner"]
+    assert after_inner[:2] == [8, 16]
+    assert "lag 8" in page.locator("#lags").inner_text()
+
+
+CHECKS = {name.removeprefix("check_"): check for name, check in list(globals().items()) if name.startswith("check_")}
+
+
+def test_every_scene_has_a_check():
+    assert tuple(CHECKS) == scenes()
+
+
+@pytest.mark.parametrize("scene", scenes())
+def test_a_scene_runs_to_its_end_and_shows_what_it_says(open_page, scene):
+    page = open_page(f"scene={scene}")
+    page.select_option("#speed", "full")
+    assert page.locator("#story p").count() >= 2
+    to_the_end(page)
+    CHECKS[scene](page)
+
+
+def test_a_link_restores_the_page_to_the_step(open_page):
+    link = "task.N=4&task.T=300&task.seed=2&run=lam:0.0002;seed:3&run=recipe:sgd;projector:mu&view=1&event=150:flip:1&step=230"
+    first = open_page(link)
+    first.wait_for_function("scbLab.state.step === 230 && !scbLab.playing", timeout=LIMIT)
+    first.keyboard.press(".")
+    first.wait_for_function("scbLab.state.step === 231")
+    first.click("#transfer")
+    first.wait_for_function("scbLab.finished", timeout=LIMIT)
+    second = open_page(first.evaluate("scbLab.link()").removeprefix("#"))
+    second.wait_for_function(f"scbLab.state.step === {first.evaluate('scbLab.state.step')} && !scbLab.playing", timeout=LIMIT)
+    runs = "scbLab.runs.map(({ history, step }) => [history, step])"
+    whole = f"[scbLab.state, {runs}, [...scbLab.runs[1].V], [...scbLab.runs[1].attention.onTruth]]"
+    assert first.evaluate(whole) == second.evaluate(whole)
+
+
+def test_exports_are_right(open_page, tmp_path):
+    """The CSV equals the history of the run that the command makes in Python, and a PNG is a picture of its panel."""
+    page = open_page("task.N=3&task.T=200&run=lam:0.0003;seed:2;steps:80/60/20;eta:0.05/0.05/0.05;batchSize:32&play=1")
+    to_the_end(page)
+    command = page.locator("#python").input_value()
+    words = shlex.split(command)
+    assert words[:2] == ["scb", "train"]
+    main([*words[1:], "--out", str(tmp_path / "run")])
+    truth = scb.Run.load(tmp_path / "run").history
+    assert TrainingSettings.load(tmp_path / "run").options["lam"] == 0.0003
+    with page.expect_download() as found:
+        page.click("#csv")
+    rows = list(csv.DictReader(io.StringIO(Path(found.value.path()).read_text())))
+    for name, values in truth.items():
+        mine = numbers([float(row[name]) if row[name] else None for row in rows])
+        np.testing.assert_allclose(mine, values, rtol=0, atol=1e-11, err_msg=name)
+    with page.expect_download() as found:
+        page.click("[aria-label^='PNG of Attention']")
+    picture = Path(found.value.path()).read_bytes()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = (int.from_bytes(picture[at : at + 4]) for at in (16, 20))
+    assert (width, height) == tuple(
+        page.evaluate("(({ width, height }) => [width, height + 30])(document.getElementById('canvas-attention'))")
+    )
+    assert page.locator("button", has_text="PNG").count() == page.locator("canvas").count()
+
+
+def test_a_text_of_20000_symbols_is_pasted_and_trained(open_page):
+    rng = random.Random(0)
+    letters = [rng.choice("abcd") for _ in range(6)]
+    while len(letters) < 20_000:  # after any letter, the one five back is likely to come again
+        letters.append(letters[-5] if rng.random() < 0.7 else rng.choice("abcd"))
+    page = open_page("task.T=100&step=0")
+    page.click("#own summary")
+    page.fill("#own-text", "".join(letters))
+    page.click("#own-train")
+    page.wait_for_function("scbLab.task?.length === 20000 && scbLab.runs[0]?.step > 0")
+    to_the_end(page)
+    strongest = page.evaluate("scbLab.runs[0].lags.slice(0, 4)")
+    assert {entry["lag"] for entry in strongest} == {5}
+    assert {entry["token"] for entry in strongest} == {0, 1, 2, 3}
+
+
+def test_what_cannot_be_read_is_said(open_page):
+    page = open_page("task.N=one&colour=red&run=lam:-1&step=0")
+    words = page.locator("#notice").inner_text()
+    assert "N: one is not a number" in words
+    assert "colour means nothing" in words
+    assert "lam: -1 is negative" in words
+    page.fill("#task-T", "many")
+    page.press("#task-T", "Enter")
+    assert page.evaluate("scbLab.state.task.T") == 5000
+    page.click("#own summary")
+    page.fill("#own-text", "aaaa")
+    page.click("#own-train")
+    assert "one symbol only" in page.locator("#notice").inner_text()
+
+
+def test_the_keyboard_is_enough(open_page):
+    page = open_page("task.T=60&speed=1&step=0")
+    page.keyboard.press(".")
+    page.wait_for_function("scbLab.state.step === 1")
+    page.keyboard.press(" ")
+    page.wait_for_function("scbLab.playing")
+    page.keyboard.press(" ")
+    page.wait_for_function("!scbLab.playing")
+    page.focus("#task-N")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("5")
+    page.keyboard.press("Tab")
+    page.wait_for_function("scbLab.task?.N === 5")
+    page.focus("#panel-plane h2")
+    assert "α_V" in page.locator("#tip").inner_text()
+    page.keyboard.press("]")
+    page.wait_for_function("scbLab.state.scene === 'task'")
+
+
+def test_one_reads_on_hover_what_a_thing_is(open_page):
+    page = open_page("task.T=60&step=40")
+    page.wait_for_function("scbLab.state.step === 40 && !scbLab.playing", timeout=LIMIT)
+    said = {}
+    for name in ("attention", "matrices", "plane", "dist_A", "delta_V", "loss"):
+        page.locator(f"#canvas-{name}").hover()
+        said[name] = page.locator("#tip").inner_text()
+    assert "token 2" in said["attention"]
+    assert re.search(r"[VP]\[\d, \d\] = ", said["matrices"])
+    assert "population process" in said["plane"]
+    assert all("At step" in said[name] and "A: " in said[name] for name in ("dist_A", "delta_V", "loss"))
+    page.locator("label[for=run-lam]").hover()
+    assert "proximal step" in page.locator("#tip").inner_text()
+    silent = """() => [...document.querySelectorAll("[data-help]")].filter((node) => {
+      const tip = document.getElementById("tip");
+      tip.hidden = true;
+      node.dispatchEvent(new Event("pointerover", { bubbles: true }));
+      return tip.hidden;
+    }).map((node) => node.dataset.help)"""
+    assert page.evaluate(silent) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_400_pixels(open_page, scheme):
+    page = open_page(
+        "task.N=20&task.T=20000&step=1", viewport={"width": 400, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    page.wait_for_function("scbLab.state.step === 1 && !scbLab.playing", timeout=LIMIT)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("[...document.querySelectorAll('canvas')].every((c) => c.clientWidth > 300 && c.clientHeight > 100)")
+
+
+def wander(page, rng):
+    """Ten clicks and entries at random; what is redrawn under the pointer is missed, as it would be by hand."""
+    page.set_default_timeout(1000)
+    for _ in range(10):
+        with suppress(playwright.Error):
+            act(page, rng, rng.random())
+
+
+def act(page, rng, kind):
+    if kind < 0.55:
+        buttons = page.locator("button:visible:enabled")
+        buttons.nth(rng.randrange(buttons.count())).click(no_wait_after=True, force=True)
+    elif kind < 0.8:
+        fields = page.locator(".field input[type=text]:visible")
+        field = fields.nth(rng.randrange(fields.count()))
+        field.fill(rng.choice(["0", "1", "7", "-3", "1e-3", "banana", "", "40", "0.5", "123"]))
+        field.press("Enter")
+    elif kind < 0.9:
+        page.keyboard.press(rng.choice([" ", ".", "r", "]", "[", "Tab"]))
+    else:
+        if page.locator("#own:not([open])").count():
+            page.locator("#own summary").click()
+        page.fill("#own-text", rng.choice(["", "abracadabra " * 30, "x", "1\n2\n" * 40]))
+        page.locator("#own-train").click()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_clicks_and_typing_at_random_leave_no_error(open_page, seed):
+    page = open_page("task.T=80&run=steps:40/40/0&step=0")
+    wander(page, random.Random(seed))
+    page.wait_for_timeout(100)
+    assert page.evaluate("document.getElementById('notice').textContent").find("worker failed") < 0
+    assert page.evaluate("typeof scbLab.state.step") == "number"
