@@ -1,6 +1,6 @@
 """How the engine scales, and whether screening could pay.
 
-python benchmarks/engine.py [scaling frozen large screening precision]
+python benchmarks/engine.py [scaling frozen large screening precision neighbours]
 """
 
 from __future__ import annotations
@@ -61,6 +61,33 @@ def large() -> None:
     delta = float(run.history["delta_A"][-1])
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"large: {run.step} steps in {perf_counter() - start:.0f} s, peak {memory:,.0f} MB, ‖Δ_A‖ {delta:.2g}")
+
+
+def neighbours() -> None:
+    """The paper's run on one thread alone, and on all threads beside a busy process on each core."""
+    import numba
+
+    from scb.training.benchmark import busy_neighbours
+
+    task = scb.Task.random(3, 5000, 2)
+    recipe = scb.recipes.paper(task)
+    threads = numba.get_num_threads()
+
+    def median(threads: int) -> float:
+        numba.set_num_threads(threads)
+        times = []
+        for seed in range(10):
+            start = perf_counter()
+            scb.train(task, recipe, seed=seed)
+            times.append(perf_counter() - start)
+        return float(np.median(times[1:]))
+
+    alone, together = median(1), median(threads)
+    with busy_neighbours():
+        busy, busy_one = median(threads), median(1)
+    print(f"the paper's run: {alone:.3f} s on 1 thread, {together:.3f} s on {threads}")
+    print(f"beside a busy process on each core: {busy_one:.3f} s on 1 thread, {busy:.3f} s on {threads}")
+    print(f"that is {busy / alone:.2f} times one thread alone")
 
 
 def screening() -> None:
@@ -126,5 +153,5 @@ def precision() -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ("scaling", "frozen", "screening", "precision", "large"):
+    for name in sys.argv[1:] or ("scaling", "frozen", "screening", "precision", "neighbours", "large"):
         globals()[name]()

@@ -304,6 +304,7 @@ def test_words():
     assert verdict(False) is FAILS
     assert spread([1, 2, 3]) == "2 [1.5, 2.5]"
     assert spread([]) == "–"
+    assert spread([116_480, 123_840]) == "120,000 [120,000, 120,000]"
     assert share(np.arange(50) < 45) == "45 of 50 (79–96 %)"  # Wilson's interval
     assert share([]) == "0 of 0"
     assert mostly([True] * 9 + [False])

@@ -14,11 +14,13 @@ from scb import metrics
 from scb.geometry import line_A, line_V, population_projection, project, threshold_normalize
 from scb.kernels.step.batch import FrozenDraws, frozen_gradient
 from scb.kernels.step.columns import column_moments, prox_steps, prox_steps_on_survivors
+from scb.kernels.step.fused import take_steps
 from scb.training.engine import Composed, Fused, freeze
 from scb.training.sources.sampled import Fresh, Reference
 from scb.training.stages import MeasuredNoise, Stage
 from truth import twins as reference
 
+apply_prox_steps = numba.njit(lambda raw, offset, lams: prox_steps(raw, offset, lams))  # it is inlined: Python cannot call it
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -69,7 +71,7 @@ def test_deferred_steps_equal_one_step_after_the_other(T, steps, size, offset, s
     lams = 10 ** rng.uniform(-4, 0) * rng.random(steps)
     expected = reference.prox_steps(a, lams)
     raw = a - offset
-    prox_steps(raw, offset, lams)
+    apply_prox_steps(raw, offset, lams)
     np.testing.assert_allclose(raw, expected, rtol=1e-10, atol=1e-12)
     common = prox_steps_on_survivors(x, (a - x).mean(), lams, np.flatnonzero(survive))
     np.testing.assert_allclose(x + common, expected, rtol=1e-10, atol=1e-12)
@@ -87,6 +89,28 @@ def test_the_number_of_threads_does_not_matter(N, lam):
     numba.set_num_threads(1)
     np.testing.assert_array_equal(taken[0].A, taken[1].A)
     np.testing.assert_array_equal(taken[0].V, taken[1].V)
+
+
+def test_integers_and_other_layouts_compile_nothing_anew():
+    task = scb.Task.random(3, 60, 2)
+    engines = (Fused(task), Composed(Fresh(task)))
+    V, A = line_V(task, 0.3), line_A(task, 0.3)
+    usual = Stage("2", 2, 0.1, 0.1, 0.1)
+    frozen = replace(usual, eta_A=0.0)
+    points = [(np.asfortranarray(V), np.ascontiguousarray(A)), (np.eye(3, dtype=int), A)]
+    for array in (*points[0], *points[1]):
+        array.setflags(write=False)
+
+    def compiled_after(points, stages):
+        for engine in engines:
+            for point in points:
+                for stage in stages:
+                    engine.take(*point, task.mu, stage, 1, range(2))
+        return len(take_steps.signatures), len(frozen_gradient.signatures)
+
+    before = compiled_after([(V, A.copy(order="F"))], [usual, frozen])
+    integers = [replace(stage, eta_V=1, eta_A=int(stage.eta_A > 0), lam=0, batch_size=np.int64(8)) for stage in (usual, frozen)]
+    assert compiled_after(points, integers) == before
 
 
 def test_an_answer_that_is_still_held_is_never_overwritten():
@@ -119,18 +143,19 @@ def test_divergence_stops_at_the_same_step_and_leaves_the_point_before_it():
 
 
 def child_trains(queue):
-    task = scb.Task.random(3, 100, 2)
+    task = scb.Task.random(3, 1000, 2)
     queue.put(scb.train(task, scb.recipes.paper(task, steps=(5, 5, 0))).A)
 
 
 def test_a_forked_process_can_train_after_its_parent_has():
-    """OpenMP would end the child; kernels use one thread there, with the same result."""
+    """The parent's helper threads do not exist in the child, which starts its own."""
     code = """
 import multiprocessing, sys
 sys.path.insert(0, "tests")
 import numba, numpy as np, test_engine
 class Queue(list):
     put = list.append
+numba.set_num_threads(min(2, numba.config.NUMBA_NUM_THREADS))
 mine = Queue(); test_engine.child_trains(mine)
 context = multiprocessing.get_context("fork"); queue = context.Queue()
 child = context.Process(target=test_engine.child_trains, args=(queue,)); child.start()

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from scb import Task, sample
-from scb.kernels.random import draw_tokens, token_law, token_scratch
+from scb.kernels.random import draw_tokens, first_above, token_law, token_scratch
 from scb.kernels.step.batch import TILE, draw_mini_batch
 from scb.kernels.step.fused import mini_batch_gradient
 from scb.model import batch_gradient
@@ -79,7 +79,7 @@ def test_fresh_kernel_equals_its_twin_on_the_same_tokens(N, T, bits):
     A /= T
     law, offset = task_law(task, bits), np.random.default_rng(1).normal(size=N) / T
     gA = np.zeros((T, N), order="F")
-    loss, gV = mini_batch_gradient(False, KEY, law, 45, V, np.asfortranarray(A - offset), offset, gA)
+    loss, gV = mini_batch_gradient(KEY, law, 45, V, np.asfortranarray(A - offset), offset, gA)
     for got, expected in zip((loss, gV, gA), reference.mini_batch_gradient(KEY, law, 45, V, A), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
@@ -106,6 +106,14 @@ def test_a_batch_is_laid_out_without_gap_or_overlap(N, B, in_place):
         begin, end = batch.segments[segment : segment + 2]
         assert (lasts == lasts[begin]).sum() == end - begin
         assert np.searchsorted(batch.tiles, begin, "right") == np.searchsorted(batch.tiles, end - 1, "right")
+
+
+def test_first_above_equals_its_twin():
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 7, 100):
+        ascending = np.sort(rng.integers(0, 20, size))
+        for value in range(-1, 21):
+            assert first_above(ascending, value) == np.searchsorted(ascending, value, side="right")
 
 
 @pytest.mark.parametrize("bits", [16, 8, 3])

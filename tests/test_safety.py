@@ -328,16 +328,6 @@ def test_an_integer_for_a_number_compiles_nothing(capfd):
     assert [type(x) for x in (stage.steps, stage.eta_V, stage.eta_A, stage.lam)] == [int, float, float, float]
 
 
-def test_who_compiles_says_so():
-    """A kernel of ours; what somebody else compiles is not our business."""
-    code = "import numba, scb.kernels\nf = numba.njit(lambda x: x + 1)\nf.py_func.__module__ = {!r}\nf(1)"
-    for module, begin in (("scb.kernels.made_up", "scb: compiling kernels"), ("elsewhere", "")):
-        line = [sys.executable, "-c", code.format(module)]
-        said = subprocess.run(line, capture_output=True, text=True, check=True).stderr
-        assert said.startswith(begin)
-        assert bool(said) == bool(begin)
-
-
 # ------------------------------------------------------------------------------ 10: recipes that do not fit
 
 

@@ -16,7 +16,8 @@ HEADING = """\
 
 Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,
 project. All contenders take turns, each in a process of its own; medians in milliseconds, and how many times slower
-than our engine on 2 threads. Memory is the peak of the contender's process.
+than our engine on 2 threads. Memory is the peak of the contender's process. In the second table our engine has a busy process
+beside it on each core, so that it gets about half of their time.
 """
 
 
@@ -31,7 +32,7 @@ def bench(
     All contenders take turns, each in a process of its own; the table shows medians, ratios and peak memory. PyTorch and JAX are
     written in benchmarks/contenders.py of the sources, and take part where that file is and they are installed ('pip install
     scb[bench]' brings JAX; PyTorch is up to you). All contenders draw fresh samples, differentiate, precondition, soft-threshold
-    and project; their losses are compared first.
+    and project; their losses are compared first. Last, our engine is timed beside a busy process on each core.
 
     Args:
         out: Markdown file for the table.
@@ -39,7 +40,7 @@ def bench(
         sizes: N x T of the tasks.
         contenders: Python file with further contenders; benchmarks/contenders.py, if it is there, unless given.
     """
-    from scb.training.benchmark import compare
+    from scb.training.benchmark import OURS, compare
 
     if repeats < 1:
         raise InputError(f"repeats = {repeats}: it must be at least 1")
@@ -64,6 +65,15 @@ def bench(
         best = row["ms"]["scb, 2 threads"]
         table.add_row(str(row["N"]), f"{row['T']:,}", *(f"{ms:.3g} ({ms / best:.3g})" for ms in row["ms"].values()))
         cells = (f"{ms:.3g} ms, {ms / best:.3g} × ({row['mb'][name]:,.0f} MB)" for name, ms in row["ms"].items())
+        lines.append(f"| {row['N']} | {row['T']:,} | " + " | ".join(cells) + " |")
+    console.print(table)
+    title = "our engine beside a busy process on each core: median ms (times slower than 1 thread alone)"
+    table = Table(*(Column(name, justify="right") for name in ("N", "T", *OURS)), title=title, title_justify="left")
+    lines += ["", "| N | T | " + " | ".join(f"{name}, busy" for name in OURS) + " |", "|" + "---:|" * (len(OURS) + 2)]
+    for row in results:
+        alone = row["ms"][OURS[0]]
+        cells = [f"{ms:.3g} ({ms / alone:.3g})" for ms in row["busy_ms"].values()]
+        table.add_row(str(row["N"]), f"{row['T']:,}", *cells)
         lines.append(f"| {row['N']} | {row['T']:,} | " + " | ".join(cells) + " |")
     console.print(table)
     out.parent.mkdir(parents=True, exist_ok=True)

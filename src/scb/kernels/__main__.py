@@ -12,7 +12,6 @@ from scb.training.recipes.algorithm1 import paper
 from scb.training.sources.sampled import Fresh
 
 if __name__ == "__main__":
-    print("compiling kernels, a minute or two ...", file=sys.stderr, flush=True)
     start = perf_counter()
     for N in (3, 300):  # tokens of one and of two bytes
         task = Task.random(N, 40, 2)

@@ -10,13 +10,14 @@ of sample i is ``tokens[starts[i] + t]``. A batch and the windows of a long sequ
 Token N is no token: nothing is there, before the start of a sequence or in a gap.
 """
 
-import numba
 import numpy as np
+
+from scb.kernels.compiler import compiled
 
 _BLOCK = 64  # positions at a time: a cache line of tokens of one byte
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled
 def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
     """The log-likelihood, and its derivatives Σ P[o, x_j]/f into gq and Σ q_j/f into gP.
 
@@ -44,7 +45,7 @@ def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def likelihood_information(tokens, last, weight, state, laws, q, P, PP, Pq, qq):
     """Fisher information of (P, q) given contexts and last tokens, each counted ``weight`` times, without constraints.
 
@@ -83,7 +84,7 @@ def likelihood_information(tokens, last, weight, state, laws, q, P, PP, Pq, qq):
                             qq[k, j, h] += r * p[j] * p[h]
 
 
-@numba.njit(cache=True)
+@compiled
 def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq):
     """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``.
 
@@ -116,7 +117,7 @@ def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq):
                 Pq[o, x, k, j] -= w * r
 
 
-@numba.njit(cache=True)
+@compiled
 def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
     """Minus the second derivatives of the log-likelihood times a direction (dq, dP), into hq and hP; no matrix is made.
 
@@ -151,7 +152,7 @@ def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
                 hq[k, j] += r * g[i] * change
 
 
-@numba.njit(cache=True)
+@compiled
 def add_laws(tokens, last, state, laws, q, columns, out):
     """Add the law Σ_j q_j·(law of slot j) of each row to out (r, N); ``columns`` (C, N) holds laws of tokens. Twin: ``laws``."""
     n, s = tokens.shape
@@ -167,7 +168,7 @@ def add_laws(tokens, last, state, laws, q, columns, out):
                     out[i, o] += w * law[o]
 
 
-@numba.njit(cache=True)
+@compiled
 def count_tokens(tokens, counts):
     """Counts of tokens, added to ``counts``; in four tables, so that no count waits for the last. Twin: ``np.bincount``."""
     table = np.zeros((4, counts.size), np.int64)
@@ -183,7 +184,7 @@ def count_tokens(tokens, counts):
         counts[m] += table[0, m] + table[1, m] + table[2, m] + table[3, m]
 
 
-@numba.njit(cache=True)
+@compiled
 def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
     """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin: ``add_pair_scores``.
 
@@ -217,7 +218,7 @@ def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
         i += together
 
 
-@numba.njit(cache=True)
+@compiled
 def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
     """χ² of label against token at every (k, t) into chi (N, T): Σ_{o,m} (C − n_k(o) μ_m)² / (n_k(o) μ_m).
 
@@ -226,7 +227,9 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
     """
     N, T = chi.shape
     table = np.zeros((N, N))
-    longest = (bounds[1:] - bounds[:-1]).max()
+    longest = 0
+    for k in range(N):
+        longest = max(longest, bounds[k + 1] - bounds[k])
     x = np.empty((_BLOCK, longest), tokens.dtype)  # a block of positions of the samples of one k, turned: by position
     o = np.empty(longest, np.int64)
     inverse = np.empty((N, N))
@@ -263,7 +266,7 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
                 chi[k, first + b] = total - n
 
 
-@numba.njit(cache=True)
+@compiled
 def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, information):
     """Of samples whose label has law f: 1/f of the label that came, and 1/f of every label, by position and token there.
 
@@ -285,7 +288,7 @@ def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, infor
                     information[t, x[t], m] += r[m]
 
 
-@numba.njit(cache=True)
+@compiled
 def add_weight_scores(tokens, starts, last, label, row, inverse, positions, matrices, scores, information):
     """Of samples whose label has law f: Σ P_t[o_i, x_it]/f[o_i] and Σ_o P_t[o, x_it]²/f[o], for a matrix P_t at each position.
 

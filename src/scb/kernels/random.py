@@ -10,10 +10,9 @@ Tokens are exact although most take 16 bits only. The cumulative law c_0 < c_1 <
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from scb.kernels import REORDER
+from scb.kernels.compiler import compiled
 
 ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 CHUNK = 1024  # positions at a time
@@ -40,33 +39,55 @@ class TokenLaw(NamedTuple):
 class TokenScratch(NamedTuple):
     """Memory for drawing one chunk of tokens."""
 
-    words: np.ndarray  # random words of 64 bits, each for four tokens
-    ties: np.ndarray  # a byte for each token: whether it is tied
+    words: np.ndarray  # random words of 64 bits, each for four tokens ...
+    w: np.ndarray  # ... and the same memory as words of 16 bits
+    ties: np.ndarray  # a byte for each token: whether it is tied ...
+    eights: np.ndarray  # ... and the same memory as words of 64 bits
 
 
-@numba.njit(cache=True)
+@compiled
+def random_word(key, i):
+    """Word i of the stream ``key``. Twin: ``words``."""
+    z = key + np.uint64(i) * _GOLDEN
+    z = (z ^ (z >> _S1)) * _M1
+    z = (z ^ (z >> _S2)) * _M2
+    return z ^ (z >> _S3)
+
+
+@compiled
 def fill_words(key, start, mask, words):
     """Words start, start + 1, … of the stream ``key``, masked, into the uint64 array. Twin: ``words``."""
     for i in range(words.size):
-        z = key + np.uint64(start + i) * _GOLDEN
-        z = (z ^ (z >> _S1)) * _M1
-        z = (z ^ (z >> _S2)) * _M2
-        words[i] = (z ^ (z >> _S3)) & mask
+        words[i] = random_word(key, start + i) & mask
 
 
-@numba.njit(cache=True)
+@compiled
 def to_unit(word):
     """A uniform on [0, 1) with 53 bits."""
     return (word >> _S11) * _UNIT
 
 
-@numba.njit(cache=True)
+@compiled
 def choose(cumulative, u):
     """The first row whose cumulative probability exceeds u."""
     row = 0
     while u >= cumulative[row]:
         row += 1
     return row
+
+
+@compiled
+def first_above(ascending, value):
+    """The first index at which an ascending array exceeds ``value``, or its size. Twin: ``np.searchsorted``."""
+    begin = 0
+    end = ascending.size
+    while begin < end:
+        middle = (begin + end) // 2
+        if ascending[middle] > value:
+            end = middle
+        else:
+            begin = middle + 1
+    return begin
 
 
 def token_law(mu, bits=16):
@@ -90,16 +111,17 @@ def token_law(mu, bits=16):
     )
 
 
-@numba.njit(cache=True)
 def token_scratch():
     """New memory for ``draw_tokens``."""
-    return TokenScratch(np.empty(CHUNK // 4, np.uint64), np.empty(CHUNK, np.uint8))
+    words = np.empty(CHUNK // 4, np.uint64)
+    eights = np.empty(CHUNK // 8, np.uint64)
+    return TokenScratch(words, words.view(np.uint16), eights.view(np.uint8), eights)
 
 
-@numba.njit(cache=True)
+@compiled
 def draw_tokens(key, law, scratch, tokens):
     """Fill ``tokens`` from the stream ``key``. Twin: ``draw_tokens``."""
-    w = scratch.words.view(np.uint16)
+    w = scratch.w
     for start in range(0, tokens.size, CHUNK):
         chunk = tokens[start : min(start + CHUNK, tokens.size)]
         fill_words(key, start // 4, law.mask, scratch.words)
@@ -107,10 +129,10 @@ def draw_tokens(key, law, scratch, tokens):
             _count_thresholds_below(w, law.whole, chunk, scratch.ties)
         else:
             _look_up(w, law.table, law.unknown, law.shift, chunk, scratch.ties)
-        _settle_ties(key, start, w, law, chunk, scratch.ties)
+        _settle_ties(key, start, law, scratch, chunk)
 
 
-@numba.njit(cache=True)
+@compiled
 def _look_up(w, table, unknown, shift, tokens, ties):
     """tokens by the table, and ties where it does not say; a function of its own, since fields of a tuple slow the loops down."""
     for t in range(tokens.size):
@@ -119,14 +141,13 @@ def _look_up(w, table, unknown, shift, tokens, ties):
         ties[t] = np.uint8(tokens[t] == unknown)
 
 
-@numba.njit(cache=True)
+@compiled(inline=True)
 def draw_and_weigh(key, law, scratch, tokens, raw, offset):
     """Fill ``tokens`` where there are two or three kinds, and sum a = raw + offset over them while the words are in the cache.
 
     Returns Σ_t a_t [x_t ≥ 1] and Σ_t a_t [x_t = N − 1].
     """
-    words, ties = scratch
-    w = words.view(np.uint16)
+    words, w, ties, eights = scratch
     first = law.whole[0]
     final = law.whole[law.whole.size - 1]
     above = last = 0.0
@@ -139,8 +160,8 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
         above += above_here
         last += last_here
         tied = np.uint64(0)
-        for word in ties.view(np.uint64):
-            tied |= word
+        for i in range(eights.size):
+            tied |= eights[i]
         if tied != 0:
             for t in range(chunk.size):  # take out what ties have counted, ...
                 if ties[t]:
@@ -148,7 +169,7 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
                         above -= a[t] + offset
                     if w[t] > final:
                         last -= a[t] + offset
-            _settle_ties(key, start, w, law, chunk, ties)
+            _settle_ties(key, start, law, scratch, chunk)
             for t in range(chunk.size):  # ... and count them again, now that they are settled
                 if ties[t]:
                     if chunk[t] >= 1:
@@ -158,7 +179,7 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
     return above, last
 
 
-@numba.njit(cache=True)
+@compiled
 def _count_thresholds_below(w, whole, tokens, ties):
     """tokens = Σ_j [w > m_j], and ties where w equals some m_j.
 
@@ -181,14 +202,14 @@ def _count_thresholds_below(w, whole, tokens, ties):
             ties[t] |= np.uint8(w[t] == m) | np.uint8(w[t] == n)
 
 
-@numba.njit(cache=True)
-def _settle_ties(key, start, w, law, tokens, ties):
+@compiled
+def _settle_ties(key, start, law, scratch, tokens):
     """Redo, exactly, every token of a chunk that is tied."""
     whole = law.whole
-    eights = ties.view(np.uint64)  # most chunks have hardly a tie: look at eight tokens at a time
-    fraction = np.empty(1, np.uint64)
+    w = scratch.w
+    ties = scratch.ties
     for i in range((tokens.size + 7) // 8):
-        if eights[i] == 0:
+        if scratch.eights[i] == 0:  # most chunks have hardly a tie: look at eight tokens at a time
             continue
         for t in range(8 * i, min(8 * i + 8, tokens.size)):
             if ties[t] == 0:
@@ -202,14 +223,13 @@ def _settle_ties(key, start, w, law, tokens, ties):
             while token < whole.size and whole[token] < w[t]:
                 token += 1
             if token < whole.size and whole[token] == w[t]:
-                fill_words(key, _FRACTIONS + start + t, ALL_BITS, fraction)
-                u = to_unit(fraction[0])
+                u = to_unit(random_word(key, _FRACTIONS + start + t))
                 while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
                     token += 1
             tokens[t] = token
 
 
-@numba.njit(cache=True, fastmath=REORDER)
+@compiled(reorder=True)
 def _weigh(raw, offset, w, m, n):
     """Σ a_t [w_t > m] and Σ a_t [w_t > n] for a = raw + offset."""
     s = u = 0.0
@@ -220,7 +240,7 @@ def _weigh(raw, offset, w, m, n):
     return s, u
 
 
-@numba.njit(cache=True)
+@compiled
 def continue_lags(tokens, start, cumulative_q, lags, cumulative_p, first, u):
     """Fill ``tokens[start:]`` one after the other, each from a source among those before it. Twin: ``continue_lags``.
 

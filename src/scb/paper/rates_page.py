@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import CLOSE, share
+from scb.paper.claims.claim import CLOSE, rounded, share
 from scb.paper.claims.rates import AXES, PROJECTORS
 from scb.paper.experiments.rates import LARGEST_BATCH
 from scb.paper.slopes import compared, log_log_slope, printed_exponent, varied
@@ -33,10 +33,8 @@ def _markdown(head: list[str], rows: list[list[Any]]) -> str:
 
 
 def _number(x: float) -> str:
-    """Three digits, with commas; a dash for what is not there."""
-    if not np.isfinite(x):
-        return "–"
-    return f"{float(f'{x:.3g}'):,.0f}" if abs(x) >= 100 else f"{x:.3g}"
+    """Three digits; a dash for what is not there."""
+    return rounded(x, 3) if np.isfinite(x) else "–"
 
 
 def _median(column: Any) -> str:

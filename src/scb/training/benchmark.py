@@ -1,10 +1,12 @@
 """One training step as one would write it in NumPy, beside our engine; and processes that take turns, one for each contender."""
 
+import os
 import resource
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter, sleep
@@ -22,6 +24,7 @@ from scb.training.stages import Stage, proximal_step
 
 BATCH = 64
 LAM = 1e-4
+OURS = ("scb, 1 thread", "scb, 2 threads")
 Step = Callable[[int], float]  # takes a seed, goes one call further, and returns the loss of the mini-batch
 
 
@@ -80,8 +83,8 @@ def contenders(file: Path | None) -> dict[str, Contender]:
     found = {"NumPy": Contender(numpy_step)}
     if file is not None:
         found |= runpy.run_path(str(file))["CONTENDERS"]
-    found["scb, 1 thread"] = Contender(lambda task: engine_step(task, 1), steps=50)
-    found["scb, 2 threads"] = Contender(lambda task: engine_step(task, 2), steps=50)
+    for threads, name in enumerate(OURS, start=1):
+        found[name] = Contender(lambda task, threads=threads: engine_step(task, threads), steps=50)
     return {name: one for name, one in found.items() if one.needs is None or find_spec(one.needs)}
 
 
@@ -105,8 +108,39 @@ def _read(name: str, process: Any) -> float:
     return float(line)
 
 
+@contextmanager
+def busy_neighbours() -> Iterator[None]:
+    """One busy process for each core, for as long as the context lasts."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cores)]
+    try:
+        sleep(0.2)  # until they are at it
+        yield
+    finally:
+        for neighbour in neighbours:
+            neighbour.kill()
+            neighbour.wait()
+
+
+def _take_turns(processes: dict[str, Any], repeats: int) -> dict[str, float]:
+    """Median milliseconds a step of each contender, round by round; after a minute three rounds are enough."""
+    times: dict[str, list[float]] = {name: [] for name in processes}
+    deadline = perf_counter() + 60
+    for i in range(repeats):
+        if perf_counter() > deadline and i >= 3:
+            break
+        for name, process in processes.items():
+            sleep(0.02)  # lets the others' threads, which may wait actively, go to sleep
+            print(i + 1, file=process.stdin, flush=True)
+            times[name].append(_read(name, process))
+    return {name: float(np.median(found)) for name, found in times.items()}
+
+
 def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str, Any]:
-    """Median milliseconds a step and peak memory of each contender, each in its own process (see ``serve``), taking turns."""
+    """Median milliseconds a step and peak memory of each contender, each in its own process (see ``serve``), taking turns.
+
+    Our engine is timed once more beside a busy process on each core (``busy_ms``).
+    """
     processes = {}
     losses = {}
     for name in contenders(file):
@@ -115,21 +149,14 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
         losses[name] = _read(name, processes[name])
     if max(losses.values()) > 2 * min(losses.values()):
         raise InputError(f"the contenders do not compute the same: losses {losses}")
-    times: dict[str, list[float]] = {name: [] for name in processes}
-    deadline = perf_counter() + 60
-    for i in range(repeats):
-        if perf_counter() > deadline and i >= 3:
-            break
-        for name, process in processes.items():
-            sleep(0.02)  # lets the others' threads, which wait actively, go to sleep
-            print(i + 1, file=process.stdin, flush=True)
-            times[name].append(_read(name, process))
-    milliseconds = {name: float(np.median(found)) for name, found in times.items()}
+    alone = _take_turns(processes, repeats)
+    with busy_neighbours():
+        busy = _take_turns({name: processes[name] for name in OURS}, repeats)
     memory = {}
     for name, process in processes.items():
         process.stdin.close()  # ends the process
         memory[name] = _read(name, process)
-    return {"N": N, "T": T, "ms": milliseconds, "mb": memory}
+    return {"N": N, "T": T, "ms": alone, "busy_ms": busy, "mb": memory}
 
 
 if __name__ == "__main__":

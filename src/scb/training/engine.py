@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array, projector_row
-from scb.kernels import may_run_parallel
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelLaw, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, Transformer
@@ -118,24 +117,24 @@ class Fused:
         constant, per_spread, per_column = stage.affine_levels(mu)
         # Integers and read-only arrays are other types to Numba, for which it would compile everything anew.
         hyper = Hyperparameters(
-            batch_size=stage.batch_size,
+            batch_size=int(stage.batch_size),
             eta_V=float(stage.eta_V),
             eta_A=float(stage.eta_A),
-            lam=constant,
-            per_spread=per_spread,
-            per_column=per_column,
-            centred=stage.centred,
+            lam=float(constant),
+            per_spread=float(per_spread),
+            per_column=np.require(per_column, np.float64, ["C", "W"]),
+            centred=bool(stage.centred),
             limit=LIMIT,
             mu=np.require(mu, np.float64, ["C", "W"]),
             projector_row=projector_row(mu, stage.projector),
         )
-        new_V = np.array(V, order="C")
+        new_V = np.array(V, np.float64, order="C")
         new_A = self._buffers.copy(A)
-        done, loss = fused_steps(may_run_parallel(), keys, self.fresh.law, hyper, new_V, new_A)
+        done, loss = fused_steps(keys, self.fresh.law, hyper, new_V, new_A)
         if done < len(keys):  # what stands there now is beyond the limit: go again, up to the step before
             new_V[:] = V
             new_A[:] = A
-            fused_steps(may_run_parallel(), keys[:done], self.fresh.law, hyper, new_V, new_A)
+            fused_steps(keys[:done], self.fresh.law, hyper, new_V, new_A)
         return Taken(new_V, new_A, done, loss, min(done + 1, len(keys)) * stage.batch_size)
 
     def _frozen_steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
@@ -144,7 +143,7 @@ class Fused:
         frozen = self._frozen[1]
         law = self.fresh.law.labels
         B = stage.batch_size
-        V = V.copy()
+        V = np.array(V, np.float64, order="C")  # one type for Numba
         loss = np.nan
         for done, key in enumerate(keys):
             draws = draw_frozen(self.task, law, frozen, B, np.random.default_rng(key))

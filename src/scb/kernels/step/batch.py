@@ -2,14 +2,13 @@
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from scb.kernels import REORDER
-from scb.kernels.random import ALL_BITS, TokenLaw, TokenScratch, choose, draw_and_weigh, draw_tokens, fill_words, to_unit
+from scb.kernels.compiler import compiled
+from scb.kernels.random import TokenLaw, TokenScratch, choose, draw_and_weigh, draw_tokens, first_above, random_word, to_unit
 from scb.kernels.step.columns import column_sum
+from scb.kernels.threads import MOST_SHARES
 
-SHARES = 4  # at most; more would serve more threads, but each has a gradient in V of its own
 TILE = 8
 LANES = 8  # neighbouring positions that add into tables of their own, so that they need not wait for each other
 
@@ -80,32 +79,46 @@ class FrozenDraws(NamedTuple):
     rest: np.ndarray  # (B, N), how often each token occurs at the positions that are left
 
 
-@numba.njit(cache=True)
+@compiled
+def share_count(batch_size, T):
+    """Into how many shares a mini-batch is divided; more would serve more threads, but each has a gradient in V of its own."""
+    return min(max(batch_size * T >> 18, 2), MOST_SHARES)
+
+
+@compiled
 def draw_mini_batch(key, mu, batch_size, T, in_place):
     """Everything random about a mini-batch but its tokens, from the stream ``key``. Twin: ``draw_mini_batch``.
 
     ``mu`` is cumulative. ``in_place`` says whether segments may do without an accumulator.
     """
-    words = np.empty(4 * batch_size, np.uint64)
-    fill_words(key, 0, ALL_BITS, words)
-    lasts = np.empty(batch_size, np.int64)
+    keys = np.empty(batch_size, np.uint64)
     uniforms = np.empty((2, batch_size))
+    count_of = np.zeros(mu.size, np.int64)
     for i in range(batch_size):
-        lasts[i] = np.searchsorted(mu, to_unit(words[i]), side="right")
-        uniforms[0, i] = to_unit(words[batch_size + i])
-        uniforms[1, i] = to_unit(words[2 * batch_size + i])
-    lasts.sort()
-    count = min(max(batch_size * T >> 18, 2), SHARES)
-    shares = np.arange(count + 1) * batch_size // count
-    if np.count_nonzero(lasts[1:] != lasts[:-1]) + 1 >= 16 * count:  # shares stay even if no column is split between two
+        count_of[first_above(mu, to_unit(random_word(key, i)))] += 1
+        uniforms[0, i] = to_unit(random_word(key, batch_size + i))
+        uniforms[1, i] = to_unit(random_word(key, 2 * batch_size + i))
+        keys[i] = random_word(key, 3 * batch_size + i)
+    lasts = np.empty(batch_size, np.int64)
+    i = different = 0
+    for k in range(mu.size):
+        different += count_of[k] > 0
+        for _ in range(count_of[k]):
+            lasts[i] = k
+            i += 1
+    count = share_count(batch_size, T)
+    shares = np.empty(count + 1, np.int64)
+    for share in range(count + 1):
+        shares[share] = share * batch_size // count
+    if different >= 16 * count:  # shares stay even if no column is split between two
         for share in range(1, count):
             while shares[share] < batch_size and lasts[shares[share]] == lasts[shares[share] - 1]:
                 shares[share] += 1
     tiles, segments, accumulator = _lay_out(lasts, shares, in_place)
-    return MiniBatch(lasts, words[3 * batch_size :], uniforms, shares, tiles, segments, accumulator)
+    return MiniBatch(lasts, keys, uniforms, shares, tiles, segments, accumulator)
 
 
-@numba.njit(cache=True)
+@compiled
 def _lay_out(lasts, shares, in_place):
     """Tiles, segments and accumulators of the shares."""
     B = lasts.size
@@ -136,7 +149,7 @@ def _lay_out(lasts, shares, in_place):
     return tiles[: tile + 1], segments[: segment + 1], accumulator[:segment]
 
 
-@numba.njit(cache=True)
+@compiled(inline=True)
 def draw_samples(begin, end, batch, law, raw, offset, tile, first):
     """Tokens, labels and mass of the samples begin … end − 1, which share their last token, into the tile from row ``first`` on."""
     N = raw.shape[1]
@@ -150,7 +163,9 @@ def draw_samples(begin, end, batch, law, raw, offset, tile, first):
         mass = tile.mass[row]
         if N > 3:
             draw_tokens(batch.keys[i], law.tokens, tile.scratch, tokens)
-            tile.lanes[:] = 0.0
+            for lane in range(LANES):
+                for n in range(N):
+                    tile.lanes[lane, n] = 0.0
             whole = tokens.size - tokens.size % LANES
             for t in range(0, whole, LANES):
                 for lane in range(LANES):
@@ -158,7 +173,9 @@ def draw_samples(begin, end, batch, law, raw, offset, tile, first):
             for t in range(whole, tokens.size):
                 tile.lanes[0, tokens[t]] += a[t] + shift
             for n in range(N):
-                mass[n] = tile.lanes[:, n].sum()
+                mass[n] = 0.0
+                for lane in range(LANES):
+                    mass[n] += tile.lanes[lane, n]
         else:
             above, last = draw_and_weigh(batch.keys[i], law.tokens, tile.scratch, tokens, a, shift)
             mass[0] = total - above
@@ -170,23 +187,25 @@ def draw_samples(begin, end, batch, law, raw, offset, tile, first):
         tile.labels[row] = choose(law.labels.P[:, source], batch.uniforms[1, i])
 
 
-@numba.njit(cache=True)
+@compiled(inline=True)
 def differentiate(V, labels, mass, scores, gV):
     """With r = V·mass − e_o: scores = Vᵀr, gV += r·massᵀ for the samples of a tile (one a row); the summed loss ½‖r‖².
 
     Four samples at a time, to read V and touch gV less often.
     """
-    scores[:] = 0.0
+    for i in range(mass.shape[0]):
+        for n in range(mass.shape[1]):
+            scores[i, n] = 0.0
     fours = mass.shape[0] // 4 * 4
     loss = 0.0
     for i in range(0, fours, 4):
-        loss += _differentiate_four(V, labels[i : i + 4], mass[i : i + 4], scores[i : i + 4], gV)
+        loss += _differentiate_four(V, labels, mass, scores, i, gV)
     for i in range(fours, mass.shape[0]):
         loss += _differentiate_one(V, labels[i], mass[i], scores[i], gV)
     return loss
 
 
-@numba.njit(cache=True, fastmath=REORDER)
+@compiled(reorder=True)
 def _differentiate_one(V, o, a, u, gV):
     loss = 0.0
     for n in range(a.size):
@@ -200,18 +219,18 @@ def _differentiate_one(V, o, a, u, gV):
     return loss
 
 
-@numba.njit(cache=True, fastmath=REORDER)
-def _differentiate_four(V, o, mass, scores, gV):
-    a0, a1, a2, a3 = mass[0], mass[1], mass[2], mass[3]
-    u0, u1, u2, u3 = scores[0], scores[1], scores[2], scores[3]
+@compiled(reorder=True)
+def _differentiate_four(V, o, mass, scores, i, gV):
+    a0, a1, a2, a3 = mass[i], mass[i + 1], mass[i + 2], mass[i + 3]
+    u0, u1, u2, u3 = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
     loss = 0.0
     for n in range(a0.size):
         v = V[n]
         g = gV[n]
-        s0 = -1.0 if n == o[0] else 0.0
-        s1 = -1.0 if n == o[1] else 0.0
-        s2 = -1.0 if n == o[2] else 0.0
-        s3 = -1.0 if n == o[3] else 0.0
+        s0 = -1.0 if n == o[i] else 0.0
+        s1 = -1.0 if n == o[i + 1] else 0.0
+        s2 = -1.0 if n == o[i + 2] else 0.0
+        s3 = -1.0 if n == o[i + 3] else 0.0
         for m in range(v.size):
             s0 += v[m] * a0[m]
             s1 += v[m] * a1[m]
@@ -228,7 +247,7 @@ def _differentiate_four(V, o, mass, scores, gV):
     return loss
 
 
-@numba.njit(cache=True, fastmath=REORDER)
+@compiled(reorder=True)
 def add_scores(tokens, scores, begin, g):
     """g[t] += Σ_i scores[i, x_i(begin + t)] for all t of g; four and two samples at a time to touch g less often."""
     i = 0
@@ -252,7 +271,7 @@ def add_scores(tokens, scores, begin, g):
             g[t] += u0[x0[t]]
 
 
-@numba.njit(cache=True)
+@compiled
 def frozen_gradient(draws, law, frozen, V):
     """Summed loss of a mini-batch with a ``LabelLaw``, its summed gradient in V, and each mass Xa (B, N). Twin: ``frozen_mass``."""
     B, N = draws.rest.shape

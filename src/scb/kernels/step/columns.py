@@ -6,10 +6,9 @@ the column is touched or read. Then all skipped steps are applied together, with
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from scb.kernels import REORDER
+from scb.kernels.compiler import compiled
 
 _BLOCK = 64
 SURVIVORS = 256  # a column with at most this many nonzero entries of raw is brought up to date without a pass over T
@@ -27,20 +26,21 @@ class Columns(NamedTuple):
     lam_factor: np.ndarray  # (N,)
 
 
-@numba.njit(cache=True)
 def new_columns(raw, offset, steps, lam_factor):
     """Columns that have been through no step, for at most ``steps`` of them."""
     N = raw.shape[1]
     survivors = np.empty((N, SURVIVORS), np.int64)
     done = np.zeros(N, np.int64)
-    return Columns(raw, offset, done, survivors, np.full(N, -1), np.zeros(steps), lam_factor)
+    return Columns(raw, offset, done, survivors, np.full(N, -1, np.int64), np.zeros(steps), lam_factor)
 
 
-@numba.njit(cache=True)
+@compiled(inline=True)
 def apply_deferred_prox(k, step, columns):
     """Apply the proximal steps that column k has skipped since ``done[k]``, so that it stands before ``step``."""
-    if columns.done[k] < step and columns.lams[:step].max() > 0:
-        lams = columns.lams[columns.done[k] : step] * columns.lam_factor[k]
+    if columns.done[k] < step and _largest(columns.lams[:step]) > 0:
+        lams = np.empty(step - columns.done[k])
+        for i in range(lams.size):
+            lams[i] = columns.lams[columns.done[k] + i] * columns.lam_factor[k]
         count = columns.n_survivors[k]
         if count >= 0:
             survivors = columns.survivors[k, :count]
@@ -51,7 +51,15 @@ def apply_deferred_prox(k, step, columns):
     columns.done[k] = step
 
 
-@numba.njit(cache=True)
+@compiled
+def _largest(values):
+    largest = values[0]
+    for value in values:
+        largest = max(largest, value)
+    return largest
+
+
+@compiled(inline=True)
 def prox_steps(raw, offset, lams):
     """Apply x ← soft(x, λ) + c, c = (1 − 1ᵀ soft(x, λ))/T, for each λ in turn to the column x = raw + offset, into raw.
 
@@ -60,7 +68,9 @@ def prox_steps(raw, offset, lams):
     """
     T = raw.size
     first = lams[0]
-    bound = 2.0 * lams.sum()
+    bound = 0.0
+    for lam in lams:
+        bound += 2.0 * lam
     where = np.empty(T, np.int64)  # the entries between ...
     band = np.empty(T)  # ... and their values
     zeros = between = up = down = 0
@@ -98,7 +108,7 @@ def prox_steps(raw, offset, lams):
         raw[where[i]] = band[i]
 
 
-@numba.njit(cache=True)
+@compiled
 def prox_steps_on_survivors(raw, offset, lams, survivors):
     """Apply the steps of ``prox_steps`` to a column that is ``offset`` but at its ``survivors``: no pass over T. The new offset."""
     common = offset
@@ -121,7 +131,7 @@ def prox_steps_on_survivors(raw, offset, lams, survivors):
     return common
 
 
-@numba.njit(cache=True, fastmath=REORDER)
+@compiled(reorder=True)
 def _survey(raw, offset, first, bound):
     """How many entries x lie within ``first`` and within ``bound``, how many above ``bound``, and the sum beyond it on both sides.
 
@@ -139,7 +149,7 @@ def _survey(raw, offset, first, bound):
     return zeros, inside, up, far
 
 
-@numba.njit(cache=True, fastmath=REORDER)
+@compiled(reorder=True)
 def _rewrite(raw, offset, first, common, move_up, move_down):
     for t in range(raw.size):
         x = raw[t] + offset
@@ -147,7 +157,7 @@ def _rewrite(raw, offset, first, common, move_up, move_down):
         raw[t] = common if abs(x) <= first else moved
 
 
-@numba.njit(cache=True, fastmath=REORDER)
+@compiled(reorder=True)
 def column_sum(a):
     """Σ_t a_t."""
     s = 0.0
@@ -156,7 +166,7 @@ def column_sum(a):
     return s
 
 
-@numba.njit(cache=True, fastmath=REORDER)
+@compiled(reorder=True)
 def _moments(a, base, threshold):
     """Of one column: Σb, Σb² for b = a − base, and Σa, Σa² where a reaches the threshold."""
     s = square = kept = kept_square = 0.0
@@ -170,7 +180,7 @@ def _moments(a, base, threshold):
     return s, square, kept, kept_square
 
 
-@numba.njit(cache=True)
+@compiled
 def column_moments(A, threshold):
     """(4, N): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and Σa². Twin: ``column_moments``."""
     T, N = A.shape

@@ -1,101 +1,23 @@
 """Whole steps of the paper's update, fused with the drawing of their mini-batches; and the gradient of one mini-batch.
 
-Numba compiles a function anew for every literal that it is called with. Where a literal stands below as ``np.int64(0)`` or
-``np.bool_(True)``, that saves half of the compilation.
+All is one kernel, ``take_steps``, which Python calls on one or more threads (``kernels.threads``). A step is a turn: the caller
+prepares it, whoever is free draws and differentiates the shares of its mini-batch, and the caller adds up and updates. Results do
+not depend on who took which share.
 """
 
-from typing import NamedTuple
-
-import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from scb.kernels import REORDER
-from scb.kernels.random import CHUNK, token_scratch
-from scb.kernels.step.batch import LANES, SHARES, TILE, TaskLaw, Tile, add_scores, differentiate, draw_mini_batch, draw_samples
-from scb.kernels.step.columns import SURVIVORS, apply_deferred_prox, column_sum, new_columns
+from scb.kernels.compiler import compiled
+from scb.kernels.step.batch import TILE, TaskLaw, draw_mini_batch, share_count
+from scb.kernels.step.columns import apply_deferred_prox, column_sum, new_columns
+from scb.kernels.step.share import Array, Hyperparameters, descend, new_memory, take_share
+from scb.kernels.threads import MOST_SHARES, OVER, await_share, await_turn, hand_in, open_turn, run_together, take, thread_count
 
-
-class Hyperparameters(NamedTuple):
-    """Those of a stage. λ of column k is (lam + per_spread·√K_V)·per_column[k]."""
-
-    batch_size: int
-    eta_V: float
-    eta_A: float
-    lam: float
-    per_spread: float
-    per_column: np.ndarray  # (N,)
-    centred: bool  # whether the mean of each column's gradient is taken out before the proximal step
-    limit: float  # a run has diverged once ‖V‖ or some ‖a^(k)‖ reaches it
-    mu: np.ndarray  # (N,), of the preconditioner
-    projector_row: np.ndarray  # (N,), the w of its projector H ↦ H − (Hμ)wᵀ
+SHORT = 1 << 15  # tokens: a step with fewer is over before another thread has come to help
 
 
-class Memory(NamedTuple):
-    """What the shares of a step write to, each to its own; the first axis numbers them, but in ``accumulators``."""
-
-    tokens: np.ndarray  # (SHARES, TILE, T)
-    gV: np.ndarray  # (SHARES, N, N), summed gradients in V
-    losses: np.ndarray  # (SHARES,), summed losses
-    largest: np.ndarray  # (SHARES,), the largest ‖a‖² of the columns that were updated
-    accumulators: np.ndarray  # (·, T), gradients of columns that are not updated in place
-
-
-@numba.njit(cache=True)
-def _new_memory(T, N, law, accumulators):
-    tokens = np.empty((SHARES, TILE, T), law.tokens.table.dtype)
-    return Memory(tokens, np.empty((SHARES, N, N)), np.empty(SHARES), np.empty(SHARES), np.empty((accumulators, T)))
-
-
-@numba.njit(cache=True, fastmath=REORDER)
-def _descend(raw, shift, g, coefficient, lam):
-    """raw ← soft(raw + shift − coefficient·g, λ); its sum and sum of squares."""
-    s = square = 0.0
-    for t in range(raw.size):
-        x = raw[t] + shift - coefficient * g[t]
-        y = x - lam if x > lam else (x + lam if x < -lam else 0.0 * x)  # 0·x keeps a NaN
-        raw[t] = y
-        s += y
-        square += y * y
-    return s, square
-
-
-@numba.njit(cache=True)
-def _update_in_place(k, step, hyper, columns, tokens, scores, g):
-    """Update column k from the tokens and scores of all its samples; a chunk of its gradient at a time is in ``g``. Its ‖·‖²."""
-    raw = columns.raw[:, k]
-    T = raw.size
-    coefficient = hyper.eta_A / (hyper.mu[k] * hyper.batch_size)
-    lam = columns.lams[step] * columns.lam_factor[k]
-    mean = 0.0
-    if hyper.centred:
-        for start in range(0, T, CHUNK):
-            chunk = g[: min(CHUNK, T - start)]
-            chunk[:] = 0.0
-            add_scores(tokens, scores, start, chunk)
-            mean += column_sum(chunk) / T
-    shift = columns.offset[k] + coefficient * mean
-    s = square = 0.0
-    count = 0
-    for start in range(0, T, CHUNK):
-        chunk = g[: min(CHUNK, T - start)]
-        chunk[:] = 0.0
-        add_scores(tokens, scores, start, chunk)
-        s_here, square_here = _descend(raw[start : start + chunk.size], shift, chunk, coefficient, lam)
-        s += s_here
-        square += square_here
-        if square_here != 0.0 and count <= SURVIVORS:
-            for t in range(start, start + chunk.size):
-                if raw[t] != 0.0:
-                    if count < SURVIVORS:
-                        columns.survivors[k, count] = t
-                    count += 1
-    columns.n_survivors[k] = count if count <= SURVIVORS else -1
-    columns.offset[k] = (1.0 - s) / T
-    columns.done[k] = step + 1
-    return square
-
-
-@numba.njit(cache=True)
+@compiled(inline=True)
 def _update_from_accumulators(segment, step, batch, hyper, columns, accumulators):
     """Update the column of a segment, the first of its column, from the accumulators of all its segments. Its ‖·‖²."""
     k = batch.lasts[batch.segments[segment]]
@@ -103,166 +25,199 @@ def _update_from_accumulators(segment, step, batch, hyper, columns, accumulators
     g = accumulators[batch.accumulator[segment]]
     other = segment + 1
     while other < batch.accumulator.size and batch.lasts[batch.segments[other]] == k:
-        g += accumulators[batch.accumulator[other]]
+        part = accumulators[batch.accumulator[other]]
+        for t in range(g.size):
+            g[t] += part[t]
         other += 1
     coefficient = hyper.eta_A / (hyper.mu[k] * hyper.batch_size)
     shift = columns.offset[k]
     if hyper.centred:
         shift += coefficient * column_sum(g) / raw.size
-    s, square = _descend(raw, shift, g, coefficient, columns.lams[step] * columns.lam_factor[k])
+    s, square = descend(raw, shift, g, coefficient, columns.lams[step] * columns.lam_factor[k])
     columns.offset[k] = (1.0 - s) / raw.size
     columns.done[k] = step + 1
     columns.n_survivors[k] = -1
     return square
 
 
-@numba.njit(cache=True)
-def _take_share(share, step, batch, law, hyper, V, columns, memory):
-    """Draw and differentiate one share of a mini-batch, and update the columns that need no accumulator."""
-    N = V.shape[0]
-    labels = np.empty(TILE, np.int64)
-    tile = Tile(memory.tokens[share], labels, np.empty((TILE, N)), np.empty((TILE, N)), np.empty((LANES, N)), token_scratch())
-    chunk = np.empty(CHUNK)
-    gV = memory.gV[share]
-    gV[:] = 0.0
-    loss = largest = 0.0
-    for number in range(np.searchsorted(batch.tiles, batch.shares[share]), np.searchsorted(batch.tiles, batch.shares[share + 1])):
-        begin = batch.tiles[number]
-        end = batch.tiles[number + 1]
-        size = end - begin
-        segments = range(np.searchsorted(batch.segments, begin + 1) - 1, np.searchsorted(batch.segments, end))
-        for segment in segments:
-            i = max(batch.segments[segment], begin)
-            if batch.accumulator[segment] < 0:  # brought up to date just before it is read, so that it is in the cache
-                apply_deferred_prox(batch.lasts[i], step, columns)
-            draw_samples(i, min(batch.segments[segment + 1], end), batch, law, columns.raw, columns.offset, tile, i - begin)
-        loss += differentiate(V, tile.labels[:size], tile.mass[:size], tile.scores[:size], gV)
-        for segment in segments:
-            i = max(batch.segments[segment], begin)
-            j = min(batch.segments[segment + 1], end)
-            tokens = tile.tokens[i - begin : j - begin]
-            scores = tile.scores[i - begin : j - begin]
-            if batch.accumulator[segment] < 0:
-                largest = max(largest, _update_in_place(batch.lasts[i], step, hyper, columns, tokens, scores, chunk))
-            else:
-                g = memory.accumulators[batch.accumulator[segment]]
-                if i == batch.segments[segment]:
-                    g[:] = 0.0
-                add_scores(tokens, scores, np.int64(0), g)
-    memory.losses[share] = loss
-    memory.largest[share] = largest
-
-
-@numba.njit(cache=True, parallel=True)
-def _take_shares_in_parallel(step, batch, token_law, label_law, hyper, V, columns, memory):
-    # A parallel loop takes no nested tuples, so the law comes in two. Its index is unsigned, another type for ``_take_share``.
-    for share in numba.prange(batch.shares.size - 1):
-        _take_share(np.int64(share), step, batch, TaskLaw(token_law, label_law), hyper, V, columns, memory)
-
-
-@numba.njit(cache=True)
-def _take_shares(parallel, step, batch, law, hyper, V, columns, memory):
-    if parallel:
-        _take_shares_in_parallel(step, batch, law.tokens, law.labels, hyper, V, columns, memory)
-    else:
-        for share in range(batch.shares.size - 1):
-            _take_share(share, step, batch, law, hyper, V, columns, memory)
-
-
-@numba.njit(cache=True)
-def mini_batch_gradient(parallel, key, law, batch_size, V, raw, offset, gA):
-    """Summed loss and gradient in V of a mini-batch drawn from the stream ``key``, at V and A = raw + offset.
-
-    The summed gradient in A is added to gA (T, N), of which only the columns of last tokens are touched. The result does
-    not depend on ``parallel``, nor on the number of threads. Twin: ``mini_batch_gradient``.
-    """
-    T, N = raw.shape
-    batch = draw_mini_batch(key, law.labels.mu, batch_size, T, np.bool_(False))
-    memory = _new_memory(T, N, law, batch.accumulator.size)
-    # Where every segment has an accumulator, the shares of a step only differentiate: hyperparameters are not looked at.
-    hyper = Hyperparameters(batch_size, 0.0, 0.0, 0.0, 0.0, np.ones(N), False, 0.0, np.ones(N), np.ones(N))
-    _take_shares(parallel, np.int64(0), batch, law, hyper, V, new_columns(raw, offset, 1, hyper.per_column), memory)
-    for segment in range(batch.accumulator.size):
-        gA[:, batch.lasts[batch.segments[segment]]] += memory.accumulators[batch.accumulator[segment]]
-    shares = batch.shares.size - 1
-    gV = memory.gV[0].copy()
-    for share in range(1, shares):
-        gV += memory.gV[share]
-    return memory.losses[:shares].sum(), gV
-
-
-@numba.njit(cache=True, fastmath=REORDER)
-def _step_V(V, gV, mu, projector_row, rate):
-    """V ← V − rate·(I − 11ᵀ/N) gV diag(1/μ)(I − μwᵀ), w the ``projector_row``; gV comes in shares that are added up here."""
+@compiled(reorder=True)
+def _step_V(V, G, mean, inverse, mu, projector_row, rate):
+    """V ← V − rate·(I − 11ᵀ/N) G diag(1/μ)(I − μwᵀ), w the ``projector_row``; mean and inverse (N,) are memory. The new ‖V‖²."""
     N = mu.size
-    G = gV[0]
-    mean = np.zeros(N)
-    inverse = 1.0 / mu
+    for m in range(N):
+        mean[m] = 0.0
+        inverse[m] = 1.0 / mu[m]
     for n in range(N):
-        for share in range(1, len(gV)):
-            for m in range(N):
-                G[n, m] += gV[share, n, m]
         for m in range(N):
             mean[m] += G[n, m] / N
+    square = 0.0
     for n in range(N):
         along = 0.0
         for m in range(N):
             along += G[n, m] - mean[m]
         for m in range(N):
             V[n, m] -= rate * ((G[n, m] - mean[m]) * inverse[m] - along * projector_row[m])
+            square += V[n, m] * V[n, m]
+    return square
 
 
-@numba.njit(cache=True)
+@compiled
+def _lam(hyper, V):
+    """lam + per_spread·√K_V, where K_V = ‖V − μ1ᵀ‖_μ²."""
+    if hyper.per_spread == 0.0:
+        return hyper.lam
+    spread = 0.0
+    for n in range(V.shape[0]):
+        for m in range(V.shape[0]):
+            spread += hyper.mu[m] * (V[n, m] - hyper.mu[n]) ** 2
+    return hyper.lam + hyper.per_spread * np.sqrt(spread)
+
+
+@compiled
+def _add_up(shares, losses, largest, gV):
+    """Sums and maxima over the shares, all into the place of the first."""
+    for place in range(2, 2 * shares, 2):
+        losses[0] += losses[place]
+        largest[0] = max(largest[0], largest[place])
+        for n in range(gV.shape[1]):
+            for m in range(gV.shape[2]):
+                gV[0, n, m] += gV[place, n, m]
+
+
+@compiled(inline=True)
+def _update(step, batch, hyper, V, columns, largest, gV, accumulators, scratch):
+    """Update V, and the columns that their shares have not updated, from what the shares have added up. Whether all is bounded."""
+    for segment in range(batch.accumulator.size):
+        if batch.accumulator[segment] >= 0 and columns.done[batch.lasts[batch.segments[segment]]] <= step:
+            square = _update_from_accumulators(segment, step, batch, hyper, columns, accumulators)
+            largest = max(largest, square)
+    rate = hyper.eta_V / hyper.batch_size
+    square = _step_V(V, gV, scratch[0], scratch[1], hyper.mu, hyper.projector_row, rate)
+    return square < hyper.limit**2 and largest < hyper.limit**2
+
+
+@compiled(inline=True)
 def _finish_column(k, step, columns):
     """Bring column k up to date, and its offset into raw."""
     apply_deferred_prox(k, step, columns)
-    columns.raw[:, k] += columns.offset[k]
+    raw = columns.raw[:, k]
+    for t in range(raw.size):
+        raw[t] += columns.offset[k]
 
 
-@numba.njit(cache=True, parallel=True)
-def _finish_columns_in_parallel(step, columns):
-    for k in numba.prange(columns.offset.size):
-        _finish_column(np.int64(k), step, columns)
+@compiled
+def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
+    """One step for each of ``keys`` on V (N, N) and the columns of A (T, N), in place; one thread's part of it.
 
-
-@numba.njit(cache=True)
-def fused_steps(parallel, keys, law, hyper, V, A):
-    """One step for each of ``keys`` on V (N, N) and A (T, N), in place.
-
-    λ uses the K_V of the V before each step. Returns the number of steps done, which is smaller than the number of keys if V or
-    A reaches the limit, and the mean loss of the last one. Twin: the source ``Fresh``, followed by ``stages.proximal_step``.
+    λ uses the K_V of the V before each step. Returns the number of steps done, which is smaller than the number of keys if V or A
+    reaches the limit. Without ``update`` there is one key, its mini-batch is only differentiated, and the number of accumulators is
+    returned. Twin: the source ``Fresh``, followed by ``stages.proximal_step``.
     """
+    # The caller (me = 0) and the helpers go through the same loop, so that there is one compiled version of what a share does.
+    T, N = columns.raw.shape
+    shares = share_count(hyper.batch_size, T)
+    mine = np.empty(MOST_SHARES, np.bool_)
+    turn = np.int64(-1)  # after the last step there is one more turn, for the columns that have been waiting
+    drawn = np.int64(0)  # the step whose batch this is
+    batch = draw_mini_batch(keys[0], law.labels.mu, hyper.batch_size, T, update)
+    bounded = True
+    while True:
+        if me == 0:
+            turn += 1
+            if turn > keys.size or not bounded or (turn > 0 and not update):
+                break
+            if turn < keys.size:
+                columns.lams[turn] = _lam(hyper, V)
+                if drawn != turn:
+                    batch = draw_mini_batch(keys[turn], law.labels.mu, hyper.batch_size, T, update)
+                    drawn = turn
+                for segment in range(batch.accumulator.size):
+                    if batch.accumulator[segment] >= 0:  # several shares may read these columns, so none may change them
+                        apply_deferred_prox(batch.lasts[batch.segments[segment]], turn, columns)
+            open_turn(team, turn, shares)
+        elif not await_turn(me, team):
+            break
+        for i in range(shares):
+            share = i if me == 0 else shares - 1 - i
+            mine[share] = take(team, share)
+            if not mine[share]:
+                continue
+            if me > 0:  # a batch follows from its key: a helper makes its own copy
+                turn = team.turn[0]
+                if drawn != turn and turn < keys.size:
+                    batch = draw_mini_batch(keys[turn], law.labels.mu, hyper.batch_size, T, update)
+                    drawn = turn
+            if turn < keys.size:
+                take_share(share, turn, batch, law, hyper, V, columns, memory)
+            else:
+                for k in range(share, N, shares):
+                    _finish_column(k, turn, columns)
+            if me > 0:
+                hand_in(team, share)
+        if me == 0:
+            for share in range(shares):
+                if not mine[share]:
+                    await_share(team, share)
+            if turn < keys.size:
+                _add_up(shares, memory.losses, memory.largest, memory.gV)
+                if update:
+                    largest = memory.largest[0]
+                    bounded = _update(turn, batch, hyper, V, columns, largest, memory.gV[0], memory.accumulators, memory.mass[0])
+    if me == 0:
+        open_turn(team, np.int64(OVER), np.int64(0))  # literals would be other types
+        if not update:
+            for segment in range(batch.accumulator.size):
+                memory.column[batch.accumulator[segment]] = batch.lasts[batch.segments[segment]]
+            return batch.accumulator.size
+    return min(turn, keys.size) if bounded else turn - 1
+
+
+def _threads(batch_size: int, T: int) -> int:
+    return 1 if batch_size * T < SHORT else min(thread_count(), share_count(batch_size, T))
+
+
+def fused_steps(keys: NDArray[np.uint64], law: TaskLaw, hyper: Hyperparameters, V: Array, A: Array) -> tuple[int, float]:
+    """One step for each of ``keys`` on V (N, N) and A (T, N), in place, on as many threads as may be used.
+
+    Returns the number of steps done, which is smaller than the number of keys if V or A reaches the limit, and the mean loss of the
+    last one.
+    """
+    if keys.size == 0:
+        return 0, np.nan
     T, N = A.shape
     columns = new_columns(A, np.zeros(N), keys.size, hyper.per_column)
     # Segments that have an accumulator are longer than a tile, or lie on either side of a border between shares.
-    memory = _new_memory(T, N, law, min(N, hyper.batch_size // (TILE + 1)) + 2 * (SHARES - 1))
-    loss = 0.0
-    for step in range(keys.size):
-        columns.lams[step] = hyper.lam
-        if hyper.per_spread > 0:
-            spread = 0.0  # K_V = ‖V − μ1ᵀ‖_μ²
-            for n in range(N):
-                for m in range(N):
-                    spread += hyper.mu[m] * (V[n, m] - hyper.mu[n]) ** 2
-            columns.lams[step] += hyper.per_spread * np.sqrt(spread)
-        batch = draw_mini_batch(keys[step], law.labels.mu, hyper.batch_size, T, np.bool_(True))
-        for segment in range(batch.accumulator.size):
-            if batch.accumulator[segment] >= 0:  # several shares may read these columns, so none may change them
-                apply_deferred_prox(batch.lasts[batch.segments[segment]], step, columns)
-        _take_shares(parallel, step, batch, law, hyper, V, columns, memory)
-        shares = batch.shares.size - 1
-        largest = memory.largest[:shares].max()
-        for segment in range(batch.accumulator.size):
-            if batch.accumulator[segment] >= 0 and columns.done[batch.lasts[batch.segments[segment]]] <= step:
-                square = _update_from_accumulators(segment, step, batch, hyper, columns, memory.accumulators)
-                largest = max(largest, square)
-        _step_V(V, memory.gV[:shares], hyper.mu, hyper.projector_row, hyper.eta_V / hyper.batch_size)
-        loss = memory.losses[:shares].sum() / hyper.batch_size
-        if not max((V * V).sum(), largest) < hyper.limit**2:
-            return step, loss
-    if parallel:
-        _finish_columns_in_parallel(keys.size, columns)
-    else:
-        for k in range(N):
-            _finish_column(k, keys.size, columns)
-    return keys.size, loss
+    memory = new_memory(T, N, law.tokens.table.dtype, min(N, hyper.batch_size // (TILE + 1)) + 2 * (MOST_SHARES - 1))
+    done = run_together(take_steps, _threads(hyper.batch_size, T), True, keys, law, hyper, V, columns, memory)
+    return done, memory.losses[0] / hyper.batch_size
+
+
+def mini_batch_gradient(
+    key: np.uint64, law: TaskLaw, batch_size: int, V: Array, raw: Array, offset: Array, gA: Array
+) -> tuple[float, Array]:
+    """Summed loss and gradient in V of a mini-batch drawn from the stream ``key``, at V and A = raw + offset.
+
+    The summed gradient in A is added to gA (T, N), of which only the columns of last tokens are touched. The result does
+    not depend on the number of threads. Twin: ``mini_batch_gradient``.
+    """
+    T, N = raw.shape
+    ones = np.ones(N)
+    columns = new_columns(raw, offset, 1, ones)
+    memory = new_memory(T, N, law.tokens.table.dtype, min(N, batch_size) + MOST_SHARES - 1)
+    hyper = Hyperparameters(  # of which only the batch size is looked at
+        batch_size=int(batch_size),
+        eta_V=0.0,
+        eta_A=0.0,
+        lam=0.0,
+        per_spread=0.0,
+        per_column=ones,
+        centred=False,
+        limit=np.inf,
+        mu=ones,
+        projector_row=ones,
+    )
+    keys = np.full(1, key, np.uint64)
+    used = run_together(take_steps, _threads(batch_size, T), False, keys, law, hyper, V, columns, memory)
+    for i in range(used):
+        gA[:, memory.column[i]] += memory.accumulators[i]
+    return memory.losses[0], memory.gV[0]

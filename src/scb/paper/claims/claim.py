@@ -206,8 +206,14 @@ def spread(values: Any, digits: int = 2) -> str:
     """Median and quartiles; a dash if there is nothing."""
     if np.size(values) == 0:
         return "–"
-    low, middle, high = np.percentile(np.asarray(values, dtype=float), (25, 50, 75))
-    return f"{middle:.{digits}g} [{low:.{digits}g}, {high:.{digits}g}]"
+    low, middle, high = (rounded(x, digits) for x in np.percentile(np.asarray(values, dtype=float), (25, 50, 75)))
+    return f"{middle} [{low}, {high}]"
+
+
+def rounded(x: float, digits: int) -> str:
+    """A number to so many digits; with commas, not with a power of ten, if it is large."""
+    text = f"{x:.{digits}g}"
+    return f"{float(text):,.0f}" if abs(x) >= 1000 else text
 
 
 def share(hits: Any) -> str:

@@ -1,5 +1,7 @@
 """F15 to F19: rates, the need of ℓ1, softmax dynamics, a run inside all assumptions, windows of one sequence."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -114,9 +116,11 @@ def theorem(table: Table) -> Figure:
         right = [run["alpha_V"][-1] > 0 for run in runs]
         label: str | None = f"{PROJECTORS[projector]}\nsign right in {sum(right)} of {len(runs)}"
         for run, good in sorted(zip(runs, right, strict=True), key=lambda pair: not pair[1]):
-            look = {"linewidth": 0.9, "alpha": 0.8} if good else {"linewidth": 0.7, "alpha": 0.6, "linestyle": "--"}
+            line: dict[str, Any] = {"linewidth": 0.9, "alpha": 0.8}
+            if not good:
+                line = {"linewidth": 0.7, "alpha": 0.6, "linestyle": "--"}
             for ax, name in zip(axes, ("dist_A", "dist_V"), strict=True):
-                ax.plot(run["samples"] / 1000, run[name], color=COLOURS[number], label=label, **look)
+                ax.plot(run["samples"] / 1000, run[name], color=COLOURS[number], label=label, **line)
             label = None
     for ax, name in zip(axes, ("‖A − Q‖$_μ$", "‖V − P‖$_μ$"), strict=True):
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")

@@ -7,7 +7,6 @@ import numpy as np
 
 from scb.geometry import Array
 from scb.inputs import InputError
-from scb.kernels import may_run_parallel
 from scb.kernels.random import token_law
 from scb.kernels.step.batch import LabelLaw, TaskLaw
 from scb.kernels.step.fused import mini_batch_gradient
@@ -56,7 +55,7 @@ class Fresh:
         A = np.require(A, np.float64, ["F", "W"])
         gA = np.zeros(A.shape, order="F")
         offset = np.zeros(self.task.N)
-        loss, gV = mini_batch_gradient(may_run_parallel(), np.uint64(key), self.law, batch_size, V, A, offset, gA)
+        loss, gV = mini_batch_gradient(key, self.law, batch_size, V, A, offset, gA)
         gA /= batch_size
         return Gradient(loss / batch_size, gV / batch_size, gA, batch_size)
 

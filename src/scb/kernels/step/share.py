@@ -1,0 +1,178 @@
+"""One share of a step: its samples are drawn and differentiated, and the columns that it has for itself are updated."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.kernels.compiler import compiled
+from scb.kernels.random import CHUNK, TokenScratch, first_above
+from scb.kernels.step.batch import LANES, TILE, Tile, add_scores, differentiate, draw_samples
+from scb.kernels.step.columns import SURVIVORS, apply_deferred_prox, column_sum
+from scb.kernels.threads import MOST_SHARES
+
+Array = NDArray[np.float64]
+
+
+class Hyperparameters(NamedTuple):
+    """Those of a stage. λ of column k is (lam + per_spread·√K_V)·per_column[k]."""
+
+    batch_size: int
+    eta_V: float
+    eta_A: float
+    lam: float
+    per_spread: float
+    per_column: Array  # (N,)
+    centred: bool  # whether the mean of each column's gradient is taken out before the proximal step
+    limit: float  # a run has diverged once ‖V‖ or some ‖a^(k)‖ reaches it
+    mu: Array  # (N,), of the preconditioner
+    projector_row: Array  # (N,), the w of its projector H ↦ H − (Hμ)wᵀ
+
+
+class Memory(NamedTuple):
+    """What the shares of a step write to, each to its own place, which the first axis numbers, but in the last two.
+
+    The place of share i is 2i. Were places next to each other, the end of one and the beginning of the next would lie in one line
+    of the cache, for which two threads would have to wait in turn.
+    """
+
+    tokens: NDArray[Any]  # (S, TILE, T)
+    labels: NDArray[np.int64]  # (S, TILE)
+    mass: Array  # (S, TILE, N)
+    scores: Array  # (S, TILE, N)
+    lanes: Array  # (S, LANES, N)
+    words: NDArray[np.uint64]  # (S, CHUNK/4), these four are a ``TokenScratch`` for each share
+    w: NDArray[np.uint16]  # (S, CHUNK)
+    ties: NDArray[np.uint8]  # (S, CHUNK)
+    eights: NDArray[np.uint64]  # (S, CHUNK/8)
+    chunk: Array  # (S, CHUNK)
+    gV: Array  # (S, N, N), summed gradients in V
+    losses: Array  # (S,), summed losses
+    largest: Array  # (S,), the largest ‖a‖² of the columns that were updated
+    accumulators: Array  # (·, T), gradients of columns that are not updated in place
+    column: NDArray[np.int64]  # (·,), which column that is, where nothing is updated
+
+
+def new_memory(T: int, N: int, dtype: Any, accumulators: int) -> Memory:
+    """Memory for steps on columns of T positions, with tokens of a type."""
+    S = 2 * MOST_SHARES
+    words = np.empty((S, CHUNK // 4), np.uint64)
+    eights = np.empty((S, CHUNK // 8), np.uint64)
+    return Memory(
+        tokens=np.empty((S, TILE, T), dtype),
+        labels=np.empty((S, TILE), np.int64),
+        mass=np.empty((S, TILE, N)),
+        scores=np.empty((S, TILE, N)),
+        lanes=np.empty((S, LANES, N)),
+        words=words,
+        w=words.view(np.uint16),
+        ties=eights.view(np.uint8),
+        eights=eights,
+        chunk=np.empty((S, CHUNK)),
+        gV=np.empty((S, N, N)),
+        losses=np.empty(S),
+        largest=np.empty(S),
+        accumulators=np.empty((accumulators, T)),
+        column=np.empty(accumulators, np.int64),
+    )
+
+
+@compiled
+def _clear(values):
+    for i in range(values.size):
+        values[i] = 0.0
+
+
+@compiled(reorder=True)
+def descend(raw, shift, g, coefficient, lam):
+    """raw ← soft(raw + shift − coefficient·g, λ); its sum and sum of squares."""
+    s = square = 0.0
+    for t in range(raw.size):
+        x = raw[t] + shift - coefficient * g[t]
+        y = x - lam if x > lam else (x + lam if x < -lam else 0.0 * x)  # 0·x keeps a NaN
+        raw[t] = y
+        s += y
+        square += y * y
+    return s, square
+
+
+@compiled(inline=True)
+def _update_in_place(k, step, hyper, columns, tokens, scores, g):
+    """Update column k from the tokens and scores of all its samples; a chunk of its gradient at a time is in ``g``. Its ‖·‖²."""
+    raw = columns.raw[:, k]
+    T = raw.size
+    coefficient = hyper.eta_A / (hyper.mu[k] * hyper.batch_size)
+    lam = columns.lams[step] * columns.lam_factor[k]
+    mean = 0.0
+    if hyper.centred:
+        for start in range(0, T, CHUNK):
+            chunk = g[: min(CHUNK, T - start)]
+            _clear(chunk)
+            add_scores(tokens, scores, start, chunk)
+            mean += column_sum(chunk) / T
+    shift = columns.offset[k] + coefficient * mean
+    s = square = 0.0
+    count = 0
+    for start in range(0, T, CHUNK):
+        chunk = g[: min(CHUNK, T - start)]
+        _clear(chunk)
+        add_scores(tokens, scores, start, chunk)
+        s_here, square_here = descend(raw[start : start + chunk.size], shift, chunk, coefficient, lam)
+        s += s_here
+        square += square_here
+        if square_here != 0.0 and count <= SURVIVORS:
+            for t in range(start, start + chunk.size):
+                if raw[t] != 0.0:
+                    if count < SURVIVORS:
+                        columns.survivors[k, count] = t
+                    count += 1
+    columns.n_survivors[k] = count if count <= SURVIVORS else -1
+    columns.offset[k] = (1.0 - s) / T
+    columns.done[k] = step + 1
+    return square
+
+
+@compiled(inline=True)
+def take_share(share, step, batch, law, hyper, V, columns, memory):
+    """Draw and differentiate one share of a mini-batch, and update the columns that need no accumulator."""
+    place = 2 * share
+    tile = Tile(
+        memory.tokens[place],
+        memory.labels[place],
+        memory.mass[place],
+        memory.scores[place],
+        memory.lanes[place],
+        TokenScratch(memory.words[place], memory.w[place], memory.ties[place], memory.eights[place]),
+    )
+    gV = memory.gV[place]
+    for n in range(V.shape[0]):
+        _clear(gV[n])
+    loss = largest = 0.0
+    number = first_above(batch.tiles, batch.shares[share] - 1)
+    while batch.tiles[number] < batch.shares[share + 1]:
+        begin = batch.tiles[number]
+        end = batch.tiles[number + 1]
+        size = end - begin
+        segments = range(first_above(batch.segments, begin) - 1, first_above(batch.segments, end - 1))
+        for segment in segments:
+            i = max(batch.segments[segment], begin)
+            if batch.accumulator[segment] < 0:  # brought up to date just before it is read, so that it is in the cache
+                apply_deferred_prox(batch.lasts[i], step, columns)
+            draw_samples(i, min(batch.segments[segment + 1], end), batch, law, columns.raw, columns.offset, tile, i - begin)
+        loss += differentiate(V, tile.labels[:size], tile.mass[:size], tile.scores[:size], gV)
+        for segment in segments:
+            i = max(batch.segments[segment], begin)
+            j = min(batch.segments[segment + 1], end)
+            tokens = tile.tokens[i - begin : j - begin]
+            scores = tile.scores[i - begin : j - begin]
+            if batch.accumulator[segment] < 0:
+                square = _update_in_place(batch.lasts[i], step, hyper, columns, tokens, scores, memory.chunk[place])
+                largest = max(largest, square)
+            else:
+                g = memory.accumulators[batch.accumulator[segment]]
+                if i == batch.segments[segment]:
+                    _clear(g)
+                add_scores(tokens, scores, np.int64(0), g)  # a literal would be another type
+        number += 1
+    memory.losses[place] = loss
+    memory.largest[place] = largest
