@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test lint bench examples lab venv lock clean
+.PHONY: reproduce test torture lint bench examples lab venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
 
 test: lint .venv/examples  ## what CI runs
 	$(BIN)/pytest -n 2
+
+torture: venv  ## kills, I/O faults, flipped bytes and odd arguments, by the thousand; goes on behind results/torture.csv
+	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE)
 
 lint: venv  ## ruff and pyright
 	$(BIN)/ruff check src tests examples benchmarks

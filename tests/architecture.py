@@ -10,7 +10,7 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = (
-    {"kernels", "files", "provenance", "lab"},
+    {"kernels", "inputs", "files", "provenance", "lab"},
     {"geometry", "model", "task"},
     {"theory", "metrics"},
     {"mixture"},

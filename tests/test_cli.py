@@ -91,7 +91,7 @@ def test_train_and_show(tmp_path):
         (("--N", "1"), "N = 1: there must be at least 2"),
         (("--ensemble", "weak"), 'ensemble = "weak": it must be one of "strong", "dirichlet", "uniform", "softmax"'),
         (("--K-P", "2"), "K_P = 2.0: it must lie between 0 and 1"),
-        (("--set", "lam=-1"), "lam = -1 in stage '2'"),
+        (("--set", "lam=-1"), "lam = -1.0 in stage '2'"),
         (("--config", "nowhere.toml"), "nowhere.toml"),
         (("--resume",), "holds no run"),
     ],

@@ -104,7 +104,7 @@ def test_the_spectral_start_replaces_stage_1():
     assert run.history["samples"][-1] == 4000 + 100 * 64
     estimated = scb.recipes.paper(task, start="spectral", known=False)
     assert estimated.samples == 8000
-    with pytest.raises(ValueError, match="start = 'warm'"):
+    with pytest.raises(ValueError, match='start = "warm"'):
         scb.recipes.paper(task, start="warm")
 
 
@@ -221,7 +221,7 @@ def test_a_recipe_that_is_listed_is_known_by_name_with_its_options(monkeypatch, 
 
     with pytest.raises(SystemExit):
         main(["train", "--recipe", "brief", "--out", str(tmp_path)])
-    assert "recipe = 'brief': it must be one of paper, tuned" in capsys.readouterr().err
+    assert "recipe = 'brief': it must be one of 'paper', 'tuned'" in capsys.readouterr().err
     monkeypatch.setitem(RECIPES, "brief", brief)
     main(["train", "--recipe", "brief", "--T", "20", "--set", "steps=2", "--out", str(tmp_path)])
     assert scb.Run.load(tmp_path).step == 2

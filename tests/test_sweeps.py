@@ -19,6 +19,7 @@ from matplotlib.collections import QuadMesh
 from numpy.testing import assert_allclose, assert_array_equal
 
 import scb
+from scb.files import read_json, write_json
 from scb.jobs.grid import Sweep, succeeded
 from scb.jobs.job import Job, task_seed
 from scb.jobs.kinds import KINDS, RecoverJob, kind_of, swept_hints
@@ -357,8 +358,7 @@ def test_another_sweep_or_code_is_refused(tmp_path):
     do(Sweep.parse(SMALL, ALL_KINDS), tmp_path)
     with pytest.raises(ValueError, match="holds a sweep with kind recover, this one has train: take another --out"):
         do(Sweep.parse(TRAIN, ALL_KINDS), tmp_path)
-    facts = json.loads((tmp_path / "facts.json").read_text()) | {"code": "older"}
-    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    write_json(tmp_path / "facts.json", read_json(tmp_path / "facts.json") | {"code": "older"})
     with pytest.raises(ValueError, match="begun by another version of scb"):
         do(Sweep.parse(SMALL.replace("seeds = 3", "seeds = 4"), ALL_KINDS), tmp_path)
     assert do(Sweep.parse(SMALL, ALL_KINDS), tmp_path) == 0  # nothing is left to run: it can be drawn again
@@ -375,13 +375,13 @@ def test_failures_are_listed_with_config_and_traceback_and_others_go_on(tmp_path
     assert answer.returncode == 0, answer.stderr
     assert "train: 2 of 4 runs done, 2 failed, 0 left" in answer.stdout
     answer = command("--status", out)
-    for text in ("2 × ValueError: overlap = 0.5 with N = 2", "N = 2, replicate 1", "Traceback", "--retry"):
+    for text in ("2 × InputError: overlap = 0.5 with N = 2", "N = 2, replicate 1", "Traceback", "--retry"):
         assert text in answer.stdout
     sweep, time_written = Sweep.read(tmp_path / "some.toml", ALL_KINDS), (out / "failures.json").stat().st_mtime_ns
     assert do(sweep, out) == 0
     assert "2 failed" in command(tmp_path / "some.toml", "--out", out, "--jobs", "1", "--retry").stdout
     assert (out / "failures.json").stat().st_mtime_ns > time_written
-    assert len(json.loads((out / "failures.json").read_text())) == 2
+    assert len(read_json(out / "failures.json")) == 2
 
 
 def test_a_failure_that_is_mended_becomes_a_row(tmp_path):

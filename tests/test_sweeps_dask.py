@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from scb.files import read_json
 from scb.jobs.dask import compute, connected, modules_of
 from scb.jobs.grid import Sweep
 from scb.jobs.kinds import KINDS, RecoverJob
@@ -231,7 +232,7 @@ def test_a_run_that_kills_its_worker_is_a_failure_and_the_rest_is_there(tmp_path
     )
     assert answer.returncode == 0, answer.stderr
     assert calm(answer.stderr, killed=2)
-    failures = json.loads((tmp_path / "out" / "failures.json").read_text())
+    failures = read_json(tmp_path / "out" / "failures.json")
     assert [(one["replicate"], one["error"]) for one in failures.values()] == [
         (17, "every worker that ran it died, 1 of them: out of memory, perhaps")
     ]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scb import metrics, theory
+    from scb.inputs import DamagedFileError, InputError
     from scb.metrics import measure, star
     from scb.mixture.recovery import Recovery, recover
     from scb.model import LinearTransformer, SoftmaxTransformer
@@ -24,6 +25,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Batch",
+    "DamagedFileError",
+    "InputError",
     "LinearTransformer",
     "Recipe",
     "Recovery",
@@ -49,6 +52,8 @@ __all__ = [
 
 _HOME = {
     "Batch": "scb.task.sampling",
+    "DamagedFileError": "scb.inputs",
+    "InputError": "scb.inputs",
     "LinearTransformer": "scb.model",
     "Recipe": "scb.training.stages",
     "Recovery": "scb.mixture.recovery",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.inputs import InputError
+
 if TYPE_CHECKING:
     from scb.task import Task
 
@@ -44,7 +46,7 @@ def projector_row(mu: Array, projector: Projector) -> Array:
     - "mu": w = 1. The projector that is orthogonal in ⟨·, ·⟩_μ.
     """
     if projector not in get_args(Projector):
-        raise ValueError(f"projector = {projector!r}: it must be one of {', '.join(map(repr, get_args(Projector)))}")
+        raise InputError(f"projector = {projector!r}: it must be one of {', '.join(map(repr, get_args(Projector)))}")
     return np.ones(len(mu)) if projector == "mu" else mu / (mu @ mu)
 
 
@@ -76,7 +78,7 @@ def threshold_normalize(A: Array, threshold: float | Array) -> Array:
     A column in which nothing reaches the threshold knows nothing yet: it becomes uniform, 1/T.
     """
     if np.any(np.asarray(threshold) <= 0):
-        raise ValueError(f"threshold = {threshold}: it must be positive, or a column's kept mass could be 0")
+        raise InputError(f"threshold = {threshold}: it must be positive, or a column's kept mass could be 0")
     kept = np.where(threshold <= A, A, 0.0)
     mass = kept.sum(axis=0)
     return np.where(mass > 0, kept / np.where(mass > 0, mass, 1.0), 1.0 / A.shape[0])

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scb.geometry import Array
+from scb.inputs import InputError, real_array
 
 if TYPE_CHECKING:
     from scb.task.sampling import Batch
@@ -118,7 +119,7 @@ def token_mass(A: Array, batch: "Batch") -> Array:
     n, T = batch.context.shape
     positions, N = A.shape
     if positions != T:
-        raise ValueError(f"the batch has T = {T} positions, the attention {positions}: they must agree")
+        raise InputError(f"the batch has T = {T} positions, the attention {positions}: they must agree")
     mass = np.empty((n, N))
     for rows in _chunks(n, T):
         part = batch[rows]
@@ -152,10 +153,10 @@ def _residual(F: Array, batch: "Batch") -> Array:
 
 
 def _parameters(V: ArrayLike, A: ArrayLike, name: str) -> tuple[Array, Array]:
-    V = np.asarray(V, dtype=float)
-    A = np.asfortranarray(A, dtype=float)
+    V = real_array("V", V, copy=False)
+    A = np.asfortranarray(real_array(name, A, copy=False))
     if V.ndim != 2 or V.shape[0] != V.shape[1]:
-        raise ValueError(f"V has shape {V.shape}: it must be square, (N, N)")
+        raise InputError(f"V has shape {V.shape}: it must be square, (N, N)")
     if A.ndim != 2 or A.shape[1] != V.shape[0]:
-        raise ValueError(f"{name} has shape {A.shape}: it must be (T, {V.shape[0]}) to go with V")
+        raise InputError(f"{name} has shape {A.shape}: it must be (T, {V.shape[0]}) to go with V")
     return V, A

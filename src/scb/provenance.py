@@ -8,6 +8,8 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
+from scb.inputs import InputError
+
 ROOT = Path(__file__).parent
 _FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\([^)]*\)|[^#\n]*))?", re.MULTILINE)
@@ -22,7 +24,7 @@ def versions() -> dict[str, str]:
 def machine() -> str:
     """The processor and its cores."""
     try:
-        with open("/proc/cpuinfo") as file:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             name = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
     except (OSError, StopIteration):
         name = platform.processor() or platform.machine()
@@ -52,7 +54,7 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
 def require_code(code: str, *modules: str) -> None:
     """On a worker: ValueError unless its digest of these modules is the driver's."""
     if code_digest(*modules) != code:
-        raise ValueError("a worker has another version of scb than this process: install the same one there")
+        raise InputError("a worker has another version of scb than this process: install the same one there")
 
 
 def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:
@@ -76,7 +78,7 @@ def _imported(path: Path) -> list[str]:
     digest stands for more than it must, never for less.
     """
     found = []
-    for module, names in _IMPORT.findall(_FOR_TYPES.sub("", path.read_text())):
+    for module, names in _IMPORT.findall(_FOR_TYPES.sub("", path.read_text(encoding="utf-8"))):
         found.append(module)
         found += [f"{module}.{name.split()[0]}" for name in names.strip("()").split(",") if name.strip()]
     return found

@@ -1,22 +1,52 @@
 """The command ``scb``: one file a command; each imports what it needs when it runs."""
 
+import io
+import os
 import sys
+import warnings
 from importlib import import_module
+from typing import Any
 
-import tyro
+from scb.inputs import InputError
 
 COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point; errors that a user can mend are one line on stderr, with exit status 2."""
-    functions = {name: getattr(import_module(f"scb.cli.{name}"), name) for name in COMMANDS}
-    about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
+    """Entry point; errors that a user can mend are one line on stderr, with exit status 2. A traceback is a bug."""
     try:
-        tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments)
-    except (ValueError, OSError) as error:
-        print(f"scb: {error}", file=sys.stderr)
-        sys.exit(2)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a λ that the terminal cannot show must not end a run
+        import tyro  # here, as the commands are: Ctrl-C may come while they load
+
+        functions = {name: getattr(import_module(f"scb.cli.{name}"), name) for name in COMMANDS}
+        about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments)
+        sys.stdout.flush()  # here, where a full disk can still be told
+    except BrokenPipeError:  # whoever read it has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (InputError, OSError) as error:
+        _end(str(error) or type(error).__name__)
+    except MemoryError as error:
+        _end(f"out of memory ({error})" if str(error) else "out of memory")
     except KeyboardInterrupt:
         print("scb: interrupted", file=sys.stderr)
         sys.exit(130)
+
+
+def _end(message: str) -> None:
+    """Say in one line what is wrong, and leave with status 2; what is left in stdout cannot be written any more if it is full."""
+    print(f"scb: {' '.join(message.split())}", file=sys.stderr)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(2)
+
+
+def _warn(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
+    print(f"scb: warning: {message}", file=sys.stderr)

@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Column, Table
 
+from scb.cli.terminal import terminal
+from scb.files import write_atomically
+from scb.inputs import InputError
 from scb.provenance import machine, versions
 
 CONTENDERS = Path("benchmarks/contenders.py")
@@ -41,16 +43,16 @@ def bench(
     from scb.training.benchmark import OURS, compare
 
     if repeats < 1:
-        raise ValueError(f"repeats = {repeats}: it must be at least 1")
+        raise InputError(f"repeats = {repeats}: it must be at least 1")
     if contenders is None:
         contenders = CONTENDERS if CONTENDERS.exists() else None
     elif not contenders.is_file():
         raise FileNotFoundError(f"{contenders} is not there, or not a file")
-    console = Console(highlight=False)
+    console = terminal()
     results = []
     for size in sizes:
         if (found := re.fullmatch("([0-9]+)x([0-9]+)", size)) is None:
-            raise ValueError(f"sizes has {size!r}: it must look like 3x5000")
+            raise InputError(f"sizes has {size!r}: it must look like 3x5000")
         N, T = map(int, found.groups())
         with console.status(f"N = {N}, T = {T:,}"):
             results.append(compare(N, T, repeats, contenders))
@@ -75,5 +77,5 @@ def bench(
         lines.append(f"| {row['N']} | {row['T']:,} | " + " | ".join(cells) + " |")
     console.print(table)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text("\n".join([*lines, ""]))
+    write_atomically(out, "\n".join([*lines, ""]).encode())
     console.print(f"wrote {out}")

@@ -1,7 +1,7 @@
 """``scb fit``: which lags matter in a file of sequences, and when."""
 
 import csv
-import json
+import io
 import shlex
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -16,12 +16,17 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from scb.cli.terminal import terminal
+from scb.files import alone, read_json, write_atomically, write_json
+from scb.inputs import DamagedFileError, InputError, fitted
+
 if TYPE_CHECKING:
     from scb.geometry import Array
     from scb.sequences.lag_model import FitFacts, LagModel
     from scb.sequences.symbols import Sequences
 
 MODEL = "model.safetensors"
+SUMMARY = "summary.json"
 REPORT = "report.html"
 
 
@@ -81,7 +86,7 @@ def fit(
     """
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import LagSettings, fit_lags
-    from scb.sequences.lag_model import save_model
+    from scb.sequences.model_file import save_model
     from scb.sequences.reading import TABLES, read_with_options
     from scb.sequences.report import compared, write_report
     from scb.sequences.stability import found_again
@@ -91,18 +96,18 @@ def fit(
 
     command = _command(locals())
     if not 0 <= split < 1:
-        raise ValueError(f"--split {split}: it must lie between 0 and 1")
-    console = Console(highlight=False)
+        raise InputError(f"--split {split}: it must lie between 0 and 1")
+    console = terminal()
     if halves < 0 or halves % 2:
-        raise ValueError(f"--halves {halves}: it must be an even number, or 0")
+        raise InputError(f"--halves {halves}: it must be an even number, or 0")
     settings = LagSettings(max_lag, transition=transition, context=context, lags=_lags(lags), background=background)
     source = read_with_options(file, Columns(column, group, order), by, sep, top, option="--{}")
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
     about = _about(file, source, codes, classes)
     for line in about:
-        console.print(Text(line))
-    with Console(stderr=True).status("looking for lags …") as status:
+        console.print(line)
+    with terminal(stderr=True).status("looking for lags …") as status:
         say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
         data = windows_of_codes(train, len(classes), max_lag, context)
         model, facts = fit_lags(data, classes, settings, progress=say)
@@ -113,24 +118,25 @@ def fit(
         likelihoods = {}
         if test:
             likelihoods = _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
-    out.mkdir(parents=True, exist_ok=True)
-    save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False, "handle_unknown": "error"}, None)
     scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
     summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    report(console, model, facts, out, scores)
-    write_report(
-        out / REPORT,
-        model,
-        title=file.name,
-        data=[*about, _held_out(train, test)],
-        likelihoods=likelihoods,
-        command=command,
-        settings=asdict(settings),
-        warnings=[*problems(facts), *missing_parts(model)],
-    )
-    console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
+    with alone(out, "writing a fit"):
+        (out / SUMMARY).unlink(missing_ok=True)  # first: after a kill it does not stand beside another model
+        save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False, "handle_unknown": "error"}, None)
+        write_json(out / SUMMARY, summary)
+        report(console, model, facts, out, scores)
+        write_report(
+            out / REPORT,
+            model,
+            title=file.name,
+            data=[*about, _held_out(train, test)],
+            likelihoods=likelihoods,
+            command=command,
+            settings=asdict(settings),
+            warnings=[*problems(facts), *missing_parts(model)],
+        )
+        console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
 
 
 def _command(options: dict[str, Any]) -> str:
@@ -177,7 +183,7 @@ def _lags(text: str) -> str | int | list[int]:
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"--lags {text}: it must be 'auto', a number of lags, or lags with commas between them") from None
+        raise InputError(f"--lags {text}: it must be 'auto', a number of lags, or lags with commas between them") from None
     return numbers if "," in text else numbers[0]
 
 
@@ -188,7 +194,7 @@ def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list
     if len(codes) == 1:
         cut = round(len(codes[0]) * (1 - part))
         if cut <= max_lag or cut >= len(codes[0]):
-            raise ValueError(f"{len(codes[0])} symbols are too few for --max-lag {max_lag} and --split {part}")
+            raise InputError(f"{len(codes[0])} symbols are too few for --max-lag {max_lag} and --split {part}")
         return [codes[0][:cut]], [codes[0][cut - max_lag :]]
     cut = min(max(1, round(len(codes) * (1 - part))), len(codes) - 1)
     return codes[:cut], codes[cut:]
@@ -229,18 +235,33 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
         console.print(bits)
     out.mkdir(parents=True, exist_ok=True)
     rows = model.whole_table()
-    with (out / "lags.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
+    write_atomically(out / "lags.csv", text.getvalue().encode(errors="surrogatepass"))
     for name, picture in (("attention", model.plot), ("influence", partial(plot_influence, model))):
         figure: Any = quiet(picture)().figure
         save(figure, out / name, ("png",))
     console.print(f"wrote {out}: {MODEL}, lags.csv, attention.png, influence.png")
 
 
+def _check_score(score: dict[str, Any]) -> None:
+    """InputError unless it says how well a model predicts; bits may be infinite."""
+    for name, kind in (("name", str), ("own", bool), ("best", bool), ("bits", float), ("difference", float), ("error", float)):
+        if not isinstance(score.get(name), (int, float) if kind is float else kind):
+            raise InputError(f"a score in held_out has {name} = {score.get(name)!r}")
+
+
 def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
     """The model in a directory of ``scb fit``, or in a file; how its fit went; and what is known of its data."""
-    from scb.sequences.lag_model import load_model
+    from scb.sequences.model_file import load_model
 
     model, facts, *_ = load_model(path / MODEL if path.is_dir() else path)
-    summary = (path if path.is_dir() else path.parent) / "summary.json"
-    return model, facts, json.loads(summary.read_text()) if summary.exists() else {}
+    path = (path if path.is_dir() else path.parent) / SUMMARY
+    summary = read_json(path) if path.exists() else {}
+    try:
+        fitted("separator", summary.get("separator", " "), str)
+        for score in fitted("held_out", summary.get("held_out", []), tuple[dict, ...]):
+            _check_score(score)
+    except InputError as error:
+        raise DamagedFileError(f"{path} is damaged: {error}") from None
+    return model, facts, summary

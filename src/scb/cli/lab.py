@@ -3,7 +3,8 @@
 import webbrowser
 from pathlib import Path
 
-from rich.console import Console
+from scb.cli.terminal import terminal
+from scb.inputs import InputError
 
 
 def lab(out: Path | None = None, scene: str | None = None) -> None:
@@ -22,8 +23,8 @@ def lab(out: Path | None = None, scene: str | None = None) -> None:
 
     known = scenes()
     if scene is not None and scene not in known:
-        raise ValueError(f"scene = {scene!r}: it must be one of {', '.join(known)}")
-    console = Console(highlight=False)
+        raise InputError(f"scene = {scene!r}: it must be one of {', '.join(known)}")
+    console = terminal()
     page = PAGE
     if out is not None:
         write_atomically(out, PAGE.read_bytes())

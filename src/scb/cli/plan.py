@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
+from scb.cli.terminal import terminal
 from scb.theory.planner import plan as make_plan
 
 
@@ -48,7 +48,7 @@ def plan(
         lam = f"{stage.lam:.1e}" if stage.lam else "-"
         cells = (f"{stage.eta:.2g}", f"{stage.steps:,}", f"{stage.batch_size:.1e}", lam, threshold)
         table.add_row(stage.name, *cells, stage.leaves, end_section=stage.name == "Stage 3")
-    console = Console(highlight=False)
+    console = terminal()
     console.print(table)
     console.print(
         f"samples: {result.samples:.1e} from scratch, {result.transfer_samples:.1e} with transfer (θ = {result.theta:.2g})"

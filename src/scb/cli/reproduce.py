@@ -8,7 +8,9 @@ from time import perf_counter
 
 from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
 
-from scb.files import write_atomically
+from scb.cli.terminal import terminal
+from scb.files import alone, write_atomically
+from scb.inputs import InputError
 from scb.provenance import machine, versions
 
 
@@ -53,26 +55,29 @@ def reproduce(
     asked = [name.strip().upper() for name in only.split(",") if name.strip()]
     for name in asked:
         if name not in FIGURES:
-            raise ValueError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
+            raise InputError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
     for name, value in (("seeds", seeds), ("jobs", jobs)):
         if value is not None and value < 1:
-            raise ValueError(f"{name} = {value}: it must be at least 1")
+            raise InputError(f"{name} = {value}: it must be at least 1")
     if shipped is not None and not shipped.is_dir():
-        raise ValueError(f"shipped = {shipped}: there is no such directory")
+        raise InputError(f"shipped = {shipped}: there is no such directory")
     made = tables(quick, seeds, full)
     given = [] if shipped is None else names_shipped(shipped, (name for name in TABLES if name not in made))
     possible = drawable(FIGURES, (*made, *given))
     for name in asked:
         if name not in possible:
-            raise ValueError(f"only has {name!r}, which needs tables of the full run: add --full, or --shipped docs/tables")
+            raise InputError(f"only has {name!r}, which needs tables of the full run: add --full, or --shipped docs/tables")
     figures = [name for name in possible if name in asked or not asked]
     wanted = needed(figures)
     experiments = {name: one for name, one in made.items() if name in wanted}
     from_file = {name: read_shipped(shipped, name) for name in given if name in wanted} if shipped else {}
     work = {name: experiment.jobs() for name, experiment in experiments.items()}
     cache = Cache(out / "cache")
-    missing = cache.missing(job for jobs_of_table in work.values() for job in jobs_of_table)
     with ExitStack() as stack:
+        stack.enter_context(alone(out, "making results"))
+        missing = cache.missing(job for jobs_of_table in work.values() for job in jobs_of_table)
+        for path in cache.damaged:
+            terminal(stderr=True).print(f"{path} is damaged: it is made again")
         columns = (*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn())
         bar = stack.enter_context(Progress(*columns))
         here = stack.enter_context(processes(jobs or os.cpu_count() or 1))

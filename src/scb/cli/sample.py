@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from scb.cli.fit import MODEL, load
+from scb.inputs import InputError
 
 
 def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, separator: str | None = None) -> None:
@@ -27,4 +28,9 @@ def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, 
         between = separator.replace("\\n", "\n").replace("\\t", "\t")
     fitted = SparseContextualBigram.load(model / MODEL if model.is_dir() else model)
     symbols = fitted.sample(length, random_state=seed).tolist()
-    sys.stdout.write(between.join(str(symbol) for symbol in symbols) + "\n")
+    text = between.join(str(symbol) for symbol in symbols) + "\n"
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError as error:  # other commands show a ? in its place; here it would be another symbol
+        raise InputError(f"{text[error.start]!r} cannot be written as {error.encoding}: set PYTHONUTF8=1") from None
+    sys.stdout.write(text)

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import tyro
-from rich.console import Console
 
 from scb.cli.fit import MODEL, load, report
+from scb.cli.terminal import terminal
 from scb.cli.train import report_run
 
 
@@ -18,7 +18,7 @@ def show(path: tyro.conf.Positional[Path]) -> None:
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
 
-    console = Console(highlight=False)
+    console = terminal()
     if path.is_file() or (path / MODEL).exists():
         model, facts, summary = load(path)
         report(console, model, facts, path if path.is_dir() else path.parent, summary.get("held_out", []))

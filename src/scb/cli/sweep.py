@@ -14,6 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from rich.table import Column
 from rich.table import Table as TerminalTable
 
+from scb.cli.terminal import terminal
+from scb.inputs import InputError
+
 if TYPE_CHECKING:
     from scb.jobs.grid import Kind, Sweep
     from scb.jobs.pool import Pool
@@ -53,22 +56,24 @@ def sweep(
         retry: Try the runs that failed once more.
         status: Say what is done, and list failures, in this directory; nothing is run.
     """
+    from scb.files import is_sealed
     from scb.jobs.grid import Sweep
     from scb.jobs.kinds import KINDS
-    from scb.jobs.store import SweepStore
+    from scb.jobs.store import SWEEP, SweepStore
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal(soft_wrap=True)
     if status is not None:
-        if not (status / "sweep.toml").exists():
-            raise FileNotFoundError(f"{status} holds no sweep: there is no sweep.toml in it")
-        asked = Sweep.read(status / "sweep.toml", KINDS, _experiments)
+        if not (status / SWEEP).exists():
+            raise FileNotFoundError(f"{status} holds no sweep: there is no {SWEEP} in it")
+        is_sealed(status / SWEEP, (status / SWEEP).read_bytes())  # refuses what is damaged
+        asked = Sweep.read(status / SWEEP, KINDS, _experiments)
         store = SweepStore(status)
         _report(console, asked, store, store.table(asked), details=True)
         return
     if file is None:
-        raise ValueError("a sweep file is needed, or --status DIR")
+        raise InputError("a sweep file is needed, or --status DIR")
     if jobs is not None and (jobs < 1 or scheduler is not None):
-        raise ValueError(f"jobs = {jobs}: it must be at least 1, and cannot go with --scheduler")
+        raise InputError(f"jobs = {jobs}: it must be at least 1, and cannot go with --scheduler")
     begin = perf_counter()
     asked = Sweep.read(file, KINDS, _experiments)
     directory = out or Path("results") / file.stem
@@ -119,7 +124,7 @@ def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retr
 @contextmanager
 def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
     """A function for notes; and one that shows progress, as a bar on a terminal, as a line every ten seconds elsewhere."""
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     if console.is_terminal:
         left = (TimeRemainingColumn(), "left", TimeElapsedColumn(), "so far")
         with Progress(BarColumn(24), MofNCompleteColumn(), "runs", *left, console=console) as bar:
@@ -200,5 +205,8 @@ def _draw(asked: "Sweep", table: "Table", directory: Path) -> Path:
     fixed = ", ".join(f"{name} = {value}" for name, value in asked.fixed.items())
     success = f"success: {in_words(asked.success)}" if asked.success else ""
     setting = "; ".join(filter(None, (fixed, success)))
-    drawn = phase(table, **(asked.figure or {}), setting=setting)  # pyright: ignore[reportArgumentType]
+    figure = dict(asked.figure or {})
+    if "title" in figure:
+        figure["title"] = figure["title"].replace("$", r"\$")  # a price is no formula
+    drawn = phase(table, **figure, setting=setting)  # pyright: ignore[reportArgumentType]
     return save(drawn, directory / "phase", ("png",))[0]

@@ -1,14 +1,18 @@
 """``scb train``: one run, its summary and its curves."""
 
-import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
+
+from scb.cli.terminal import terminal
+from scb.files import alone
 
 if TYPE_CHECKING:
     from scb.training.run import Run
@@ -63,48 +67,44 @@ def train(
     """
     from scb.training.loop import train as run_training
     from scb.training.run import FILE
-    from scb.training.settings import TrainingSettings
+    from scb.training.settings import TrainingSettings, parse_option
 
-    console = Console(highlight=False)
+    console = terminal()
     if resume:
         settings = TrainingSettings.load(out)
     else:
         settings = TrainingSettings() if config is None else TrainingSettings.read(config)
         given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
         given |= {"task_seed": task_seed, "seed": seed, "every": every}
-        options = settings.options | dict(_option(text) for text in set)
+        options = settings.options | dict(parse_option(text) for text in set)
         changed = {name: value for name, value in given.items() if value is not None}
         settings = replace(settings, options=options, **changed)
     task, built = settings.build()
-    if not resume:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / FILE).unlink(missing_ok=True)
+    with alone(out, "training"):
+        if not resume:
+            (out / FILE).unlink(missing_ok=True)
+            settings.save(out)
         task.save(out / "task.npz")
-        settings.save(out)
+        with _progress(console, built.steps) as show:
+            run = run_training(task, built, settings.seed, every=settings.every, callbacks=[show], checkpoint=out, resume=resume)
+        report_run(console, run, out, settings)
+
+
+@contextmanager
+def _progress(console: Console, steps: int) -> "Iterator[Callable[[Run], None]]":
+    """A bar with the state of the run; gives the function that moves it."""
     signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
     text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
     samples = TextColumn("{task.fields[samples]:,.0f} samples")
     with Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console) as progress:
-        bar = progress.add_task("", total=built.steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
+        bar = progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
 
         def show(run: "Run") -> None:
             last = {name: column[-1] for name, column in run.history.items()}
             fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
             progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
 
-        run = run_training(task, built, settings.seed, every=settings.every, callbacks=[show], checkpoint=out, resume=resume)
-    report_run(console, run, out, settings)
-
-
-def _option(text: str) -> tuple[str, Any]:
-    """name=value, where the value is TOML or a bare word."""
-    name, separator, value = text.partition("=")
-    if not separator:
-        raise ValueError(f"--set {text}: it must be name=value")
-    try:
-        return name, tomllib.loads(f"x = {value}")["x"]
-    except tomllib.TOMLDecodeError:
-        return name, value
+        yield show
 
 
 def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:

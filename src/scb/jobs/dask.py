@@ -14,6 +14,7 @@ from queue import Empty, Queue
 from time import monotonic
 from typing import Any
 
+from scb.inputs import InputError
 from scb.jobs.job import Job
 from scb.jobs.pool import Answer, run_batch
 from scb.jobs.store import Failure
@@ -87,7 +88,7 @@ class DaskPool:
         except (CancelledError, OSError):
             raise ConnectionError(GONE) from None
         except ImportError as error:
-            raise ValueError(f"a worker cannot run scb: {error}; install scb there as it is here") from None
+            raise InputError(f"a worker cannot run scb: {error}; install scb there as it is here") from None
 
     def _look_for_workers(self) -> None:
         """See which workers there are, and say so when one has gone."""
@@ -129,7 +130,10 @@ def local(workers: int, note: Note) -> Iterator[DaskPool]:
     with distributed.utils.silence_logging_cmgr(SILENT):
         with _deaf_children(), dask.config.set(QUIET):
             here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-            cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, silence_logs=SILENT, **here)
+            try:
+                cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, silence_logs=SILENT, **here)
+            except (RuntimeError, TimeoutError) as error:  # a worker died before it could begin
+                raise OSError(f"the {workers} worker processes did not start ({error}): try again, or take --jobs 1") from None
         with cluster, distributed.Client(cluster, set_as_default=False) as client:
             yield DaskPool(client, note)
 
@@ -138,7 +142,7 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise ValueError("several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1") from None
+        raise InputError("several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1") from None
     return distributed
 
 

@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
+from scb.inputs import InputError, fitted
 from scb.jobs.job import Job
 from scb.jobs.table import Table
-from scb.training.settings import fitted
 
 Parameters = dict[str, Any]
 
@@ -67,9 +67,9 @@ class Sweep:
     def read(cls, path: str | Path, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
         """The sweep in a file, see ``parse``."""
         try:
-            return cls.parse(Path(path).read_text(), kinds, further)
+            return cls.parse(Path(path).read_text(encoding="utf-8"), kinds, further)
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+            raise InputError(f"{path}: {error}") from None
 
     @classmethod
     def parse(cls, text: str, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
@@ -79,17 +79,17 @@ class Sweep:
         """
         try:
             given = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"not TOML: {error}") from None
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise InputError(f"not TOML: {error}") from None
         _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
-        if given.get("kind") not in kinds:
+        if not _known(given, kinds):
             kinds = {**kinds, **further()}
-        if given.get("kind") not in kinds:
-            raise ValueError(f"kind = {given.get('kind')!r}: it must be one of {', '.join(map(repr, kinds))}")
+        if not _known(given, kinds):
+            raise InputError(f"kind = {given.get('kind')!r}: it must be one of {', '.join(map(repr, kinds))}")
         kind = kinds[given["kind"]]
         seeds = fitted("seeds", given.get("seeds", 10), int)
         if seeds < 1:
-            raise ValueError(f"seeds = {seeds}: it must be at least 1")
+            raise InputError(f"seeds = {seeds}: it must be at least 1")
         fixed = _table(given, "fixed")
         grid = _table(given, "grid")
         _check_axes(fixed, grid)
@@ -98,7 +98,7 @@ class Sweep:
         sweep = cls(kind=kind, fixed=fixed, grid=grid, seeds=seeds, success=success, figure=figure, text=text)
         points = [json.dumps(point, sort_keys=True) for point in sweep.points()]  # this checks every point, too
         if len(set(points)) < len(points):
-            raise ValueError("[grid] has the same point twice: every value of an axis must be another")
+            raise InputError("[grid] has the same point twice: every value of an axis must be another")
         if figure is not None:
             _check_figure(figure, grid)
         return sweep
@@ -112,6 +112,10 @@ class Sweep:
         """All runs, in the order of the table: points, and seeds at each; one at each if nothing is random."""
         found = [self.kind.make(point, i) for point in self.points() for i in range(self.seeds)]
         return list({job.key: job for job in found}.values())  # without random tasks, all replicates have one key
+
+
+def _known(given: Parameters, kinds: Mapping[str, Kind]) -> bool:
+    return isinstance(given.get("kind"), str) and given["kind"] in kinds
 
 
 def _sense(name: str, level: Any) -> str:
@@ -148,27 +152,27 @@ def _checked_success(asked: dict[str, Any], kind: Kind) -> dict[str, Any]:
 def _only(given: Mapping[str, Any], allowed: Any, part: str) -> None:
     for name in given:
         if name not in allowed:
-            raise ValueError(f"{part} has {name!r}, which means nothing: it may have {', '.join(allowed)}")
+            raise InputError(f"{part} has {name!r}, which means nothing: it may have {', '.join(allowed)}")
 
 
 def _table(given: dict[str, Any], name: str) -> dict[str, Any]:
     table = given.get(name, {})
     if not isinstance(table, dict):
-        raise ValueError(f"{name} = {json.dumps(table, default=str)}: it must be a table, [{name}]")
+        raise InputError(f"{name} = {json.dumps(table, default=str)}: it must be a table, [{name}]")
     return table
 
 
 def _check_axes(fixed: Parameters, grid: dict[str, Any]) -> None:
     for name in ("seed", "task_seed", "replicate"):
         if name in fixed or name in grid:
-            raise ValueError(f"{name!r} is chosen by the sweep: 'seeds' says how many there are")
+            raise InputError(f"{name!r} is chosen by the sweep: 'seeds' says how many there are")
     for name, axis in grid.items():
         if not isinstance(axis, list):
-            raise ValueError(f"{name} = {json.dumps(axis, default=str)} in [grid]: it must be a list of values")
+            raise InputError(f"{name} = {json.dumps(axis, default=str)} in [grid]: it must be a list of values")
         if not axis:
-            raise ValueError(f"{name} = [] in [grid]: an axis must have at least one value")
+            raise InputError(f"{name} = [] in [grid]: an axis must have at least one value")
         if name in fixed:
-            raise ValueError(f"{name!r} is in [fixed] and in [grid]: it must be in one of them")
+            raise InputError(f"{name!r} is in [fixed] and in [grid]: it must be in one of them")
 
 
 def _check_figure(figure: dict[str, Any], grid: dict[str, list[Any]]) -> None:
@@ -176,10 +180,10 @@ def _check_figure(figure: dict[str, Any], grid: dict[str, list[Any]]) -> None:
     axes = [figure[name] for name in ("x", "y", "panel") if name in figure]
     wrong = [f"lacks {name!r}" for name in ("x", "y") if name not in figure] + [f"has {x!r}" for x in axes if x not in grid]
     if wrong:
-        raise ValueError(f"[figure] {wrong[0]}: it must be one of the axes, {', '.join(grid)}")
+        raise InputError(f"[figure] {wrong[0]}: it must be one of the axes, {', '.join(grid)}")
     if len(set(axes)) < len(axes):
-        raise ValueError(f"[figure] uses an axis twice: x, y and panel must be different ones of {', '.join(grid)}")
+        raise InputError(f"[figure] uses an axis twice: x, y and panel must be different ones of {', '.join(grid)}")
     for name, axis in grid.items():
         if name not in axes and len(axis) > 1:
-            raise ValueError(f"[figure] leaves out the axis {name!r}: a third axis goes to 'panel'")
+            raise InputError(f"[figure] leaves out the axis {name!r}: a third axis goes to 'panel'")
     fitted("title", figure.get("title", ""), str)

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Literal, get_type_hints
 import numpy as np
 
 from scb import metrics
+from scb.inputs import InputError, fitted
 from scb.jobs.grid import Kind, Parameters
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES
-from scb.training.settings import build_recipe, fitted, recipe_hints
+from scb.training.settings import build_recipe, recipe_hints
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
 CHAIN = {"ensemble": Ensemble, "K_P": float | None}  # of P; what is not given is as ``random_task`` has it
@@ -28,14 +29,14 @@ def _checked(given: Parameters, hints: Mapping[str, Any], kind: str) -> Paramete
     found = {}
     for name, value in given.items():
         if name not in hints:
-            raise ValueError(f"{name!r} means nothing to {kind}: it has {', '.join(sorted(hints))}")
+            raise InputError(f"{name!r} means nothing to {kind}: it has {', '.join(sorted(hints))}")
         found[name] = fitted(name, value, hints[name])
         low, high = RANGES.get(name, (-inf, inf))
         if isinstance(found[name], int | float) and not low <= found[name] <= high:
             within = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
-            raise ValueError(f"{name} = {value}: it must be {within}")
+            raise InputError(f"{name} = {value}: it must be {within}")
     if found.get("sparsity", 1) > found.get("T", inf):
-        raise ValueError(f"sparsity = {found['sparsity']}: it must be at most T = {found['T']}")
+        raise InputError(f"sparsity = {found['sparsity']}: it must be at most T = {found['T']}")
     return found
 
 
@@ -56,7 +57,7 @@ def kind_of(name: str, job: type[Job], metrics: Mapping[str, type] | None = None
         found = _checked(defaults | given, {field: types[field] for field in parameters}, f"kind = {name!r}")
         for field in parameters:
             if field not in found:
-                raise ValueError(f"kind = {name!r} needs {field!r}: it must be in [fixed] or in [grid]")
+                raise InputError(f"kind = {name!r} needs {field!r}: it must be in [fixed] or in [grid]")
         make(found, 0)  # it may refuse what is out of range
         return found
 
@@ -81,7 +82,7 @@ class RecoverJob(Job):
 
     def __post_init__(self) -> None:
         if not 0 < self.false_positions < 1:
-            raise ValueError(f"false_positions = {self.false_positions}: it must lie between 0 and 1")
+            raise InputError(f"false_positions = {self.false_positions}: it must lie between 0 and 1")
 
     def run(self) -> Rows:
         """One row: wrong positions, and distances to the truth."""
@@ -149,7 +150,7 @@ def _rehearse(recipe: str, options: str) -> None:
     try:
         build_recipe(recipe, Task.random(3, 8, 2), cheap)
     except ArithmeticError as error:
-        raise ValueError(f"recipe {recipe!r} with {options}: {error}") from None
+        raise InputError(f"recipe {recipe!r} with {options}: {error}") from None
 
 
 RECOVERED = {"exact": bool, "missed": int, "false": int, "dist_V": float, "dist_A": float}

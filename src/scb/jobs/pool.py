@@ -63,7 +63,7 @@ def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
                 try:
                     results[job.key] = Result(job.run(), perf_counter() - start)
                 except Exception as error:
-                    line = "".join(traceback.format_exception_only(error)).strip()
+                    line = f"{type(error).__name__}: {error}"
                     failures[job.key] = Failure(line, traceback.format_exc())
         finally:
             numba.set_num_threads(before)

@@ -4,22 +4,24 @@ Only the process that hands out jobs writes here, and only whole files, which ap
 killed, and whenever, all that is on disk can be read, nothing is there twice, and at most what was under way is lacking.
 """
 
-import fcntl
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.files import write_atomically
+from scb.files import SLOT, alone, read_json, read_sealed, seal, write_atomically, write_json
+from scb.inputs import DamagedFileError, InputError
 from scb.jobs.grid import Sweep, succeeded
 from scb.jobs.job import Job, Rows
 from scb.jobs.table import Table, concatenate, read_table, where, write_table
 from scb.provenance import code_digest, versions
+
+SWEEP = "sweep.toml"
+_DIGEST = "# digest of this file: "
 
 
 class Result(NamedTuple):
@@ -45,6 +47,7 @@ class Cache:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.damaged: list[Path] = []  # tables that ``missing`` found damaged
 
     def path(self, job: Job) -> Path:
         """Where the job's table is, or will be."""
@@ -52,9 +55,23 @@ class Cache:
         return self.directory / job.identity["experiment"] / name
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
-        """The jobs that have no table yet; equal jobs are one job."""
+        """The jobs that have no table yet, or a damaged one; equal jobs are one job. Nobody else may be writing."""
+        for partial in self.directory.glob("*/.*.partial"):  # of a process that was killed
+            partial.unlink()
         different = {job.key: job for job in jobs}  # two tables may share jobs
-        return [job for job in different.values() if not self.path(job).exists()]
+        return [job for job in different.values() if not self._has(job)]
+
+    def _has(self, job: Job) -> bool:
+        path = self.path(job)
+        if not path.exists():
+            return False
+        try:
+            _, sealed = read_sealed(path)
+        except DamagedFileError:
+            sealed = False
+        if not sealed:
+            self.damaged.append(path)
+        return sealed
 
     def add(self, job: Job, result: Result) -> None:
         """Write the job's table at once."""
@@ -77,7 +94,7 @@ class Cache:
 class SweepStore:
     """The directory of a sweep.
 
-    sweep.toml      the sweep, as it was asked for
+    sweep.toml      the sweep, as it was asked for, and its digest as a comment
     facts.json      kind, parameters, versions
     rows/           a Parquet data set: one file for the rows of a few seconds, named by their keys
     failures.json   runs that raised, each with its parameters and traceback
@@ -89,7 +106,7 @@ class SweepStore:
         self.folder = directory / "rows"
         self.failures: dict[str, dict[str, Any]] = {}
         if (path := directory / "failures.json").exists():
-            self.failures = json.loads(path.read_text())
+            self.failures = _checked_failures(path)
         self._failures_changed = False
         self._waiting: dict[str, Table] = {}  # key → row that is not on disk yet
 
@@ -110,17 +127,19 @@ class SweepStore:
         code = code_digest(type(sweep.jobs()[0]).__module__)
         facts = {"kind": sweep.kind.name, "parameters": sorted(next(sweep.points())), "code": code, "versions": versions()}
         path = self.directory / "facts.json"
-        before = json.loads(path.read_text()) if path.exists() else facts
+        before = read_json(path) if path.exists() else facts
+        if not facts.keys() <= before.keys():
+            raise DamagedFileError(f"{path} is damaged: it must have {', '.join(facts)}")
         for name in ("kind", "parameters"):
             if before[name] != facts[name]:
                 difference = f"{name} {before[name]}, this one has {facts[name]}"
-                raise ValueError(f"{self.directory} holds a sweep with {difference}: take another --out")
+                raise InputError(f"{self.directory} holds a sweep with {difference}: take another --out")
         if jobs and before["code"] != code:  # where nothing is left to run, a table can be drawn again by any code
-            raise ValueError(f"{self.directory} was begun by another version of scb: go on with that one, or take another --out")
+            raise InputError(f"{self.directory} was begun by another version of scb: go on with that one, or take another --out")
         with self._writing():
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, (json.dumps(before, indent=2) + "\n").encode())
-            write_atomically(self.directory / "sweep.toml", sweep.text.encode())
+            write_json(path, before)
+            write_atomically(self.directory / SWEEP, seal(_with_slot(sweep.text).encode()))
 
     def add(self, job: Job, result: Result) -> None:
         """Take the last row that a job gives; it is on disk after ``flush``."""
@@ -142,13 +161,10 @@ class SweepStore:
         with self._writing():
             if self._waiting:
                 name = sha256(" ".join(sorted(self._waiting)).encode()).hexdigest()[:16]
-                made = self.directory / "next.parquet"  # rows/ holds whole files only, after a kill too
-                write_table(made, concatenate(list(self._waiting.values())), {"versions": versions()})
-                os.replace(made, self.folder / f"{name}.parquet")
+                write_table(self.folder / f"{name}.parquet", concatenate(list(self._waiting.values())), {"versions": versions()})
                 self._waiting = {}
             if self._failures_changed:
-                content = json.dumps(self.failures, indent=2, ensure_ascii=False) + "\n"
-                write_atomically(self.directory / "failures.json", content.encode())
+                write_json(self.directory / "failures.json", self.failures)
                 self._failures_changed = False
 
     def table(self, sweep: Sweep) -> Table | None:
@@ -174,14 +190,11 @@ class SweepStore:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """While this lasts, no other process can add rows."""
-        with self._writing():
-            self.directory.mkdir(parents=True, exist_ok=True)
-            file = open(self.directory / ".lock", "w")  # noqa: SIM115
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(f"another process is running the sweep in {self.directory}: wait for it, or end it") from None
+        with ExitStack() as stack:
+            with self._writing():
+                stack.enter_context(alone(self.directory, "running the sweep"))
+            for left_over in self.folder.glob(".*.partial"):  # of a process that was killed
+                left_over.unlink()
             yield
 
     def _parts(self) -> list[Path]:
@@ -193,10 +206,23 @@ class SweepStore:
         try:
             yield
         except OSError as error:
-            for partial in self.directory.glob("*.partial"):
-                partial.unlink()
             kept = "Rows that are there stay; the same command goes on from them"
             raise OSError(f"cannot write to {self.directory}: {error.strerror}. {kept}") from error
+
+
+def _with_slot(text: str) -> str:
+    """A TOML text with a slot for its digest in its last line, a comment; that of an earlier copy is taken out."""
+    lines = [line for line in text.splitlines() if not line.startswith(_DIGEST)]
+    return "\n".join([*lines, _DIGEST + SLOT, ""])
+
+
+def _checked_failures(path: Path) -> dict[str, dict[str, Any]]:
+    """The failures in a file; each says at least what it was and with which parameters."""
+    found = read_json(path)
+    for key, failure in found.items():
+        if not isinstance(failure, dict) or not {"parameters", "replicate", "error", "traceback"} <= failure.keys():
+            raise DamagedFileError(f"{path} is damaged: {key} is no failure of a run")
+    return found
 
 
 def _split(job: Job) -> tuple[dict[str, Any], int]:

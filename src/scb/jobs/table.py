@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.files import write_atomically
+from scb.files import SLOT, read_sealed, seal, to_json, warn_unless, write_atomically
+from scb.inputs import DamagedFileError
 
 Table = dict[str, NDArray[Any]]  # column name → array, all of one length
 
@@ -71,15 +72,16 @@ def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tu
 
 
 def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
-    """Write a table and its facts in one atomic step; the same table gives the same bytes."""
+    """Write a table and its facts in one atomic step, sealed; the same table gives the same bytes."""
     import pyarrow as pa
     from pyarrow.parquet import write_table as write
 
     arrow = pa.table({name: _arrow(column) for name, column in table.items()})
     buffer = io.BytesIO()
-    write(arrow.replace_schema_metadata({"scb": json.dumps(facts, sort_keys=True)}), buffer)
+    metadata = {"scb": to_json(facts, sort_keys=True), "digest": SLOT}
+    write(arrow.replace_schema_metadata(metadata), buffer)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, buffer.getvalue())
+    write_atomically(path, seal(buffer.getvalue()))
 
 
 def _arrow(column: NDArray[Any]) -> Any:
@@ -100,12 +102,16 @@ def _arrow(column: NDArray[Any]) -> Any:
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_table`` wrote, or some of its columns, and its facts; ValueError if the file is damaged."""
+    """A table that ``write_table`` wrote, or some of its columns, and its facts; DamagedFileError if it is not as written."""
+    import pyarrow as pa
     from pyarrow.parquet import read_table as read
 
+    content, sealed = read_sealed(path)
     try:
-        arrow = read(path, columns=columns)
+        arrow = read(pa.BufferReader(content), columns=columns)
         facts = json.loads((arrow.schema.metadata or {})[b"scb"])
+        table = {name: arrow[name].to_numpy() for name in arrow.column_names}
     except Exception as error:
-        raise ValueError(f"{path} cannot be read ({error}); delete it and run again") from error
-    return {name: arrow[name].to_numpy() for name in arrow.column_names}, facts
+        raise DamagedFileError(f"{path} is damaged, or no table of scb ({error})") from error
+    warn_unless(sealed, path)
+    return table, facts

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from scb.inputs import InputError, InputTypeError
 from scb.mixture.data import Here, Source, added
 from scb.provenance import code_digest, require_code
 
@@ -36,7 +37,7 @@ def current_executor() -> "Here | Workers":
     except ValueError:
         return Here()
     if client.asynchronous:
-        raise ValueError("the Dask client is asynchronous: fits need a synchronous one")
+        raise InputError("the Dask client is asynchronous: fits need a synchronous one")
     return Workers(client)
 
 
@@ -113,7 +114,9 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
         delayed = list(data) if isinstance(data, list | tuple) else [data]
     for x in delayed:
         if type(x).__module__ != "dask.delayed":
-            raise TypeError(f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted")
+            raise InputTypeError(
+                f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted"
+            )
 
     def read(function: Callable[..., Any], *same: Any) -> list[Any]:
         code = code_digest()
@@ -126,7 +129,7 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
 def _pieces_of_array(name: str, data: Any, overlap: int) -> tuple[str, list[Any], list[int]]:
     """The kind of an array, its pieces, and how many of their first tokens are repeated from the piece before."""
     if data.ndim not in (1, 2):
-        raise ValueError(f"{name} has {data.ndim} dimensions: one sequence has 1, rows of sequences have 2")
+        raise InputError(f"{name} has {data.ndim} dimensions: one sequence has 1, rows of sequences have 2")
     if np.isnan(sum(data.shape)):
         data = data.compute_chunk_sizes()
     if data.ndim == 2:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.kernels.mixture import add_pair_scores, add_source_tables, add_weight_scores, pair_chi_squares
 from scb.mixture.law import Background, Mixture
 from scb.mixture.rows import RowCode, RowTable, Slots
@@ -75,7 +76,7 @@ class Partition:
     def with_background(self, background: Background) -> "Partition":
         """The same samples, each with a background of its own."""
         if background.state.shape != (self.n,):
-            raise ValueError(f"the background is given for {background.state.size} samples: here are {self.n}")
+            raise InputError(f"the background is given for {background.state.size} samples: here are {self.n}")
         return replace(self, background=background)
 
     # --------------------------------------------------------------------------------------------- walking

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.kernels.mixture import count_tokens
 from scb.mixture.dask import dask_source
 from scb.mixture.data import Data, Source, is_dask
@@ -59,12 +60,12 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     - collections of Dask: see ``scb.mixture.dask``.
     """
     if N is not None and (not isinstance(N, int | np.integer) or N < 2):
-        raise ValueError(f"N = {N}: there must be at least 2 tokens")
+        raise InputError(f"N = {N}: there must be at least 2 tokens")
     if max_lag is not None and (not isinstance(max_lag, int | np.integer) or max_lag < 1):
-        raise ValueError(f"max_lag = {max_lag}: it must be at least 1")
+        raise InputError(f"max_lag = {max_lag}: it must be at least 1")
     source = source_of("data", data, 0 if max_lag is None else int(max_lag) + 1)
     if source.kind == "rows" or (source.kind == "array" and max_lag is None):
-        raise ValueError("data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag")
+        raise InputError("data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag")
     if max_lag is None:
         held = source.read(_read_batches, source.kind, N)
     else:
@@ -73,7 +74,7 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     summaries = executor.results(executor.map(SUMMARY, zip(held, strict=True)))
     if max_lag is not None and not any(summary.widths for summary in summaries):
         longest = source.length if source.length is not None else max(summary.longest for summary in summaries)
-        raise ValueError(f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed")
+        raise InputError(f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed")
     size, T, mu = _agree(summaries, N)
     partitions = executor.map(PARTITION, zip(held, strict=True))
     return Data.of(executor, partitions, Shape(size, size, T), mu, independent=max_lag is None)
@@ -84,11 +85,11 @@ def _agree(summaries: Sequence[Summary], N: int | None) -> tuple[int, int, Array
     widths = list(dict.fromkeys(T for summary in summaries for T in summary.widths))
     tokens = max(summary.counts.size for summary in summaries)
     if not widths:
-        raise ValueError("data is empty: there must be at least 1 sample")
+        raise InputError("data is empty: there must be at least 1 sample")
     if len(widths) > 1:
-        raise ValueError(f"data holds batches with T = {widths[0]} and with T = {widths[1]} positions: they must agree")
+        raise InputError(f"data holds batches with T = {widths[0]} and with T = {widths[1]} positions: they must agree")
     if N is not None and tokens > N:
-        raise ValueError(f"data holds token {tokens - 1}: with N = {N}, tokens must lie in [0, {N - 1}]")
+        raise InputError(f"data holds token {tokens - 1}: with N = {N}, tokens must lie in [0, {N - 1}]")
     size = max(tokens, 2) if N is None else N
     counts = np.sum([np.pad(summary.counts, (0, size - summary.counts.size)) for summary in summaries], axis=0)
     return size, widths[0], counts / np.sum(counts)
@@ -125,7 +126,7 @@ def _blocks_of_batches(data: Any, kind: str, N: int | None) -> Iterable[Block]:
         return [batch_block(data, N)]
     if isinstance(data, np.ndarray) or not (callable(data) or hasattr(data, "__iter__")):
         kind = type(data).__name__
-        raise ValueError(f"data is of type {kind}: it must be a Batch, batches, or a sequence of tokens with max_lag")
+        raise InputError(f"data is of type {kind}: it must be a Batch, batches, or a sequence of tokens with max_lag")
     if isinstance(data, Iterator):
         return [batch_block(batch, N) for batch in data]
     return Restarted(data, N)
@@ -145,7 +146,7 @@ def _sequences_of(data: Any, kind: str) -> list[Any]:
     """One sequence or many, as they were given."""
     if kind == "here":
         if isinstance(data, Batch):
-            raise ValueError("data is a Batch, whose context has its length already: leave max_lag out")
+            raise InputError("data is a Batch, whose context has its length already: leave max_lag out")
         if isinstance(data, np.ndarray) or not hasattr(data, "__iter__"):
             return [data]
         items = list(data)
@@ -153,5 +154,5 @@ def _sequences_of(data: Any, kind: str) -> list[Any]:
         return items if many else [items]
     items = list(data) if kind == "bag" else [data]
     if any(isinstance(x, Batch) for x in items):
-        raise ValueError("data holds Batches, whose contexts have their length already: leave max_lag out")
+        raise InputError("data holds Batches, whose contexts have their length already: leave max_lag out")
     return items

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from scb.geometry import Array
+from scb.inputs import InputError, number, one_of
 from scb.mixture.fit import INCOMPLETE, fit_mixture
 from scb.mixture.reading import as_data
 from scb.mixture.rows import Support
@@ -128,16 +129,15 @@ def recover(
     -------
     Recovery
     """
-    if not 0 < false_positions < 1:
-        raise ValueError(f"false_positions = {false_positions}: it must lie between 0 and 1")
+    if not 0 < number("false_positions", false_positions) < 1:
+        raise InputError(f"false_positions = {false_positions}: it must lie between 0 and 1")
     known = {"method": (method, ("likelihood", "spectral")), "start": (start, (None, "spectral", "scratch"))}
     for name, (value, values) in known.items():
-        if value not in values:
-            raise ValueError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, values))}")
+        one_of(name, value, values)
     samples = as_data(data, N, max_lag)
     T = samples.T
     if samples.N > _LARGEST:
-        raise ValueError(f"N = {samples.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
+        raise InputError(f"N = {samples.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
     facts: dict[str, Any] = {"n_samples": samples.n, "mu": samples.mu, "method": method}
     if method == "spectral":
         moments = spectral(samples, false_positions)

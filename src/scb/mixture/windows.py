@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError, unmasked
 from scb.kernels.mixture import count_tokens
 from scb.task.sampling import Batch, token_dtype
 
@@ -45,13 +46,13 @@ class Block(NamedTuple):
 def batch_block(batch: Any, N: int | None) -> Block:
     """A checked batch, with compact tokens; a ValueError says what is wrong with it."""
     if not isinstance(batch, Batch):
-        raise ValueError(f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens want max_lag as well")
+        raise InputError(f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens want max_lag as well")
     last = compact_tokens("last", batch.last, N)
     label = compact_tokens("label", batch.label, N)
     tokens = compact_tokens("context", np.ascontiguousarray(batch.context).reshape(-1), N)
     n, T = batch.context.shape
     if n and T < 1:
-        raise ValueError(f"context has shape {batch.context.shape}: there must be at least 1 position")
+        raise InputError(f"context has shape {batch.context.shape}: there must be at least 1 position")
     return Block(tokens, np.arange(n, dtype=np.int64) * T, last.astype(np.int64), label.astype(np.int64))
 
 
@@ -99,19 +100,19 @@ def symbol_counts(sequences: Iterable[NDArray[Any]], N: int) -> Array:
 
 def compact_tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
     """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a ValueError names what is no token."""
-    values = np.asarray(values)
+    values = np.asarray(unmasked(name, values))
     if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError(f"{name} holds NaN: tokens must be integers from 0 on")
+        raise InputError(f"{name} holds NaN: tokens must be integers from 0 on")
     if values.dtype.kind not in "iu":
-        raise ValueError(f"{name} has dtype {values.dtype}: tokens must be integers from 0 on")
+        raise InputError(f"{name} has dtype {values.dtype}: tokens must be integers from 0 on")
     if values.size and values.dtype.kind == "i" and values.min() < 0:
-        raise ValueError(f"{name} holds {values.min()}: tokens must be integers from 0 on")
+        raise InputError(f"{name} holds {values.min()}: tokens must be integers from 0 on")
     top = int(values.max()) if values.size else 0
     if N is not None and top >= N:
-        raise ValueError(f"{name} holds token {top}: with N = {N}, tokens must lie in [0, {N - 1}]")
+        raise InputError(f"{name} holds token {top}: with N = {N}, tokens must lie in [0, {N - 1}]")
     if top >= LARGEST_TOKEN:
-        raise ValueError(f"{name} holds token {top}: tokens must be numbered 0, 1, 2, … (at most 65536 of them)")
-    if values.dtype.kind == "u" and values.dtype.itemsize <= 2:
+        raise InputError(f"{name} holds token {top}: tokens must be numbered 0, 1, 2, … (at most 65536 of them)")
+    if values.dtype.kind == "u" and values.dtype.itemsize <= 2 and values.dtype.isnative:
         return values
     return values.astype(token_dtype(top + 1))
 
@@ -120,8 +121,8 @@ def token_sequences(sequences: Sequence[Any]) -> list[NDArray[Any]]:
     """Checked one-dimensional sequences of compact tokens."""
     checked = []
     for i, sequence in enumerate(sequences):
-        array = np.asarray(sequence)
+        array = np.asarray(unmasked(f"sequence {i}", sequence))
         if array.ndim != 1:
-            raise ValueError(f"sequence {i} has shape {array.shape}: it must be one-dimensional")
+            raise InputError(f"sequence {i} has shape {array.shape}: it must be one-dimensional")
         checked.append(compact_tokens(f"sequence {i}", array, None) if array.size else np.empty(0, np.uint8))
     return checked

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from scb.files import write_atomically
+from scb.files import SLOT, read_sealed, seal, write_atomically
+from scb.inputs import DamagedFileError
 from scb.jobs.table import Table
 
 TYPES = {"i": "int64", "f": "float64", "b": "bool", "U": "str", "O": "str"}  # of NumPy's kinds; text read from a file is an object
@@ -19,27 +20,29 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
     """Write a table and its facts as DIRECTORY/NAME.csv; numbers are read back as they were, to the last bit."""
     types = {column: TYPES[values.dtype.kind] for column, values in table.items()}
     text = io.StringIO()
-    text.write(f"# {json.dumps(facts | {'table': name, 'types': types}, sort_keys=True)}\n")
+    text.write(f"# {json.dumps(facts | {'table': name, 'types': types, 'digest': SLOT}, sort_keys=True)}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
     writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
     path = _path(directory, name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, text.getvalue().encode())
+    write_atomically(path, seal(text.getvalue().encode()))
     return path
 
 
 def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_shipped`` wrote, and its facts; ValueError if the file is damaged."""
+    """A table that ``write_shipped`` wrote, and its facts; DamagedFileError if it is not as it was written."""
     path = _path(directory, name)
-    lines = path.read_text().splitlines()
+    content, _ = read_sealed(path)  # one without a digest is fine: people may write them
     try:
+        lines = content.decode().splitlines()
         facts = json.loads(lines[0].removeprefix("# "))
+        facts.pop("digest", None)
         names, *rows = csv.reader(lines[1:])
         columns = zip(*rows, strict=True) if rows else ((),) * len(names)
         table = {name: _column(values, facts["types"][name]) for name, values in zip(names, columns, strict=True)}
-    except (IndexError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} cannot be read ({error}): it must be a table of scb reproduce --full") from error
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise DamagedFileError(f"{path} cannot be read ({error}): it must be a table of scb reproduce --full") from error
     return table, facts
 
 

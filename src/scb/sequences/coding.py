@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError, InputTypeError
 from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.reading import PARTITION, source_of
@@ -40,7 +41,7 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
     if not is_dask(X):
         X = as_sequences(X, lengths)
     elif lengths is not None:
-        raise ValueError("lengths are for one long X in memory; give a bag of sequences, or delayed ones")
+        raise InputError("lengths are for one long X in memory; give a bag of sequences, or delayed ones")
     source = source_of("X", X, max_lag)
     executor = source.executor
     coded = source.read(_code, source.kind)
@@ -61,7 +62,7 @@ def _data(executor: Any, partitions: list[Any], counts: Array, max_lag: int, con
     tokens = float(counts.sum())
     data = replace(Data.of(executor, partitions, shape, counts / max(tokens, 1), independent=False), tokens=tokens)
     if data.n == 0:
-        raise ValueError("no symbol follows another one without a gap: there is nothing to predict")
+        raise InputError("no symbol follows another one without a gap: there is nothing to predict")
     return data
 
 
@@ -92,7 +93,7 @@ def _code(piece: Any, skipped: int, kind: str) -> _Coded:
         return _Coded([], np.zeros(0), 0, many)
     sequences = as_sequences(items)
     if kind == "bag" and not sequences.many:
-        raise ValueError(f"X is a bag that holds {items[0]!r}: it must hold sequences; one long one is a Dask array")
+        raise InputError(f"X is a bag that holds {items[0]!r}: it must hold sequences; one long one is a Dask array")
     if kind == "delayed" and not sequences.many:
         sequences = as_sequences([items])
     return _Coded(*factorise(sequences), skipped, many)
@@ -103,7 +104,7 @@ def _united(classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
     some = [x for x in classes if len(x)]
     if len({x.dtype.kind in "US" for x in some}) > 1:
         names = ", ".join(sorted({type(x[0].item()).__name__ for x in some}))
-        raise TypeError(f"X holds symbols of type {names}: they must be of one type")
+        raise InputTypeError(f"X holds symbols of type {names}: they must be of one type")
     return checked_classes(np.unique(np.concatenate(some)) if some else np.zeros(0))
 
 

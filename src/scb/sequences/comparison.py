@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.inputs import InputError
 from scb.sequences.estimator import SparseContextualBigram
 from scb.sequences.report import paired_error
 
@@ -50,10 +51,10 @@ def compare(models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: An
         parameters each has. ``to_pandas()`` makes a data frame of it, printing a text
     """
     if not models:
-        raise ValueError("models is empty: there must be at least 1")
+        raise InputError("models is empty: there must be at least 1")
     each = {name: -model.log_likelihoods(X, lengths=lengths) / np.log(2) for name, model in models.items()}
     if len({bits.size for bits in each.values()}) > 1:
-        raise ValueError("the models do not predict the same symbols: have they the same classes and handle_unknown?")
+        raise InputError("the models do not predict the same symbols: have they the same classes and handle_unknown?")
     order = sorted(each, key=lambda name: float(each[name].mean()))
     best = each[order[0]]
     rows = [

@@ -14,10 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.mixture.data import Data, is_dask
 from scb.sequences.coding import windows_of_codes, windows_of_symbols
 from scb.sequences.lag_fit import MAX_LAG, LagSettings, fit_lags
-from scb.sequences.lag_model import SHARED, FitFacts, LagModel, load_model, save_model
+from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.model_file import load_model, save_model
 from scb.sequences.stability import found_again
 from scb.sequences.summary import LagSummary, plot_influence, problems
 from scb.sequences.symbols import as_sequences, encode
@@ -108,9 +110,9 @@ class SparseContextualBigram(BaseEstimator):
         """
         settings = self._settings()
         if self.handle_unknown not in ("error", "missing"):
-            raise ValueError(f"handle_unknown = {self.handle_unknown!r}: it must be 'error' or 'missing'")
+            raise InputError(f"handle_unknown = {self.handle_unknown!r}: it must be 'error' or 'missing'")
         if y is not None and not is_dask(X) and len(y) not in (len(X), len(as_sequences(X, lengths).lengths)):
-            raise ValueError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
+            raise InputError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
         windows = windows_of_symbols(X, lengths, settings.max_lag, bool(settings.context))
         known = None if init is None else init._model()
         progress = _say if self.verbose else None
@@ -258,12 +260,12 @@ class SparseContextualBigram(BaseEstimator):
         """
         model = self._model()
         if not isinstance(length, int | np.integer) or length < 0:
-            raise ValueError(f"length = {length!r}: it must be an integer of at least 0")
+            raise InputError(f"length = {length!r}: it must be an integer of at least 0")
         before = None
         if start is not None:
             ((before,), _) = self._codes([start], None) if isinstance(start, list | tuple) else self._codes(start, None)
             if before.size < self.max_lag or (before < 0).any():
-                raise ValueError(f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing")
+                raise InputError(f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing")
         return self.classes_[model.draw(int(length), before, np.random.default_rng(random_state))]
 
     def forecast(self, X: Any, steps: int, *, n_samples: int = 1000, random_state: int | np.random.Generator = 0) -> Array:
@@ -273,11 +275,11 @@ class SparseContextualBigram(BaseEstimator):
         """
         for name, value in (("steps", steps), ("n_samples", n_samples)):
             if not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} = {value!r}: it must be an integer of at least 1")
+                raise InputError(f"{name} = {value!r}: it must be an integer of at least 1")
         model = self._model()
         codes, _ = self._codes(X, None)
         if len(codes) != 1:
-            raise ValueError(f"X holds {len(codes)} sequences: forecast goes on from one")
+            raise InputError(f"X holds {len(codes)} sequences: forecast goes on from one")
         before = codes[0][-self.max_lag :]
         rng = np.random.default_rng(random_state)
         paths = np.array([model.draw(steps, before, rng) for _ in range(n_samples)])
@@ -293,7 +295,7 @@ class SparseContextualBigram(BaseEstimator):
         model = self._model()
         data = windows_of_symbols(X, lengths, model.max_lag, model.context)
         if not np.array_equal(data.classes, self.classes_):
-            raise ValueError("X holds other symbols than in fit: give the data of the fit")
+            raise InputError("X holds other symbols than in fit: give the data of the fit")
         progress = _say_half if self.verbose else None
         found = found_again(model, data.data, self._settings(), n_halves, random_state, progress)
         self._evidence = self._evidence | {"found": found}
@@ -325,7 +327,7 @@ class SparseContextualBigram(BaseEstimator):
         try:
             estimator = cls(**parameters)
         except TypeError as error:
-            raise ValueError(f"{path} is damaged: {error!r}") from None
+            raise InputError(f"{path} is damaged: {error!r}") from None
         estimator._take(model, facts, width)
         return estimator
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.geometry import Array
+from scb.inputs import InputError, one_of
 from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.law import Initial
@@ -18,6 +19,7 @@ from scb.sequences.rivals.background import ModelLaw, RecentLaw, WindowLaw
 
 MAX_LAG = 20  # unless given
 TRANSITIONS = ("shared", "per_lag")
+LONGEST = 1_000_000  # a longer max_lag is a mistake, and takes all memory
 
 
 @dataclass(frozen=True)
@@ -33,27 +35,30 @@ class LagSettings:
 
     def __post_init__(self) -> None:
         max_lag = self.max_lag
-        if not isinstance(max_lag, int | np.integer) or isinstance(max_lag, bool) or max_lag < 1:
-            raise ValueError(f"max_lag = {max_lag!r}: it must be an integer of at least 1")
-        if self.transition not in ("auto", *TRANSITIONS):
-            raise ValueError(f"transition = {self.transition!r}: it must be 'auto', 'shared' or 'per_lag'")
-        if self.background not in ("labels", "ngram") and not hasattr(self.background, "predict_proba"):
-            raise ValueError(f"background = {self.background!r}: it must be 'labels', 'ngram' or a fitted model with predict_proba")
+        if not isinstance(max_lag, int | np.integer) or isinstance(max_lag, bool) or not 1 <= max_lag <= LONGEST:
+            raise InputError(f"max_lag = {max_lag!r}: it must be an integer of at least 1, and at most {LONGEST:,}")
+        one_of("transition", self.transition, ("auto", *TRANSITIONS))
+        known = isinstance(self.background, str) and self.background in ("labels", "ngram")
+        if not known and not hasattr(self.background, "predict_proba"):
+            raise InputError(f"background = {self.background!r}: it must be 'labels', 'ngram' or a fitted model with predict_proba")
         if not isinstance(self.context, bool | np.bool_):
-            raise ValueError(f"context = {self.context!r}: it must be True or False")
+            raise InputError(f"context = {self.context!r}: it must be True or False")
         if not isinstance(self.smoothing, int | float | np.number) or not 0 <= self.smoothing < np.inf:
-            raise ValueError(f"smoothing = {self.smoothing!r}: it must be a number of at least 0")
+            raise InputError(f"smoothing = {self.smoothing!r}: it must be a number of at least 0")
         if isinstance(self.lags, str) and self.lags == "auto":
             return
         if isinstance(self.lags, int | np.integer):
             if not 1 <= self.lags <= self.max_lag:
-                raise ValueError(f"lags = {self.lags}: there must be between 1 and max_lag = {self.max_lag} of them")
+                raise InputError(f"lags = {self.lags}: there must be between 1 and max_lag = {self.max_lag} of them")
             return
-        values = np.asarray(self.lags)
+        try:
+            values = np.asarray(self.lags)
+        except ValueError:
+            values = np.zeros(0)
         if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
-            raise ValueError(f"lags = {self.lags!r}: it must be 'auto', a number of lags, or the lags themselves")
+            raise InputError(f"lags = {self.lags!r}: it must be 'auto', a number of lags, or the lags themselves")
         if values.min() < 1 or values.max() > self.max_lag:
-            raise ValueError(f"lags = {self.lags!r}: each must lie between 1 and max_lag = {self.max_lag}")
+            raise InputError(f"lags = {self.lags!r}: each must lie between 1 and max_lag = {self.max_lag}")
 
 
 def fit_lags(
@@ -156,11 +161,11 @@ def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> 
 def _known(init: LagModel, classes: NDArray[Any], data: Data, kind: str) -> dict[int, Array]:
     """The matrices (N, N) of another model by lag, for our classes; a symbol that it does not know has the law of the labels."""
     if init.transition != kind:
-        raise ValueError(f"init has transition={init.transition!r}, this model {kind!r}: they must agree")
+        raise InputError(f"init has transition={init.transition!r}, this model {kind!r}: they must agree")
     theirs = init.classes.tolist()
     ours = [i for i, symbol in enumerate(classes.tolist()) if symbol in set(theirs)]
     if not ours:
-        raise ValueError("init has no symbol in common with X: its matrices say nothing here")
+        raise InputError("init has no symbol in common with X: its matrices say nothing here")
     there = [theirs.index(classes[i]) for i in ours]
     law = data.label_law
     known = {}

@@ -2,23 +2,17 @@
 
 G is the background: the law of all labels, or what the recent symbols say. Weights and matrices, and what follows from them: the
 law of the next symbol, the likelihood of data, how far each lag moves the law, sequences drawn from it, and a picture. How the lags
-are found is told in ``lag_fit``. On disk it is one file of arrays, and everything else as JSON in its header (safetensors; nothing
-is executed).
+are found is told in ``lag_fit``, and how it is kept on disk in ``model_file``.
 """
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 from scipy.sparse import csr_array
 
-from scb.files import write_atomically
 from scb.geometry import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
@@ -27,8 +21,7 @@ from scb.mixture.law import Mixture
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.windows import Block
-from scb.provenance import versions
-from scb.sequences.rivals.background import RecentLaw, WindowLaw
+from scb.sequences.rivals.background import WindowLaw
 from scb.sequences.symbols import MISSING
 from scb.task.sampling import closed_cumulative, token_dtype
 
@@ -36,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHARED = 0  # stands for the lag of a matrix that all lags share
-FORMAT = "scb.SparseContextualBigram"
 _BURN_IN = 10  # times max_lag: symbols that a sequence drawn from nothing loses at its start
 
 
@@ -222,7 +214,7 @@ class LagModel:
         ax.set(xlabel="lag: symbols before the one that is predicted", ylabel="current symbol" if self.context else "")
         names = [str(x) for x in self.classes.tolist()] if self.context else ["all"]
         every = -(-contexts // 40)  # so many labels along the side, at most
-        ax.set_yticks(range(0, contexts, every), names[::every])
+        ax.set_yticks(range(0, contexts, every), names[::every], parse_math=False)  # a symbol may hold a $
         step = next(step for step in (1, 2, 5, 10, 20, 50, 100, lags) if step >= min(lags, lags / 15))
         ax.set_xticks(sorted({1, *range(step, lags + 1, step)}))
         if contexts * lags <= 400:  # few enough to write numbers into the cells
@@ -232,76 +224,3 @@ class LagModel:
                 ax.text(j + 1, k, text, color=colour, fontsize=6.5, ha="center", va="center")
         ax.figure.colorbar(image, ax=ax, label=label, shrink=0.9)
         return ax
-
-
-# ------------------------------------------------------------------------------------------------- on disk
-
-
-def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: dict[str, Any], width: int | None) -> None:
-    """Write a model, how its fit went, the parameters of its estimator and the common length of its sequences."""
-    a = model.attention
-    arrays = {"attention": a.data, "stderr": model.errors.data, "prior": model.prior, "frequencies": model.frequencies}
-    arrays |= {"columns": a.indices.astype(np.int64), "bounds": a.indptr.astype(np.int64)}
-    arrays |= {"rest": model.rest, "rest_ratio": model.rest_ratio}
-    arrays |= {f"transition.{lag}": np.ascontiguousarray(P) for lag, P in model.matrices.items()}
-    arrays |= {f"evidence.{name}": column for name, column in model.evidence.items()}
-    if model.background is not None:
-        if not isinstance(model.background, RecentLaw):
-            raise ValueError(f"the background is a {model.background.name}: a model of somebody else cannot be kept in our file")
-        arrays |= {f"background.{name}": array for name, array in model.background.arrays().items()}
-    lags = parameters["lags"] if isinstance(parameters["lags"], str) else np.asarray(parameters["lags"]).tolist()
-    header = {
-        "format": FORMAT,
-        "versions": versions(),
-        "parameters": parameters | {"lags": lags, "max_lag": model.max_lag},
-        "classes": model.classes.tolist(),
-        "kind": model.classes.dtype.str,
-        "fit": {f"{name}_": value for name, value in asdict(facts).items()},
-        "n_features_in": width,
-    }
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    # One entry in the header: safetensors does not fix the order of several.
-    write_atomically(Path(path), save(arrays, {"scb": json.dumps(header)}))
-
-
-def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], int | None]:
-    """Read what ``save_model`` wrote; a ValueError says what is wrong with the file."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path} is not there, or not a file")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path} is damaged, or not a saved model ({error})") from None
-    if FORMAT not in header.get("scb", ""):
-        raise ValueError(f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else")
-    try:
-        content = json.loads(header["scb"])
-        parameters = content["parameters"]
-        shape = len(arrays["bounds"]) - 1, parameters["max_lag"]
-        where = arrays["columns"], arrays["bounds"]
-        matrices = {int(lag): P for lag, P in _named(arrays, "transition").items()}
-        background = _named(arrays, "background")
-        model = LagModel(
-            classes=np.array(content["classes"], dtype=content["kind"]),
-            context=parameters["context"],
-            attention=csr_array((arrays["attention"], *where), shape=shape),
-            errors=csr_array((arrays["stderr"], *where), shape=shape),
-            rest=arrays["rest"],
-            rest_ratio=arrays["rest_ratio"],
-            matrices=dict(sorted(matrices.items())),
-            prior=arrays["prior"],
-            frequencies=arrays["frequencies"],
-            background=RecentLaw.from_arrays(background) if background else None,
-            evidence=_named(arrays, "evidence"),
-        )
-        facts = FitFacts(**{name.removesuffix("_"): value for name, value in content["fit"].items()})
-        return model, facts, parameters, content["n_features_in"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error!r}") from None
-
-
-def _named(arrays: dict[str, NDArray[Any]], kind: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a kind, by the rest of their names."""
-    return {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{kind}.")}

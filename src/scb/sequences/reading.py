@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from scb.inputs import InputError
 from scb.sequences.symbols import Sequences
 from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
 
@@ -53,9 +54,9 @@ def read_sequences(
 def read_with_options(source: Any, columns: Columns, by: By, sep: str | None, top: int | None, option: str) -> Sequences:
     """See ``read_sequences``; ``option`` is how the user who is told about it says an option."""
     if by not in get_args(By):
-        raise ValueError(f"by = {by!r}: it must be 'char', 'word' or 'line'")
+        raise InputError(f"by = {by!r}: it must be 'char', 'word' or 'line'")
     if top is not None and top < 1:
-        raise ValueError(f"top = {top}: at least 1 symbol must be kept")
+        raise InputError(f"top = {top}: at least 1 symbol must be kept")
     if is_table(source):
         found = _from_table(as_arrow(source), columns, option)
     else:
@@ -70,19 +71,19 @@ def _from_file(path: Path, columns: Columns, by: By, sep: str | None, option: st
     asked = [option.format(name) for name, value in columns._asdict().items() if value is not None]
     if ending not in TABLES:
         if asked:
-            raise ValueError(f"{asked[0]} is for tables, and {path} is read as text: .csv, .tsv, .parquet and .jsonl are tables")
+            raise InputError(f"{asked[0]} is for tables, and {path} is read as text: .csv, .tsv, .parquet and .jsonl are tables")
         return _text(path, by, sep)
     if sep is not None and ending not in (".csv", ".tsv"):
-        raise ValueError(f"{option.format('sep')} is for text and .csv, and {path} is neither")
+        raise InputError(f"{option.format('sep')} is for text and .csv, and {path} is neither")
     try:
         content = _json_lines(path, ending) if ending in JSON else _arrow_table(path, ending, sep)
         if not isinstance(content, Sequences):
             return _from_table(content, columns, option)
         if asked:
-            raise ValueError(f"{asked[0]}: its lines are no objects with columns")
+            raise InputError(f"{asked[0]}: its lines are no objects with columns")
         return content
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {error}") from None
 
 
 def _from_table(table: Any, columns: Columns, option: str) -> Sequences:
@@ -97,7 +98,7 @@ def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
 
     delimiter = sep if sep is not None else {".tsv": "\t"}.get(ending, ",")
     if len(delimiter.encode().decode("unicode_escape")) != 1:
-        raise ValueError(f"{delimiter!r} cannot stand between columns: it must be one character")
+        raise InputError(f"{delimiter!r} cannot stand between columns: it must be one character")
     try:
         if ending in (".parquet", ".pq"):
             return parquet.read_table(path)
@@ -105,7 +106,7 @@ def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
         lines = csv.ParseOptions(delimiter=delimiter.encode().decode("unicode_escape"), ignore_empty_lines=False)
         return csv.read_csv(path, convert_options=nulls, parse_options=lines)
     except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"it cannot be read as {ending[1:]}: {error}") from None
+        raise InputError(f"it cannot be read as {ending[1:]}: {error}") from None
 
 
 def _json_lines(path: Path, ending: str) -> Any:
@@ -120,19 +121,19 @@ def _json_lines(path: Path, ending: str) -> Any:
             items.append(json.loads(line))
     except json.JSONDecodeError as error:
         where = "" if ending == ".json" else f"line {len(items) + 1}: "
-        raise ValueError(f"it cannot be read as {ending[1:]}: {where}{error}") from None
+        raise InputError(f"it cannot be read as {ending[1:]}: {where}{error}") from None
     if ending == ".json":
         (items,) = items
     if not isinstance(items, list) or not items:
-        raise ValueError("it holds no rows: an object or an array a line is wanted")
+        raise InputError("it holds no rows: an object or an array a line is wanted")
     kinds = {dict if isinstance(x, dict) else list if isinstance(x, list) else None for x in items}
     if len(kinds) > 1:
-        raise ValueError("it mixes objects, arrays and single values: all lines must be of one kind")
+        raise InputError("it mixes objects, arrays and single values: all lines must be of one kind")
     if kinds == {dict}:
         try:
             return pa.Table.from_pylist(items)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise ValueError(f"its objects do not make a table: {error}") from None
+            raise InputError(f"its objects do not make a table: {error}") from None
     if kinds == {list}:
         flat = [x for sequence in items for x in sequence]
         return Sequences(flat, [len(x) for x in items], many=True, said=f"each of its {len(items):,} lines is a sequence")
@@ -143,7 +144,7 @@ def _decoded(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8 ({error.reason} at byte {error.start})") from None
+        raise InputError(f"{path} is not text in UTF-8 ({error.reason} at byte {error.start})") from None
 
 
 def _text(path: Path, by: By, sep: str | None) -> Sequences:
@@ -160,7 +161,7 @@ def _text(path: Path, by: By, sep: str | None) -> Sequences:
         names = {"char": "characters", "word": "words", "line": "lines"}
         found = Sequences(symbols, [len(symbols)], many=False, said=f"text as one sequence of {names[by]}")
     if sum(found.lengths) == 0:
-        raise ValueError(f"{path} is empty")
+        raise InputError(f"{path} is empty")
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.mixture.data import Data
 from scb.mixture.fit import fit_mixture
 from scb.sequences.lag_fit import LagSettings, background_law
@@ -20,9 +21,9 @@ def found_again(
 ) -> Array:
     """For each row of ``model.table``, in which part of so many halves of the data its lag is found."""
     if halves < 2 or halves % 2:
-        raise ValueError(f"n_halves = {halves}: it must be an even number of at least 2")
+        raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
     if not (isinstance(settings.lags, str) and settings.lags == "auto"):
-        raise ValueError("lags were given, not found: there is nothing to be found again")
+        raise InputError("lags were given, not found: there is nothing to be found again")
     law = background_law(settings.background, data, model.classes)
     windows = data if law is None else law.cross_fitted(data)
     rng = np.random.default_rng(seed)

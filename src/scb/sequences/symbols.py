@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.inputs import InputError, InputTypeError
 from scb.mixture.data import is_dask
 from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
 
@@ -48,49 +49,63 @@ class Sequences:
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     """Tell one sequence from many, and check lengths."""
     if is_dask(X):
-        raise TypeError("X is a collection of Dask: only fit takes one; here give X.compute(), or a part of it")
+        raise InputTypeError("X is a collection of Dask: only fit takes one; here give X.compute(), or a part of it")
     if hasattr(X, "todense") or hasattr(X, "toarray"):
-        raise TypeError("X is a sparse matrix: sequences of symbols are wanted, as a dense array or a list")
+        raise InputTypeError("X is a sparse matrix: sequences of symbols are wanted, as a dense array or a list")
     if isinstance(X, str | bytes):
-        raise TypeError("X is a string: for its characters give list(X), for its words X.split()")
+        raise InputTypeError("X is a string: for its characters give list(X), for its words X.split()")
+    X = _with_gaps(X)
     if isinstance(X, Sequences):
         if lengths is not None:
-            raise ValueError("lengths are for one long X; these sequences are told apart already")
+            raise InputError("lengths are for one long X; these sequences are told apart already")
         return X
     if is_table(X):
         laid = lay_out(as_arrow(X), Columns(), option="scb.read_sequences(X, {}=…)")
         if laid.many and lengths is not None:
-            raise ValueError("lengths are for one long X; here X holds sequences already")
+            raise InputError("lengths are for one long X; here X holds sequences already")
         if laid.many:
             return Sequences(laid.flat, laid.lengths, many=True, said=laid.said, names=laid.names)
         X = laid.flat
     if lengths is not None or (isinstance(X, np.ndarray) and X.ndim == 2):
         X = _without_unit_columns(X)
     if (isinstance(X, np.ndarray) and X.ndim == 0) or not hasattr(X, "__len__"):
-        raise TypeError(f"X is of type {type(X).__name__}: it must be a sequence of symbols, or sequences")
+        raise InputTypeError(f"X is of type {type(X).__name__}: it must be a sequence of symbols, or sequences")
     if len(X) == 0:
-        raise ValueError("X holds 0 sample(s) (shape=(0,)) while a minimum of 1 is required: it must not be empty")
+        raise InputError("X holds 0 sample(s) (shape=(0,)) while a minimum of 1 is required: it must not be empty")
     rows = isinstance(X, np.ndarray) and X.ndim == 2
     if rows and X.shape[1] == 0:
-        raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required: the rows of X are empty")
+        raise InputError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required: the rows of X are empty")
     if isinstance(X, np.ndarray) and X.ndim > 2:
-        raise ValueError(f"X has {X.ndim} dimensions: one sequence has 1, rows of sequences have 2")
+        raise InputError(f"X has {X.ndim} dimensions: one sequence has 1, rows of sequences have 2")
     if rows or (isinstance(X, list | tuple) and any(_is_sequence(x) for x in X)):
         if lengths is not None:
-            raise ValueError("lengths are for one long X; here X holds sequences already")
+            raise InputError("lengths are for one long X; here X holds sequences already")
         if isinstance(X, np.ndarray):
             return Sequences(X.reshape(-1), [X.shape[1]] * len(X), many=True)
         for i, x in enumerate(X):
             if not _is_sequence(x):
-                raise ValueError(f"X[{i}] is {x!r}, but other items are sequences: all of them must be, or none")
+                raise InputError(f"X[{i}] is {x!r}, but other items are sequences: all of them must be, or none")
         flat = [symbol for x in X for symbol in (x.tolist() if hasattr(x, "tolist") else x)]
         return Sequences(flat, [len(x) for x in X], many=True)
     if lengths is None:
         return Sequences(X, [len(X)], many=False)
     lengths = [int(length) for length in lengths]
     if min(lengths, default=0) < 0 or sum(lengths) != len(X):
-        raise ValueError(f"lengths sum to {sum(lengths)}, and X has {len(X)} symbols: they must agree")
+        raise InputError(f"lengths sum to {sum(lengths)}, and X has {len(X)} symbols: they must agree")
     return Sequences(X, lengths, many=False)
+
+
+def _with_gaps(X: Any) -> Any:
+    """The same, with masked entries as symbols that are missing."""
+    if isinstance(X, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in X):
+        return [_with_gaps(x) for x in X]
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.getmaskarray(X).any() or X.dtype.kind == "c":  # complex symbols are refused later
+        return X.data
+    gaps = X.data.astype(object)
+    gaps[np.ma.getmaskarray(X)] = None
+    return gaps
 
 
 def _without_unit_columns(X: Any) -> Any:
@@ -123,7 +138,7 @@ def encode(
     strange = np.array([classes[i] != x for x, i in zip(found.tolist(), place, strict=True)], bool)
     if strange.any() and unknown == "error":
         known = ", ".join(map(repr, classes[:8].tolist())) + (", …" if len(classes) > 8 else "")
-        raise ValueError(
+        raise InputError(
             f"X holds {found[strange].tolist()[0]!r}, which did not occur in fit: known are {known}."
             " With handle_unknown='missing' it counts as a gap"
         )
@@ -135,9 +150,9 @@ def encode(
 def checked_classes(classes: NDArray[Any]) -> NDArray[Any]:
     """The classes, if there are any, and not too many."""
     if len(classes) == 0:
-        raise ValueError("X holds no symbol: all are missing")
+        raise InputError("X holds no symbol: all are missing")
     if len(classes) > _MOST:
-        raise ValueError(f"X holds {len(classes)} different symbols: at most {_MOST} can be handled. Are they numbers?")
+        raise InputError(f"X holds {len(classes)} different symbols: at most {_MOST} can be handled. Are they numbers?")
     return classes
 
 
@@ -145,7 +160,7 @@ def factorise(sequences: Sequences) -> tuple[list[NDArray[np.int64]], NDArray[An
     """Codes of each sequence, −1 where a symbol is missing, and the sorted classes, however many."""
     flat = sequences.flat
     if isinstance(flat, np.ndarray) and flat.dtype.kind == "c":
-        raise ValueError("Complex data not supported: symbols are integers, strings, booleans or floats")
+        raise InputError("Complex data not supported: symbols are integers, strings, booleans or floats")
     if isinstance(flat, np.ndarray) and flat.dtype.kind in "iub":
         classes, codes = np.unique(flat, return_inverse=True)
     else:
@@ -164,7 +179,9 @@ def _factorise_column(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
         else:
             arrow = pa.chunked_array(flat) if hasattr(flat, "__arrow_c_stream__") else pa.array(flat, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise TypeError(f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type") from None
+        raise InputTypeError(
+            f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type"
+        ) from None
     if pa.types.is_dictionary(arrow.type):
         arrow = pa.array(arrow.to_pylist())
     if pa.types.is_floating(arrow.type):
@@ -177,7 +194,9 @@ def _factorise_column(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     kinds = {type(value) for value in values}
     if (not kinds <= {int, bool} and len(kinds) > 1) or not kinds <= {int, str, float, bool}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise TypeError(f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type")
+        raise InputTypeError(f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type")
+    if kinds == {str} and any(value.endswith("\0") for value in values):
+        raise InputError("X holds a symbol that ends in a NUL character: NumPy would take it for the symbol without")
     classes, place = np.unique(np.array(values), return_inverse=True)
     codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
     return np.append(place, MISSING)[codes], classes  # the last place is that of a gap

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scb.inputs import InputError, InputTypeError
+
 _DIFFERENT = 2  # times as many kinds that a column has if it holds the names of sequences rather than symbols
 _COMMON = 0.5  # part of the kinds of each column that occur in others too, where columns are steps of one sequence
 
@@ -40,7 +42,9 @@ def as_arrow(X: Any) -> Any:
             return X.to_arrow()
         return pa.Table.from_pandas(X, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise TypeError(f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type") from None
+        raise InputTypeError(
+            f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type"
+        ) from None
 
 
 class Columns(NamedTuple):
@@ -59,10 +63,10 @@ def lay_out(table: Any, columns: Columns, option: str = "{}=") -> Laid:
     """
     names = list(table.column_names)
     if table.num_rows == 0:
-        raise ValueError("the table has no rows")
+        raise InputError("the table has no rows")
     for name in columns:
         if name is not None and name not in names:
-            raise ValueError(f"there is no column {name!r}: there are {', '.join(map(str, names))}")
+            raise InputError(f"there is no column {name!r}: there are {', '.join(map(str, names))}")
     left = [name for name in names if name not in columns]
     guessed = ""
     if columns.column is None:
@@ -74,7 +78,7 @@ def lay_out(table: Any, columns: Columns, option: str = "{}=") -> Laid:
             columns = found
             guessed = f" (guessed: {option.format('column')} and {option.format('group')} say otherwise)"
         else:
-            raise ValueError(_ambiguous(table, left, option))
+            raise InputError(_ambiguous(table, left, option))
     if _is_list(table[columns.column].type):
         return _listed(table, columns)
     return _long(table, columns, guessed)
@@ -90,7 +94,7 @@ def _long(table: Any, columns: Columns, guessed: str) -> Laid:
     sorted_by = "in the order of the rows"
     if order is not None:
         if table[order].null_count:
-            raise ValueError(f"column {order!r} has {table[order].null_count:,} empty cells: rows cannot be sorted by it")
+            raise InputError(f"column {order!r} has {table[order].null_count:,} empty cells: rows cannot be sorted by it")
         keys = table.append_column("row of the table", pa.array(rows))
         rows = pc.sort_indices(keys, sort_keys=[(order, "ascending"), ("row of the table", "ascending")]).to_numpy()  # pyright: ignore
         sorted_by = f"sorted by {order!r}"
@@ -105,7 +109,7 @@ def _long(table: Any, columns: Columns, guessed: str) -> Laid:
     rows = rows[nameless:]  # −1 comes first
     present, lengths = np.unique(of[rows], return_counts=True)
     if present.size == 0:
-        raise ValueError(f"column {group!r} is empty: it must say to which sequence each row belongs")
+        raise InputError(f"column {group!r} is empty: it must say to which sequence each row belongs")
     kinds = encoded.dictionary.to_pylist()
     said = f"column {column!r} in {present.size:,} sequences, one for each {group!r}{guessed}, {sorted_by}"
     if nameless:

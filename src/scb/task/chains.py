@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scb.geometry import Array, centred_square, mu_inner
+from scb.inputs import InputError
 
 
 def stationary(P: Array) -> Array:
@@ -30,7 +31,7 @@ def stationary(P: Array) -> Array:
     mu /= mu.sum()
     error = float(np.abs(P @ mu - mu).max())
     if not error <= 1e-12:
-        raise ValueError(f"P has no stationary law to 1e-12: |Pμ − μ| is {error:.3g}")
+        raise InputError(f"P has no stationary law to 1e-12: |Pμ − μ| is {error:.3g}")
     return mu
 
 
@@ -43,7 +44,7 @@ def _check_irreducible(P: Array) -> None:
             new = graph[:, new].any(axis=1) & ~reached
         if not reached.all():
             missed = np.flatnonzero(~reached)[:5].tolist()
-            raise ValueError(
+            raise InputError(
                 f"P is reducible: token(s) {missed} {words}, so its stationary law is not unique or has zeros; "
                 "every token must be reachable from every other"
             )
@@ -121,7 +122,7 @@ def with_contrast(P: Array, mu: Array, K_P: float) -> Array:
     """
     largest = 1 - float(mu @ mu)
     if not 0 < K_P < largest:
-        raise ValueError(f"K_P = {K_P}: it must lie between 0 and 1 − ‖μ‖² = {largest:.4g} of this task")
+        raise InputError(f"K_P = {K_P}: it must lie between 0 and 1 − ‖μ‖² = {largest:.4g} of this task")
     present = centred_square(P, mu)
     if present >= K_P:
         c = np.sqrt(K_P / present)
@@ -142,7 +143,7 @@ def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Gener
             share = _crossing(lambda c: _cosine((1 - c) * other + c * P, P, mu) - overlap)  # noqa: B023
             related = (1 - share) * other + share * P
             return related / related.sum(axis=0)
-    raise ValueError(f"overlap = {overlap}: no transition matrix that far from P was found; a larger overlap would do")
+    raise InputError(f"overlap = {overlap}: no transition matrix that far from P was found; a larger overlap would do")
 
 
 def _crossing(f: Callable[[float], float]) -> float:

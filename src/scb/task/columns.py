@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError, integer, real_array, unmasked
 
 
 def slots(counts: NDArray[Any]) -> NDArray[np.intp]:
@@ -38,9 +39,9 @@ def transition_matrix(P: ArrayLike) -> Array:
     """P as a square matrix of at least two columns, each a distribution, column-contiguous."""
     array = _matrix("P", P)
     if array.shape[0] != array.shape[1]:
-        raise ValueError(f"P has shape {array.shape}: it must be square, (N, N)")
+        raise InputError(f"P has shape {array.shape}: it must be square, (N, N)")
     if array.shape[0] < 2:
-        raise ValueError(f"P has N = {array.shape[0]} tokens: there must be at least 2")
+        raise InputError(f"P has N = {array.shape[0]} tokens: there must be at least 2")
     return np.asfortranarray(distributions("P", array))
 
 
@@ -52,32 +53,33 @@ def attention_entries(Q: Any, N: int) -> tuple[NDArray[Any], NDArray[Any], Array
         shape = Q.shape
         rows = entries.row
         columns = entries.col
-        values = np.asarray(entries.data, dtype=float)
+        values = real_array("Q", entries.data)
     else:
         dense = _matrix("Q", Q)
         shape = dense.shape
         rows, columns = np.nonzero(dense)
         values = dense[rows, columns]
     if shape[1] != N:
-        raise ValueError(f"Q has shape {shape}, but P has N = {N} tokens: Q must have {N} columns")
+        raise InputError(f"Q has shape {shape}, but P has N = {N} tokens: Q must have {N} columns")
     return rows, columns, values, shape[0]
 
 
 def sparse_entries(positions: ArrayLike, weights: ArrayLike, N: int, T: int) -> tuple[NDArray[Any], NDArray[Any], Array]:
     """Rows, columns and values of the entries that ``positions`` and ``weights``, both (Q, N), give; weights of 0 are none."""
-    positions = np.asarray(positions)
-    weights = np.asarray(weights, dtype=float)
+    T = integer("T", T, low=1)
+    positions = np.asarray(unmasked("positions", positions))
+    weights = real_array("weights", weights)
     if positions.shape != weights.shape or positions.ndim != 2 or positions.shape[1] != N:
-        raise ValueError(f"positions has shape {positions.shape} and weights {weights.shape}: both must be (Q, N) with N = {N}")
+        raise InputError(f"positions has shape {positions.shape} and weights {weights.shape}: both must be (Q, N) with N = {N}")
     if not np.issubdtype(positions.dtype, np.integer):
-        raise ValueError(f"positions has dtype {positions.dtype}: it must hold integers")
+        raise InputError(f"positions has dtype {positions.dtype}: it must hold integers")
     slot, columns = np.nonzero(weights)
     rows = positions[slot, columns]
     outside = rows[(rows < 0) | (rows >= T)]
     if outside.size:
-        raise ValueError(f"positions holds {outside[0]}: it must lie in [0, T - 1] = [0, {T - 1}]")
+        raise InputError(f"positions holds {outside[0]}: it must lie in [0, T - 1] = [0, {T - 1}]")
     if len(set(zip(rows.tolist(), columns.tolist(), strict=True))) < rows.size:
-        raise ValueError("positions repeats a position within a column: each may occur once")
+        raise InputError("positions repeats a position within a column: each may occur once")
     return rows, columns, weights[slot, columns]
 
 
@@ -87,18 +89,18 @@ def distributions(name: str, array: Array) -> Array:
     Columns are divided by their sums where these are off by more than rounding, so that a saved task loads unchanged.
     """
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds {array[~np.isfinite(array)][0]}: every entry must be finite")
+        raise InputError(f"{name} holds {array[~np.isfinite(array)][0]}: every entry must be finite")
     if (array < 0).any():
-        raise ValueError(f"{name} holds the negative entry {array.min():g}: probabilities must be at least 0")
+        raise InputError(f"{name} holds the negative entry {array.min():g}: probabilities must be at least 0")
     sums = array.sum(axis=0)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > 1e-9:
-        raise ValueError(f"column {worst} of {name} sums to {sums[worst]:.12g}: every column must sum to 1")
+        raise InputError(f"column {worst} of {name} sums to {sums[worst]:.12g}: every column must sum to 1")
     return array / np.where(np.abs(sums - 1) > 1e-14, sums, 1.0)
 
 
 def _matrix(name: str, value: ArrayLike) -> Array:
-    array = np.array(value, dtype=float)
+    array = real_array(name, value)
     if array.ndim != 2:
-        raise ValueError(f"{name} has shape {array.shape}: it must be a matrix")
+        raise InputError(f"{name} has shape {array.shape}: it must be a matrix")
     return array

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError, boolean, integer, unmasked
 from scb.kernels.random import ALL_BITS, TokenLaw, continue_lags, draw_tokens, fill_words, token_law, token_scratch
-from scb.task import Seed, Task
+from scb.task import Seed, Task, generator
 
 Tokens = NDArray[np.unsignedinteger[Any]]
 
@@ -32,10 +33,14 @@ class Batch:
     label: Tokens
 
     def __post_init__(self) -> None:
+        for name in ("context", "last", "label"):
+            if not isinstance(getattr(self, name), np.ndarray):
+                raise InputError(f"{name} is of type {type(getattr(self, name)).__name__}: it must be an array of tokens")
+            unmasked(name, getattr(self, name))
         n = len(self.context)
         if self.context.ndim != 2 or self.last.shape != (n,) or self.label.shape != (n,):
             shapes = self.context.shape, self.last.shape, self.label.shape
-            raise ValueError(f"context, last, label have shapes {shapes}: they must be (n, T), (n,), (n,)")
+            raise InputError(f"context, last, label have shapes {shapes}: they must be (n, T), (n,), (n,)")
 
     @property
     def tokens(self) -> Tokens:
@@ -62,9 +67,9 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
 
     ``compiled`` takes the contexts from the engine's generator: the same law, other random numbers, ten times as fast.
     """
-    if n < 0:
-        raise ValueError(f"n = {n}: it must be at least 0")
-    rng = np.random.default_rng(seed)
+    n = integer("n", n, low=0)
+    compiled = boolean("compiled", compiled)
+    rng = generator(seed)
     last = _draw(task.mu, n, rng)
     if compiled:
         context = compiled_tokens(task, rng.integers(1 << 64, dtype=np.uint64), (n, task.T))
@@ -103,13 +108,11 @@ def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -
     The token before the new one chooses the attention; the T tokens before that one are the context. With ``n`` there are so many
     independent sequences, an array (n, length); the first of them do not depend on how many there are.
     """
-    if length < 0:
-        raise ValueError(f"length = {length}: it must be at least 0")
-    rng = np.random.default_rng(seed)
+    length = integer("length", length, low=0)
+    rng = generator(seed)
     if n is None:
         return _sequence(task, length, rng)
-    if n < 0:
-        raise ValueError(f"n = {n}: it must be at least 0")
+    n = integer("n", n, low=0)
     found = np.empty((n, length), token_dtype(task.N))
     for i, stream in enumerate(rng.spawn(n)):
         found[i] = _sequence(task, length, stream)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scb.inputs import InputError
 from scb.task import Task
 from scb.task.sampling import Batch, closed_cumulative, compiled_tokens, step_keys, token_dtype
 
@@ -80,8 +81,8 @@ def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike 
     """
     chosen: np.dtype[Any] = token_dtype(task.N) if dtype is None else np.dtype(dtype)
     if chosen.kind not in "iu" or np.iinfo(chosen).max < task.N - 1:
-        raise ValueError(f"dtype = {chosen}: it must be an integer type that holds tokens up to {task.N - 1}")
+        raise InputError(f"dtype = {chosen}: it must be an integer type that holds tokens up to {task.N - 1}")
     for name, value, least in (("batch_size", batch_size, 1), ("start", start, 0)):
         if not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{name} = {value!r}: it must be an integer, at least {least}")
+            raise InputError(f"{name} = {value!r}: it must be an integer, at least {least}")
     return Stream(task, int(batch_size), seed, chosen, int(start))

@@ -5,15 +5,20 @@ Given a context x (T tokens) and a last token k, both drawn iid from μ, the nex
     Pr(o = n | k, x) = Σ_t Q[t, k] · P[n, x_t].
 """
 
+import io
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, get_args
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scb.files import SLOT, read_sealed, seal, warn_unless, write_atomically
 from scb.geometry import Array, centred_square, mu_inner
+from scb.inputs import DamagedFileError, InputError, integer, number, one_of
 from scb.model import LinearTransformer
 from scb.task import chains
 from scb.task.columns import attention_entries, distributions, pack, sparse_entries, transition_matrix
@@ -25,6 +30,13 @@ ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 
 CONTRAST = 1.4  # Task.random keeps K_P at least this many times ‖μ‖²: assumption (c) asks for 1
 CONDITION = 2.0  # Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """NumPy's generator of a seed; an InputError for what is none."""
+    if isinstance(seed, np.random.Generator | np.random.SeedSequence | None):
+        return np.random.default_rng(seed)
+    return np.random.default_rng(integer("seed", seed, low=0))
 
 
 @dataclass(frozen=True)
@@ -129,18 +141,20 @@ class Task:
             For N = 2, assumption (c) leaves no choice: K_P ≤ 1 − ‖μ‖² ≤ 1/2 ≤ ‖μ‖², with equality for the uniform μ and a
             permutation only, and the identity is reducible. So a "strong" P is then the swap of the two tokens.
         """
-        if N < 2:
-            raise ValueError(f"N = {N}: there must be at least 2 tokens")
+        N = integer("N", N)
+        T = integer("T", T)
+        sparsity = integer("sparsity", sparsity)
+        if not 2 <= N <= 1 << 16:
+            raise InputError(f"N = {N}: there must be at least 2 tokens, and at most 65,536")
         if T < 1:
-            raise ValueError(f"T = {T}: there must be at least 1 position")
+            raise InputError(f"T = {T}: there must be at least 1 position")
         if not 1 <= sparsity <= T:
-            raise ValueError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
-        if ensemble not in ENSEMBLES:
-            raise ValueError(f"ensemble = {ensemble!r}: it must be one of {', '.join(map(repr, ENSEMBLES))}")
-        rng = np.random.default_rng(seed)
+            raise InputError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
+        one_of("ensemble", ensemble, ENSEMBLES)
+        rng = generator(seed)
         P = _strong_transition(N, rng) if ensemble == "strong" else _ORDINARY[ensemble](N, rng)
         if K_P is not None:
-            P = chains.with_contrast(P, chains.stationary(P), K_P)
+            P = chains.with_contrast(P, chains.stationary(P), number("K_P", K_P))
         positions = np.stack([rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1)
         return cls.sparse(P, positions, _near_uniform(rng, (sparsity, N)), T)
 
@@ -150,13 +164,14 @@ class Task:
         ``overlap`` is the μ-cosine of the two, centred: ⟨P̂ − μ1ᵀ, P − μ1ᵀ⟩_μ / √(K_P̂ K_P). It is met to rounding,
         by mixing P with an independent random transition matrix of the same μ.
         """
+        overlap = number("overlap", overlap)
         if not 0 <= overlap <= 1:
-            raise ValueError(f"overlap = {overlap}: it must lie in [0, 1]")
+            raise InputError(f"overlap = {overlap}: it must lie in [0, 1]")
         if self.N == 2 and overlap < 1:
-            raise ValueError(
+            raise InputError(
                 f"overlap = {overlap} with N = 2: two tokens leave one direction for P − μ1ᵀ, so only overlap = 1 is possible"
             )
-        P_hat = chains.related_transition(self.P, self.mu, overlap, np.random.default_rng(seed))
+        P_hat = chains.related_transition(self.P, self.mu, overlap, generator(seed))
         return Task.sparse(P_hat, self.positions, self.weights, self.T)
 
     @property
@@ -220,18 +235,26 @@ class Task:
         return Assumptions({assumption.name: assumption for assumption in report})
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the task to ``path`` as a NumPy .npz file without pickles."""
-        with open(path, "wb") as file:
-            np.savez(file, P=self.P, positions=self.positions, weights=self.weights, T=np.array(self.T))
+        """Write the task to ``path`` as a NumPy .npz file without pickles, with a digest; a kill leaves the old file or the new."""
+        buffer = io.BytesIO()
+        np.savez(buffer, P=self.P, positions=self.positions, weights=self.weights, T=np.array(self.T))
+        with ZipFile(buffer, "a") as archive:
+            archive.comment = SLOT.encode()
+        write_atomically(Path(path), seal(buffer.getvalue()))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Task":
-        """Read a task that ``save`` wrote."""
+        """Read a task that ``save`` wrote; a DamagedFileError if it is not as it was written."""
+        content, sealed = read_sealed(Path(path))
         try:
-            with np.load(path, allow_pickle=False) as file:
-                return cls.sparse(file["P"], file["positions"], file["weights"], int(file["T"]))
+            arrays = _stored_arrays(content)
+            task = cls.sparse(arrays["P"], arrays["positions"], arrays["weights"], arrays["T"].item())
         except KeyError as error:
-            raise ValueError(f"{path} is not a task: it lacks {error}") from None
+            raise DamagedFileError(f"{path} is not a task: it lacks {error}") from None
+        except (BadZipFile, ValueError, TypeError, EOFError, OverflowError, MemoryError, NotImplementedError) as error:
+            raise DamagedFileError(f"{path} is damaged, or not a task ({error})") from None
+        warn_unless(sealed, Path(path))
+        return task
 
     def __eq__(self, other: object) -> bool:
         names = ("T", "P", "positions", "weights")
@@ -241,6 +264,18 @@ class Task:
 
     def __repr__(self) -> str:
         return f"Task(N={self.N}, T={self.T}, sparsity={self.sparsity}, K_P={self.K_P:.3g}, K_Q={self.K_Q:.3g})"
+
+
+def _stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file as ``np.savez`` writes it. A compressed one is refused: few bytes of it can become any number."""
+    arrays = {}
+    with ZipFile(io.BytesIO(content)) as archive:
+        for member in archive.infolist():
+            if member.compress_type != ZIP_STORED or member.file_size > len(content):
+                raise InputError(f"{member.filename} is compressed, which Task.save does not do")
+            data = archive.read(member)
+            arrays[member.filename.removesuffix(".npy")] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    return arrays
 
 
 _ORDINARY = {

@@ -8,6 +8,7 @@ against full enumeration; their docstrings say so.
 import numpy as np
 
 from scb.geometry import Array, mu_inner
+from scb.inputs import InputError
 from scb.task import Task
 
 
@@ -23,7 +24,7 @@ def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
     Lemma 2 of Appendix B, to be checked.
     """
     if s == t:
-        raise ValueError(f"s = t = {s}: the two positions must differ")
+        raise InputError(f"s = t = {s}: the two positions must differ")
     qs = task.Q[s, k]
     qt = task.Q[t, k]
     return qs * task.P[:, :, None] + qt * task.P[:, None, :] + (1 - qs - qt) * task.mu[:, None, None]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.kernels.mixture import likelihood_information
 from scb.task import Seed, Task
 
@@ -197,6 +198,6 @@ def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> Cram
     Entries that are exactly 0 lie on the boundary: they count as known, with bound 0.
     """
     if n < 1:
-        raise ValueError(f"n = {n}: there must be at least 1 sample")
+        raise InputError(f"n = {n}: there must be at least 1 sample")
     of_P, of_q = fisher_information(task, draws, seed).variances()
     return CramerRao(of_P / n, of_q.T / n)

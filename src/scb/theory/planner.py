@@ -7,8 +7,9 @@ sufficient conditions: expect them to be astronomically larger than what a run n
 """
 
 from dataclasses import dataclass, field
-from math import ceil, exp, inf, log, sqrt
+from math import ceil, exp, log, sqrt
 
+from scb.inputs import InputError, integer, number
 from scb.theory.bounds import BOUNDS
 
 
@@ -131,15 +132,20 @@ def plan(
     Plan
         The stages from scratch and with transfer, each with its steps, batch size, λ and threshold.
     """
+    least = 1e-12  # of what must be positive: below it, there is nothing to plan for
     for name, value, low, high in (
-        ("N", N, 2, inf),
-        ("T", T, 1, inf),
-        ("sparsity", sparsity, 1, T),
-        ("eps", eps, 1e-300, exp(-1)),
-        ("delta", delta, 1e-300, 1 - 1e-12),
+        ("N", integer("N", N), 2, 1e12),
+        ("T", integer("T", T), 1, 1e15),
+        ("sparsity", integer("sparsity", sparsity), 1, T),
+        ("eps", eps, least, exp(-1)),
+        ("delta", delta, least, 1 - 1e-12),
+        ("K_P", K_P, least, 1),
+        ("K_Q", K_Q, least, 1),
+        ("overlap", overlap, least, 1),
+        ("eta", eta, least, 1),
     ):
-        if not low <= value <= high:
-            raise ValueError(f"{name} = {value}: it must lie between {low:g} and {high:g}")
+        if value is not None and not low <= number(name, value) <= high:
+            raise InputError(f"{name} = {value}: it must lie between {low:g} and {high:g}")
     K_P = 1 / N if K_P is None else K_P
     K_Q = 1 / sparsity if K_Q is None else K_Q
     lemmas = _Lemmas(

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 
 from scb.geometry import Array, line_A, line_V
+from scb.inputs import InputError
 from scb.task import Task
 from scb.training.engine import Fused
 from scb.training.sources.sampled import Reference
@@ -103,7 +104,7 @@ def serve(contender: Contender, N: int, T: int) -> None:
 def _read(name: str, process: Any) -> float:
     line = process.stdout.readline()
     if not line:
-        raise ValueError(f"the contender {name!r} failed; its message is above")
+        raise InputError(f"the contender {name!r} failed; its message is above")
     return float(line)
 
 
@@ -147,7 +148,7 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
         processes[name] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         losses[name] = _read(name, processes[name])
     if max(losses.values()) > 2 * min(losses.values()):
-        raise ValueError(f"the contenders do not compute the same: losses {losses}")
+        raise InputError(f"the contenders do not compute the same: losses {losses}")
     alone = _take_turns(processes, repeats)
     with busy_neighbours():
         busy = _take_turns({name: processes[name] for name in OURS}, repeats)

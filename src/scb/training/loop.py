@@ -9,9 +9,11 @@ import numpy as np
 
 from scb import metrics
 from scb.geometry import Array
+from scb.inputs import InputError, integer
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.engine import Composed, Fused, step_keys
+from scb.training.fingerprint import fingerprints
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
@@ -41,20 +43,28 @@ def train(
     every : evaluate and call the callbacks every so many steps, at stage ends and at the end
     checkpoint : directory to which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end
     resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
-        because what is random in step i depends on (seed, i) alone
+        because what is random in step i depends on (seed, i) alone. A checkpoint of another task, recipe, seed, source, start or
+        ``every`` is an InputError that names what differs
     """
+    every = integer("every", every, low=1)
+    checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
+    seed = integer("seed", seed, low=0)
+    recipe.check_fits(task)
+    made_by = fingerprints(task=task, recipe=recipe, seed=seed, every=every, source=source, start=start)
     if source is None and recipe.transformer is LinearTransformer:
         engine = Fused(task)
     else:
         engine = Composed(Fresh(task) if source is None else source, recipe.transformer)
     if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
         run = Run.load(checkpoint)
+        _check_resumable(run, made_by, Path(checkpoint))
     elif start is not None:
         over = start.diverged is not None or start.stage >= len(recipe.stages)
-        run = replace(start, recipe=recipe.name, finished=over)
+        run = replace(start, recipe=recipe.name, finished=over, made_by=made_by)
     else:
         V, A = recipe.start.V, recipe.start.A  # (N, N), (T, N)
-        run = Run(V, A, recipe=recipe.name, transformer=recipe.transformer, seed=seed, samples=recipe.samples)
+        facts = {"recipe": recipe.name, "transformer": recipe.transformer, "seed": seed, "samples": recipe.samples}
+        run = Run(V, A, **facts, made_by=made_by)
         run = evaluate(task, run, batch_loss=np.nan)
     saved = run.step
     while not run.finished:
@@ -69,6 +79,17 @@ def train(
                 run.save(checkpoint)
                 saved = run.step
     return run
+
+
+def _check_resumable(run: Run, made_by: dict[str, str], checkpoint: Path) -> None:
+    """InputError unless the run in the checkpoint was made by the same task, recipe, and so on."""
+    if not run.made_by:
+        raise InputError(f"the run in {checkpoint} does not say what made it, and cannot be resumed: it is of an older version")
+    other = [name for name, digest in made_by.items() if run.made_by.get(name) != digest]
+    if other:
+        raise InputError(
+            f"the run in {checkpoint} was made with another {', '.join(other)}: resume it with the same, or begin anew"
+        )
 
 
 def advance(run: Run, recipe: Recipe, engine: Composed | Fused, every: int) -> tuple[Run, float]:

@@ -3,12 +3,14 @@
 import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from scb import metrics
-from scb.files import write_atomically
+from scb.files import read_arrays, write_arrays
 from scb.geometry import Array
+from scb.inputs import DamagedFileError, InputError, fitted, integer
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
 
@@ -29,6 +31,7 @@ class Run:
     stage : index of the current one
     verdict : what held-out samples say of it at the end ("learned", or what is wrong), if the recipe asks for that
     diverged : the step at which V or A reached 1e6 or became NaN (V and A are then those before it), or None
+    made_by : digests of what determines the run (task, recipe, seed, …), by which a resume knows whether it fits
     """
 
     V: Array
@@ -44,6 +47,7 @@ class Run:
     diverged: int | None = None
     finished: bool = False
     verdict: str | None = None
+    made_by: dict[str, str] = field(default_factory=dict)
 
     @property
     def A(self) -> Array:
@@ -57,34 +61,47 @@ class Run:
 
     def save(self, directory: str | Path) -> None:
         """Write the run to ``directory`` (safetensors); a kill leaves the old file or the new one, never half of one."""
-        from safetensors.numpy import save
-
-        facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)} | {"versions": versions()}
         facts["softmax"] = facts.pop("transformer") is SoftmaxTransformer
-        arrays = {name: facts.pop(name) for name in ("V", "parameters")}
+        arrays: dict[str, Array] = {name: facts.pop(name) for name in ("V", "parameters")}
         arrays |= {f"history.{name}": column for name, column in facts.pop("history").items()}
-        # Transposed, so that column-contiguous arrays are written as they lie in memory.
-        data = {name: np.ascontiguousarray(array.T) for name, array in arrays.items()}
-        header = {"run": json.dumps(facts), "versions": json.dumps(versions())}
         Path(directory).mkdir(parents=True, exist_ok=True)
-        write_atomically(Path(directory) / FILE, save(data, header))
+        # Transposed, so that column-contiguous arrays are written as they lie in memory.
+        write_arrays(Path(directory) / FILE, "run", {name: array.T for name, array in arrays.items()}, facts)
 
     @staticmethod
     def load(directory: str | Path) -> "Run":
-        """Read a run that ``save`` wrote, finished or not."""
-        from safetensors import safe_open
-
+        """Read a run that ``save`` wrote, finished or not; a DamagedFileError if it is not as it was written."""
         path = Path(directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
-        with safe_open(path, framework="numpy") as file:
-            facts = json.loads(file.metadata()["run"])
-            arrays = {name: file.get_tensor(name).T for name in file.keys()}  # noqa: SIM118
-        softmax = facts.pop("softmax")
-        return Run(
-            V=np.ascontiguousarray(arrays.pop("V")),
-            parameters=np.asfortranarray(arrays.pop("parameters")),
-            transformer=SoftmaxTransformer if softmax else LinearTransformer,
-            history={name.removeprefix("history."): column for name, column in arrays.items()},
-            **facts,
-        )
+        arrays, facts = read_arrays(path, "run")
+        try:
+            if "run" in facts:  # of a version that had no digests
+                facts = json.loads(facts["run"])
+            return _checked(arrays, facts)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedFileError(f"{path} is damaged: {error}") from None
+
+
+_TYPES = {"recipe": str, "diverged": int | None, "finished": bool, "verdict": str | None, "made_by": dict}
+_TYPES |= dict.fromkeys(("seed", "step", "stage", "stage_step", "samples"), int)
+
+
+def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
+    """The run that a file holds, whatever wrote it; an error says what cannot be."""
+    later = ("verdict", "made_by")  # what older versions did not write
+    known = {name: fitted(name, facts[name], hint) for name, hint in _TYPES.items() if name in facts or name not in later}
+    for name in ("step", "stage", "stage_step", "samples"):
+        integer(name, known[name], low=0)
+    if any(array.dtype != np.float64 for array in arrays.values()):
+        raise InputError("an array is not of float64")
+    # Stored transposed; (N, N) row by row and (T, N) column by column, as the kernels want them.
+    V = np.array(arrays.pop("V").T, order="C")
+    parameters = np.array(arrays.pop("parameters").T, order="F")
+    transformer = SoftmaxTransformer if fitted("softmax", facts["softmax"], bool) else LinearTransformer
+    transformer(V, parameters)  # refuses shapes that do not go together
+    history = {name: arrays[f"history.{name}"] for name in COLUMNS}
+    if any(column.shape != (len(history["step"]),) for column in history.values()):
+        raise InputError("its history has columns of different lengths")
+    return Run(V=V, parameters=parameters, transformer=transformer, history=history, **known)

@@ -3,65 +3,45 @@
 The options of a recipe are the arguments of its function, so that a new recipe or argument needs no second list.
 """
 
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from inspect import signature
-from math import isfinite
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
-from scb.files import write_atomically
+from scb.files import read_json, write_json
 from scb.geometry import Array
+from scb.inputs import InputError, fitted, one_of
 from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES, Recipe
 from scb.training.run import Run
 
 FILE = "config.json"
-_WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "text", type(None): "", dict: "a table"}
 
 
-def fitted(name: str, value: Any, hint: Any) -> Any:
-    """The value, as the type has it (1 is 1.0 where a number is wanted), or a ValueError that says what is allowed."""
-    found = _fits(value, hint)
-    if not found:
-        raise ValueError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}")
-    return found[0]
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; an InputError if it is none."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
 
 
-def _fits(value: Any, hint: Any) -> list[Any]:
-    """The value as the type has it, or none if it does not fit. Truth values are no numbers, and nothing is infinite."""
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return [found for part in parts for found in _fits(value, part)][:1]
-    if origin is Literal:
-        return [part for part in parts if type(value) is type(part) and value == part]
-    if origin is tuple:
-        if type(value) not in (list, tuple):
-            return []
-        if parts[-1] is Ellipsis:  # as many as there are
-            parts = parts[:1] * len(value)
-        found = [fit for v, part in zip(value, parts, strict=False) for fit in _fits(v, part)]
-        return [found] if len(found) == len(value) == len(parts) else []
-    if hint is float:
-        return [float(value)] if type(value) in (int, float) and isfinite(value) else []
-    return [value] if type(value) is hint else []
-
-
-def _words(hint: Any) -> str:
-    """What a type allows, for people; objects that nobody can write down are passed over."""
-    parts = get_args(hint)
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(json.dumps(part) for part in parts)
-    if get_origin(hint) is tuple:
-        count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
-        return f"a list of {count}values, each {_words(parts[0])}"
-    if parts:
-        return " or ".join(filter(None, map(_words, parts)))
-    return _WORDS.get(hint, "")
+def parse_option(text: str) -> tuple[str, Any]:
+    """name=value, where the value is TOML, True or False, or a bare word; ``recipe_options`` then fits it to the recipe."""
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise InputError(f"--set {text}: it must be name=value")
+    try:
+        plain = {"True": "true", "False": "false"}.get(value.strip(), value)
+        found = tomllib.loads(f"x = {plain}")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return name, value  # a bare word, which fits where text does
+    if set(found) != {"x"}:  # it went on behind a line break
+        raise InputError(f"--set {name}: {value!r} is no single value")
+    return name, found["x"]
 
 
 def arguments(function: Any) -> dict[str, Any]:
@@ -89,12 +69,11 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
 
 def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a recipe, checked and as its types have them; ValueError for a name or value that it does not take."""
-    if recipe not in RECIPES:
-        raise ValueError(f"recipe = {recipe!r}: it must be one of {', '.join(RECIPES)}")
+    one_of("recipe", recipe, RECIPES)
     hints = recipe_hints(recipe)
     for name in options:
         if name not in hints:
-            raise ValueError(f"recipe {recipe!r} has no option {name!r}: it has {', '.join(sorted(hints))}")
+            raise InputError(f"recipe {recipe!r} has no option {name!r}: it has {', '.join(sorted(hints))}")
     return {name: fitted(name, value, hints[name]) for name, value in options.items()}
 
 
@@ -125,24 +104,21 @@ class TrainingSettings:
     every: int = 10  # steps between two rows of the history
 
     def __post_init__(self) -> None:
+        hints = get_type_hints(type(self)) | {"options": dict}
+        for name, hint in hints.items():
+            object.__setattr__(self, name, fitted(name, getattr(self, name), hint))
         recipe_options(self.recipe, self.options)  # refuses what does not fit; the file keeps what was written
-        fitted("ensemble", self.ensemble, Ensemble)
-        fitted("K_P", self.K_P, float | None)
         if self.every < 1:
-            raise ValueError(f"every = {self.every}: it must be at least 1")
+            raise InputError(f"every = {self.every}: it must be at least 1")
 
     @classmethod
     def read(cls, path: str | Path) -> "TrainingSettings":
         """From a TOML file, or the JSON file of a run, with the names of the fields; a name that means nothing is refused."""
-        text = Path(path).read_text()
-        try:
-            values = json.loads(text) if Path(path).name == FILE else tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{path} is not TOML: {error}") from None
+        values = read_json(Path(path)) if Path(path).name == FILE else read_toml(Path(path))
         hints = get_type_hints(cls) | {"options": dict}
         for name, value in values.items():
             if name not in cls.__dataclass_fields__:
-                raise ValueError(f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}")
+                raise InputError(f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}")
             fitted(f"{path} has {name}", value, hints[name])
         return cls(**values)
 
@@ -154,7 +130,7 @@ class TrainingSettings:
     def save(self, directory: str | Path) -> None:
         """Write the settings as JSON beside the run."""
         Path(directory).mkdir(parents=True, exist_ok=True)
-        write_atomically(Path(directory) / FILE, (json.dumps(asdict(self), indent=2) + "\n").encode())
+        write_json(Path(directory) / FILE, asdict(self))
 
     @classmethod
     def load(cls, directory: str | Path) -> "TrainingSettings":

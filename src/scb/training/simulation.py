@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from scb.geometry import Array, Projection, projection_by_norms, projector_row, root
+from scb.inputs import InputError
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.theory.dynamics import StepNoise, error_step, signal_step
@@ -163,7 +164,7 @@ class Collapsed:
         for rounding in roundings:
             on_collapsed = getattr(rounding, "on_collapsed", None)
             if on_collapsed is None:
-                raise ValueError(f"{rounding} cannot be simulated: only roundings that have on_collapsed can")
+                raise InputError(f"{rounding} cannot be simulated: only roundings that have on_collapsed can")
             on_collapsed(self)
 
     def place(self, alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> None:
@@ -194,10 +195,10 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     """
     only = "only 'proximal' stages of the linear transformer can be simulated"  # the theory of the dynamics is that of their steps
     if recipe.transformer is not LinearTransformer:
-        raise ValueError(f"recipe {recipe.name!r} trains a {recipe.transformer.__name__}: {only}")
+        raise InputError(f"recipe {recipe.name!r} trains a {recipe.transformer.__name__}: {only}")
     for stage in recipe.stages:
         if stage.rule != "proximal":
-            raise ValueError(f"rule = {stage.rule!r} in stage {stage.name!r}: {only}")
+            raise InputError(f"rule = {stage.rule!r} in stage {stage.name!r}: {only}")
     along = (recipe.start.V - task.mu[:, None]) @ (task.mu * leaking_direction(task.mu)[0])
     state = Collapsed(task, np.random.default_rng(seed), recipe.start.projection(task), along)
     step = 0

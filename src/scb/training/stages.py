@@ -17,6 +17,7 @@ from scb.geometry import (
     projector_row,
     signal_V,
 )
+from scb.inputs import InputError, integer, number, one_of, real_array
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.theory.noise import residual_variance
@@ -69,12 +70,17 @@ class Stage:
     check_every: int = 10
 
     def __post_init__(self) -> None:
-        values = dict(vars(self))
+        # Types are made to be what they are declared to be: to Numba an int is not a float, and it would compile everything anew.
+        where = f" in stage {self.name!r}"
+        for name, low in (("steps", 0), ("batch_size", 1), ("check_every", 1)):
+            object.__setattr__(self, name, integer(name, getattr(self, name), low=low, where=where))
+        for name in ("eta_V", "eta_A"):
+            object.__setattr__(self, name, number(name, getattr(self, name), low=0, where=where))
         if isinstance(self.lam, MeasuredNoise):
-            values["lam"] = self.lam.multiple
-        for name, low in (("steps", 0), ("eta_V", 0), ("eta_A", 0), ("lam", 0), ("batch_size", 1), ("check_every", 1)):
-            if not values[name] >= low:
-                raise ValueError(f"{name} = {values[name]} in stage {self.name!r}: it must be at least {low}")
+            number("lam", self.lam.multiple, low=0, where=where)
+        else:
+            object.__setattr__(self, "lam", number("lam", self.lam, low=0, where=where))
+        one_of("rule", self.rule, STEPS)
         projector_row(np.ones(1), self.projector)  # refuses a name that it does not know
 
     def levels(self, K_V: float, mu: Array) -> Array:
@@ -198,6 +204,21 @@ class Recipe:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stages", tuple(stage for stage in self.stages if stage.steps))
+        mu = real_array("mu", self.mu)
+        if mu.ndim != 1 or not (mu > 0).all() or not abs(mu.sum() - 1) <= 1e-6:
+            raise InputError(f"mu = {mu} of a recipe: it must be a law with positive probabilities, one for each token")
+        V = np.asarray(self.start.V)
+        A = np.asarray(self.start.A)
+        if V.shape != (len(mu), len(mu)) or A.ndim != 2 or A.shape[1] != len(mu):
+            raise InputError(f"the start of a recipe has V {V.shape} and A {A.shape}: with {len(mu)} tokens, (N, N) and (T, N) go")
+        if not np.isfinite(V).all() or (isinstance(self.start, GivenStart) and not np.isfinite(A).all()):
+            raise InputError("the start of a recipe holds NaN or infinity: V and A must be finite")
+
+    def check_fits(self, task: Task) -> None:
+        """InputError unless the recipe is for a task of this size."""
+        if self.start.A.shape != (task.T, task.N):
+            T, N = self.start.A.shape
+            raise InputError(f"the recipe is for N = {N} tokens and T = {T} positions, the task has N = {task.N} and T = {task.T}")
 
     @property
     def steps(self) -> int:

@@ -1,5 +1,6 @@
 """One quiet style for every figure: readable in grey (line styles differ too) and for the colour-blind (Okabe-Ito)."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from scb.files import write_atomically
 from scb.jobs.table import Table, quartiles
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -92,5 +94,8 @@ def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) 
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
     for file in written:
-        figure.savefig(file, metadata={"Software": None} if file.suffix == ".png" else {"CreationDate": None})
+        drawn = io.BytesIO()
+        metadata = {"Software": None} if file.suffix == ".png" else {"CreationDate": None}
+        figure.savefig(drawn, format=file.suffix[1:], metadata=metadata)
+        write_atomically(file, drawn.getvalue())
     return written

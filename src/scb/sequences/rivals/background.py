@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.mixture.data import Data
 from scb.mixture.law import Background
 from scb.mixture.partition import Partition, Shape
@@ -64,7 +65,7 @@ class RecentLaw:
     def cross_fitted(self, data: Data) -> Data:
         """The windows that were counted, each with the law from the blocks to which it does not belong."""
         if self.fitted is None:
-            raise ValueError("a law that was read from a file has not kept its blocks: fit it again")
+            raise InputError("a law that was read from a file has not kept its blocks: fit it again")
         labels = _held(data, self.law.counts.depth)
         places = zip(data.partitions, labels.held, labels.firsts, strict=True)
         held = data.executor.map(_with_folds, places, labels.n, self.fitted.folds)
@@ -164,7 +165,7 @@ class ModelLaw:
         said = np.asarray(self.model.predict_proba(symbols), float)
         theirs = np.asarray(self.model.classes_).tolist()
         if said.shape != (len(rows), len(theirs)):
-            raise ValueError(f"background: predict_proba gave {said.shape} for {len(rows)} windows and {len(theirs)} classes")
+            raise InputError(f"background: predict_proba gave {said.shape} for {len(rows)} windows and {len(theirs)} classes")
         known = [theirs.index(x) if x in theirs else -1 for x in self.classes.tolist()]
         laws = np.where(np.array(known) >= 0, said[:, known], 0.0)
         laws += (1 - laws.sum(axis=1, keepdims=True)) / len(self.classes)  # what they give to symbols that we do not have

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.geometry import Array
+from scb.inputs import InputError
 
 Ints = NDArray[np.int64]
 _CODES = 1 << 62  # different contexts with a label, at most
@@ -89,7 +90,7 @@ class ContextCounts:
     def of(cls, labels: Labels, N: int, depth: int) -> "ContextCounts":
         """Count labels whose contexts have up to ``depth`` symbols."""
         if not 0 <= depth <= deepest(N, depth):
-            raise ValueError(f"depth = {depth}: contexts of {N} symbols can have between 0 and {deepest(N, depth)} of them")
+            raise InputError(f"depth = {depth}: contexts of {N} symbols can have between 0 and {deepest(N, depth)} of them")
         codes, counts = np.unique(labels.context % (N + 1) ** depth * N + labels.label, return_counts=True)
         return cls(N, depth, codes, counts)
 

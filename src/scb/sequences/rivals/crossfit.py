@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.mixture.data import Here
 from scb.sequences.rivals.counts import ContextCounts, Ints, Labels, deepest, labels_of
 from scb.sequences.rivals.ctw import ContextTree, likely_tree
@@ -171,5 +172,5 @@ def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
 def _checked(labels: HeldLabels, blocks: int) -> int:
     """How many blocks there can be."""
     if labels.n < 2:
-        raise ValueError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
+        raise InputError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
     return min(blocks, labels.n)

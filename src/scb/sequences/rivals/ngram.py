@@ -21,6 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.sequences.rivals.counts import ENTRIES, ContextCounts, Ints, Labels, labels_of, sums
 
 Smoothing = Literal["kneser-ney", "absolute", "witten-bell"]
@@ -46,7 +47,7 @@ class NGram:
     def fit(cls, sequences: Sequence[Ints], N: int, order: int, smoothing: Smoothing = "kneser-ney") -> "NGram":
         """Count n-grams up to ``order`` in sequences of codes 0 … N − 1, −1 where a symbol is missing."""
         if order < 1:
-            raise ValueError(f"order = {order}: it must be at least 1")
+            raise InputError(f"order = {order}: it must be at least 1")
         return cls(ContextCounts.of(labels_of(sequences, N, order - 1), N, order - 1), smoothing)
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
+from scb.inputs import InputError, one_of, typed
 from scb.task import Seed, Task
 from scb.theory.noise import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
@@ -51,10 +52,10 @@ def estimate(data: "Batch", N: int) -> Knowledge:
 
     n, T = data.context.shape
     if n == 0:
-        raise ValueError("the batch is empty: there must be at least 1 sample to estimate from")
+        raise InputError("the batch is empty: there must be at least 1 sample to estimate from")
     mu = np.bincount(data.context.ravel(), minlength=N) + np.bincount(data.last, minlength=N).astype(float)
     if (mu == 0).any():
-        raise ValueError(f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed")
+        raise InputError(f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed")
     mu /= mu.sum()
     found = spectral(as_data(data, N), 1e-3)  # false positions: one distorts K_Q more than a weak one that is missed
     squares = np.array([weights @ weights for weights in found.weights])  # (N,): ‖q^(k)‖², 0 without positions
@@ -67,6 +68,7 @@ def estimate(data: "Batch", N: int) -> Knowledge:
     return Knowledge(mu, K_P=K_P, K_Q=float(np.clip(K_Q, 1 / T, 1.0)), samples=n)
 
 
+@typed
 def paper(
     task: Task,
     *,
@@ -101,8 +103,7 @@ def paper(
         then has no sign to resolve and nothing to threshold
     start_samples : enough of them grow with log T only
     """
-    if start not in ("uniform", "spectral"):
-        raise ValueError(f"start = {start!r}: it must be 'uniform' or 'spectral'")
+    one_of("start", start, ("uniform", "spectral"))
     k = Knowledge.of(task, known, seed)
     point: GivenStart | UniformAttention = UniformAttention(trivial_V(k.mu), task.T)
     samples = k.samples
@@ -135,6 +136,7 @@ def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> Given
     return GivenStart(mu[:, None] + keep_mu(found.V - mu[:, None], mu), found.A)
 
 
+@typed
 def tuned(
     task: Task, *, accuracy: float = 0.02, eta: float = 0.02, projector: Projector = "mu", known: bool = True, seed: Seed = 0
 ) -> Recipe:

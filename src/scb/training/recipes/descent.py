@@ -3,6 +3,7 @@
 import numpy as np
 
 from scb.geometry import Projector, trivial_V
+from scb.inputs import typed
 from scb.model import SoftmaxTransformer
 from scb.task import Seed, Task
 from scb.training.recipes.algorithm1 import Knowledge
@@ -10,6 +11,7 @@ from scb.training.roundings import ResolveSign
 from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
 
 
+@typed
 def sgd(
     task: Task,
     *,
@@ -42,6 +44,7 @@ def sgd(
     return Recipe("sgd", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)
 
 
+@typed
 def softmax(
     task: Task,
     *,

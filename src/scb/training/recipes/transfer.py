@@ -3,9 +3,8 @@
 from functools import partial
 from math import ceil
 
-import numpy as np
-
 from scb.geometry import Array, Projector, keep_mu, trivial_V
+from scb.inputs import InputError, real_array, typed
 from scb.task import Seed, Task
 from scb.theory.noise import residual_variance
 from scb.training.recipes.algorithm1 import Knowledge
@@ -14,6 +13,7 @@ from scb.training.stages import MeasuredNoise, Recipe, Stage, UniformAttention
 from scb.training.verdict import HeldOut
 
 
+@typed
 def transfer(
     task: Task,
     V_hat: Array,
@@ -51,12 +51,12 @@ def transfer(
     multiple : λ in standard deviations of one coordinate's noise, as it is in each step
     projector : how steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean"
     """
-    V_hat = np.asarray(V_hat, dtype=float)
+    V_hat = real_array("V_hat", V_hat)
     if V_hat.shape != task.P.shape:
-        raise ValueError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
+        raise InputError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
     for name, value in (("theta", theta), ("least_overlap", least_overlap), ("accuracy", accuracy), ("eta", eta)):
         if not 0 < value <= 1:
-            raise ValueError(f"{name} = {value}: it must lie in (0, 1]")
+            raise InputError(f"{name} = {value}: it must lie in (0, 1]")
     k = Knowledge.of(task, known, seed)
     Q = task.sparsity
     N = task.N

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from scb.geometry import Array
+from scb.inputs import InputError
 from scb.kernels.random import token_law
 from scb.kernels.step.batch import LabelLaw, TaskLaw
 from scb.kernels.step.fused import mini_batch_gradient
@@ -67,7 +68,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if len(self.data) == 0:
-            raise ValueError("data is empty: there must be at least 1 sample")
+            raise InputError("data is empty: there must be at least 1 sample")
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """Mean gradient over min(``batch_size``, n) samples of the data set."""

@@ -1,0 +1,169 @@
+"""What users give, checked: the class of all errors that a user can mend, numbers, arrays, and options typed by a signature."""
+
+import json
+import operator
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import signature
+from math import isfinite
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class InputError(ValueError):
+    """What was given cannot be used; the message names it, its value, and what would be right. Commands print it as one line."""
+
+
+class InputTypeError(InputError, TypeError):
+    """What was given is of a type that cannot be used."""
+
+
+class DamagedFileError(InputError):
+    """A file is not what was written; nothing was made of it, and nothing was written over it."""
+
+
+# ------------------------------------------------------------------------------------------------------ numbers and arrays
+
+
+_SEEDS = ("seed", "task_seed", "related_seed")  # any integer from 0 on
+LARGEST = 10**12
+"""Counts and sizes beyond this are mistakes: no array is that long."""
+
+
+def integer(name: str, value: Any, low: int | None = None, where: str = "") -> int:
+    """The value as an int, if it is one (of Python or NumPy, no truth value), at least ``low`` and no larger than any array."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        found = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} = {value!r}{where}: it must be an integer") from None
+    if low is not None and found < low:
+        raise InputError(f"{name} = {found}{where}: it must be at least {low}")
+    if found > LARGEST and name not in _SEEDS:
+        raise InputError(f"{name} = {found}{where}: it must be at most {LARGEST:.0e}")
+    return found
+
+
+def number(name: str, value: Any, low: float | None = None, where: str = "") -> float:
+    """The value as a float, if it is a finite real number (of Python or NumPy, no truth value), and at least ``low``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name} = {value!r}{where}: it must be a number")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = np.inf
+    if not isfinite(found):
+        raise InputError(f"{name} = {value!r}{where}: it must be a finite number")
+    if low is not None and found < low:
+        raise InputError(f"{name} = {value}{where}: it must be at least {low:g}")
+    return found
+
+
+def unmasked(name: str, value: Any) -> Any:
+    """The value, if it is no masked array, or one of which nothing is masked."""
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.getmaskarray(value).any():
+            raise InputError(f"{name} has {int(np.ma.count_masked(value))} masked entries: every entry must be known")
+        return value.data
+    return value
+
+
+def boolean(name: str, value: Any) -> bool:
+    """The value as a bool, if it is one, of Python or NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} = {value!r}: it must be True or False")
+    return bool(value)
+
+
+def one_of(name: str, value: Any, allowed: Iterable[str | None]) -> Any:
+    """The value, if it is one of those that are allowed."""
+    known = list(allowed)
+    if not (isinstance(value, str) or value is None) or value not in known:
+        raise InputError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, known))}")
+    return value
+
+
+def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
+    """A float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the caller to judge.
+
+    It is a new one, unless without ``copy`` what was given will do.
+    """
+    try:
+        array = np.asarray(unmasked(name, value))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{name} is no array: {error}") from None
+    if array.dtype.kind not in "biuf":
+        kind = "complex numbers" if array.dtype.kind == "c" else f"values of dtype {array.dtype}"
+        raise InputError(f"{name} holds {kind}: it must hold real numbers")
+    return np.array(array, dtype=np.float64) if copy else np.asarray(array, dtype=np.float64)
+
+
+# ------------------------------------------------------------------------------------------------------ options by their types
+
+
+_WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "text", type(None): "", dict: "a table"}
+
+
+def fitted(name: str, value: Any, hint: Any) -> Any:
+    """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says what is allowed."""
+    found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
+    if not found:
+        raise InputError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}")
+    return found[0]
+
+
+def typed(function: F) -> F:
+    """The function, with its keyword arguments fitted to the types of its signature: what does not fit is refused by name."""
+    known = [name for name, parameter in signature(function).parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+
+    @wraps(function)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        hints = get_type_hints(function)
+        return function(*arguments, **{name: fitted(name, v, hints[name]) if name in known else v for name, v in options.items()})
+
+    return cast(F, checked)
+
+
+def _fits(value: Any, hint: Any) -> list[Any]:
+    """The value as the type has it, or none if it does not fit. Truth values are no numbers, and nothing is infinite."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return [found for part in parts for found in _fits(value, part)][:1]
+    if origin is Literal:
+        return [part for part in parts if type(value) is type(part) and value == part]
+    if origin is tuple:
+        if type(value) not in (list, tuple):
+            return []
+        if parts[-1] is Ellipsis:  # as many as there are
+            parts = parts[:1] * len(value)
+        found = [fit for v, part in zip(value, parts, strict=False) for fit in _fits(v, part)]
+        return [found] if len(found) == len(value) == len(parts) else []
+    if hint is float:
+        return [float(value)] if type(value) in (int, float) and _is_finite(value) else []
+    return [value] if type(value) is hint else []
+
+
+def _is_finite(value: int | float) -> bool:
+    try:
+        return isfinite(value)
+    except OverflowError:  # an int beyond all floats
+        return False
+
+
+def _words(hint: Any) -> str:
+    """What a type allows, for people; objects that nobody can write down are passed over."""
+    parts = get_args(hint)
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(json.dumps(part) for part in parts)
+    if get_origin(hint) is tuple:
+        count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
+        return f"a list of {count}values, each {_words(parts[0])}"
+    if parts:
+        return " or ".join(filter(None, map(_words, parts)))
+    return _WORDS.get(hint, "")

@@ -1,0 +1,55 @@
+"""Digests of what determines a training run, part by part, so that a resume can say which part is another one."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from scb.task import Task
+
+
+def fingerprints(**parts: Any) -> dict[str, str]:
+    """A digest of each part by its name: equal in any process for what is equal."""
+    found = {}
+    for name, part in parts.items():
+        digest = sha256()
+        _add(digest, part)
+        found[name] = digest.hexdigest()[:16]
+    return found
+
+
+def _add(digest: Any, value: Any) -> None:
+    """Add a value to a digest: its kind, and what it is made of. Functions and objects of unknown kinds count by their names."""
+    if isinstance(value, np.ndarray):
+        values = np.broadcast_to(value.reshape(-1)[:1], (1,)) if value.size and not any(value.strides) else value
+        _text(digest, "array", value.dtype.str, value.shape)
+        digest.update(np.ascontiguousarray(values).tobytes())
+    elif isinstance(value, Task):
+        _members(digest, "Task", {"T": value.T, "P": value.P, "positions": value.positions, "weights": value.weights})
+    elif isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+        _text(digest, value.__module__, value.__qualname__)
+    elif is_dataclass(value):
+        _members(digest, type(value).__qualname__, {field.name: getattr(value, field.name) for field in fields(value)})
+    elif isinstance(value, Mapping):
+        _members(digest, "mapping", value)
+    elif isinstance(value, list | tuple):
+        _members(digest, "sequence", dict(enumerate(value)))
+    elif isinstance(value, bool | int | float | str | None):
+        _text(digest, type(value).__name__, repr(value))
+    elif hasattr(value, "__dict__"):
+        _members(digest, type(value).__qualname__, vars(value))
+    else:
+        _text(digest, type(value).__qualname__)
+
+
+def _members(digest: Any, kind: str, members: Mapping[Any, Any]) -> None:
+    _text(digest, kind, len(members))
+    for name, member in members.items():
+        _text(digest, name)
+        _add(digest, member)
+
+
+def _text(digest: Any, *words: Any) -> None:
+    digest.update("\0".join(map(str, words)).encode() + b"\n")

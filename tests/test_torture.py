@@ -1,0 +1,80 @@
+"""The attacks of tests/torture, bounded in time; ``make torture`` runs them long."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from torture import faults, flips, fuzz, kills
+from torture.things import THINGS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _clean():
+    yield
+    flips.clean()
+
+
+@pytest.mark.parametrize("name", list(THINGS))
+def test_flipped_bytes_are_seen(name):
+    """At forty places of each kind of file, among them the ends, where formats keep their own lengths and marks."""
+    folder, file, content, truth = flips.written(name)
+    places = {*range(0, len(content), max(1, len(content) // 30)), *range(5), *range(len(content) - 5, len(content))}
+    found = {flips.flip(name, folder, file, content, truth, place, 1 << place % 8) for place in places}
+    assert found <= {"right", "refused"}
+    assert "refused" in found
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_after_a_fault_there_is_the_old_or_the_new(number):
+    assert faults.case(number) in ("old", "new")
+
+
+def test_a_fault_is_noticed():
+    """Were the rename left out, or the temporary file the file itself, the disk would hold neither old nor new."""
+    import scb.files
+
+    def careless(path, content):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.write(handle, content[: len(content) // 2])
+        os.write(handle, content[len(content) // 2 :])
+        os.close(handle)
+
+    whole = scb.files.write_atomically
+    scb.files.write_atomically = careless
+    try:
+        assert any(faults.case(number) not in ("old", "new") for number in range(30))
+    finally:
+        scb.files.write_atomically = whole
+
+
+def test_odd_arguments_end_right_or_with_an_error_of_ours():
+    assert fuzz.case(0, examples=120) == "fine"
+
+
+@pytest.mark.parametrize("name", ["train", "sweep"])
+def test_a_killed_command_goes_on_to_the_same_end(name):
+    assert kills.case(1, (name,)).startswith("same")
+
+
+def test_kernels_stay_inside_their_arrays(tmp_path):
+    """Every kernel on small arrays, with Numba's bounds checking on, in a process of its own and without its cache."""
+    code = (
+        "import scb\n"
+        "task = scb.Task.random(3, 9, 2)\n"
+        "scb.train(task, scb.recipes.paper(task, steps=(3, 2, 2), batch_size=5))\n"
+        "tokens = scb.generate(task, 80)\n"
+        "scb.recover(scb.sample(task, 30, compiled=True), N=3)\n"
+        "for transition in ('shared', 'per_lag'):\n"
+        "    scb.SparseContextualBigram(3, transition=transition).fit(tokens).sample(20)\n"
+        "print('inside')\n"
+    )
+    environment = os.environ | {
+        "NUMBA_BOUNDSCHECK": "1",
+        "NUMBA_NUM_THREADS": "1",
+        "NUMBA_OPT": "0",
+        "NUMBA_CACHE_DIR": str(tmp_path),
+    }
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert result.stdout == "inside\n", result.stderr[-2000:]
