@@ -261,7 +261,7 @@ TABLES = {
     "overlaps": Experiment(
         PretrainedJob,
         {"N": (3, 10), "T": (500,), "theta": (0.25, 0.5, 1.0), "overlap": (0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)},
-        seeds=20,
+        seeds=10,
         quick=(1, {"N": (3,), "theta": (0.5,), "overlap": (0.6, 0.1)}),
         full_only=True,
     ),
