@@ -51,7 +51,7 @@ def test_shipped_tables_come_back_as_they_were(tmp_path):
     for name, values in table.items():
         assert_array_equal(back[name], values, strict=True)
     path.write_text(path.read_text().replace('"x": "float64"', '"z": "float64"'))
-    with pytest.raises(ValueError, match=r"two-words\.csv cannot be read"):
+    with pytest.raises(ValueError, match=r"two-words\.csv is damaged"):
         read_shipped(tmp_path, "two words")
 
 

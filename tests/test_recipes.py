@@ -270,8 +270,8 @@ def test_levels_of_lambda_are_affine_in_the_spread_of_V(lam):
         (lambda: Stage("1", 1, 0.1, 0.1, batch_size=0), "batch_size = 0 in stage '1'"),
         (lambda: scb.recipes.transfer(TASK, np.eye(4)), "V_hat has shape (4, 4)"),
         (lambda: scb.recipes.transfer(TASK, TASK.P, theta=0.0), "theta = 0.0"),
-        (lambda: scb.recipes.transfer(TASK, TASK.P, least_overlap=0), "least_overlap = 0: it must lie in (0, 1]"),
-        (lambda: scb.recipes.paper(TASK, projector="l2"), "projector = 'l2': it must be one of 'euclidean', 'mu'"),
+        (lambda: scb.recipes.transfer(TASK, TASK.P, least_overlap=0), "least_overlap = 0.0: it must lie in (0, 1]"),
+        (lambda: scb.recipes.paper(TASK, projector="l2"), 'projector = "l2": it must be one of "euclidean", "mu"'),
     ],
 )
 def test_bad_input_is_named(make, message):

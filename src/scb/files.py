@@ -167,8 +167,8 @@ def write_arrays(path: Path, kind: str, arrays: dict[str, Any], facts: dict[str,
     write_atomically(path, seal(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, header)))
 
 
-def read_arrays(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays and facts that ``write_arrays`` wrote as this kind; a file that is older has its header as facts."""
+def read_arrays(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any], bool]:
+    """Arrays and facts that ``write_arrays`` wrote as this kind, and whether they are sealed; if not, the header are the facts."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -182,9 +182,8 @@ def read_arrays(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str,
         raise DamagedFileError(f"{path} is damaged, or no file of scb ({error})") from None
     if not isinstance(said, dict):
         raise DamagedFileError(f"{path} is damaged: its header is no table")
-    warn_unless(sealed, path)
     if not sealed:
-        return arrays, said
+        return arrays, said, False
     if said.get("kind") != kind or not isinstance(said.get("facts"), dict):
         raise DamagedFileError(f"{path} holds {said.get('kind')!r}, where {kind!r} is wanted")
-    return arrays, said["facts"]
+    return arrays, said["facts"], True

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.files import read_arrays, write_arrays
+from scb.files import read_arrays, warn_unless, write_arrays
 from scb.inputs import DamagedFileError, InputError, fitted, integer
 from scb.provenance import versions
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
@@ -47,16 +47,18 @@ def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], in
     """Read what ``save_model`` wrote; a DamagedFileError says what is wrong with the file."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not there, or not a file")
-    arrays, content = read_arrays(Path(path), FORMAT)
+    arrays, content, sealed = read_arrays(Path(path), FORMAT)
     if content.get("format") != FORMAT:
         raise DamagedFileError(f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else")
     try:
         parameters = fitted("parameters", content["parameters"], dict)
         model = _checked(arrays, content, parameters)
         facts = _checked_facts(content["fit"])
-        return model, facts, parameters, fitted("n_features_in", content["n_features_in"], int | None)
+        width = fitted("n_features_in", content["n_features_in"], int | None)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
+    warn_unless(sealed, Path(path))
+    return model, facts, parameters, width
 
 
 def _checked(arrays: dict[str, NDArray[Any]], content: dict[str, Any], parameters: dict[str, Any]) -> LagModel:

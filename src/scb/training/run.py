@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scb import metrics
-from scb.files import read_arrays, write_arrays
+from scb.files import read_arrays, warn_unless, write_arrays
 from scb.geometry import Array
 from scb.inputs import DamagedFileError, InputError, fitted, integer
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
@@ -75,13 +75,15 @@ class Run:
         path = Path(directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
-        arrays, facts = read_arrays(path, "run")
+        arrays, facts, sealed = read_arrays(path, "run")
         try:
             if "run" in facts:  # of a version that had no digests
                 facts = json.loads(facts["run"])
-            return _checked(arrays, facts)
+            run = _checked(arrays, facts)
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedFileError(f"{path} is damaged: {error}") from None
+        warn_unless(sealed, path)
+        return run
 
 
 _TYPES = {"recipe": str, "diverged": int | None, "finished": bool, "verdict": str | None, "made_by": dict}
