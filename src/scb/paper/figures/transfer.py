@@ -25,7 +25,7 @@ def pretrained(table: Table, overlaps: Table) -> Figure:
         ax.axvline(bound, color="0.5", linewidth=0.8)
         ax.annotate("‖μ‖²/K$_P$", (bound, 0.02), fontsize=7, color="0.35", ha="right", rotation=90, va="bottom")
         ax.set(xscale="log", xlabel="overlap of P̂ with P", title=f"N = {N}, T = {overlaps['T'][0]}", ylim=(-0.03, 1.05))
-    axes[0].legend(loc="upper left", fontsize=7)
+    axes[0].legend(loc="center right", fontsize=7)
     last = axes[-1]
     labels = []
     for row, case in enumerate(dict.fromkeys(zip(*(table[name].tolist() for name in CASE), strict=True))):
