@@ -156,3 +156,14 @@ def test_a_run_killed_again_and_again_ends_bit_identical(tmp_path):
     np.testing.assert_array_equal(whole.A, broken.A)
     for name, column in whole.history.items():
         np.testing.assert_array_equal(column, broken.history[name])
+
+
+def test_the_version_and_the_module():
+    import scb
+
+    module = [sys.executable, "-m", "scb"]
+    said = subprocess.run([*module, "--version"], capture_output=True, text=True)
+    assert said.stdout == f"scb {scb.__version__}\n"
+    said = subprocess.run([*module, "--help"], capture_output=True, text=True)
+    assert said.returncode == 0
+    assert "reproduce" in said.stdout

@@ -5,6 +5,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 from scb.inputs import InputError
@@ -18,10 +19,14 @@ def main(arguments: list[str] | None = None) -> None:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a λ that the terminal cannot show must not end a run
+        given = sys.argv[1:] if arguments is None else arguments
+        if given == ["--version"]:
+            print(f"scb {version('scb')}")
+            return
         import tyro  # here, as the commands are: Ctrl-C may come while they load
 
         functions = {name: getattr(import_module(f"scb.cli.{name}"), name) for name in COMMANDS}
-        about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
+        about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command; --version says which scb it is."
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments)
