@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> None:
         import tyro  # here, as the commands are: Ctrl-C may come while they load
 
         functions = {name: getattr(import_module(f"scb.cli.{name}"), name) for name in COMMANDS}
-        about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command; --version says which scb it is."
+        about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments)
