@@ -416,7 +416,7 @@ def test_a_full_disk_is_told(model):
 def test_locales_without_utf_8(model, tmp_path):
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert command("plan", "3", "100", "2", env=plain).returncode == 0
-    trained = command("train", "--T", "40", "--set", "steps=[2,2,0]", "--out", tmp_path / "run", env=plain)
+    trained = command("train", "--recipe", "paper", "--T", "40", "--set", "steps=[2,2,0]", "--out", tmp_path / "run", env=plain)
     assert trained.returncode == 0, trained.stderr
     (tmp_path / "text.txt").write_text("λμ λμμ " * 60, encoding="utf-8")
     fitted = command("fit", tmp_path / "text.txt", "--max-lag", "2", "--out", tmp_path / "fit", env=plain)

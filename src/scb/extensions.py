@@ -9,7 +9,9 @@ A package that is installed beside scb names its things in its pyproject.toml, a
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
 from typing import Any
 
 from scb.inputs import InputError
@@ -27,7 +29,7 @@ class Registry(MutableMapping[str, Any]):
     Parameters
     ----------
     noun : the sort of thing, one of ``GROUPS``
-    own : scb's own, by name
+    own : scb's own, by name; "module:name" stands for what is to be imported when it is asked for
     adapt : (name, what was loaded) → what is kept; it may refuse what does not fit
     """
 
@@ -39,6 +41,8 @@ class Registry(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._known:
             self._known[name] = self._load(name)
+        elif isinstance(self._known[name], str):
+            self._known[name] = resolve_name(self._known[name])
         return self._known[name]
 
     def __setitem__(self, name: str, thing: Any) -> None:
@@ -57,7 +61,7 @@ class Registry(MutableMapping[str, Any]):
         return len(list(iter(self)))
 
     def _points(self) -> tuple[EntryPoint, ...]:
-        return tuple(entry_points(group=GROUPS[self.noun]))
+        return _named_in(GROUPS[self.noun])
 
     def _load(self, name: str) -> Any:
         """What another package has under this name, imported now; a KeyError if none has it."""
@@ -73,6 +77,12 @@ class Registry(MutableMapping[str, Any]):
         except Exception as error:  # whatever goes wrong in code that is not ours
             what = f"{type(error).__name__}: {error}"
             raise InputError(f"{self.noun} = {name!r} of {_package(point)} cannot be loaded ({point.value}): {what}") from error
+
+
+@cache
+def _named_in(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group, looked up once in a process: all installed packages are read for it."""
+    return tuple(entry_points(group=group))
 
 
 def _package(point: EntryPoint) -> str:

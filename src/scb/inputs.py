@@ -2,7 +2,7 @@
 
 import json
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import wraps
 from inspect import signature
 from math import isfinite
@@ -81,11 +81,10 @@ def boolean(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def one_of(name: str, value: Any, allowed: Iterable[str | None]) -> Any:
+def one_of(name: str, value: Any, allowed: Collection[str | None]) -> Any:
     """The value, if it is one of those that are allowed."""
-    known = list(allowed)
-    if not (isinstance(value, str) or value is None) or value not in known:
-        raise InputError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, known))}")
+    if not (isinstance(value, str) or value is None) or value not in allowed:
+        raise InputError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, allowed))}")
     return value
 
 
