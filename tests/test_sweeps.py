@@ -61,7 +61,7 @@ y = "batch_size"
 """
 
 
-ALL_KINDS = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
+ALL_KINDS = {**KINDS} | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
 
 
 def command(*arguments):

@@ -251,7 +251,9 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
         console.print(f"verdict, from held-out samples: {run.verdict}", style="bold green" if run.verdict == GOOD else "bold red")
     if run.diverged is None:
         last = {name: float(column[-1]) for name, column in run.history.items()}
-        console.print(f"by the truth: {by_truth(last)} (‖V−P‖ = {last['dist_V']:.3f}, ‖A−Q‖ = {last['dist_A']:.3f})")
+        distances = (("‖V−P‖", "dist_V"), ("‖A−Q‖", "dist_A"), ("‖A*−Q‖", "dist_A_star"))
+        numbers = ", ".join(f"{symbol} = {last[name]:.3f}" for symbol, name in distances)
+        console.print(f"by the truth: {by_truth(last).partition(':')[0]} ({numbers})")
     if run.remedy:
         console.print("these settings would do:")
         console.print(_command(settings, run.remedy), soft_wrap=True)
