@@ -1,4 +1,4 @@
-"""A package of its own (tests/outside) adds a recipe, a rule that remembers, a source and a kind of sweep; the command runs them."""
+"""A package of its own (tests/outside) adds a recipe, a rule that remembers, a source and a kind of sweep; the command has them."""
 
 import os
 import re
