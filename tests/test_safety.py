@@ -117,10 +117,10 @@ def test_options_are_typed_by_the_signature(text, value):
     assert built.stages[0].rule == ("proximal" if value else "vanilla")
 
 
-@pytest.mark.parametrize("option", ["lam=abc", "lam=nan", "lam=true", "known=no", "known=0", "steps=[1, 2]", "eta=1", "x=1\ny=2"])
+@pytest.mark.parametrize("option", ["lam=abc", "lam=nan", "lam=true", "known=no", "known=0", "steps=[1, 2]", "eta=[1]", "x=1\ny=2"])
 def test_options_of_another_type_are_refused_by_name(option):
     with pytest.raises(InputError, match=option.partition("=")[0]):
-        TrainingSettings(options=dict([parse_option(option)]))
+        TrainingSettings(recipe="paper", options=dict([parse_option(option)]))
 
 
 # ------------------------------------------------------------------------------ 4: damage

@@ -77,7 +77,11 @@ def _like(V: Array, A: Array, new_V: Array, new_A: Array, stage: Stage) -> tuple
     if np.shape(new_V) != V.shape or np.shape(new_A) != A.shape:
         shapes = f"{np.shape(new_V)} and {np.shape(new_A)}"
         raise InputError(f"the rule of stage {stage.name!r} gives shapes {shapes}: they must be {V.shape} and {A.shape}")
-    return np.require(new_V, np.float64, ["C"]), np.require(new_A, np.float64, ["F"])
+    if new_V is not V:
+        new_V = np.require(new_V, np.float64, ["C"])
+    if new_A is not A:
+        new_A = np.require(new_A, np.float64, ["F"])
+    return new_V, new_A
 
 
 class Buffers:
