@@ -61,7 +61,7 @@ y = "batch_size"
 """
 
 
-ALL_KINDS = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
+ALL_KINDS = {**KINDS} | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
 
 
 def command(*arguments):
@@ -129,7 +129,7 @@ def do(sweep, directory, retry=False):
         ('kind = "train"\n[grid]\nlam = ["a"]', 'lam = "a": it must be a number'),
         (
             'kind = "train"\n[fixed]\nsteps = [1, 2]',
-            r"steps = \[1, 2\]: it must be a list of 3 values, each an integer",
+            r"steps = \[1, 2\]: it must be an integer, or a list of 3 values, each an integer",
         ),
         ('kind = "train"\n[fixed]\nrecipe = "x"', 'recipe = "x": it must be one of "paper"'),
         (

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import sys
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -36,7 +37,8 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
     """A hash of the sources of some modules of scb and of all that they import; of the whole library unless modules are named.
 
     Imports inside functions count, those for the type checker alone do not. The kernels are part of every digest, as one unit:
-    Numba compiles them into one another. A module that is no part of scb, a script for instance, may use the whole library.
+    Numba compiles them into one another. A module that is no part of scb, that of another package for instance, may use the whole
+    library; its own source counts too, but for that of a script, which other processes do not have.
     """
     sources = {}
     for path in root.rglob("*.py"):
@@ -48,6 +50,10 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
     digest = sha256()
     for name in sorted(wanted):
         digest.update(name.encode() + sources[name].read_bytes())
+    for name in sorted(set(modules) - set(sources) - {"__main__", "__mp_main__"}):
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None:
+            digest.update(name.encode() + Path(file).read_bytes())
     return digest.hexdigest()
 
 

@@ -38,8 +38,8 @@ def main(arguments: list[str] | None = None) -> None:
         _end(str(error) or type(error).__name__)
     except MemoryError as error:
         _end(f"out of memory ({error})" if str(error) else "out of memory")
-    except KeyboardInterrupt:
-        print("scb: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"scb: interrupted; {stop}" if str(stop) else "scb: interrupted", file=sys.stderr)
         sys.exit(130)
 
 
