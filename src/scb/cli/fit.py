@@ -222,7 +222,7 @@ def _compare(model: "LagModel", train: list[Any], test: list[Any], say: Callable
 
 def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: list[dict[str, Any]]) -> None:
     """Print the lags with their evidence, and how well held-out symbols are predicted; write the table and the heat map."""
-    from scb.paper.figures.style import quiet, save
+    from scb.drawing import quiet, save
     from scb.sequences.summary import LagSummary, plot_influence
 
     console.print(Text(str(LagSummary(model, facts))))

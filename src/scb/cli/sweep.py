@@ -198,9 +198,9 @@ def _show_failures(console: Console, asked: "Sweep", failed: list[dict[str, Any]
 
 
 def _draw(asked: "Sweep", table: "Table", directory: Path) -> Path:
+    from scb.drawing import save
     from scb.jobs.grid import in_words
     from scb.paper.figures.phase import phase
-    from scb.paper.figures.style import save
 
     fixed = ", ".join(f"{name} = {value}" for name, value in asked.fixed.items())
     success = f"success: {in_words(asked.success)}" if asked.success else ""

@@ -109,8 +109,8 @@ def _progress(console: Console, steps: int) -> "Iterator[Callable[[Run], None]]"
 
 def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
     """Print a table with the last row of each stage, and what is wrong with the run if anything is; draw its curves into OUT."""
-    from scb.paper.figures.style import save
-    from scb.paper.figures.training import curves
+    from scb.drawing import save
+    from scb.training.reading import curves
 
     size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
     if settings.ensemble != "strong":

@@ -61,6 +61,11 @@ def values(table: Table, name: str) -> list[Any]:
     return list(dict.fromkeys(table[name].tolist()))
 
 
+def replicates(table: Table) -> int:
+    """Over how many random tasks a table goes."""
+    return len(np.unique(table["replicate"]))
+
+
 def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tuple[NDArray[Any], NDArray[Any]]:
     """Wilson's interval for probabilities, 95 % unless z says otherwise; (0, 1) where nothing was tried."""
     n = np.asarray(trials, dtype=float)

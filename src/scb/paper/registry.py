@@ -81,7 +81,7 @@ class PaperFigure:
 
     def draw(self, tables: Mapping[str, Table]) -> "Figure":
         """Draw it from its tables, in the style of all figures."""
-        from scb.paper.figures.style import quiet
+        from scb.drawing import quiet
 
         module, _, name = self.drawn_by.partition(":")
         function = getattr(import_module(f"scb.paper.figures.{module}"), name)

@@ -64,7 +64,7 @@ def full_run_facts(experiment: Experiment) -> dict[str, Any]:
 
 def draw_figure(name: str, tables: Mapping[str, Table], directory: Path, formats: tuple[str, ...] = ("png", "pdf")) -> None:
     """Draw a figure of the paper, one file a format."""
-    from scb.paper.figures.style import save
+    from scb.drawing import save
 
     save(FIGURES[name].draw(tables), directory / name, formats)
 

@@ -5,9 +5,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from scb.jobs.table import Table, by_value, pick, values
+from scb.drawing import COLOURS, band, caption, grid, look, panels
+from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
 from scb.paper.experiments.population import residual
-from scb.paper.figures.style import COLOURS, band, caption, grid, look, panels, replicates
 from scb.paper.figures.training import with_right_sign
 from scb.theory.dynamics import population_drift
 
@@ -46,7 +46,7 @@ def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None
     runs = [pick(table, replicate=i) for i in np.unique(table["replicate"])]
     xs = np.linspace(0, min(run["samples"][-1] for run in runs), 80)
     curves = {"samples": np.tile(xs, len(runs)), y: np.concatenate([np.interp(xs, run["samples"], run[y]) for run in runs])}
-    band(ax, curves, "samples", y, number, label)
+    band(ax, quartiles(curves, "samples", y), number, label)
 
 
 def simulation(simulated: Table, prediction: Table) -> Figure:
@@ -58,7 +58,7 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
         for number, method in enumerate(("proximal", "SGD")):
             mine = pick(simulated, N=N, method=method, batch_size=batch)
             for ax, column in zip(row, ("alpha_A", "delta_A", "dist_A"), strict=True):
-                band(ax, mine, "step", column, number, method)
+                band(ax, quartiles(mine, "step", column), number, method)
         row[0].set_ylabel(f"N = {N}, T = {simulated['T'][0]:,}\nsimulated, B = {batch:,}", fontsize=8)
     for ax, title in zip(axes[0], ("signal α$_A$", "‖Δ$_A$‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
         ax.set_title(title)
@@ -69,7 +69,7 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
         name = "SGD" if lam == 0 else f"proximal, λ = {lam:.0e}"
         real, guess = (pick(prediction, lam=lam, gradients=kind) for kind in ("real", "simulated"))
         for ax, column in zip(last, ("alpha_A", "delta_A", "alpha_V"), strict=True):
-            band(ax, real, "step", column, number, name)
+            band(ax, quartiles(real, "step", column), number, name)
             ax.plot(*by_value(guess, "step", column), color=COLOURS[number], **circles)
     for ax, title in zip(last, ("signal α$_A$", "‖Δ$_A$‖$_μ$", "signal α$_V$"), strict=True):
         ax.set(title=title, xlabel="step")

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from scb.drawing import caption, panels, quiet
 from scb.jobs.table import Table, concatenate, pick, values, where, wilson
 from scb.paper.experiments.training import lost_to_noise
-from scb.paper.figures.style import caption, panels, quiet
 
 NAMES = {
     "N": "tokens N",

@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from scb.jobs.table import Table, by_value, pick, values, wilson
+from scb.drawing import COLOURS, LINES, MARKERS, caption, look, panels
+from scb.jobs.table import Table, by_value, pick, replicates, values, wilson
 from scb.paper.experiments.projector import GOAL
-from scb.paper.figures.style import COLOURS, LINES, MARKERS, caption, look, panels, replicates
 from scb.paper.stage_one import least_batches, stage_one_slopes
 
 NAMES = {"euclidean": "I − μμᵀ/‖μ‖² (the paper's)", "mu": "H − (Hμ)1ᵀ"}

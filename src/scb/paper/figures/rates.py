@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from scb.jobs.table import Table, pick, quartiles, values, where
-from scb.paper.figures.style import COLOURS, band, caption, grid, look, panels, replicates
+from scb.drawing import COLOURS, band, caption, grid, look, panels
+from scb.jobs.table import Table, pick, quartiles, replicates, values, where
 from scb.paper.slopes import log_log_slope, printed_exponent, varied
 
 AXES = {"T": "T", "N": "N", "sparsity": "Q", "epsilon": "ε", "K_P": "K$_P$"}
@@ -97,7 +97,7 @@ def softmax(attention: Table, one_step: Table) -> Figure:
     error.set(title="‖Δ$_A$‖$_μ$ when α$_A$ passes 0.5")
     first.legend(fontsize=7)
     for number, T in enumerate(values(one_step, "T")):
-        band(step, pick(one_step, T=T), "size", "error", number, f"T = {T:,}")
+        band(step, quartiles(pick(one_step, T=T), "size", "error"), number, f"T = {T:,}")
     step.set(xscale="log", yscale="log", xlabel="ηT", title="one step: relative difference")
     step.tick_params(labelsize=7)
     step.legend(fontsize=7)
@@ -139,7 +139,7 @@ def windows(table: Table, marginal: Table) -> Figure:
     for ax, name in zip(axes, ("dist_A", "dist_V"), strict=False):
         for number, (data, law) in enumerate(kinds):
             label = "independent samples" if data == "independent" else LAWS[law]
-            band(ax, pick(table, data=data, law=law), "length", name, number, label)
+            band(ax, quartiles(pick(table, data=data, law=law), "length", name), number, label)
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
         _ticks(ax, values(table, "length"))
         ax.set_xlabel("tokens of the sequence")

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scb.jobs.table import Table, by_value, pick, quartiles, values
-from scb.paper.figures.style import COLOURS, MARKERS, caption, look, panels, replicates
+from scb.drawing import COLOURS, MARKERS, caption, look, panels
+from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
 
 
 def transfer(table: Table, drift: Table) -> Figure:

@@ -1,12 +1,12 @@
-"""F1, F3, F4, F6, F8: what training with the paper's methods looks like; and the curves of one run."""
+"""F1, F3, F4, F6, F8: what training with the paper's methods looks like."""
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scb.jobs.table import Table, at, concatenate, pick, values, where
-from scb.paper.figures.style import COLOURS, band, caption, grid, look, mark, panels, quiet, replicates, star
+from scb.drawing import COLOURS, band, caption, grid, mark, panels, star
+from scb.jobs.table import Table, at, concatenate, pick, quartiles, replicates, values, where
 
 NAMES = {
     "proximal": "proximal, λ = 1e-5",
@@ -123,29 +123,9 @@ def _four(table: Table, title: str, titles: dict[str, str]) -> tuple[Figure, np.
 
 def _methods(ax: Axes, table: Table, column: str) -> None:
     for method in values(table, "method"):
-        band(ax, pick(table, method=method), "step", column, NUMBER[method], NAMES[method])
+        band(ax, quartiles(pick(table, method=method), "step", column), NUMBER[method], NAMES[method])
 
 
 def _stages(ax: Axes) -> None:
     mark(ax, 400, "Stage 2")
     ax.set_xlabel("step")
-
-
-@quiet
-def curves(history: Table, title: str) -> Figure:
-    """Distances, signals and errors of one run against steps; grey lines where a stage begins."""
-    shown = {
-        "distance to the truth": {"dist_V": "‖V − P‖", "dist_A": "‖A − Q‖", "dist_A_star": "‖A* − Q‖, normalised"},
-        "signals": {"alpha_V": "α_V", "alpha_A": "α_A"},
-        "distance to the population's line": {"delta_V": "‖Δ_V‖", "delta_A": "‖Δ_A‖"},
-    }
-    figure, axes = panels(len(shown), title)
-    changes = history["step"][np.flatnonzero(np.diff(history["stage"]))]
-    for ax, (name, lines) in zip(axes, shown.items(), strict=True):
-        for number, (column, label) in enumerate(lines.items()):
-            ax.plot(history["step"], history[column], label=label, **look(number))
-        for step in changes:
-            ax.axvline(step, color="0.5", linewidth=0.8)
-        ax.set(title=name, xlabel="step")
-        ax.legend()
-    return figure

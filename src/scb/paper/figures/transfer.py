@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from scb.jobs.table import Table, by_value, pick, values, wilson
-from scb.paper.figures.style import COLOURS, caption, look, panels, replicates
+from scb.drawing import COLOURS, caption, look, panels
+from scb.jobs.table import Table, by_value, pick, replicates, values, wilson
 
 
 def pretrained(table: Table, overlaps: Table) -> Figure:

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scb.files import write_atomically
-from scb.jobs.table import Table, quartiles
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
@@ -60,9 +59,12 @@ def star(ax: Axes, x: float, y: float, number: int) -> None:
     ax.plot(x, y, "*", color=COLOURS[number], markeredgecolor="black", markeredgewidth=0.5, markersize=10)
 
 
-def band(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
-    """The median of y over replicates against x, and a band from quartile to quartile; ``number`` picks colour and line."""
-    xs, low, middle, high = quartiles(table, x, y)
+def band(ax: Axes, quartiles: tuple[np.ndarray, ...], number: int, label: str) -> None:
+    """A line through the medians, and a band from quartile to quartile; ``number`` picks colour and line.
+
+    ``quartiles`` are x and the three quartiles at each x, as ``scb.jobs.table.quartiles`` gives them.
+    """
+    xs, low, middle, high = quartiles
     ax.plot(xs, middle, label=label, **look(number))
     ax.fill_between(xs, low, high, color=COLOURS[number], alpha=0.15, linewidth=0)
 
@@ -78,11 +80,6 @@ def mark(ax: Axes, x: float, text: str) -> None:
 def caption(figure: Figure, text: str) -> None:
     """A line under the panels that says the setting."""
     figure.supxlabel(text, fontsize=7.5, color="0.35")
-
-
-def replicates(table: Table) -> int:
-    """Over how many random tasks a table goes."""
-    return len(np.unique(table["replicate"]))
 
 
 @quiet
