@@ -48,7 +48,7 @@ def reproduce(
     from scb.jobs.store import Cache
     from scb.paper.registry import FIGURES, TABLES, claims_for, drawable, needed, tables
     from scb.paper.report import draw_figure, judge, markdown_table, terminal_table, write_report, write_tables
-    from scb.paper.shipped import read_shipped
+    from scb.paper.shipped import copy_shipped, read_shipped
     from scb.paper.shipped import shipped as names_shipped
 
     begin = perf_counter()
@@ -88,6 +88,8 @@ def reproduce(
         loaded = {name: cache.load(jobs_of_table) for name, jobs_of_table in work.items()}
         found = {name: table for name, (table, _) in loaded.items()}
         write_tables(out / "tables", found, experiments)
+        if shipped is not None:
+            copy_shipped(shipped, out / "tables", from_file)
         found |= {name: table for name, (table, _) in from_file.items()}
         drawing = bar.add_task("drawing", total=len(figures))
         pictures = {name: {need: found[need] for need in FIGURES[name].needs} for name in figures}

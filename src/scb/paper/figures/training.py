@@ -54,14 +54,16 @@ def similarity(table: Table) -> Figure:
     """F4: μ-cosines with the truth, before and after normalisation."""
     titles = {
         "sim_V": "V with P",
-        "sim_V_star": "V with P, after normalisation",
+        "sim_V_star": "V* with P, after normalisation",
         "sim_A": "A with Q",
-        "sim_A_star": "A with Q, after normalisation",
+        "sim_A_star": "A* with Q, after normalisation",
     }
     figure, axes = _four(with_right_sign(table), "F4  Similarity with the truth, before and after normalisation", titles)
     for ax in axes.flat:
         ax.set(ylim=(-0.02, 1.15))
     axes[1, 0].legend(loc="lower right")
+    note = "V* is the best V beside A*, computed from P itself:\nit is 1 from step 0 on, whatever has been learned"
+    axes[0, 1].annotate(note, (0.5, 0.45), xycoords="axes fraction", ha="center", va="center", fontsize=7.5, color="0.35")
     return figure
 
 
@@ -79,9 +81,8 @@ def sizes(smallest: Table, others: Table) -> Figure:
         for ax, layer in zip(row, "VA", strict=False):
             star(ax, mine["step"].max(), np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"]), 0)
             ax.set_ylim(-0.02, None)
-        row[0].set_ylabel(f"N = {N}")
-    for ax, title in zip(axes[0], ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
-        ax.set_title(title)
+        for ax, title in zip(row, ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
+            ax.set_title(f"N = {N}: {title}")
     axes[0, 1].legend(loc="lower left")
     caption(figure, f"{_setting(table, N=False)}. Stars: proximal, after normalisation")
     return figure

@@ -44,10 +44,12 @@ def pretrained(table: Table, overlaps: Table) -> Figure:
         N, T, sparsity, family = case
         words = {"strong": "", "zipf": ", Zipf μ", "flat": ", flat P"}[family]
         labels.append(f"N {N}, T {T:,}, Q {sparsity}{words}: {np.median(mine['samples']):,.0f}")
-    last.set_yticks(-np.arange(len(labels)), labels, fontsize=6.5)
+    for row, label in enumerate(labels):
+        last.text(0.02, -row, label, fontsize=6.5, va="center")
+    last.set_yticks([])
     last.axvline(0.9, color="0.5", linewidth=0.8, linestyle=":")
     last.set(xlim=(0, 1.03), title="overlap 0.6, θ = 0.5; median samples")
-    caption(figure, f"{replicates(overlaps)} (left) and {replicates(table)} (right) random tasks a point, 95 % intervals")
+    caption(figure, f"{replicates(overlaps)} (first panels) and {replicates(table)} (last) random tasks a point, 95 % intervals")
     return figure
 
 
