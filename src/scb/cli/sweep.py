@@ -1,19 +1,18 @@
 """``scb sweep``: many runs over a grid, here or on a cluster."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.table import Table as TerminalTable
 
+from scb.cli.progress import duration, progress
 from scb.cli.terminal import terminal
 from scb.inputs import InputError
 
@@ -78,7 +77,7 @@ def sweep(
     asked = Sweep.read(file, KINDS, _experiments)
     directory = out or Path("results") / file.stem
     fresh = _run(asked, directory, jobs or os.cpu_count() or 1, scheduler, retry)
-    console.print(f"{fresh:,} new runs in {_duration(perf_counter() - begin)}")
+    console.print(f"{fresh:,} new runs in {duration(perf_counter() - begin)}")
     store = SweepStore(directory)
     table = store.table(asked)
     _report(console, asked, store, table)
@@ -100,6 +99,7 @@ def _experiments() -> "dict[str, Kind]":
 def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
     """Do what is missing, in this process, on a local Dask cluster, or on the scheduler at an address; how many runs that was."""
     from scb.jobs import dask
+    from scb.jobs.forecast import Forecast
     from scb.jobs.pool import InProcess, run_jobs
     from scb.jobs.store import SweepStore
 
@@ -110,44 +110,21 @@ def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retr
         if not missing:
             return 0
         workers = min(jobs, len(missing))
-        with _progress(len(missing)) as (note, progress):
+        forecast = Forecast({"running": sum(job.cost for job in missing) / workers})
+        with progress(forecast) as shown:
             pool: AbstractContextManager[Pool] = nullcontext(InProcess())
             if scheduler is not None:
-                pool = dask.connected(scheduler, note)
+                pool = dask.connected(scheduler, shown.note)
             elif workers > 1:
-                pool = dask.local(workers, note)
+                pool = dask.local(workers, shown.note)
+
+            def show(done: int, share: float) -> None:
+                shown.detail = f"{done:,} of {len(missing):,} runs"
+                forecast.note("running", share)
+
             with pool as opened:
-                run_jobs(missing, opened, store, lambda done, _: progress(done))
+                run_jobs(missing, opened, store, show)
         return len(missing)
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
-    """A function for notes; and one that shows progress, as a bar on a terminal, as a line every ten seconds elsewhere."""
-    console = terminal(stderr=True)
-    if console.is_terminal:
-        left = (TimeRemainingColumn(), "left", TimeElapsedColumn(), "so far")
-        with Progress(BarColumn(24), MofNCompleteColumn(), "runs", *left, console=console) as bar:
-            task = bar.add_task("", total=total)
-            yield bar.console.print, lambda done: bar.update(task, completed=done)
-        return
-    begin = said = monotonic()
-
-    def log(done: int) -> None:
-        nonlocal said
-        now = monotonic()
-        if done and now - said > 10:
-            left = (now - begin) / done * (total - done)
-            console.print(f"{done:,} of {total:,} runs, {_duration(left)} left", soft_wrap=True)
-            said = now
-
-    yield lambda text: console.print(text, soft_wrap=True), log
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _report(console: Console, asked: "Sweep", store: "SweepStore", table: "Table | None", details: bool = False) -> None:

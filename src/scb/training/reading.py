@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb import notebook
 from scb.extras import wanted_for
@@ -54,7 +55,7 @@ class RunSummary:
         return run.verdict or ""
 
     @property
-    def columns(self) -> dict[str, Array]:
+    def columns(self) -> dict[str, NDArray[Any]]:
         """The last row of each stage in the history; counts are integers."""
         stage = self.run.history["stage"]
         last = [np.flatnonzero(stage == number)[-1] for number in np.unique(stage)]
@@ -84,12 +85,12 @@ class RunSummary:
         return notebook.text(self.title) + notebook.table(headings, rows) + (notebook.text(self.outcome) if self.outcome else "")
 
 
-def typed(table: Mapping[str, Array]) -> dict[str, Array]:
+def typed(table: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
     """A history, or rows of it, with whole numbers as integers."""
     return {name: column.astype(np.int64) if name in COUNTS else column for name, column in table.items()}
 
 
-def frame(table: Mapping[str, Array]) -> Any:
+def frame(table: Mapping[str, NDArray[Any]]) -> Any:
     """A table as a data frame of pandas."""
     with wanted_for("to_pandas()"):
         import pandas as pd
