@@ -87,5 +87,5 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
             forecast.note("running", 0.5)
             Event().wait(0.2)
         assert "running 1 of 2 runs" in stream.getvalue()
-        assert "about 2 s left" in stream.getvalue()
+        assert "about 1 s left" in stream.getvalue()
         assert ("50%" in stream.getvalue()) is not is_terminal
