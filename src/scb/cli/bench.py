@@ -17,8 +17,8 @@ HEADING = """\
 # Benchmark: one training step
 
 Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,
-project. All contenders take turns, each in a process of its own. Memory is the peak of the contender's process. In the last table our
-engine has a busy process beside it on each core, so that it gets about half of their time.
+project. All contenders take turns, each in a process of its own. Memory is the peak of the contender's process. In the last
+table our engine has a busy process beside it on each core, so that it gets about half of their time.
 """
 
 
@@ -60,15 +60,16 @@ def bench(
     names = list(results[0]["ms"])
     about = f"Machine: {machine()}. " + ", ".join(f"{name} {number}" for name, number in versions().items()) + "."
     lines = [HEADING, about]
-    for shown in (
-        _table("one step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)", names, results, "ms", OURS[1]),
-        _table("peak memory in MB", names, results, "mb", None),
-        _table(
-            "beside a busy process on each core: median ms (times slower than 1 thread alone)", OURS, results, "busy_ms", OURS[0]
-        ),
-    ):
+    step = "One step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)"
+    busy = "Beside a busy process on each core: median ms (times slower than 1 thread alone)"
+    tables = [
+        _table(step, names, results, "ms", OURS[1]),
+        _table("Peak memory in MB", names, results, "mb", None),
+        _table(busy, OURS, results, "busy_ms", OURS[0]),
+    ]
+    for shown in tables:
         console.print(shown)
-        lines += ["", f"{str(shown.title).capitalize()}:", "", *_markdown(shown)]
+        lines += ["", f"{shown.title}:", "", *_markdown(shown)]
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, "\n".join([*lines, ""]).encode())
     console.print(f"wrote {out}")
