@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from scb.inputs import InputError
 
@@ -18,6 +19,13 @@ INSTALL = {
 
 class MissingExtraError(InputError, ImportError):
     """A package that is not part of a plain installation is missing; the message has the command that installs it."""
+
+
+def require(what: str, *packages: str) -> None:
+    """MissingExtraError unless all of the packages are installed; nothing is loaded."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtraError(f"{what} needs {package}: pip install '{INSTALL[package]}'")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from scb.cli.progress import progress
 from scb.cli.terminal import terminal
+from scb.extras import require
 from scb.files import alone, write_atomically
 from scb.inputs import InputError
 from scb.provenance import machine, versions
@@ -64,6 +65,7 @@ def reproduce(
     from scb.paper.shipped import shipped as names_shipped
 
     begin = perf_counter()
+    require("scb reproduce", "matplotlib", "jinja2", "pyarrow")
     asked = [name.strip().upper() for name in only.split(",") if name.strip()]
     for name in asked:
         if name not in FIGURES:

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.table import Column
 from rich.table import Table as TerminalTable
 
+import scb.jobs
 from scb.cli.progress import duration, progress
 from scb.cli.terminal import terminal
+from scb.extras import require
 from scb.inputs import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def sweep(
     values adds what is missing. The same file gives the same rows, whatever runs them. OUT/table.parquet has all rows,
     OUT/phase.png the figure, if the file asks for one.
 
-    - On this machine: scb sweep docs/sweeps/support.toml
+    - On this machine: scb sweep support, which comes with scb; or scb sweep FILE.toml
 
     - On a cluster: scb sweep support.toml --scheduler tcp://10.0.0.1:8786
 
@@ -48,7 +50,8 @@ def sweep(
     job, and a row has the last row of the job's table.
 
     Args:
-        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure].
+        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure]; or one of the sweeps that come
+            with scb: lambda, support, symbols.
         out: Directory for the results; results/NAME for a file NAME.toml unless given.
         jobs: Processes on this machine; as many as there are cores unless given. 1 runs everything in this process, without Dask.
         scheduler: Address of a Dask scheduler to run on instead.
@@ -73,7 +76,9 @@ def sweep(
         raise InputError("a sweep file is needed, or --status DIR")
     if jobs is not None and (jobs < 1 or scheduler is not None):
         raise InputError(f"jobs = {jobs}: it must be at least 1, and cannot go with --scheduler")
+    require("scb sweep", "pyarrow")
     begin = perf_counter()
+    file = _shipped(file)
     asked = Sweep.read(file, KINDS, _experiments)
     directory = out or Path("results") / file.stem
     fresh = _run(asked, directory, jobs or os.cpu_count() or 1, scheduler, retry)
@@ -86,6 +91,12 @@ def sweep(
         console.print(f"wrote {directory / 'table.parquet'}")
         if asked.figure is not None:
             console.print(f"wrote {_draw(asked, table, directory)}")
+
+
+def _shipped(file: Path) -> Path:
+    """The file, or the sweep of that name that comes with scb, unless there is such a file."""
+    shipped = Path(scb.jobs.__path__[0]) / "sweeps" / f"{file}.toml"
+    return shipped if not file.exists() and file.name == str(file) and shipped.exists() else file
 
 
 def _experiments() -> "dict[str, Kind]":

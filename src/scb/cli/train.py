@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from scb.cli.terminal import terminal
+from scb.extras import MissingExtraError
 from scb.files import alone
 
 if TYPE_CHECKING:
@@ -109,7 +110,6 @@ def _progress(console: Console, steps: int) -> "Iterator[Callable[[Run], None]]"
 
 def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
     """Print a table with the last row of each stage, and what is wrong with the run if anything is; draw its curves into OUT."""
-    from scb.drawing import save
     from scb.training.reading import curves
 
     size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
@@ -132,5 +132,12 @@ def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSetti
         console.print(run.verdict, style="green" if run.verdict == "learned" else "bold red")
     elif not run.finished:
         console.print(f"not finished: go on with 'scb train --out {out} --resume'")
-    for path in save(curves(run.history, title), out / "curves", ("png",)):
+    try:
+        drawn = curves(run.history, title)
+    except MissingExtraError as error:
+        console.print(f"wrote {out}; {error}")
+        return
+    from scb.drawing import save
+
+    for path in save(drawn, out / "curves", ("png",)):
         console.print(f"wrote {path}")
