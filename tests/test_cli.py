@@ -39,6 +39,7 @@ def test_help_teaches(command):
     result = scb(command, "--help")
     assert result.returncode == 0
     assert len(result.stdout.splitlines()) > 7
+    assert "None" not in result.stdout  # an option without a default has none to show
 
 
 def test_bad_input_is_one_line_and_status_2():

@@ -3,23 +3,28 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from scb import metrics
+from scb import metrics, notebook
 from scb.files import read_arrays, warn_unless, write_arrays
 from scb.geometry import Array
 from scb.inputs import DamagedFileError, InputError, fitted, integer, one_of
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
+from scb.training.reading import RunSummary, curves, frame, typed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FILE = "run.safetensors"
 COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """Where training stands: parameters, history, and how to go on.
 
@@ -63,6 +68,31 @@ class Run:
     def model(self) -> Transformer:
         """The transformer that has been learned."""
         return self.transformer(self.V, self.parameters)
+
+    def summary(self) -> RunSummary:
+        """What became of it: a table when printed, with the last row of each stage and the verdict; ``to_pandas()``."""
+        return RunSummary(self)
+
+    def to_pandas(self) -> Any:
+        """The history as a data frame, one row an evaluation."""
+        return frame(typed(self.history))
+
+    def plot(self) -> "Figure":
+        """Distances to the truth, signals and errors against steps; a notebook shows it, and ``savefig(path)`` writes it."""
+        return curves(self.history, self.summary().title)
+
+    def __repr__(self) -> str:
+        T, N = self.parameters.shape
+        return f"<Run of {self.recipe!r}: N = {N}, T = {T:,}, seed {self.seed}, step {self.step:,}>"
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        shown = self.summary()._repr_html_()
+        if not find_spec("matplotlib"):
+            return shown
+        return shown + notebook.picture(self.plot(), alt=f"curves of {self!r}")
 
     def save(self, directory: str | Path) -> None:
         """Write the run to ``directory`` (safetensors); a kill leaves the old file or the new one, never half of one."""
