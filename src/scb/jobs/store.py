@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.files import SLOT, alone, read_json, read_sealed, seal, write_atomically, write_json
+from scb.files import SLOT, alone, make_directory, read_json, read_sealed, remove_abandoned, seal, write_atomically, write_json
 from scb.inputs import DamagedFileError, InputError
 from scb.jobs.grid import Sweep, succeeded
 from scb.jobs.job import Job, Rows
@@ -56,8 +56,8 @@ class Cache:
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
         """The jobs that have no table yet, or a damaged one; equal jobs are one job. Nobody else may be writing."""
-        for partial in self.directory.glob("*/.*.partial"):  # of a process that was killed
-            partial.unlink()
+        for folder in self.directory.glob("*/"):
+            remove_abandoned(folder)
         different = {job.key: job for job in jobs}  # two tables may share jobs
         return [job for job in different.values() if not self._has(job)]
 
@@ -137,7 +137,7 @@ class SweepStore:
         if jobs and before["code"] != code:  # where nothing is left to run, a table can be drawn again by any code
             raise InputError(f"{self.directory} was begun by another version of scb: go on with that one, or take another --out")
         with self._writing():
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_directory(self.folder)
             write_json(path, before)
             write_atomically(self.directory / SWEEP, seal(_with_slot(sweep.text).encode()))
 
@@ -193,8 +193,7 @@ class SweepStore:
         with ExitStack() as stack:
             with self._writing():
                 stack.enter_context(alone(self.directory, "running the sweep"))
-            for left_over in self.folder.glob(".*.partial"):  # of a process that was killed
-                left_over.unlink()
+            remove_abandoned(self.folder)
             yield
 
     def _parts(self) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scb import metrics
-from scb.files import read_arrays, warn_unless, write_arrays
+from scb.files import make_directory, read_arrays, warn_unless, write_arrays
 from scb.geometry import Array
 from scb.inputs import DamagedFileError, InputError, fitted, integer
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
@@ -65,7 +65,7 @@ class Run:
         facts["softmax"] = facts.pop("transformer") is SoftmaxTransformer
         arrays: dict[str, Array] = {name: facts.pop(name) for name in ("V", "parameters")}
         arrays |= {f"history.{name}": column for name, column in facts.pop("history").items()}
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        make_directory(Path(directory))
         # Transposed, so that column-contiguous arrays are written as they lie in memory.
         write_arrays(Path(directory) / FILE, "run", {name: array.T for name, array in arrays.items()}, facts)
 

@@ -11,7 +11,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from scb.files import read_json, write_json
+from scb.files import make_directory, read_json, write_json
 from scb.geometry import Array
 from scb.inputs import InputError, fitted, one_of
 from scb.task import Ensemble, Task
@@ -129,7 +129,7 @@ class TrainingSettings:
 
     def save(self, directory: str | Path) -> None:
         """Write the settings as JSON beside the run."""
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        make_directory(Path(directory))
         write_json(Path(directory) / FILE, asdict(self))
 
     @classmethod
