@@ -21,6 +21,7 @@ from scb.jobs.table import Table, concatenate, read_table, where, write_table
 from scb.provenance import code_digest, versions
 
 SWEEP = "sweep.toml"
+FAILURE = "failure.txt"
 _DIGEST = "# digest of this file: "
 
 
@@ -38,8 +39,8 @@ class Failure(NamedTuple):
     traceback: str
 
 
-class JobFailed(RuntimeError):
-    """A job of an experiment raised; its traceback is in the message."""
+class JobFailed(ChildProcessError):
+    """A job of an experiment raised; the message says which one and what, and where its traceback is."""
 
 
 class Cache:
@@ -56,6 +57,7 @@ class Cache:
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
         """The jobs that have no table yet, or a damaged one; equal jobs are one job. Nobody else may be writing."""
+        (self.directory / FAILURE).unlink(missing_ok=True)
         for folder in self.directory.glob("*/"):
             remove_abandoned(folder)
         different = {job.key: job for job in jobs}  # two tables may share jobs
@@ -80,7 +82,10 @@ class Cache:
 
     def fail(self, job: Job, failure: Failure) -> None:
         """Raise: an experiment without one of its jobs is none."""
-        raise JobFailed(f"{job} failed: {failure.error}\n{failure.traceback}")
+        path = self.directory / FAILURE
+        make_directory(self.directory)
+        write_atomically(path, f"{job}\n{failure.traceback}".encode(errors="backslashreplace"))
+        raise JobFailed(f"{job} failed: {failure.error}. Its traceback is in {path}; finished runs are kept")
 
     def flush(self) -> None:
         """Do nothing: every table is on disk already."""
