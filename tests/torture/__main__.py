@@ -33,7 +33,7 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "LC_ALL": "C.UTF-8",
     "PYTHONUTF8": "0",
-    "PYTHONPATH": str(Path(__file__).parents[1]),
+    "PYTHONPATH": os.pathsep.join(str(Path(__file__).parents[2] / folder) for folder in ("src", "tests")),  # what stands beside it
 }
 Tell = Callable[[str, int, float, str], None]  # called with part, number, seconds and verdict
 
