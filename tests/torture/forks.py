@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import cache
+from math import inf
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -66,6 +67,7 @@ class Child:
         self.pid = pid
         self.folder = folder
         self.status: int | None = None  # exit status, or minus the signal that ended it
+        self.cpu = 0.0  # seconds of computing that it has been seen to use: a measure of how far it is on a busy machine too
 
     def ended(self) -> bool:
         """Whether it has ended."""
@@ -75,10 +77,13 @@ class Child:
                 self.status = os.waitstatus_to_exitcode(status)
         return self.status is not None
 
-    def wait(self, seconds: float) -> bool:
-        """Wait until it has ended, so many seconds at most; whether it has."""
+    def wait(self, seconds: float, cpu: float = inf) -> bool:
+        """Wait until it has ended or used so much of a CPU, for so many seconds at most; whether it has ended."""
         deadline = time.monotonic() + seconds
         while not self.ended() and time.monotonic() < deadline:
+            self.cpu = _cpu(self.pid) or self.cpu
+            if self.cpu >= cpu:
+                break
             time.sleep(0.002)
         return self.ended()
 
@@ -197,6 +202,14 @@ def session(leader: int) -> list[int]:
         if int(of) == leader and state != "Z":
             found.append(int(path.parent.name))
     return found
+
+
+def _cpu(pid: int) -> float:
+    """Seconds that all threads of a process have been running, or 0 where it has gone."""
+    try:
+        return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 def _line(pid: int) -> bytes:

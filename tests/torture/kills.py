@@ -62,7 +62,7 @@ class Unbroken(NamedTuple):
     folder: Path
     end: dict[str, bytes]
     calls: int  # of its file layer
-    seconds: float
+    cpu: float  # seconds
 
 
 def furnished(name: str) -> Path:
@@ -97,16 +97,12 @@ def unbroken(name: str) -> Unbroken:
     end = compared(folder, name)
     assert end, name
     forked = furnished(name)
-    begin = time.monotonic()
     child = start(command.begin, forked)
     assert child.wait(PATIENCE), name
     assert child.status == 0, child.said()
-    seconds = time.monotonic() - begin
-    calls = child.calls()
     assert compared(forked, name) == end, name
-    shutil.rmtree(forked)
-    _folders.append(folder)
-    return Unbroken(folder, end, calls, seconds)
+    _folders.extend((folder, forked))
+    return Unbroken(folder, end, child.calls(), child.cpu)
 
 
 def clean() -> None:
@@ -179,19 +175,18 @@ def _attack(rng: random.Random, name: str, folder: Path, truth: Unbroken, words:
         child = start(arguments, folder, at, before, _weather(rng))
         child.wait(PATIENCE)
         return child, child.status == -signal.SIGKILL
-    moment = rng.uniform(0, truth.seconds)
+    moment = rng.uniform(0, 0.95 * truth.cpu)
     whom = rng.choice(("itself", "all", "a worker", "a worker"))
     child = start(arguments, folder, weather=_weather(rng))
-    child.wait(moment)
-    if child.ended():
+    if child.wait(PATIENCE, moment):
         return child, False
     workers = child.workers()
     if whom == "a worker" and workers:
-        words.append(f"a worker after {moment:.2f} s")
+        words.append(f"a worker after {moment:.2f} s of CPU")
         os.kill(rng.choice(workers), signal.SIGKILL)
         child.wait(PATIENCE)
         return child, True
-    words.append(f"{'all' if whom == 'all' else 'itself'} after {moment:.2f} s")
+    words.append(f"{'all' if whom == 'all' else 'itself'} after {moment:.2f} s of CPU")
     if whom == "all":
         for pid in session(child.pid):
             os.kill(pid, signal.SIGKILL)
