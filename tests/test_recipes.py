@@ -104,7 +104,7 @@ def test_the_spectral_start_replaces_stage_1():
     assert run.history["samples"][-1] == 4000 + 100 * 64
     estimated = scb.recipes.paper(task, start="spectral", known=False)
     assert estimated.samples == 8000
-    with pytest.raises(ValueError, match='start = "warm"'):
+    with pytest.raises(ValueError, match="start = 'warm'"):
         scb.recipes.paper(task, start="warm")
 
 

@@ -218,7 +218,7 @@ def test_the_law_of_P_can_be_swept_and_the_default_names_the_same_runs(kind):
     assert len({str(job.run()) for job in named}) == 4
     moved = Sweep.parse(f'kind = "{kind}"\nseeds = 1\n[fixed]\n{sizes}\nensemble = "uniform"\nK_P = 0.3', ALL_KINDS).jobs()
     assert moved[0].run() != named[2].run()
-    with pytest.raises(ValueError, match='ensemble = "weak": it must be one of "strong", "dirichlet", "uniform", "softmax"'):
+    with pytest.raises(ValueError, match="ensemble = 'weak': it must be one of 'strong', 'dirichlet', 'uniform', 'softmax'"):
         Sweep.parse(f'kind = "{kind}"\n[fixed]\nensemble = "weak"', ALL_KINDS)
 
 

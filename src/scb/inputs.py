@@ -1,11 +1,11 @@
 """What users give, checked: the class of all errors that a user can mend, numbers, arrays, and options typed by a signature."""
 
-import json
 import operator
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
 from math import isfinite
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -85,8 +85,20 @@ def one_of(name: str, value: Any, allowed: Iterable[str | None]) -> Any:
     """The value, if it is one of those that are allowed."""
     known = list(allowed)
     if not (isinstance(value, str) or value is None) or value not in known:
-        raise InputError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, known))}")
+        raise InputError(f"{name} = {value!r}: it must be {_choice(known)}")
     return value
+
+
+def _choice(values: Iterable[Any]) -> str:
+    return f"one of {', '.join(map(repr, values))}"
+
+
+def file_path(name: str, value: Any) -> Path:
+    """The value as a path, if it can be one."""
+    try:
+        return Path(value)
+    except TypeError:
+        raise InputTypeError(f"{name} = {value!r}: it must be the path of a file or directory") from None
 
 
 def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
@@ -104,6 +116,14 @@ def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
     return np.array(array, dtype=np.float64) if copy else np.asarray(array, dtype=np.float64)
 
 
+def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """A float64 array of this shape: what was given, where that will do."""
+    array = real_array(name, value, copy=False)
+    if array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}: it must be {shape}")
+    return array
+
+
 # ------------------------------------------------------------------------------------------------------ options by their types
 
 
@@ -114,7 +134,7 @@ def fitted(name: str, value: Any, hint: Any) -> Any:
     """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says what is allowed."""
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
-        raise InputError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}")
+        raise InputError(f"{name} = {value!r}: it must be {_words(hint)}")
     return found[0]
 
 
@@ -160,7 +180,7 @@ def _words(hint: Any) -> str:
     """What a type allows, for people; objects that nobody can write down are passed over."""
     parts = get_args(hint)
     if get_origin(hint) is Literal:
-        return "one of " + ", ".join(json.dumps(part) for part in parts)
+        return _choice(parts)
     if get_origin(hint) is tuple:
         count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
         return f"a list of {count}values, each {_words(parts[0])}"

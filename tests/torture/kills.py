@@ -33,6 +33,7 @@ class Command(NamedTuple):
     compared: tuple[str, ...]
     weight: int  # how often it is attacked; those that start processes take ten times as long
     after: str = ""  # the command whose end it begins with
+    forking: bool = False  # whether its workers are forked
 
 
 TRAIN = ("train", "--T", "30", "--set", "steps=[300,200,20]", "--every", "20", "--out", "out")
@@ -44,12 +45,14 @@ SHOW = ("show", "out")
 LAB = ("lab", "--out", "out/lab.html")
 TRAINED = ("run.safetensors", "config.json", "task.npz", "curves.png")
 FITTED = ("model.safetensors", "summary.json", "lags.csv", "attention.png", "influence.png")
+REPRODUCED = ("tables/*.parquet", "figures/*.png", "claims.md")
 COMMANDS = {
     "train": Command(TRAIN, ("train", "--out", "out", "--resume"), TRAINED, 30),
     "fit": Command(FIT, FIT, FITTED, 18),
     "sweep": Command(HERE, HERE, ("table.parquet",), 20),
-    "sweep on workers": Command(LOCAL, LOCAL, ("table.parquet",), 8),
-    "reproduce": Command(REPRODUCE, REPRODUCE, ("tables/*.parquet", "figures/*.png", "claims.md"), 12),
+    "sweep on workers": Command(LOCAL, LOCAL, ("table.parquet",), 2),
+    "reproduce": Command(REPRODUCE, REPRODUCE, REPRODUCED, 14, forking=True),
+    "reproduce as users do": Command(REPRODUCE, REPRODUCE, REPRODUCED, 2),
     "show a run": Command(SHOW, SHOW, TRAINED, 5, after="train"),
     "show a fit": Command(SHOW, SHOW, FITTED, 5, after="fit"),
     "lab": Command(LAB, LAB, ("lab.html",), 2),
@@ -97,7 +100,7 @@ def unbroken(name: str) -> Unbroken:
     end = compared(folder, name)
     assert end, name
     forked = furnished(name)
-    child = start(command.begin, forked)
+    child = start(command.begin, forked, forking=command.forking)
     assert child.wait(PATIENCE), name
     assert child.status == 0, child.said()
     assert compared(forked, name) == end, name
@@ -133,7 +136,7 @@ def case(seed: int, names: tuple[str, ...] = tuple(COMMANDS)) -> str:
                 folder = furnished(name)
                 words.append("through, again")
             _set_dates(rng, folder)
-        child = start(_arguments(name, folder), folder, weather=_weather(rng))
+        child = start(_arguments(name, folder), folder, weather=_weather(rng), forking=COMMANDS[name].forking)
         children.append(child)
         if not child.wait(PATIENCE) or child.status != 0:
             child.kill()
@@ -172,12 +175,12 @@ def _attack(rng: random.Random, name: str, folder: Path, truth: Unbroken, words:
         at = rng.randint(1, truth.calls)
         before = rng.random() < 0.5
         words.append(f"{'before' if before else 'after'} call {at}")
-        child = start(arguments, folder, at, before, _weather(rng))
+        child = start(arguments, folder, at=at, before=before, weather=_weather(rng), forking=COMMANDS[name].forking)
         child.wait(PATIENCE)
         return child, child.status == -signal.SIGKILL
     moment = rng.uniform(0, 0.95 * truth.cpu)
     whom = rng.choice(("itself", "all", "a worker", "a worker"))
-    child = start(arguments, folder, weather=_weather(rng))
+    child = start(arguments, folder, weather=_weather(rng), forking=COMMANDS[name].forking)
     if child.wait(PATIENCE, moment):
         return child, False
     workers = child.workers()

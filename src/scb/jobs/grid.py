@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.inputs import InputError, fitted
+from scb.inputs import InputError, fitted, one_of
 from scb.jobs.job import Job
 from scb.jobs.table import Table
 
@@ -84,9 +84,7 @@ class Sweep:
         _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
         if not _known(given, kinds):
             kinds = {**kinds, **further()}
-        if not _known(given, kinds):
-            raise InputError(f"kind = {given.get('kind')!r}: it must be one of {', '.join(map(repr, kinds))}")
-        kind = kinds[given["kind"]]
+        kind = kinds[one_of("kind", given.get("kind"), kinds)]
         seeds = fitted("seeds", given.get("seeds", 10), int)
         if seeds < 1:
             raise InputError(f"seeds = {seeds}: it must be at least 1")

@@ -10,7 +10,7 @@ import numpy as np
 from scb import metrics
 from scb.files import make_directory, read_arrays, warn_unless, write_arrays
 from scb.geometry import Array
-from scb.inputs import DamagedFileError, InputError, fitted, integer
+from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
 
@@ -72,7 +72,7 @@ class Run:
     @staticmethod
     def load(directory: str | Path) -> "Run":
         """Read a run that ``save`` wrote, finished or not; a DamagedFileError if it is not as it was written."""
-        path = Path(directory) / FILE
+        path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         arrays, facts, sealed = read_arrays(path, "run")

@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 
 from scb.files import make_directory, read_json, write_json
 from scb.geometry import Array
-from scb.inputs import InputError, fitted, one_of
+from scb.inputs import InputError, file_path, fitted, one_of
 from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES, Recipe
 from scb.training.run import Run
@@ -135,7 +135,7 @@ class TrainingSettings:
     @classmethod
     def load(cls, directory: str | Path) -> "TrainingSettings":
         """Read what ``save`` wrote."""
-        path = Path(directory) / FILE
+        path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         return cls.read(path)
