@@ -5,6 +5,8 @@ set, the time zone and the locale changed: that is ``Weather``, and must not mat
 """
 
 import atexit
+import gc
+import io
 import locale
 import multiprocessing
 import os
@@ -15,6 +17,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -36,28 +39,40 @@ class Weather(NamedTuple):
     plain: bool = False  # the locale C, in which text is ASCII
 
 
+SWEEP = 'kind = "recover"\nseeds = 4\n[fixed]\nT = 12\nsamples = 60\n[grid]\nN = [2, 3, 4]\n'
+WARMING = (
+    ("train", "--T", "12", "--set", "steps=[2,2,0]", "--out", "run"),
+    ("fit", "text.txt", "--max-lag", "3", "--out", "fit"),
+    ("show", "fit"),
+    ("sweep", "sweep.toml", "--jobs", "1", "--out", "sweep"),
+    ("sample", "fit"),
+)
+
+
+def furnish(folder: Path) -> None:
+    """What commands read."""
+    (folder / "sweep.toml").write_text(SWEEP)
+    (folder / "text.txt").write_text("abacabadabacaba" * 20)
+
+
 @cache
 def warm() -> None:
-    """Load what commands load, and have the kernels compiled, so that children find them."""
+    """Load what commands load, and run some, so that children find libraries, kernels and fonts in memory."""
     import distributed  # noqa: F401
-    import matplotlib.pyplot  # noqa: F401
-    import pyarrow.parquet  # noqa: F401
-    import tyro  # noqa: F401
 
-    import scb
+    import scb.jobs.pool
     import scb.paper.registry
-    import scb.paper.report
-    import scb.sequences.report
-    from scb.cli import COMMANDS
-    from scb.jobs import kinds, pool  # noqa: F401
+    import scb.paper.report  # noqa: F401
+    from scb.cli import main
 
-    for name in COMMANDS:
-        __import__(f"scb.cli.{name}")
-    task = scb.Task.random(3, 12, 2)
-    scb.train(task, scb.recipes.paper(task, steps=(2, 2, 0)))
-    scb.recover(scb.sample(task, 60), N=3)
-    for transition in ("shared", "per_lag"):
-        scb.SparseContextualBigram(3, transition=transition).fit(list("abacabad" * 9)).sample(3)
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="scb-warm-") as folder, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        furnish(Path(folder))
+        os.chdir(folder)
+        for line in WARMING:
+            main(list(line))
+        os.chdir(before)
+    gc.freeze()  # otherwise the first collection of a child copies all memory
     assert threading.active_count() == 1, "a process that has threads cannot be forked safely"
 
 
@@ -127,7 +142,7 @@ def start(
     status = 1
     try:
         os.setsid()
-        _furnish(folder)
+        _detach(folder)
         _expose(weather)
         if forking:
             _fork_workers()
@@ -140,7 +155,7 @@ def start(
         os._exit(status)
 
 
-def _furnish(folder: Path) -> None:
+def _detach(folder: Path) -> None:
     """A process as the shell starts it: in its folder, with its own streams, and with nothing of ours in ``__main__``."""
     os.chdir(folder)
     os.environ["COLUMNS"] = "80"

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scb.jobs.table import read_table
-from torture.forks import A_YEAR, Child, Weather, session, start
+from torture.forks import A_YEAR, Child, Weather, furnish, session, start
 
-SWEEP = 'kind = "recover"\nseeds = 4\n[fixed]\nT = 12\nsamples = 60\n[grid]\nN = [2, 3, 4]\n'
-ROWS = 12  # of that sweep
+ROWS = 12  # of the sweep
 PATIENCE = 240  # seconds for one call; minutes where the machine is busy
 GRACE = 10  # seconds after which nothing that a command has started may be left
 
@@ -71,8 +70,7 @@ class Unbroken(NamedTuple):
 def furnished(name: str) -> Path:
     """A new folder with what a command reads."""
     folder = Path(tempfile.mkdtemp(prefix="scb-kills-"))
-    (folder / "sweep.toml").write_text(SWEEP)
-    (folder / "text.txt").write_text("abacabadabacaba" * 20)
+    furnish(folder)
     (folder / "out").mkdir()
     if COMMANDS[name].after:
         shutil.copytree(unbroken(COMMANDS[name].after).folder / "out", folder / "out", dirs_exist_ok=True)
@@ -116,7 +114,7 @@ def clean() -> None:
 
 
 def case(seed: int, names: tuple[str, ...] = tuple(COMMANDS)) -> str:
-    """A command that is killed up to four times and then left alone: "same" is fine, anything else is a finding."""
+    """A command that is killed up to five times and then left alone: "same" is fine, anything else is a finding."""
     rng = random.Random(f"kills {seed}")
     name = rng.choices(names, [COMMANDS[name].weight for name in names])[0]
     truth = unbroken(name)
@@ -125,7 +123,7 @@ def case(seed: int, names: tuple[str, ...] = tuple(COMMANDS)) -> str:
     children = []
     kills = 0
     try:
-        for _ in range(rng.randint(1, 4)):
+        for _ in range(rng.randint(1, 5)):
             child, killed = _attack(rng, name, folder, truth, words)
             children.append(child)
             kills += killed
