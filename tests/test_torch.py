@@ -18,6 +18,8 @@ from truth.statistics import assert_law
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: `make test-torch` installs it and runs these tests")
 bridge = pytest.importorskip("scb.torch")
 
+from scb.torch.ensemble import Draws, Ensemble, excess  # noqa: E402
+
 TASK = scb.Task.random(3, 200, 2, seed=1)
 
 
@@ -159,19 +161,34 @@ def test_sequences_are_shifted_by_one():
 # ------------------------------------------------------------------------------------------------------ the transformer
 
 
-@pytest.mark.parametrize("attention", ["softmax", "linear"])
-def test_the_last_position_alone_is_what_the_whole_says(attention):
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("attention", ["softmax", "linear", "shrunk"])
+def test_the_last_position_alone_is_what_the_whole_says(attention, layers):
+    """One layer goes through the table of all tokens at all positions, two do not; gradients agree as well."""
     torch.manual_seed(1)
-    model = bridge.Transformer(5, 20, width=16, heads=2, layers=2, attention=attention)
+    model = bridge.Transformer(5, 20, width=16, heads=2, layers=layers, attention=attention).double()
+    for parameter in model.parameters():
+        parameter.data *= 20  # far from the start, where all attention is uniform
     tokens = torch.randint(5, (3, 21))
     whole = model(tokens, last=False)
     assert whole.shape == (3, 21, 5)
-    torch.testing.assert_close(model(tokens), whole[:, -1], atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(model(tokens), whole[:, -1], atol=1e-9, rtol=1e-9)
     changed = tokens.clone()
     changed[:, 12:] = (changed[:, 12:] + 1) % 5
-    torch.testing.assert_close(model(changed, last=False)[:, :12], whole[:, :12], atol=1e-6, rtol=1e-5)  # causal
+    torch.testing.assert_close(model(changed, last=False)[:, :12], whole[:, :12], atol=1e-9, rtol=1e-9)  # causal
+    of_whole = torch.autograd.grad(whole[:, -1].square().sum(), list(model.parameters()))
+    of_last = torch.autograd.grad(model(tokens).square().sum(), list(model.parameters()))
+    for one, other in zip(of_whole, of_last, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-7, rtol=1e-7)
+
+
+def test_bad_sizes_of_a_transformer_are_named():
     with pytest.raises(scb.InputError, match="multiple of the heads"):
         bridge.Transformer(5, 20, width=16, heads=3)
+    with pytest.raises(scb.InputError, match="layers = 2"):
+        bridge.Transformer(5, 20, layers=2, centre=np.full(5, 0.2))
+    with pytest.raises(scb.InputError, match="attention = 'no'"):
+        bridge.Transformer(5, 20, attention="no")
 
 
 # ------------------------------------------------------------------------------------------------------ the probe
@@ -244,3 +261,56 @@ def test_without_pytorch_one_line_says_what_to_do():
     code = "import sys; sys.modules['torch'] = None\nimport scb\ntry:\n    import scb.torch\nexcept ImportError as e:\n    print(e)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said == "scb.torch wants PyTorch, which is not installed: pip install 'scb[torch]'\n"
+
+
+# ------------------------------------------------------------------------------------------------------ many models at once
+
+
+@pytest.mark.parametrize(("optimiser", "loss"), [("adam", "cross-entropy"), ("sgd", "square")])
+def test_models_of_an_ensemble_are_trained_as_if_each_were_alone(optimiser, loss):
+    tasks = [scb.Task.random(3, 12, 2, seed=s) for s in (1, 2)]
+    torch.manual_seed(1)
+    models = [bridge.Transformer(3, 12, width=8).double() for _ in tasks]
+    rates = [1e-3, 1e-2]
+    ensemble = Ensemble(models, rates, optimiser=optimiser, loss=loss, frozen=("position",))
+    draws = Draws(tasks, seed=1, device="cpu")
+    optimisers = [
+        torch.optim.Adam(m.parameters(), lr=r) if optimiser == "adam" else torch.optim.SGD(m.parameters(), lr=r, momentum=0.9)
+        for m, r in zip(models, rates, strict=True)
+    ]
+    for model in models:
+        model.position.weight.requires_grad_(False)
+    for step in range(20):
+        tokens, label = draws(step, 32)
+        ensemble.step(tokens, label)
+        for model, opt, x, o in zip(models, optimisers, tokens, label, strict=True):
+            opt.zero_grad()
+            logits = model(x)
+            if loss == "square":
+                e = torch.nn.functional.one_hot(o, 3)
+                (0.5 * (logits.softmax(dim=1) - e).square().sum(dim=1).mean()).backward()
+            else:
+                torch.nn.functional.cross_entropy(logits, o).backward()
+            opt.step()
+    for name, stacked in ensemble.parameters.items():
+        for model, mine in zip(models, stacked, strict=True):
+            torch.testing.assert_close(mine.detach(), model.state_dict()[name], atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("world", WORLDS[::3], ids=lambda w: f"N{w.task.N}T{w.task.T}")
+def test_draws_of_many_tasks_follow_the_enumerated_law(world):
+    draws = Draws([world.task, world.task], seed=2, device="cpu")
+    tokens, label = draws(0, 100_000)
+    code = np.zeros(label.numel(), dtype=int)
+    exact = np.zeros(len(world), dtype=int)
+    columns = (*tokens.reshape(-1, world.task.T + 1).numpy().T, label.reshape(-1).numpy())
+    for column, truth in zip(columns, (*world.context.T, world.last, world.label), strict=True):
+        code, exact = code * world.task.N + column, exact * world.task.N + truth
+    assert_law(np.bincount(code, minlength=len(world))[exact], world.probability)
+    rows = tokens[:, :50]
+    laws = draws.truth(rows)[0].numpy()
+    for x, law in zip(rows[0].numpy(), laws, strict=True):
+        np.testing.assert_allclose(law, world.task.P[:, x[:-1]] @ world.task.Q[:, x[-1]], atol=1e-12)
+    left, left_square = excess(draws.truth(rows), draws.truth(rows), torch.tensor(np.stack([world.task.mu] * 2)))
+    assert left.abs().max() < 1e-12
+    assert left_square.abs().max() < 1e-12
