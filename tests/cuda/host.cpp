@@ -120,6 +120,8 @@ void launch(void (*kernel)(Arguments...), unsigned x, unsigned y, unsigned count
 #define gridDim host::grid
 #define __syncthreads host::barrier
 #define __ffs __builtin_ffs
+#define __ffsll __builtin_ffsll
+#define KEEP(x)
 using std::max;
 using std::min;
 

@@ -4,7 +4,7 @@
     count, lay out last tokens in ascending order, and segments: one column, one piece    batch.cu
     labels         source and label of each sample                                        batch.cu
     pass 1         mass (samples, N) by drawing every token                               mass.cu
-    scores         r, loss, scores u (samples, N + 1) and gV                              scores.cu
+    scores         r, loss, scores u (samples, N) and gV                              scores.cu
     pass 2         g (N, T) by drawing every token again                                  gradient.cu
     update         V and A                                                                update.cu
 

@@ -8,9 +8,15 @@
 
 // counts[k]: how many of the samples have last token k; integers, so that the order does not matter.
 extern "C" __global__ void count_lasts(u64 key, int batch_size, const double* mu, int* counts) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < batch_size; i += gridDim.x * blockDim.x) {
-        atomicAdd(&counts[first_above(mu, TOKENS, to_unit(random_word(key, i)))], 1);
+    SHARED_POOL(pool);
+    int* mine = (int*)pool;
+    for (int k = threadIdx.x; k < TOKENS; k += blockDim.x) mine[k] = 0;
+    __syncthreads();
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < batch_size; i += gridDim.x * blockDim.x) {
+        atomicAdd(&mine[first_above(mu, TOKENS, to_unit(random_word(key, i)))], 1);
     }
+    __syncthreads();
+    for (int k = threadIdx.x; k < TOKENS; k += blockDim.x) atomicAdd(&counts[k], mine[k]);
 }
 
 // Where each column's samples begin, starts (TOKENS + 1,); one thread.
@@ -58,31 +64,18 @@ extern "C" __global__ void draw_labels(u64 key, int batch_size, int first, int l
     for (int i = first + blockIdx.x * blockDim.x + threadIdx.x; i < last; i += gridDim.x * blockDim.x) {
         int k = first_above(starts, TOKENS + 1, i) - 1;
         int slot = first_above(q + k * sparsity, sparsity, to_unit(random_word(key, (u64)batch_size + i)));
-        int source = settle(sample_key(key, batch_size, i), positions[k * sparsity + slot], law);
+        int source = draw_token(sample_key(key, batch_size, i), positions[k * sparsity + slot], law);
         lasts[i - first] = k;
         labels[i - first] = first_above(P + source * TOKENS, TOKENS, to_unit(random_word(key, 2ull * batch_size + i)));
     }
 }
 
-// Tokens of ``samples`` samples from ``first`` on, (samples, T), by the way that both passes take; for tests.
+// Tokens of ``samples`` samples from ``first`` on, (samples, T); for tests.
 extern "C" __global__ void draw_tokens(u64 key, int batch_size, int first, int samples, int T, const u16* whole, const u64* fraction,
                                        const u16* table, u16* tokens) {
     Law law = {whole, fraction, table};
     long long count = (long long)samples * T;
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {
-        int t = (int)(i % T);
-        u64 stream = sample_key(key, batch_size, first + (int)(i / T));
-        u32 w = sixteen_bits(random_word(stream, t / 4) & MASK, t % 4);
-        int token = TOKENS <= FEW ? TOKENS : look_up(w, table);
-        if (TOKENS <= FEW) {
-            token = 0;
-            for (int j = 0; j < THRESHOLDS; ++j) token += w > whole[j];
-            for (int j = 0; j < THRESHOLDS; ++j) {
-                if (w == whole[j]) token = settle(stream, t, law);
-            }
-        } else if (token == TOKENS) {
-            token = settle(stream, t, law);
-        }
-        tokens[i] = (u16)token;
+        tokens[i] = (u16)draw_token(sample_key(key, batch_size, first + (int)(i / T)), (u32)(i % T), law);
     }
 }

@@ -55,28 +55,25 @@ class Layout:
         """Bytes of shared memory of a block of pass 1, with a table of so many bytes."""
         if N <= FEW:
             return 0
-        return table + 4 * (N + 1) * self.mass_samples(N)
+        return table + 4 * N * self.mass_samples(N)
 
     def gradient_shared(self, N: int, table: int) -> int:
         """Bytes of shared memory of a block of pass 2."""
-        return self.stage * (8 + 4 * (N + 1)) + (0 if N <= FEW else table)
+        return self.stage * (8 + 4 * N) + (0 if N <= FEW else table)
 
 
 def layout(N: int, T: int) -> Layout:
     """Sizes of blocks that suit N tokens and T positions; measured on one GPU, right on any."""
-    words = 4 if N > SOME else 2
-    most = 512 if N > SOME else 256
-    threads = 32
-    while threads < most and 4 * words * threads < T:
-        threads *= 2
+    words = 4
+    threads = 256 if N > SOME else 64
     while threads > 32 and -(-T // (4 * words * threads)) * 4 * words * threads > 1.05 * T + 256:  # too much of the last tile is empty
         threads //= 2
-    mass_threads = 128
-    if N > SOME:
-        mass_threads = 512
-        while 4 * (N + 1) * mass_threads // 32 > 96 * 1024:
-            mass_threads //= 2
-    return Layout(mass_threads, threads, words, stage=max(4, min(64, 8192 // (N + 1))))
+    mass_threads = 256
+    if SOME / 2 < N <= SOME:
+        mass_threads = 128
+    while N > SOME and 4 * N * mass_threads // 32 > 96 * 1024:
+        mass_threads //= 2
+    return Layout(mass_threads, threads, words, stage=max(4, min(64, 6144 // N // 4 * 4)))
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class DeviceLaw:
 
 
 def device_law(law: TokenLaw) -> DeviceLaw:
-    """The same law with a table of 16-bit entries, each the thresholds below a cell and where in it there is one."""
+    """The same law with the table of 16-bit entries that ``stream.cuh`` explains."""
     whole = law.whole.astype(np.int64)
     if len(whole) + 1 > MOST or not len(whole):
         raise InputError(f"N = {len(whole) + 1}: on a GPU there must be 2 to {MOST:,} tokens")
@@ -102,7 +99,7 @@ def device_law(law: TokenLaw) -> DeviceLaw:
         if inside.max() <= 1:
             break
     at = whole[np.minimum(below, len(whole) - 1)]
-    table = (below << 4) | np.where(inside > 0, 15 - (at - cells), 0)
+    table = ((below << 4) + np.where(inside > 0, 15 - (at - cells), 0) - cells) % 65536
     fraction = np.ceil(law.fraction * 2.0**53).astype(np.uint64)
     return DeviceLaw(law.whole, fraction, table.astype(np.uint16), shift, int(law.mask))
 

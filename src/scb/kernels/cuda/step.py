@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from scb.inputs import InputError
 from scb.kernels.cuda.device import Device
-from scb.kernels.cuda.layout import CHUNK, MATRIX, PIECE, SCORE_THREADS, TILE, UNIT, UPDATE_THREADS, Layout, device_law, layout, macros
+from scb.kernels.cuda.layout import CHUNK, MATRIX, PIECE, SCORE_THREADS, SOME, TILE, UNIT, UPDATE_THREADS, Layout, device_law, layout, macros
 from scb.kernels.step.batch import TaskLaw
 from scb.kernels.step.share import Hyperparameters
 
@@ -27,7 +27,7 @@ class Workspace:
     lasts: Any  # (group,)
     labels: Any  # (group,)
     mass: Any  # (group, N), 32-bit integers
-    scores: Any  # (group, N + 1), 32 bits
+    scores: Any  # (group, N), 32 bits
     partial: Any  # (most, stride), 32 bits: parts of g
     chunks: Any  # (group/CHUNK, N, N): parts of gV, up to MATRIX tokens
     matrices: Any  # (3, UNIT, N): xa, r and u of one unit of samples, above MATRIX tokens
@@ -126,7 +126,7 @@ class DeviceSteps:
             self.T, self.stride, self._largest_mu, self.A, self._W, self._scale, self._totals,
         )  # fmt: skip
         self._counts.fill(0)
-        self._launch("count_lasts", (_blocks(batch_size, 256),), 256, 0, key, batch_size, self._mu, self._counts)
+        self._launch("count_lasts", (min(_blocks(batch_size, 256), 2 * self._device.processors),), 256, 4 * self.N, key, batch_size, self._mu, self._counts)
         self._launch("begin_columns", (1,), 1, 0, self._counts, self._starts)
         self.gV.fill(0)
         self.g.fill(0)
@@ -150,13 +150,14 @@ class DeviceSteps:
         blocks = -(-samples // self.sizes.mass_samples(N))
         wanted = min(-(-16 * self._device.processors // blocks), -(-batches // 32))
         length = -(-batches // wanted)  # of a range of positions, in batches of 16
+        length = -(-length // 128) * 128 if N > SOME else length
         work.mass.fill(0)
         launch(
             "add_mass", (blocks, -(-batches // length)), self.sizes.mass_threads, self.sizes.mass_shared(N, self._table_bytes),
             key, B, first, samples, batches, length, self._W, self.stride, self._totals, work.lasts, *self._law, work.mass,
         )  # fmt: skip
         if N <= MATRIX:
-            row = N | 1
+            row = (N + 3) // 4 * 4 + 1
             chunks = -(-samples // CHUNK)
             launch(
                 "differentiate", (chunks,), SCORE_THREADS, 8 * row * (N + 2 * TILE),
@@ -196,7 +197,7 @@ class DeviceSteps:
         xp = self._device.xp
         N = self.N
         whole = -(-batch_size // UNIT) * UNIT
-        each = 8 + 4 * N + 4 * (N + 1) + 4 * self.stride / PIECE
+        each = 8 + 8 * N + 4 * self.stride / PIECE
         each += 8 * N * N / CHUNK if N <= MATRIX else 0
         fixed = 8 * batch_size + 4 * (N + 1) * self.stride + (0 if N <= MATRIX else 3 * 8 * UNIT * N)
         memory = int(_SHARE * self._device.free_memory()) if self._memory is None else self._memory
@@ -211,7 +212,7 @@ class DeviceSteps:
                 lasts=xp.empty(size, np.int32),
                 labels=xp.empty(size, np.int32),
                 mass=xp.empty((size, N), np.int32),
-                scores=xp.empty((size, N + 1), np.float32),
+                scores=xp.empty((size, N), np.float32),
                 partial=xp.empty((min(most, size // PIECE + 1 + N), self.stride), np.float32),
                 chunks=xp.empty((-(-size // CHUNK) if N <= MATRIX else 0, N, N)),
                 matrices=xp.empty((3, min(UNIT, size) if N > MATRIX else 0, N)),
