@@ -30,6 +30,7 @@ def train(
     task_seed: int | None = None,
     seed: int | None = None,
     every: int | None = None,
+    device: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     set: tuple[str, ...] = (),
     out: Path = Path("runs/latest"),
     resume: bool = False,
@@ -46,10 +47,12 @@ def train(
 
     - Transfer: scb train --recipe transfer --set overlap=0.3 --T 50000
 
+    - On an NVIDIA GPU, the same samples: scb train --device cuda --T 100000 --set batch_size=131072
+
     - Go on after a break: scb train --out runs/a --resume
 
     Args:
-        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, seed, every, and a table [options] for the
+        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, seed, every, device, and a table [options] for the
             recipe.
         recipe: paper (Algorithm 1 as in the paper's experiment), tuned (with tuned hyperparameters), sgd, softmax, transfer, or any
             other of scb.recipes.
@@ -61,6 +64,7 @@ def train(
         task_seed: Seed of the random task.
         seed: Seed of the training run.
         every: Steps between two rows of the history.
+        device: cpu, or cuda for an NVIDIA GPU ('pip install scb[cuda13]' brings what is needed; cuda12 for an older driver).
         set: Options of the recipe as name=value (see 'help(scb.recipes.paper)' in Python for names).
         out: Directory for the run; it is written every 100 steps, so that a run can be resumed.
         resume: Go on with the run in OUT, with its own settings; the result is the same as without the break.
@@ -75,7 +79,7 @@ def train(
     else:
         settings = TrainingSettings() if config is None else TrainingSettings.read(config)
         given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
-        given |= {"task_seed": task_seed, "seed": seed, "every": every}
+        given |= {"task_seed": task_seed, "seed": seed, "every": every, "device": device}
         options = settings.options | dict(parse_option(text) for text in set)
         changed = {name: value for name, value in given.items() if value is not None}
         settings = replace(settings, options=options, **changed)
@@ -86,7 +90,16 @@ def train(
             settings.save(out)
         task.save(out / "task.npz")
         with _progress(console, built.steps) as show:
-            run = run_training(task, built, settings.seed, every=settings.every, callbacks=[show], checkpoint=out, resume=resume)
+            run = run_training(
+                task,
+                built,
+                settings.seed,
+                device=settings.device,
+                every=settings.every,
+                callbacks=[show],
+                checkpoint=out,
+                resume=resume,
+            )
         report_run(console, run, out, settings)
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from inspect import signature
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from scb.files import read_json, write_json
 from scb.geometry import Array
@@ -102,6 +102,7 @@ class TrainingSettings:
     options: dict[str, Any] = field(default_factory=dict)  # of the recipe, by the names of ``recipe_hints``
     seed: int = 0  # of the training run
     every: int = 10  # steps between two rows of the history
+    device: Literal["cpu", "cuda"] = "cpu"  # where steps are taken
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self)) | {"options": dict}
