@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
@@ -90,4 +90,4 @@ def quantile(number: int, background: bool, level: float, freedom: tuple[int, in
     left = max(n - p, 1)
     # One number says it all for two weights that sum to 1; beyond that, Bonferroni's inequality.
     together = number if number - 1 + int(background) > 1 else 1
-    return float(student.ppf(1 - (1 - level) / 2 / together, left) * np.sqrt(n / left))
+    return float(stdtrit(left, 1 - (1 - level) / 2 / together) * np.sqrt(n / left))
