@@ -4,6 +4,7 @@ Every distance is built on ⟨X, Y⟩_μ. The population process stays on two li
 (V, A) lies relative to them is told by the signals α and the deviations Δ, and this file is the one place that computes them.
 """
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -27,7 +28,7 @@ def mu_inner(X: Array, Y: Array, mu: Array) -> float:
 
 def mu_norm(X: Array, mu: Array) -> float:
     """‖X‖_μ = √⟨X, X⟩_μ."""
-    return float(np.sqrt(mu_inner(X, X, mu)))
+    return math.sqrt(mu_inner(X, X, mu))
 
 
 def centred_square(V: Array, mu: Array) -> float:
@@ -149,7 +150,7 @@ def distance_from_line_A(task: "Task", theta: float, K_A: float, cross: float) -
 
 def root(x: float) -> float:
     """√x, with what rounding leaves below 0 taken as 0."""
-    return float(np.sqrt(max(x, 0.0)))
+    return math.sqrt(max(x, 0.0))
 
 
 def line_V(task: "Task", alpha: float) -> Array:

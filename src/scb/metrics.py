@@ -1,5 +1,7 @@
 """What a run is judged by: distances, similarities, signals, and the normalised "star"."""
 
+import math
+
 import numpy as np
 
 from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_A, signal_V, threshold_normalize
@@ -28,12 +30,12 @@ def distance_A(task: Task, A: Array) -> float:
 def similarity_V(task: Task, V: Array) -> float:
     """The μ-cosine ⟨V, P⟩_μ / (‖V‖_μ‖P‖_μ)."""
     P, mu = task.P, task.mu
-    return mu_inner(V, P, mu) / float(np.sqrt(mu_inner(V, V, mu) * mu_inner(P, P, mu)))
+    return mu_inner(V, P, mu) / math.sqrt(mu_inner(V, V, mu) * mu_inner(P, P, mu))
 
 
 def similarity_A(task: Task, A: Array) -> float:
     """The μ-cosine ⟨A, Q⟩_μ / (‖A‖_μ‖Q‖_μ)."""
-    return task.inner_Q(A) / float(np.sqrt(mu_inner(A, A, task.mu) * _square_Q(task)))
+    return task.inner_Q(A) / math.sqrt(mu_inner(A, A, task.mu) * _square_Q(task))
 
 
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:

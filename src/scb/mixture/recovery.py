@@ -1,12 +1,12 @@
 """``recover``: from data to (P, Q) with its support, standard errors and a certificate."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from scb.geometry import Array
 from scb.inputs import InputError, number, one_of
@@ -122,7 +122,7 @@ class Recovery:
         for k, positions in enumerate(self.support):
             parts = [f"{t}: {self.A[t, k]:.3f} ± {self.stderr.A[t, k]:.3f}" for t in positions]
             if self.incomplete[k] and positions.size:
-                p = float(chi2.sf(self.unexplained_ratio[k], 1)) / 2
+                p = math.erfc(math.sqrt(self.unexplained_ratio[k] / 2)) / 2  # half of P(χ² > ratio), one degree of freedom
                 parts.append(f"(incomplete: {self.unexplained[k]:.3f} unexplained, p = {p:.1g})")
             lines.append(f"token {k} attends to  " + ("  ".join(parts) or "no position that stands out"))
         error = self.stderr.V[np.isfinite(self.stderr.V)]
