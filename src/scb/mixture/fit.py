@@ -2,9 +2,7 @@
 estimator are faces of ``fit_mixture``.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import INFORMATION_BYTES, information_bytes, maximise
-from scb.mixture.evidence import Evidence, gather_evidence
+from scb.mixture.evidence import PendingEvidence
 from scb.mixture.law import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.rows import RowTable, Slots, Support
@@ -46,7 +44,7 @@ class Estimate:
     path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
     settled: bool  # whether the search for positions came to its end
-    evidence: Callable[[], Evidence]  # what each position is worth, once somebody asks
+    evidence: PendingEvidence  # what each position is worth, once somebody asks
 
 
 def fit_mixture(
@@ -136,7 +134,7 @@ def _finish(search: Selection, settled: bool) -> Estimate:
         path=fit.path,
         parameters=int(free),
         settled=settled,
-        evidence=partial(gather_evidence, search, rows, fit.loglik),
+        evidence=PendingEvidence(search, rows, fit.loglik),
     )
 
 

@@ -6,7 +6,7 @@ token, the label and the columns that the slots point to; samples with equal row
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -147,6 +147,10 @@ class RowTable:
         assert self.code is not None
         code, weight = (x.astype(np.min_scalar_type(int(x.max(initial=0)))) for x in (self.code, self.weight))
         return code, weight
+
+    def alone(self) -> "RowTable":
+        """The rows without what ties them to samples."""
+        return replace(self, code=None, index=None)
 
     def of(self, k: int) -> "RowTable":
         """The rows whose last token is k."""
