@@ -52,7 +52,7 @@ class PendingEvidence:
         rows = self.rows.alone()
         if rows is None or rows.nbytes > _KEPT:
             return None
-        return replace(self, rows=rows, search=replace(self.search, data=self.search.data.without_samples()))
+        return replace(self, rows=rows, search=self.search.without_samples())
 
 
 def gather_evidence(search: Selection, rows: Rows, loglik: float) -> Evidence:
