@@ -1,6 +1,8 @@
 """The estimator on data of strangers: many symbols, gaps, short sequences, unseen symbols; and how sure it is of what it finds."""
 
+import copy
 import json
+import pickle
 import warnings
 
 import numpy as np
@@ -211,6 +213,34 @@ def test_what_a_lag_is_worth_is_what_a_fit_without_it_loses():
         without = Bigram(12, transition="shared", smoothing=0, context=False, lags=[one for one in (2, 7, 11) if one != lag]).fit(x)
         assert nats == pytest.approx(model.loglik_ - without.loglik_, abs=0.2)
         assert bic == pytest.approx(2 * nats - np.log(model.n_windows_))
+
+
+def test_evidence_is_found_when_it_is_asked_for_and_goes_with_the_model(tmp_path):
+    """The same bits whether it is asked for, pickled, copied or saved first; the data are not kept for it."""
+    x = MTD.random(1).sample(5000, 1)
+    for transition in ("shared", "per_lag"):
+        asked, pickled, copied, saved = (Bigram(12, transition=transition).fit(x) for _ in range(4))
+        assert "_found" not in vars(asked._evidence)  # nobody has asked yet
+        assert asked._evidence._find.args[0].search.data.partitions == []
+        expected = asked.summary().columns
+        assert np.isfinite(expected["nats"]).all()
+        assert asked._evidence._find is None
+        saved.save(tmp_path / "model")
+        others = (pickle.loads(pickle.dumps(pickled)), copy.deepcopy(copied), Bigram.load(tmp_path / "model"))
+        for other in others:
+            assert type(other._evidence) is dict
+            for name, column in expected.items():
+                np.testing.assert_array_equal(other.summary().columns[name], column)
+
+
+def test_rows_that_are_too_large_are_not_kept(monkeypatch):
+    x = MTD.random(1).sample(3000, 1)
+    later = Bigram(12, transition="shared").fit(x)
+    monkeypatch.setattr("scb.mixture.evidence._KEPT", 0)
+    at_once = Bigram(12, transition="shared").fit(x)
+    assert type(at_once._evidence) is dict
+    for name, column in later.summary().columns.items():
+        np.testing.assert_array_equal(at_once.summary().columns[name], column)
 
 
 def test_the_inverse_along_a_direction_equals_that_of_the_matrix():
