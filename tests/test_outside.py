@@ -27,9 +27,18 @@ absent = no_such_module:rule
 [scb.sweeps]
 absent = no_such_module:Job
 number = broken_things:NUMBER
+unnamed = broken_things:Unnamed
+[scb.sources]
+number = broken_things:NUMBER
 """
 THINGS = """
+from scb.jobs.job import Job
+
 NUMBER = 3
+
+class Unnamed(Job):
+    def run(self):
+        return {}
 
 def untyped(task, steps=3):
     return None
@@ -131,12 +140,14 @@ def test_what_cannot_be_loaded_is_one_line_and_the_others_go_on(command, tmp_pat
     assert command("train", "--recipe", "absent").stderr == f"scb: recipe = 'absent' {missing.format('recipe')}"
     rule = command("train", "--recipe", "sgd", "--set", "rule=absent")
     assert rule.stderr == f"scb: rule = 'absent' {missing.format('rule')}"
-    assert "argument 'task' without a type" not in command("train", "--recipe", "untyped").stderr
     assert "broken_things:untyped has an argument 'steps' without a type" in command("train", "--recipe", "untyped").stderr
     (tmp_path / "kind.toml").write_text('kind = "absent"\n')
     assert missing.format("Job") in command("sweep", "kind.toml").stderr
     (tmp_path / "kind.toml").write_text('kind = "number"\n')
-    assert "InputError: it is a int, and must be a subclass of scb.jobs.job.Job" in command("sweep", "kind.toml").stderr
+    assert "InputError: it is of type int, and must be a subclass of scb.jobs.job.Job" in command("sweep", "kind.toml").stderr
+    (tmp_path / "kind.toml").write_text('kind = "unnamed"\n')
+    assert "Unnamed has no label" in command("sweep", "kind.toml").stderr
+    assert "it is of type int, and must be something that can be called" in command("train", "--source", "number").stderr
     assert command("train", "--recipe", "heavy_ball_2", "--T", "20", "--set", "steps=2").returncode == 0
 
 
