@@ -40,10 +40,7 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
     Numba compiles them into one another. A module that is no part of scb, that of another package for instance, may use the whole
     library; its own source counts too, but for that of a script, which other processes do not have.
     """
-    sources = {}
-    for path in root.rglob("*.py"):
-        parts = ("scb", *path.relative_to(root).with_suffix("").parts)
-        sources[".".join(parts).removesuffix(".__init__")] = path
+    sources = _sources(root)
     wanted = set(sources)
     if modules and wanted.issuperset(modules):
         wanted = _closure(modules, sources) | {name for name in sources if name.startswith("scb.kernels")}
@@ -57,10 +54,26 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
     return digest.hexdigest()
 
 
+@cache
+def dependencies(module: str, root: Path = ROOT) -> frozenset[str]:
+    """The modules of scb that a module of scb imports, directly or not, and itself; none for a module of another package."""
+    sources = _sources(root)
+    return frozenset(_closure((module,), sources)) if module in sources else frozenset()
+
+
 def require_code(code: str, *modules: str) -> None:
     """On a worker: ValueError unless its digest of these modules is the driver's."""
     if code_digest(*modules) != code:
         raise InputError("a worker has another version of scb than this process: install the same one there")
+
+
+def _sources(root: Path) -> dict[str, Path]:
+    """Module → file of all of scb."""
+    found = {}
+    for path in root.rglob("*.py"):
+        parts = ("scb", *path.relative_to(root).with_suffix("").parts)
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
 
 
 def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from scb.cli.terminal import interruptible, terminal
+from scb.extras import MissingExtraError
 from scb.files import alone
 from scb.inputs import InputError
 
@@ -218,8 +219,7 @@ def _progress(console: Console, steps: int) -> "Iterator[Callable[[Run], None]]"
 
 def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
     """Print a table with the last row of each stage, and the verdict; draw the run's curves into OUT."""
-    from scb.paper.figures.style import save
-    from scb.paper.figures.training import curves
+    from scb.training.reading import curves
 
     size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
     if settings.ensemble != "strong":
@@ -236,7 +236,14 @@ def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSetti
         table.add_row(str(number), f"{h['step'][i]:.0f}", f"{h['samples'][i]:,.0f}", *values, f"{h['loss'][i]:.4f}")
     console.print(table)
     _say_verdict(console, run, out, settings)
-    for path in save(curves(run.history, title), out / "curves", ("png",)):
+    try:
+        drawn = curves(run.history, title)
+    except MissingExtraError as error:
+        console.print(f"wrote {out}; {error}")
+        return
+    from scb.drawing import save
+
+    for path in save(drawn, out / "curves", ("png",)):
         console.print(f"wrote {path}")
 
 

@@ -3,23 +3,28 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from scb import metrics
-from scb.files import read_arrays, warn_unless, write_arrays
+from scb import metrics, notebook
+from scb.files import make_directory, read_arrays, warn_unless, write_arrays
 from scb.geometry import Array
-from scb.inputs import DamagedFileError, InputError, fitted, integer, one_of
+from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer, one_of
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
+from scb.training.reading import RunSummary, curves, frame, typed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FILE = "run.safetensors"
 COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """Where training stands: parameters, history, and how to go on.
 
@@ -64,6 +69,31 @@ class Run:
         """The transformer that has been learned."""
         return self.transformer(self.V, self.parameters)
 
+    def summary(self) -> RunSummary:
+        """What became of it: a table when printed, with the last row of each stage and the verdict; ``to_pandas()``."""
+        return RunSummary(self)
+
+    def to_pandas(self) -> Any:
+        """The history as a data frame, one row an evaluation."""
+        return frame(typed(self.history))
+
+    def plot(self) -> "Figure":
+        """Distances to the truth, signals and errors against steps; a notebook shows it, and ``savefig(path)`` writes it."""
+        return curves(self.history, self.summary().title)
+
+    def __repr__(self) -> str:
+        T, N = self.parameters.shape
+        return f"<Run of {self.recipe!r}: N = {N}, T = {T:,}, seed {self.seed}, step {self.step:,}>"
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        shown = self.summary()._repr_html_()
+        if not find_spec("matplotlib"):
+            return shown
+        return shown + notebook.picture(self.plot(), alt=f"curves of {self!r}")
+
     def save(self, directory: str | Path) -> None:
         """Write the run to ``directory`` (safetensors); a kill leaves the old file or the new one, never half of one."""
         facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)} | {"versions": versions()}
@@ -72,14 +102,14 @@ class Run:
         state, facts["state"] = _flat(facts.pop("state"))
         arrays |= state
         arrays |= {f"history.{name}": column for name, column in facts.pop("history").items()}
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        make_directory(Path(directory))
         # Transposed, so that column-contiguous arrays are written as they lie in memory.
         write_arrays(Path(directory) / FILE, "run", {name: array.T for name, array in arrays.items()}, facts)
 
     @staticmethod
     def load(directory: str | Path) -> "Run":
         """Read a run that ``save`` wrote, finished or not; a DamagedFileError if it is not as it was written."""
-        path = Path(directory) / FILE
+        path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         arrays, facts, sealed = read_arrays(path, "run")

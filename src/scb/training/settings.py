@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from scb.extensions import Registry
-from scb.files import read_json, write_json
+from scb.files import make_directory, read_json, write_json
 from scb.geometry import Array
-from scb.inputs import InputError, fitted, one_of
+from scb.inputs import InputError, file_path, fitted, one_of
 from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES, Recipe
 from scb.training.run import Run
@@ -175,13 +175,13 @@ class TrainingSettings:
 
     def save(self, directory: str | Path) -> None:
         """Write the settings as JSON beside the run."""
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        make_directory(Path(directory))
         write_json(Path(directory) / FILE, asdict(self))
 
     @classmethod
     def load(cls, directory: str | Path) -> "TrainingSettings":
         """Read what ``save`` wrote."""
-        path = Path(directory) / FILE
+        path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         return cls.read(path)
