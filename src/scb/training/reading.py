@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scb import notebook
 from scb.extras import wanted_for
 from scb.geometry import Array
+from scb.training.verdict import GOOD
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,13 +48,14 @@ class RunSummary:
 
     @property
     def outcome(self) -> str:
-        """How it ended, in words; empty if it is through and there is nothing to say."""
+        """How it ended, in words, and what would do if that is not good; empty if it was not judged."""
         run = self.run
-        if run.diverged is not None:
-            return f"diverged at step {run.diverged:,}: smaller step sizes are needed"
         if not run.finished:
             return "not finished"
-        return run.verdict or ""
+        if run.verdict is None or run.verdict == GOOD or not run.remedy:
+            return run.verdict or ""
+        options = "".join(f", {name}={value!r}" for name, value in run.remedy.items() if name != "recipe")
+        return f"{run.verdict}; these settings would do: scb.recipes.{run.remedy['recipe']}(task{options})"
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -76,7 +79,7 @@ class RunSummary:
         headings, rows = self._cells()
         widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (headings, *rows)]
-        return "\n".join(filter(None, (self.title, *lines, self.outcome)))
+        return "\n".join((self.title, *lines, *wrap(self.outcome, 80, break_long_words=False, break_on_hyphens=False)))
 
     __repr__ = __str__
 
