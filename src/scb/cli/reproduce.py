@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from scb.cli.progress import progress
-from scb.cli.terminal import terminal
+from scb.cli.terminal import interruptible, terminal
 from scb.extras import require
 from scb.files import alone, write_atomically
 from scb.inputs import InputError
@@ -89,6 +89,7 @@ def reproduce(
     cache = Cache(out / "cache")
     with ExitStack() as stack:
         stack.enter_context(alone(out, "making results"))
+        stack.enter_context(interruptible("finished runs are kept, and the same command goes on"))
         missing = cache.missing(job for jobs_of_table in work.values() for job in jobs_of_table)
         for path in cache.damaged:
             terminal(stderr=True).print(f"{path} is damaged: it is made again")

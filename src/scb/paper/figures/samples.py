@@ -76,6 +76,6 @@ def sequences(table: Table) -> Figure:
     lengths = values(table, "length")
     ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.legend(loc="center right")
+    ax.legend(loc="lower center")
     caption(figure, f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks a length")
     return figure
