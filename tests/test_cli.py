@@ -93,7 +93,7 @@ def test_train_and_show(tmp_path):
         (("--source", "nowhere"), "source = 'nowhere': it must be one of 'fresh', 'reference', 'population', 'gaussian'"),
         (("--set", "lam"), "--set lam: it must be name=value"),
         (("--N", "1"), "N = 1: there must be at least 2"),
-        (("--ensemble", "weak"), 'ensemble = "weak": it must be one of "strong", "dirichlet", "uniform", "softmax"'),
+        (("--ensemble", "weak"), "ensemble = 'weak': it must be one of 'strong', 'dirichlet', 'uniform', 'softmax'"),
         (("--K-P", "2"), "K_P = 2.0: it must lie between 0 and 1"),
         (("--set", "lam=-1"), "lam = -1.0 in stage '2'"),
         (("--config", "nowhere.toml"), "nowhere.toml"),
@@ -111,9 +111,9 @@ def test_bad_config_files_are_named(tmp_path):
     for text, message in (
         ("N = ", "is not TOML"),
         ("M = 3", "has 'M'"),
-        ('N = "3"', 'N = "3": it must be an integer'),
-        ('ensemble = "weak"', 'ensemble = "weak": it must be one of "strong", "dirichlet"'),
-        ("K_P = true", "K_P = true: it must be a number"),
+        ('N = "3"', "N = '3': it must be an integer"),
+        ('ensemble = "weak"', "ensemble = 'weak': it must be one of 'strong', 'dirichlet'"),
+        ("K_P = true", "K_P = True: it must be a number"),
         ("options = 3", "options = 3: it must be a table"),
         ('recipe = "x"', "recipe = 'x'"),
     ):

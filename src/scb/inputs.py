@@ -1,11 +1,11 @@
 """What users give, checked: the class of all errors that a user can mend, numbers, arrays, and options typed by a signature."""
 
-import json
 import operator
 from collections.abc import Callable, Collection
 from functools import wraps
 from inspect import signature
 from math import isfinite
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -84,8 +84,20 @@ def boolean(name: str, value: Any) -> bool:
 def one_of(name: str, value: Any, allowed: Collection[str | None]) -> Any:
     """The value, if it is one of those that are allowed."""
     if not (isinstance(value, str) or value is None) or value not in allowed:
-        raise InputError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, allowed))}")
+        raise InputError(f"{name} = {value!r}: it must be {_choice(allowed)}")
     return value
+
+
+def _choice(values: Collection[Any]) -> str:
+    return f"one of {', '.join(map(repr, values))}"
+
+
+def file_path(name: str, value: Any) -> Path:
+    """The value as a path, if it can be one."""
+    try:
+        return Path(value)
+    except TypeError:
+        raise InputTypeError(f"{name} = {value!r}: it must be the path of a file or directory") from None
 
 
 def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
@@ -103,6 +115,14 @@ def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
     return np.array(array, dtype=np.float64) if copy else np.asarray(array, dtype=np.float64)
 
 
+def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """A float64 array of this shape: what was given, where that will do."""
+    array = real_array(name, value, copy=False)
+    if array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}: it must be {shape}")
+    return array
+
+
 # ------------------------------------------------------------------------------------------------------ options by their types
 
 
@@ -113,7 +133,7 @@ def fitted(name: str, value: Any, hint: Any) -> Any:
     """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says what is allowed."""
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
-        raise InputError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}")
+        raise InputError(f"{name} = {value!r}: it must be {_words(hint)}")
     return found[0]
 
 
@@ -163,7 +183,7 @@ def _words(hint: Any) -> str:
     if get_origin(hint) is Callable:
         return ""
     if get_origin(hint) is Literal:
-        return "one of " + ", ".join(json.dumps(part) for part in parts)
+        return _choice(parts)
     if get_origin(hint) is tuple:
         if parts[-1] is Ellipsis:
             return f"a list of values, each {_words(parts[0])}"

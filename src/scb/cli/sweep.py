@@ -58,7 +58,7 @@ def sweep(
         retry: Try the runs that failed once more.
         status: Say what is done, and list failures, in this directory; nothing is run.
     """
-    from scb.files import is_sealed
+    from scb.files import read_sealed, warn_unless
     from scb.jobs.grid import Sweep
     from scb.jobs.kinds import KINDS
     from scb.jobs.store import SWEEP, SweepStore
@@ -67,7 +67,7 @@ def sweep(
     if status is not None:
         if not (status / SWEEP).exists():
             raise FileNotFoundError(f"{status} holds no sweep: there is no {SWEEP} in it")
-        is_sealed(status / SWEEP, (status / SWEEP).read_bytes())  # refuses what is damaged
+        warn_unless(read_sealed(status / SWEEP)[1], status / SWEEP)
         asked = Sweep.read(status / SWEEP, KINDS, _experiments)
         store = SweepStore(status)
         _report(console, asked, store, store.table(asked), details=True)

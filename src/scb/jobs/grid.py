@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.inputs import InputError, fitted
+from scb.inputs import InputError, fitted, one_of
 from scb.jobs.job import Job
 from scb.jobs.table import Table
 
@@ -84,7 +84,7 @@ class Sweep:
         _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
         known = kinds if _known(given, kinds) else further()
         if not _known(given, known):
-            raise InputError(f"kind = {given.get('kind')!r}: it must be one of {', '.join(map(repr, (*kinds, *known)))}")
+            one_of("kind", given.get("kind"), (*kinds, *known))  # says what there is
         kind = known[given["kind"]]
         seeds = fitted("seeds", given.get("seeds", 10), int)
         if seeds < 1:

@@ -125,7 +125,7 @@ def processes(workers: int) -> Iterator[Processes]:
             process.terminate()
         if isinstance(error, BrokenProcessPool):
             message = "a process died, out of memory perhaps. Finished runs are kept; the same command goes on from them"
-            raise OSError(message) from None
+            raise ChildProcessError(message) from None
         raise
     executor.shutdown()
 

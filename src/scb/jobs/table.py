@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.extras import wanted_for
-from scb.files import SLOT, read_sealed, seal, to_json, warn_unless, write_atomically
+from scb.files import SLOT, make_directory, read_sealed, seal, to_json, warn_unless, write_atomically
 from scb.inputs import DamagedFileError
 
 Table = dict[str, NDArray[Any]]  # column name → array, all of one length
@@ -87,7 +87,7 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
     buffer = io.BytesIO()
     metadata = {"scb": to_json(facts, sort_keys=True), "digest": SLOT}
     write(arrow.replace_schema_metadata(metadata), buffer)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     write_atomically(path, seal(buffer.getvalue()))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.files import SLOT, read_sealed, seal, write_atomically
+from scb.files import SLOT, make_directory, read_sealed, seal, write_atomically
 from scb.inputs import DamagedFileError
 from scb.jobs.table import Table
 
@@ -25,7 +25,7 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
     writer.writerow(table)
     writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
     path = _path(directory, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     write_atomically(path, seal(text.getvalue().encode()))
     return path
 

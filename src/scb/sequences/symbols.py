@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.extras import wanted_for
-from scb.inputs import InputError, InputTypeError
+from scb.inputs import InputError, InputTypeError, integer
 from scb.mixture.data import is_dask
 from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
 
@@ -91,8 +91,10 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
         return Sequences(flat, [len(x) for x in X], many=True)
     if lengths is None:
         return Sequences(X, [len(X)], many=False)
-    lengths = [int(length) for length in lengths]
-    if min(lengths, default=0) < 0 or sum(lengths) != len(X):
+    if not np.iterable(lengths) or isinstance(lengths, str | bytes):
+        raise InputTypeError(f"lengths = {lengths!r}: it must be a list of integers, one for each sequence in X")
+    lengths = [integer("a length", length, low=0) for length in lengths]
+    if sum(lengths) != len(X):
         raise InputError(f"lengths sum to {sum(lengths)}, and X has {len(X)} symbols: they must agree")
     return Sequences(X, lengths, many=False)
 

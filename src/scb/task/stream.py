@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scb.inputs import InputError, integer
+from scb.inputs import InputError, InputTypeError, integer
 from scb.task import Task
 from scb.task.sampling import Batch, Labels, compiled_tokens, step_keys, token_dtype
 
@@ -73,7 +73,10 @@ def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike 
     >>> next(batches).tokens.shape, batches.step
     ((32, 101), 1)
     """
-    chosen: np.dtype[Any] = token_dtype(task.N) if dtype is None else np.dtype(dtype)
+    try:
+        chosen: np.dtype[Any] = token_dtype(task.N) if dtype is None else np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"dtype = {dtype!r}: it must be an integer type") from None
     if chosen.kind not in "iu" or np.iinfo(chosen).max < task.N - 1:
         raise InputError(f"dtype = {chosen}: it must be an integer type that holds tokens up to {task.N - 1}")
     return Stream(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb import metrics, notebook
-from scb.files import read_arrays, warn_unless, write_arrays
+from scb.files import make_directory, read_arrays, warn_unless, write_arrays
 from scb.geometry import Array
-from scb.inputs import DamagedFileError, InputError, fitted, integer, one_of
+from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer, one_of
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
 from scb.training.reading import RunSummary, curves, frame, typed
@@ -102,14 +102,14 @@ class Run:
         state, facts["state"] = _flat(facts.pop("state"))
         arrays |= state
         arrays |= {f"history.{name}": column for name, column in facts.pop("history").items()}
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        make_directory(Path(directory))
         # Transposed, so that column-contiguous arrays are written as they lie in memory.
         write_arrays(Path(directory) / FILE, "run", {name: array.T for name, array in arrays.items()}, facts)
 
     @staticmethod
     def load(directory: str | Path) -> "Run":
         """Read a run that ``save`` wrote, finished or not; a DamagedFileError if it is not as it was written."""
-        path = Path(directory) / FILE
+        path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         arrays, facts, sealed = read_arrays(path, "run")

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from inspect import signature
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from scb.extensions import Registry
-from scb.files import read_json, write_json
+from scb.files import make_directory, read_json, write_json
 from scb.geometry import Array
-from scb.inputs import InputError, fitted, one_of
+from scb.inputs import InputError, file_path, fitted, one_of
 from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES, Recipe
 from scb.training.run import Run
@@ -130,6 +130,7 @@ class TrainingSettings:
     source: str = "fresh"  # of gradients, name of one of ``SOURCES``
     seed: int = 0  # of the training run
     every: int = 10  # steps between two rows of the history
+    device: Literal["cpu", "cuda"] = "cpu"  # where steps are taken
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self)) | {"options": dict}
@@ -175,13 +176,13 @@ class TrainingSettings:
 
     def save(self, directory: str | Path) -> None:
         """Write the settings as JSON beside the run."""
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        make_directory(Path(directory))
         write_json(Path(directory) / FILE, asdict(self))
 
     @classmethod
     def load(cls, directory: str | Path) -> "TrainingSettings":
         """Read what ``save`` wrote."""
-        path = Path(directory) / FILE
+        path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         return cls.read(path)

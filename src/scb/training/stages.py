@@ -19,7 +19,7 @@ from scb.geometry import (
     projector_row,
     signal_V,
 )
-from scb.inputs import InputError, integer, number, one_of, real_array
+from scb.inputs import InputError, InputTypeError, fitted, integer, number, one_of, real_array
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.theory.noise import residual_variance
@@ -273,6 +273,10 @@ class Recipe:
     remedy: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        fitted("name", self.name, str)
+        object.__setattr__(self, "samples", integer("samples", self.samples, low=0))
+        if not isinstance(self.stages, list | tuple) or not all(isinstance(stage, Stage) for stage in self.stages):
+            raise InputTypeError(f"stages = {self.stages!r} of a recipe: it must be a tuple of Stage")
         object.__setattr__(self, "stages", tuple(stage for stage in self.stages if stage.steps))
         mu = real_array("mu", self.mu)
         if mu.ndim != 1 or not (mu > 0).all() or not abs(mu.sum() - 1) <= 1e-6:
