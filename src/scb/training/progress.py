@@ -43,13 +43,15 @@ class ProgressBar:
             self._begun = (run.step, now)
         if run.finished or now >= self._shown + _PAUSE:
             self._shown = now
-            self._show(min(run.step / self._steps, 1.0), self.text(run, now), run.finished)
+            share = 1.0 if run.finished else min(run.step / self._steps, 1.0)  # a stage may end early
+            self._show(share, self.text(run, now), run.finished)
 
     def text(self, run: "Run", now: float) -> str:
         """Stage, step, signals, and the time left, or taken."""
         last = {name: column[-1] for name, column in run.history.items()}
+        of = "" if run.finished else f" of {self._steps:,}"
         parts = [
-            f"stage {last['stage']:.0f}  step {run.step:,} of {self._steps:,}",
+            f"stage {last['stage']:.0f}  step {run.step:,}{of}",
             f"α_V {last['alpha_V']:+.3f}  α_A {last['alpha_A']:+.3f}",
         ]
         step, begin = self._begun or (run.step, now)
