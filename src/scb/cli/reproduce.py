@@ -140,17 +140,16 @@ def reproduce(
 
 def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Forecast":
     """What is to be done, and its cost: starting processes, kernels unless they are compiled already, runs, figures."""
-    from scb.jobs.forecast import Forecast
+    from scb.jobs.forecast import Forecast, crowding
     from scb.jobs.warm_up import compiling, pieces_for
 
-    return Forecast(
-        {
-            "starting": START if missing else 0.0,
-            "compiling kernels": compiling(pieces_for(missing), workers),
-            "running": sum(job.cost for job in missing) / workers,
-            "drawing": START + FIGURE * len(figures) / workers,
-        }
-    )
+    costs = {
+        "starting": START if missing else 0.0,
+        "compiling kernels": compiling(pieces_for(missing), workers),
+        "running": sum(job.cost for job in missing) / workers,
+        "drawing": START + FIGURE * len(figures) / workers,
+    }
+    return Forecast(costs, crowding(workers))
 
 
 def _left_out(numbers: list[int]) -> str:

@@ -110,7 +110,7 @@ def _experiments() -> "dict[str, Kind]":
 def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
     """Do what is missing, in this process, on a local Dask cluster, or on the scheduler at an address; how many runs that was."""
     from scb.jobs import dask
-    from scb.jobs.forecast import Forecast
+    from scb.jobs.forecast import Forecast, crowding
     from scb.jobs.pool import InProcess, run_jobs
     from scb.jobs.store import SweepStore
 
@@ -121,7 +121,7 @@ def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retr
         if not missing:
             return 0
         workers = min(jobs, len(missing))
-        forecast = Forecast({"running": sum(job.cost for job in missing) / workers})
+        forecast = Forecast({"running": sum(job.cost for job in missing) / workers}, crowding(workers))
         with progress(forecast) as shown:
             pool: AbstractContextManager[Pool] = nullcontext(InProcess())
             if scheduler is not None:
