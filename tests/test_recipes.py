@@ -234,10 +234,13 @@ def test_options_of_recipes_are_checked_and_converted():
     given = recipe_options("paper", {"lam": 0, "steps": (1, 2, 3), "signal": [0.1, None], "start": "spectral"})
     assert given == {"lam": 0.0, "steps": [1, 2, 3], "signal": [0.1, None], "start": "spectral"}
     assert isinstance(given["lam"], float)
+    one = recipe_options("paper", {"eta": 0.02, "steps": 2000, "signal": 0.3})  # one value for as many equal ones
+    assert one == {"eta": [0.02, 0.02, 0.02], "steps": [2000, 2000, 2000], "signal": [0.3, 0.3]}
     for recipe, options, message in (
+        ("paper", {"eta": "x"}, 'eta = "x": it must be a number, or a list of 3 values, each a number'),
         ("sgd", {"lam": 1}, "recipe 'sgd' has no option 'lam': it has batch_size, eta"),
         ("transfer", {"V_hat": 1}, "recipe 'transfer' has no option 'V_hat': it has accuracy, eta"),
-        ("paper", {"steps": [1, 2]}, "steps = [1, 2]: it must be a list of 3 values, each an integer"),
+        ("paper", {"steps": [1, 2]}, "steps = [1, 2]: it must be an integer, or a list of 3 values, each an integer"),
         ("paper", {"known": 1}, "known = 1: it must be true or false"),
         ("tuned", {"projector": "l2"}, "projector = 'l2': it must be one of 'euclidean', 'mu'"),
         ("paper", {"start": "warm"}, "start = 'warm': it must be one of 'uniform', 'spectral'"),

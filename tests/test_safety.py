@@ -151,10 +151,10 @@ def test_options_are_typed_by_the_signature(text, value):
     assert built.stages[0].rule == ("proximal" if value else "vanilla")
 
 
-@pytest.mark.parametrize("option", ["lam=abc", "lam=nan", "lam=true", "known=no", "known=0", "steps=[1, 2]", "eta=1", "x=1\ny=2"])
+@pytest.mark.parametrize("option", ["lam=abc", "lam=nan", "lam=true", "known=no", "known=0", "steps=[1, 2]", "eta=[1]", "x=1\ny=2"])
 def test_options_of_another_type_are_refused_by_name(option):
     with pytest.raises(InputError, match=option.partition("=")[0]):
-        TrainingSettings(options=dict([parse_option(option)]))
+        TrainingSettings(recipe="paper", options=dict([parse_option(option)]))
 
 
 # ------------------------------------------------------------------------------ 4: damage
@@ -469,7 +469,7 @@ def test_a_full_disk_is_told(model):
 def test_locales_without_utf_8(model, tmp_path):
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert command("plan", "3", "100", "2", env=plain).returncode == 0
-    trained = command("train", "--T", "40", "--set", "steps=[2,2,0]", "--out", tmp_path / "run", env=plain)
+    trained = command("train", "--recipe", "paper", "--T", "40", "--set", "steps=[2,2,0]", "--out", tmp_path / "run", env=plain)
     assert trained.returncode == 0, trained.stderr
     (tmp_path / "text.txt").write_text("λμ λμμ " * 60, encoding="utf-8")
     fitted = command("fit", tmp_path / "text.txt", "--max-lag", "2", "--out", tmp_path / "fit", env=plain)

@@ -33,7 +33,7 @@ from scb.training.recipes import RECIPES
 
 SCB = Path(sys.executable).with_name("scb")
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin"}
-SHIPPED = sorted((Path(__file__).parent.parent / "docs" / "sweeps").glob("*.toml"))
+SHIPPED = sorted((Path(scb.jobs.__path__[0]) / "sweeps").glob("*.toml"))
 SMALL = """
 kind = "recover"
 seeds = 3
@@ -61,7 +61,7 @@ y = "batch_size"
 """
 
 
-ALL_KINDS = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
+ALL_KINDS = {**KINDS} | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
 
 
 def command(*arguments):
@@ -129,7 +129,7 @@ def do(sweep, directory, retry=False):
         ('kind = "train"\n[grid]\nlam = ["a"]', "lam = 'a': it must be a number"),
         (
             'kind = "train"\n[fixed]\nsteps = [1, 2]',
-            r"steps = \[1, 2\]: it must be a list of 3 values, each an integer",
+            r"steps = \[1, 2\]: it must be an integer, or a list of 3 values, each an integer",
         ),
         ('kind = "train"\n[fixed]\nrecipe = "x"', "recipe = 'x': it must be one of 'paper'"),
         (
@@ -546,3 +546,15 @@ def test_a_third_axis_makes_panels_and_gaps_stay_grey():
     part = Phase.of({name: c[(table["T"] == 10) | (table["samples"] == 1)] for name, c in table.items()}, "samples", "T")
     assert_array_equal(np.isnan(part.rate), [[False] * 3, [False, True, True]])
     figure.draw_without_rendering()
+
+
+def test_sweeps_that_come_with_scb_have_names(tmp_path, monkeypatch):
+    """A file of that name comes first; what is neither is left as it is."""
+    from scb.cli.sweep import _shipped
+
+    monkeypatch.chdir(tmp_path)
+    assert _shipped(Path("support")) in SHIPPED
+    assert _shipped(Path("nowhere")) == Path("nowhere")
+    assert _shipped(Path("folder/support")) == Path("folder/support")
+    Path("support").write_text("")
+    assert _shipped(Path("support")) == Path("support")

@@ -1,7 +1,7 @@
 """What users give, checked: the class of all errors that a user can mend, numbers, arrays, and options typed by a signature."""
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import wraps
 from inspect import signature
 from math import isfinite
@@ -81,15 +81,14 @@ def boolean(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def one_of(name: str, value: Any, allowed: Iterable[str | None]) -> Any:
+def one_of(name: str, value: Any, allowed: Collection[str | None]) -> Any:
     """The value, if it is one of those that are allowed."""
-    known = list(allowed)
-    if not (isinstance(value, str) or value is None) or value not in known:
-        raise InputError(f"{name} = {value!r}: it must be {_choice(known)}")
+    if not (isinstance(value, str) or value is None) or value not in allowed:
+        raise InputError(f"{name} = {value!r}: it must be {_choice(allowed)}")
     return value
 
 
-def _choice(values: Iterable[Any]) -> str:
+def _choice(values: Collection[Any]) -> str:
     return f"one of {', '.join(map(repr, values))}"
 
 
@@ -157,9 +156,11 @@ def _fits(value: Any, hint: Any) -> list[Any]:
         return [found for part in parts for found in _fits(value, part)][:1]
     if origin is Literal:
         return [part for part in parts if type(value) is type(part) and value == part]
+    if origin is Callable:
+        return [value] if callable(value) else []
     if origin is tuple:
-        if type(value) not in (list, tuple):
-            return []
+        if type(value) not in (list, tuple):  # one value stands for as many equal ones as there are
+            return [fit * len(parts) for fit in [_fits(value, parts[0])] if fit and len(set(parts)) == 1]
         if parts[-1] is Ellipsis:  # as many as there are
             parts = parts[:1] * len(value)
         found = [fit for v, part in zip(value, parts, strict=False) for fit in _fits(v, part)]
@@ -179,11 +180,15 @@ def _is_finite(value: int | float) -> bool:
 def _words(hint: Any) -> str:
     """What a type allows, for people; objects that nobody can write down are passed over."""
     parts = get_args(hint)
+    if get_origin(hint) is Callable:
+        return ""
     if get_origin(hint) is Literal:
         return _choice(parts)
     if get_origin(hint) is tuple:
-        count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
-        return f"a list of {count}values, each {_words(parts[0])}"
+        if parts[-1] is Ellipsis:
+            return f"a list of values, each {_words(parts[0])}"
+        one = f"{_words(parts[0])}, or " if len(set(parts)) == 1 else ""
+        return f"{one}a list of {len(parts)} values, each {_words(parts[0])}"
     if parts:
         return " or ".join(filter(None, map(_words, parts)))
     return _WORDS.get(hint, "")

@@ -31,7 +31,8 @@ OPTIONS = {
     "show": [],
     "sample": ["--length", "--seed", "--separator"],
     "fit": ["--max-lag", "--lags", "--split", "--by", "--top", "--sep", "--column", "--group", "--halves", "--background"],
-    "train": ["--N", "--sparsity", "--ensemble", "--K-P", "--seed", "--task-seed", "--every", "--set", "--recipe", "--config"],
+    "train": ["--N", "--sparsity", "--ensemble", "--K-P", "--seed", "--task-seed", "--every", "--set", "--recipe", "--config"]
+    + ["--eta", "--lam", "--batch-size", "--source"],
     "sweep": ["--status", "--jobs", "--scheduler"],
     "reproduce": ["--only", "--seeds", "--shipped", "--jobs"],
     "bench": ["--sizes", "--repeats", "--contenders"],
@@ -43,7 +44,7 @@ BEGIN = {
     "show": [["fit"], ["run"]],
     "sample": [["fit"], ["fit/model.safetensors"]],
     "fit": [["text.txt", "--halves", "0", "--out", "fit"], ["table.csv", "--column", "a", "--halves", "0", "--out", "fit"]],
-    "train": [["--T", "9", "--set", "steps=[2,0,0]", "--out", "run"]],
+    "train": [["--recipe", "paper", "--T", "9", "--set", "steps=[2,0,0]", "--out", "run"]],
     "reproduce": [["--only", "F99"]],
     "bench": [["--sizes", "x"]],
     "sweep": [["nowhere.toml"], ["sweep.toml", "--out", "sweep", "--jobs", "1"], ["--status", "sweep"]],

@@ -41,7 +41,7 @@ class Weather(NamedTuple):
 
 SWEEP = 'kind = "recover"\nseeds = 4\n[fixed]\nT = 12\nsamples = 60\n[grid]\nN = [2, 3, 4]\n'
 WARMING = (
-    ("train", "--T", "12", "--set", "steps=[2,2,0]", "--out", "run"),
+    ("train", "--recipe", "paper", "--T", "12", "--set", "steps=[2,2,0]", "--out", "run"),
     ("fit", "text.txt", "--max-lag", "3", "--out", "fit"),
     ("show", "fit"),
     ("sweep", "sweep.toml", "--jobs", "1", "--out", "sweep"),

@@ -35,7 +35,7 @@ class Command(NamedTuple):
     forking: bool = False  # whether its workers are forked
 
 
-TRAIN = ("train", "--T", "30", "--set", "steps=[300,200,20]", "--every", "20", "--out", "out")
+TRAIN = ("train", "--recipe", "paper", "--T", "30", "--set", "steps=[300,200,20]", "--every", "20", "--out", "out")
 FIT = ("fit", "text.txt", "--max-lag", "3", "--lags", "1", "--split", "0", "--out", "out")
 REPRODUCE = ("reproduce", "--quick", "--only", "F11", "--seeds", "1", "--jobs", "1", "--out", "out")
 HERE = ("sweep", "sweep.toml", "--jobs", "1", "--out", "out")

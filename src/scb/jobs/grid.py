@@ -82,9 +82,8 @@ class Sweep:
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise InputError(f"not TOML: {error}") from None
         _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
-        if not _known(given, kinds):
-            kinds = {**kinds, **further()}
-        kind = kinds[one_of("kind", given.get("kind"), kinds)]
+        known = kinds if _known(given, kinds) else further()
+        kind = known[one_of("kind", given.get("kind"), (*kinds, *known))]
         seeds = fitted("seeds", given.get("seeds", 10), int)
         if seeds < 1:
             raise InputError(f"seeds = {seeds}: it must be at least 1")

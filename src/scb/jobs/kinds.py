@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, get_type_hints
 import numpy as np
 
 from scb import metrics
+from scb.extensions import Registry
 from scb.inputs import InputError, fitted
 from scb.jobs.grid import Kind, Parameters
 from scb.jobs.job import Job, Rows, random_task, seed_of
@@ -121,8 +122,10 @@ class TrainJob(Job):
         sizes = {name: options.pop(name) for name in (*SIZES, *CHAIN) if name in options}
         recipe = options.pop("recipe")
         task = random_task(**sizes, replicate=self.replicate)
-        options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
-        if recipe == "transfer":
+        known = recipe_hints(recipe)
+        if "seed" in known:
+            options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
+        if "related_seed" in known:
             options["related_seed"] = seed_of(use="related", seed=self.seed)
         run = train(task, build_recipe(recipe, task, options), self.seed, every=100)
         last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
@@ -156,7 +159,23 @@ def _rehearse(recipe: str, options: str) -> None:
 RECOVERED = {"exact": bool, "missed": int, "false": int, "dist_V": float, "dist_A": float}
 TRAINED = {"step": int, "samples": int, "diverged": bool} | dict.fromkeys(metrics.COLUMNS, float)
 REACHED = {"dist_A_star": 0.05, "diverged": False}
-KINDS = {
-    "recover": kind_of("recover", RecoverJob, RECOVERED, success={"exact": True}),
-    "train": Kind(name="train", metrics=TRAINED, success=REACHED, complete=complete_train, make=TrainJob),
-}
+
+
+def as_kind(name: str, loaded: Any) -> Kind:
+    """What another package calls a kind of sweep: a ``Kind``, or a job, whose fields are then the parameters."""
+    if isinstance(loaded, Kind):
+        return loaded
+    if isinstance(loaded, type) and issubclass(loaded, Job):
+        return kind_of(name, loaded)
+    raise InputError(f"it is a {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a scb.jobs.grid.Kind")
+
+
+KINDS = Registry(
+    "kind",
+    {
+        "recover": kind_of("recover", RecoverJob, RECOVERED, success={"exact": True}),
+        "train": Kind(name="train", metrics=TRAINED, success=REACHED, complete=complete_train, make=TrainJob),
+    },
+    adapt=as_kind,
+)
+"""All kinds of sweep by name but for the experiments of the paper; those of other packages among them."""

@@ -51,6 +51,13 @@ def shipped(directory: Path, names: Iterable[str]) -> list[str]:
     return [name for name in names if _path(directory, name).exists()]
 
 
+def copy_shipped(source: Path, target: Path, names: Iterable[str]) -> None:
+    """Put these tables of one directory into another one, as they are."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        write_atomically(_path(target, name), _path(source, name).read_bytes())
+
+
 def _path(directory: Path, name: str) -> Path:
     return directory / f"{name.replace(' ', '-')}.csv"
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from scb.extras import wanted_for
 from scb.inputs import InputError, file_path, fitted, integer, one_of
 from scb.sequences.symbols import Sequences
 from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
@@ -94,8 +95,9 @@ def _from_table(table: Any, columns: Columns, option: str) -> Sequences:
 
 def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
     """A table of Arrow from CSV, TSV or Parquet."""
-    import pyarrow as pa
-    from pyarrow import csv, parquet
+    with wanted_for("a table"):
+        import pyarrow as pa
+        from pyarrow import csv, parquet
 
     delimiter = _unescaped(sep) if sep is not None else {".tsv": "\t"}.get(ending, ",")
     if len(delimiter) != 1:
@@ -112,8 +114,6 @@ def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
 
 def _json_lines(path: Path, ending: str) -> Any:
     """A table of Arrow from lines that are objects; ``Sequences`` from lines that are arrays or single symbols."""
-    import pyarrow as pa
-
     text = _decoded(path)
     lines = [text] if ending == ".json" else [line for line in text.splitlines() if line.strip()]
     items: Any = []
@@ -131,6 +131,8 @@ def _json_lines(path: Path, ending: str) -> Any:
     if len(kinds) > 1:
         raise InputError("it mixes objects, arrays and single values: all lines must be of one kind")
     if kinds == {dict}:
+        with wanted_for("a table"):
+            import pyarrow as pa
         try:
             return pa.Table.from_pylist(items)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

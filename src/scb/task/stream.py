@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike
 
 from scb.inputs import InputError, InputTypeError, integer
 from scb.task import Task
-from scb.task.sampling import Batch, closed_cumulative, compiled_tokens, step_keys, token_dtype
+from scb.task.sampling import Batch, Labels, compiled_tokens, step_keys, token_dtype
 
 
 class Stream:
@@ -25,9 +25,7 @@ class Stream:
         self.seed = seed
         self.dtype = dtype
         self.step = start
-        self._q = closed_cumulative(task.weights)[:-1]
-        self._P = closed_cumulative(task.P)[:-1]
-        self._rows = np.arange(batch_size)
+        self._labels = Labels(task)
 
     def __iter__(self) -> "Stream":
         return self
@@ -39,15 +37,11 @@ class Stream:
 
     def at(self, step: int) -> Batch:
         """Mini-batch number ``step``; the stream itself does not move."""
-        task = self.task
         B = self.batch_size
         key = step_keys(self.seed, range(step, step + 1))[0]
-        drawn = compiled_tokens(task, key, (B, task.T + 1))
-        last = drawn[:, -1]
+        drawn = compiled_tokens(self.task, key, (B, self.task.T + 1))
         u_source, u_label = np.random.default_rng(key).random((2, B))
-        slot = (u_source >= self._q[:, last]).sum(axis=0)
-        source = drawn[self._rows, task.positions[slot, last]]
-        label = (u_label >= self._P[:, source]).sum(axis=0).astype(self.dtype)
+        label = self._labels(drawn, drawn[:, -1], u_source, u_label).astype(self.dtype)
         tokens = drawn.astype(self.dtype, copy=False)
         return Batch(tokens[:, :-1], tokens[:, -1], label)
 
