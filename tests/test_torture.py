@@ -86,7 +86,10 @@ def test_a_killed_command_goes_on_to_the_same_end(name, seed):
 
 
 def test_kernels_stay_inside_their_arrays(tmp_path):
-    """Every kernel on small arrays, with Numba's bounds checking on, in a process of its own and without its cache."""
+    """Every kernel on small arrays, with Numba's bounds checking on, in a process of its own and without its cache.
+
+    That each has been run, and that an index outside is seen, is said at the end.
+    """
     code = (
         "import scb\n"
         "task = scb.Task.random(3, 9, 2)\n"
@@ -95,7 +98,19 @@ def test_kernels_stay_inside_their_arrays(tmp_path):
         "scb.recover(scb.sample(task, 30, compiled=True), N=3)\n"
         "for transition in ('shared', 'per_lag'):\n"
         "    scb.SparseContextualBigram(3, transition=transition).fit(tokens).sample(20)\n"
-        "print('inside')\n"
+        "from scb.training.sources.sampled import Fresh\n"
+        "scb.train(task, scb.recipes.paper(task, steps=(2, 0, 0), batch_size=5), source=Fresh(task))\n"
+        "next(scb.stream(task, 5))\n"
+        "import importlib, numba, numpy, pkgutil, scb.kernels\n"
+        "from numba.core.dispatcher import Dispatcher\n"
+        "names = [module.name for module in pkgutil.walk_packages(scb.kernels.__path__, 'scb.kernels.')]\n"
+        "modules = [importlib.import_module(name) for name in names if not name.endswith('__main__')]\n"
+        "kernels = {thing for module in modules for thing in vars(module).values() if isinstance(thing, Dispatcher)}\n"
+        "print('not run:', sorted(kernel.__name__ for kernel in kernels if not kernel.signatures))\n"
+        "try:\n"
+        "    numba.njit(lambda a: a[2])(numpy.zeros(2))\n"
+        "except IndexError:\n"
+        "    print('inside')\n"
     )
     environment = os.environ | {
         "NUMBA_BOUNDSCHECK": "1",
@@ -104,4 +119,4 @@ def test_kernels_stay_inside_their_arrays(tmp_path):
         "NUMBA_CACHE_DIR": str(tmp_path),
     }
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert result.stdout == "inside\n", result.stderr[-2000:]
+    assert result.stdout == "not run: []\ninside\n", result.stdout + result.stderr[-2000:]

@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from threading import Lock
 
-PARTS = {"kills": 50, "fuzz": 10, "faults": 250, "flips": 1000}  # cases a batch
+PARTS = {"kills": 200, "fuzz": 10, "faults": 250, "flips": 1000}  # cases a batch
 A_HUNDRED = 100  # calls in a case of the fuzzer
 KILLS = 2.5  # of a case, on average
 LIMIT = 1800  # seconds after which a case hangs, on a machine that is busy with other things
