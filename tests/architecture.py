@@ -15,7 +15,7 @@ LAYERS = (
     {"theory", "metrics"},
     {"mixture"},
     {"training", "sequences"},
-    {"jobs"},
+    {"jobs", "torch"},
     {"paper", "cli"},
 )
 """Rooms, from the ground up. A module imports from its own layer or from those below, and nothing imports in a circle."""

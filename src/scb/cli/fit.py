@@ -116,7 +116,9 @@ def fit(
         if halves and lags == "auto" and model.attention.nnz:
             again = lambda turn, of: status.update(f"looking for the same lags in half {turn} of {of} …")  # noqa: E731
             found = found_again(model, data, settings, halves, seed=0, progress=again)
-            model = replace(model, evidence=model.evidence | {"found": found})
+            model = replace(model, evidence={**model.evidence, "found": found})
+        status.update("what each lag is worth …")
+        model = replace(model, evidence=dict(model.evidence))
         likelihoods = {}
         if test:
             likelihoods = _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
