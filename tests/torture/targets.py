@@ -263,7 +263,18 @@ TARGETS: dict[str, Target] = {
     ),
     "train": Target(
         lambda made, **how: trained(*made, **how),
-        {"made": recipe_options(), "seed": st.integers(0, 5), "every": st.integers(1, 9)},
+        {
+            "made": recipe_options(),
+            "seed": st.integers(0, 5),
+            "every": st.integers(1, 9),
+            "device": st.just("cpu"),
+            "judge": st.sampled_from([None, True, False]),
+        },
+        is_run,
+    ),
+    "ProgressBar": Target(
+        lambda steps: scb.train(TASK, scb.recipes.paper(TASK, **SHORT), callbacks=[scb.ProgressBar(steps)]),
+        {"steps": st.integers(0, 9)},
         is_run,
     ),
     "SparseContextualBigram": Target(
