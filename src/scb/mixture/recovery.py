@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scb import notebook
 from scb.geometry import Array
 from scb.inputs import InputError, number, one_of
 from scb.mixture.errors import quantile, weight_interval
@@ -20,6 +21,7 @@ from scb.mixture.spectral import spectral
 from scb.model import LinearTransformer
 
 _LARGEST = 4096
+_SHOWN = 60  # rows of a table in a notebook, and columns of P
 
 
 class StandardErrors(NamedTuple):
@@ -29,7 +31,7 @@ class StandardErrors(NamedTuple):
     A: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recovery:
     """What the data say about P and Q.
 
@@ -131,6 +133,32 @@ class Recovery:
         if (never := np.flatnonzero(self.mu == 0)).size:
             lines.append(f"tokens that never occur in a context: {', '.join(map(str, never))}")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        T, N = self.A.shape
+        found = sum(s.size for s in self.support)
+        return f"<Recovery: N = {N}, T = {T:,}, {found} positions from {self.n_samples:,} samples>"
+
+    def __str__(self) -> str:
+        return self.report()
+
+    def _repr_html_(self) -> str:
+        T, N = self.A.shape
+        said = f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions; method: {self.method}"
+        rows = []
+        for k, positions in enumerate(self.support):
+            note = f"incomplete: {self.unexplained[k]:.3f} unexplained" if self.incomplete[k] and positions.size else ""
+            rows += [[str(k), str(t), f"{self.A[t, k]:.3f}", f"{self.stderr.A[t, k]:.3f}", note] for t in positions]
+            if not positions.size:
+                rows.append([str(k), "–", "", "", "no position stands out"])
+        left_out = notebook.text(f"and {len(rows) - _SHOWN} more") if len(rows) > _SHOWN else ""
+        page = notebook.text(said)
+        page += notebook.table(["last token", "position", "weight", "± s.e.", ""], rows[:_SHOWN], left=[4]) + left_out
+        if N <= _SHOWN // 4:
+            law = [[str(n), *(f"{p:.3f}" for p in row)] for n, row in enumerate(self.V)]
+            page += notebook.text("V, the estimate of P: the law of the next token in each column")
+            page += notebook.table(["", *map(str, range(N))], law)
+        return page
 
 
 def recover(

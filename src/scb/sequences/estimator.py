@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from scb.inputs import InputError
+from scb.inputs import InputError, one_of
 from scb.mixture.data import Data, is_dask
 from scb.sequences.coding import windows_of_symbols
 from scb.sequences.kept import MEMORY, KeptSymbols
@@ -111,8 +111,7 @@ class SparseContextualBigram(LagPredictor):
         init : a fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data
         """
         settings = self._settings()
-        if self.handle_unknown not in ("error", "missing"):
-            raise InputError(f"handle_unknown = {self.handle_unknown!r}: it must be 'error' or 'missing'")
+        one_of("handle_unknown", self.handle_unknown, ("error", "missing"))
         if y is not None and not is_dask(X) and len(y) not in (len(X), len(as_sequences(X, lengths).lengths)):
             raise InputError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
         windows = windows_of_symbols(X, lengths, settings.max_lag, bool(settings.context))
