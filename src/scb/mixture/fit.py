@@ -51,7 +51,7 @@ class Estimate:
     parameters: int  # how many the data can tell apart
     settled: bool  # whether the search for positions came to its end
     evidence: PendingEvidence  # what each position is worth, once somebody asks
-    rest_limit: Callable[[int, float], Limit]  # see ``scb.mixture.profile``
+    rest_limit: Callable[[int, float, bool], Limit]  # see ``scb.mixture.profile``
 
 
 def fit_mixture(
