@@ -63,9 +63,12 @@ def fit_mixture(
     """Find the positions that matter, then estimate by maximum likelihood."""
     per_lag = matrices == "per_lag"
     policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
+    # The likelihood of whole samples does not depend on the gauge of the matrices, and that of the others hardly does, so that a
+    # climb would follow a long and nearly flat valley. They come in once the gauge is settled.
+    searched = data.whole() if per_lag else data
     if positions is not None:
-        return _finish(_given(data, policy, positions, known, per_lag), settled=True)
-    search = Selection.start(data, policy, initial or first_estimate(data, known, per_lag))
+        return _finish(_given(searched, policy, positions, known, per_lag), data, settled=True)
+    search = Selection.start(searched, policy, initial or first_estimate(searched, known, per_lag))
     current_is_context = per_lag and data.K > 1
     if current_is_context:
         add_current(search)
@@ -74,7 +77,7 @@ def fit_mixture(
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
-    return _finish(search, settled)
+    return _finish(search, data, settled)
 
 
 def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
@@ -96,8 +99,8 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
-def _finish(search: Selection, settled: bool) -> Estimate:
-    """The last fit, what it leaves open settled, standard errors."""
+def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
+    """The last fit, what it leaves open settled, standard errors. A search may have looked at a part of the data."""
     search.put_in_order()
     beside = search.mixture  # where a search ends, the background stands beside the positions in every context
     own = np.full(search.data.K, search.data.own_background)
@@ -114,10 +117,13 @@ def _finish(search: Selection, settled: bool) -> Estimate:
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
-        if held.any() and (search.data.present < search.data.counts[:, None]).any():
-            # Where a lag is not there, the background gets its weight, which is another one now.
-            fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
-            search.mixture = fit.mixture
+    gauge_matters = held.any() and (data.present < data.counts[:, None]).any()
+    if gauge_matters or search.data is not data:
+        # Where a lag is not there, the background gets its weight, which is another one now.
+        search.data = data
+        rows = search.rows()
+        fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held, near=True)
+        search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)

@@ -182,16 +182,17 @@ class Partition:
         """(K, T): of the samples with each last token, how many have no token at each position."""
         absent = np.zeros((shape.K, shape.T))
         for _, chunk in self.chunks(self.n + 1):
-            gaps = np.flatnonzero(chunk.tokens == shape.N)
-            touched = np.zeros(chunk.tokens.size + shape.T, np.int32)  # by the start of a window
-            np.add.at(touched, np.maximum(gaps - shape.T + 1, 0), 1)
-            np.add.at(touched, gaps + 1, -1)
-            cut = np.flatnonzero(np.cumsum(touched)[chunk.starts] > 0)
+            cut = np.flatnonzero(chunk.has_gap(shape.N, shape.T))
             for first in range(0, cut.size, ROWS):
                 part = chunk.some(cut[first : first + ROWS])
                 where = part.tokens[part.starts[:, None] + np.arange(shape.T)] == shape.N
                 np.add.at(absent, part.last, where)
         return absent
+
+    def whole(self, shape: Shape) -> "Partition":
+        """The samples that have a token at every position."""
+        gaps = [chunk.has_gap(shape.N, shape.T) for _, chunk in self.chunks(self.n + 1)]
+        return self.only(~np.concatenate([np.zeros(0, bool), *gaps]))
 
     def source_tables(self, rows: RowTable, shape: Shape, k: int | None, at: Mixture) -> tuple[Array, Array]:
         """Score and information (T, N, N) of a matrix (token, label) that a position may get.
