@@ -100,9 +100,10 @@ def at_positions(data, positions):
 def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
     N, s = 4, 3
     rows, P, q = random_rows(N, s, 150, seed=1)
-    PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
+    PP, Pq, qq, mixed = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s)), np.zeros((N, N, N, s))
     g = np.random.default_rng(3).random(150)  # the background of each sample
-    mixture.likelihood_curvature(*rows.samples, g, q, P, PP, Pq, qq)
+    mixture.likelihood_curvature(*rows.samples, g, q, P, PP, Pq, qq, mixed)
+    Pq -= mixed
     H = np.zeros((N * N + N * s,) * 2)
     for o in range(N):
         at = slice(o * N, (o + 1) * N)

@@ -114,11 +114,11 @@ def likelihood_information(tokens, last, weight, state, laws, q, P, PP, Pq, qq):
 
 
 @compiled
-def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq):
-    """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``.
+def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq, mixed):
+    """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``; for P and q, Pq − mixed.
 
-    f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o, x_j] meets q[k, j]. Slots with
-    weight 0 count. Twin: ``likelihood_curvature``.
+    f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o, x_j] meets q[k, j], which is
+    ``mixed``. Slots with weight 0 count. Twin: ``likelihood_curvature``.
     """
     n, s = tokens.shape
     C = P.shape[1] - 1
@@ -131,19 +131,23 @@ def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq):
             x = tokens[i, j]
             p[j] = P[o, x] if x < C else g[i]
             f += q[k, j] * p[j]
-        r = 1.0 / f
-        w = weight[i]
+        r = weight[i] / f
+        rr = r / f
         for j in range(s):
-            x = tokens[i, j]
+            to_q = rr * p[j]
             for h in range(s):
-                y = tokens[i, h]
-                qq[k, j, h] += w * r * r * p[j] * p[h]
-                if x < C:
-                    Pq[o, x, k, h] += w * r * r * q[k, j] * p[h]
-                    if y < C:
-                        PP[o, x, y] += w * r * r * q[k, j] * q[k, h]
+                qq[k, j, h] += to_q * p[h]
+            x = tokens[i, j]
             if x < C:
-                Pq[o, x, k, j] -= w * r
+                mixed[o, x, k, j] += r
+                to_P = rr * q[k, j]
+                if to_P > 0.0:
+                    for h in range(s):
+                        Pq[o, x, k, h] += to_P * p[h]
+                    for h in range(s):
+                        y = tokens[i, h]
+                        if y < C:
+                            PP[o, x, y] += to_P * q[k, h]
 
 
 @compiled

@@ -107,9 +107,11 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
     rows, fit = search.final_fit(own)
     empty = search.empty_slots(_LEAST)
     if empty:
+        search.mixture = beside
         search.remove(empty)
+        beside = search.mixture
         rows, fit = search.final_fit(own)
-    if empty or not beside.q[:, 0].all():
+    if not beside.q[:, 0].all():
         beside = search.with_background(_TRACE)
     ratios = np.full(search.data.K, np.nan) if own.any() else rest_ratios(rows, fit, beside)
     if (ratios >= INCOMPLETE).any():
@@ -122,7 +124,7 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
         # Where a lag is not there, the background gets its weight, which is another one now.
         search.data = data
         rows = search.rows()
-        fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held, near=True)
+        fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
         search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
@@ -160,7 +162,7 @@ def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     one is large.
     """
     there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
-    with_all = maximise(rows, beside, tolerance=CLOSE / 10, near=True)
+    with_all = maximise(rows, beside, tolerance=CLOSE / 10)
     gain = max(0.0, 2 * (with_all.loglik - fit.loglik))
     ratios = np.where(there, gain, np.nan)
     if gain <= CLOSE or not there.any():
@@ -175,7 +177,7 @@ def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     for k in np.flatnonzero(ratios >= INCOMPLETE).tolist():
         q = with_all.mixture.q.copy()
         q[k] = without.q[k]
-        one_less = maximise(rows, replace(lifted, q=q), tolerance=CLOSE / 10, near=True)
+        one_less = maximise(rows, replace(lifted, q=q), tolerance=CLOSE / 10)
         ratios[k] = min(gain, max(0.0, 2 * (with_all.loglik - one_less.loglik)))
     return ratios
 

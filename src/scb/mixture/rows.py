@@ -187,9 +187,13 @@ class RowTable:
         weight_gradients(*self.samples, self.given(at), at.q, at.columns, asked, logliks, gq)
         return logliks, gq
 
-    def curvature(self, at: Mixture) -> tuple[Array, Array, Array]:
-        """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s)."""
-        out = blocks(at.P, at.q)
+    def curvature(self, at: Mixture) -> tuple[Array, Array, Array, Array]:
+        """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s), and 1/f.
+
+        That of P and q is Pq less the last block (N, C, K, s); the other parts are products of first derivatives.
+        """
+        PP, Pq, qq = blocks(at.P, at.q)
+        out = PP, Pq, qq, np.zeros_like(Pq)
         likelihood_curvature(*self.samples, self.given(at), at.q, at.columns, *out)
         return out
 
