@@ -61,6 +61,7 @@ def maximise(
     idle = 0
     small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
     newton_from = 0 if point.gap(held) <= _NEAR else _EM_STEPS * max(1, start.N // 10) ** 2
+    caution = 0  # of Newton's steps
     pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
     while (gap := point.gap(held)) > tolerance and taken < steps and point.loglik < enough:
         if len(path) > _STALL_STEPS and path[-1] - path[-1 - _STALL_STEPS] < stall:
@@ -70,7 +71,7 @@ def maximise(
         after = None
         if newton and taken >= newton_from:
             if small:
-                after = newton_step(rows, point, held)
+                after, caution = newton_step(rows, point, held, caution)
             else:
                 after = newton_step_by_products(rows, revived(rows, point, held), point.loglik)
         if after is None:

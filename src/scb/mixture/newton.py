@@ -23,9 +23,10 @@ _REVIVED = 1e-4  # what an entry gets at most that EM has lost
 _EAGER = 1e-3  # by this part of itself its derivative must exceed the column's mean for that; less by less
 _ROUNDING = 1e-13  # relative, of a log-likelihood
 _LEAST = 1e-9  # a weight that Newton would make negative becomes this
-_EXACT_RIDGES = (0.0, 1e-6)  # relative, with the second derivatives themselves
-_RIDGES = (1e-6, 1e-3, 1e-1)  # relative, with the products of first derivatives
-_ROUNDS = 6  # of sending entries to 0, in one step
+# with the second derivatives themselves, or the products of first derivatives alone; and a ridge, relative
+_MODELS = ((True, 0.0), (True, 1e-6), (False, 1e-6), (False, 1e-3), (False, 1e-1))
+_ROUNDS = 8  # of sending entries to 0, in one step
+_EARLY = 0.1  # part of a step in which an entry gets there early
 _SHORTER = (1.0, 0.5, 0.25, 0.125)  # parts of a step with matrices that are tried
 _PROMISED = 0.1  # part of what its slope promises that a step must gain
 _HALVINGS = 10
@@ -75,29 +76,33 @@ def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
     return Point.of(rows, at.moved(P / P.sum(axis=0), at.q))
 
 
-def newton_step(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point | None:
-    """A Newton step with the matrix of second derivatives; None if none climbs. Entries of P that are ``held`` stay 0."""
+def newton_step(rows: Rows, point: Point, held: NDArray[np.bool_], caution: int = 0) -> tuple[Point | None, int]:
+    """A Newton step with the matrix of second derivatives, None if none climbs; and the caution with which to take the next one.
+
+    Caution numbers the models that are tried, from the second derivatives themselves to the one with the largest ridge; the next
+    step begins one before that which climbed. Entries of P that are ``held`` stay 0.
+    """
     at = point.at
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
     # Entries at 0 whose derivative does not exceed their column's mean are held there.
     free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0) & ~held
     wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
     free_q = (at.q > 2 * _LEAST) | ((at.q > 0) & wants_to_grow)
-    exact = Information(PP, Pq - mixed, qq, free_P, free_q)
-    products = Information(PP, Pq, qq, free_P, free_q)
-    for information, ridge in [*((exact, ridge) for ridge in _EXACT_RIDGES), *((products, ridge) for ridge in _RIDGES)]:
-        step = _step_on_simplices(information.ridged(ridge), point)
+    for level in range(caution, len(_MODELS)):
+        is_exact, ridge = _MODELS[level]
+        H = Information(PP, Pq - mixed if is_exact else Pq, qq, free_P, free_q).ridged(ridge)
+        step = _step_on_simplices(H, point)
         after = None if step is None else _climbed(rows, point, *step)
         if after is not None:
-            return after
-    return None
+            return after, max(0, level - 1)
+    return None, 0
 
 
 def _step_on_simplices(H: Information, point: Point) -> tuple[Array, Array] | None:
     """The step d, in P and in q, that maximises gᵀd − dᵀHd/2 with no entry negative at its end, nearly; None if H is singular.
 
     Entries that would become negative are sent to 0, what they had goes to the others of their distribution, and these are solved
-    for again.
+    for again. Those that get there early in the step go first: what the others do may be their doing.
     """
     at = point.at
     free_P = H.free_P
@@ -106,20 +111,24 @@ def _step_on_simplices(H: Information, point: Point) -> tuple[Array, Array] | No
     in_q = np.zeros_like(at.q)
     for _ in range(_ROUNDS):
         sent_P = normalised(np.where(free_P, at.P, 0.0), 0, at.P) - at.P
-        sent_q = normalised(np.where(free_q, at.q, 0.0), 1, at.q) - at.q
+        sent_q = normalised(np.where(free_q, at.q, np.minimum(at.q, _LEAST)), 1, at.q) - at.q
         H_P, H_q = H.times(sent_P, sent_q)
         further = replace(H, free_P=free_P, free_q=free_q).solve(point.gP - H_P, point.gq - H_q)
         if further is None or not np.isfinite(further[0]).all():
             return None
         in_P = sent_P + further[0]
         in_q = sent_q + further[1]
-        stay_P = _not_all_gone(free_P, at.P + in_P >= 0, at.P, axis=0)
-        stay_q = _not_all_gone(free_q, at.q + in_q >= 0, at.q, axis=1)
-        if np.array_equal(stay_P, free_P) and np.array_equal(stay_q, free_q):
+        part = _EARLY if _falls_short(at, in_P, in_q, _EARLY) else 1.0
+        if part == 1 and not _falls_short(at, in_P, in_q, 1.0):
             break
-        free_P = stay_P
-        free_q = stay_q
+        free_P = _not_all_gone(free_P, at.P + part * in_P >= 0, at.P, axis=0)
+        free_q = _not_all_gone(free_q, at.q + part * in_q >= 0, at.q, axis=1)
     return in_P, in_q
+
+
+def _falls_short(at: Mixture, in_P: Array, in_q: Array, part: float) -> bool:
+    """Whether an entry is negative after a part of a step."""
+    return bool((at.P + part * in_P < 0).any() or (at.q + part * in_q < 0).any())
 
 
 def _not_all_gone(free: NDArray[np.bool_], positive: NDArray[np.bool_], values: Array, axis: int) -> NDArray[np.bool_]:
