@@ -22,5 +22,7 @@ if __name__ == "__main__":
     sequence = generate(Task.random(3, 5, 2), 300)
     recover(sequence, max_lag=5)
     for transition in ("shared", "per_lag"):
-        SparseContextualBigram(5, transition=transition).fit(sequence).sample(10)
+        model = SparseContextualBigram(5, transition=transition).fit(sequence)
+        model.sample(10)
+        str(model.summary())  # the evidence is found when it is asked for
     print(f"kernels are ready ({perf_counter() - start:.0f} s)", file=sys.stderr)

@@ -218,6 +218,35 @@ def count_tokens(tokens, counts):
 
 
 @compiled
+def gather_tokens(tokens, starts, last, positions, nothing, out):
+    """The tokens at ``positions[k]`` (K, s) of samples with last token k into out (n, s); ``nothing`` where a position is negative.
+
+    Twin: ``gathered``.
+    """
+    for i in range(starts.size):
+        k = last[i]
+        for j in range(positions.shape[1]):
+            t = positions[k, j]
+            out[i, j] = tokens[starts[i] + t] if t >= 0 else nothing
+
+
+@compiled
+def encode_rows(tokens, starts, last, label, positions, N, codes):
+    """One integer for (last token, label, tokens at ``positions[k]``) of each sample, into codes (n,).
+
+    It is the number with the digits last token, label (base N) and tokens (base N + 1; N where a position is negative). Twin:
+    ``row_codes``.
+    """
+    for i in range(starts.size):
+        k = last[i]
+        code = k * N + label[i]
+        for j in range(positions.shape[1]):
+            t = positions[k, j]
+            code = code * (N + 1) + (np.int64(tokens[starts[i] + t]) if t >= 0 else N)
+        codes[i] = code
+
+
+@compiled
 def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
     """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin: ``add_pair_scores``.
 

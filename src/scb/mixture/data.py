@@ -81,10 +81,6 @@ class Rows:
             return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
-    def of(self, k: int) -> "Rows":
-        """The rows of context k."""
-        return self.mapped(RowTable.of, k)
-
     def alone(self) -> "Rows | None":
         """The rows in this process, without the numbers of the samples; None where they lie elsewhere."""
         if self.counted is not None:
