@@ -11,7 +11,7 @@ import scb
 from scb.kernels import mixture
 from scb.mixture.data import Here, Rows
 from scb.mixture.em import maximise
-from scb.mixture.fit import standard_errors
+from scb.mixture.errors import standard_errors
 from scb.mixture.law import Mixture
 from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.reading import as_data

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from scb.lazy import submodules
+
 if TYPE_CHECKING:
     from scb import metrics, theory
     from scb.inputs import DamagedFileError, InputError
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from scb.theory.planner import plan
     from scb.training import recipes
     from scb.training.loop import train
+    from scb.training.progress import ProgressBar
     from scb.training.run import Run
     from scb.training.stages import Recipe, Stage
 
@@ -28,6 +31,7 @@ __all__ = [
     "DamagedFileError",
     "InputError",
     "LinearTransformer",
+    "ProgressBar",
     "Recipe",
     "Recovery",
     "Run",
@@ -55,6 +59,7 @@ _HOME = {
     "DamagedFileError": "scb.inputs",
     "InputError": "scb.inputs",
     "LinearTransformer": "scb.model",
+    "ProgressBar": "scb.training.progress",
     "Recipe": "scb.training.stages",
     "Recovery": "scb.mixture.recovery",
     "Run": "scb.training.run",
@@ -73,17 +78,16 @@ _HOME = {
     "stream": "scb.task.stream",
     "train": "scb.training.loop",
 }
-_MODULES = {"metrics": "scb.metrics", "recipes": "scb.training.recipes", "theory": "scb.theory"}
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is asked for: ``import scb`` alone loads nothing, and nobody waits for what she does not use."""
-    if name in _HOME:
+    """Load a public name or a submodule when it is asked for: nobody waits for what she does not use."""
+    if name == "recipes":  # the one module with a second, shorter address
+        value = import_module("scb.training.recipes")
+    elif name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
-    elif name in _MODULES:
-        value = import_module(_MODULES[name])
     else:
-        raise AttributeError(f"module 'scb' has no attribute {name!r}")
+        value = submodules(__name__)(name)
     globals()[name] = value
     return value
 

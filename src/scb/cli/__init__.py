@@ -4,9 +4,11 @@ import io
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from inspect import signature
+from typing import Annotated, Any
 
 from scb.inputs import InputError
 
@@ -25,11 +27,12 @@ def main(arguments: list[str] | None = None) -> None:
             return
         import tyro  # here, as the commands are: Ctrl-C may come while they load
 
-        functions = {name: getattr(import_module(f"scb.cli.{name}"), name) for name in COMMANDS}
+        functions = {name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS}
         about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
         with warnings.catch_warnings():
             warnings.showwarning = _warn
-            tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments)
+            plain = (tyro.conf.DisallowNone,)  # an option that is not wanted is left out: INT instead of {None}|INT
+            tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments, config=plain)
         sys.stdout.flush()  # here, where a full disk can still be told
     except BrokenPipeError:  # whoever read it has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -38,9 +41,19 @@ def main(arguments: list[str] | None = None) -> None:
         _end(str(error) or type(error).__name__)
     except MemoryError as error:
         _end(f"out of memory ({error})" if str(error) else "out of memory")
-    except KeyboardInterrupt:
-        print("scb: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"scb: interrupted; {stop}" if str(stop) else "scb: interrupted", file=sys.stderr)
         sys.exit(130)
+
+
+def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, whose help shows no default where there is nothing to show: None, or nothing at all."""
+    from tyro.conf import arg
+
+    for name, parameter in signature(command).parameters.items():
+        if parameter.default in (None, ()):
+            command.__annotations__[name] = Annotated[parameter.annotation, arg(help_behavior_hint="")]
+    return command
 
 
 def _end(message: str) -> None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,6 +18,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from scb.cli.terminal import terminal
+from scb.extras import MissingExtraError, wanted_for
 from scb.files import alone, read_json, write_atomically, write_json
 from scb.inputs import DamagedFileError, InputError, fitted
 
@@ -128,6 +130,8 @@ def fit(
         save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False, "handle_unknown": "error"}, None)
         write_json(out / SUMMARY, summary)
         report(console, model, facts, out, scores)
+        if not all(map(find_spec, ("matplotlib", "jinja2"))):  # it has been said what is missing
+            return
         write_report(
             out / REPORT,
             model,
@@ -224,8 +228,7 @@ def _compare(model: "LagModel", train: list[Any], test: list[Any], say: Callable
 
 def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: list[dict[str, Any]]) -> None:
     """Print the lags with their evidence, and how well held-out symbols are predicted; write the table and the heat map."""
-    from scb.paper.figures.style import quiet, save
-    from scb.sequences.summary import LagSummary, plot_influence
+    from scb.sequences.summary import LagSummary
 
     console.print(Text(str(LagSummary(model, facts))))
     if scores:
@@ -240,10 +243,24 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
     text = io.StringIO(newline="")
     csv.writer(text).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
     write_atomically(out / "lags.csv", text.getvalue().encode(errors="surrogatepass"))
+    try:
+        _draw(model, out)
+    except MissingExtraError as error:
+        console.print(f"wrote {out}: {MODEL}, lags.csv; {error}")
+        return
+    console.print(f"wrote {out}: {MODEL}, lags.csv, attention.png, influence.png")
+
+
+def _draw(model: "LagModel", out: Path) -> None:
+    """Heat maps of the weights and of the influence."""
+    from scb.sequences.summary import plot_influence
+
+    with wanted_for("a picture"):
+        from scb.drawing import quiet, save
+
     for name, picture in (("attention", model.plot), ("influence", partial(plot_influence, model))):
         figure: Any = quiet(picture)().figure
         save(figure, out / name, ("png",))
-    console.print(f"wrote {out}: {MODEL}, lags.csv, attention.png, influence.png")
 
 
 def _check_score(score: dict[str, Any]) -> None:

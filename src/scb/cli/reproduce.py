@@ -5,13 +5,25 @@ from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
+from rich.console import Console
 
+from scb.cli.progress import progress
 from scb.cli.terminal import terminal
+from scb.extras import require
 from scb.files import alone, write_atomically
 from scb.inputs import InputError
 from scb.provenance import machine, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scb.jobs.forecast import Forecast
+    from scb.jobs.job import Job
+
+START = 1.7  # seconds until a process is there, has loaded what it needs, and has compiled its first kernels
+FIGURE = 1.7  # seconds to draw one, in all its formats
 
 
 def reproduce(
@@ -46,12 +58,14 @@ def reproduce(
     from scb.jobs.dask import connected
     from scb.jobs.pool import processes, run_jobs
     from scb.jobs.store import Cache
+    from scb.jobs.warm_up import warm_up
     from scb.paper.registry import FIGURES, TABLES, claims_for, drawable, needed, tables
     from scb.paper.report import draw_figure, judge, markdown_table, terminal_table, write_report, write_tables
-    from scb.paper.shipped import read_shipped
+    from scb.paper.shipped import copy_shipped, read_shipped
     from scb.paper.shipped import shipped as names_shipped
 
     begin = perf_counter()
+    require("scb reproduce", "matplotlib", "jinja2", "pyarrow")
     asked = [name.strip().upper() for name in only.split(",") if name.strip()]
     for name in asked:
         if name not in FIGURES:
@@ -78,21 +92,25 @@ def reproduce(
         missing = cache.missing(job for jobs_of_table in work.values() for job in jobs_of_table)
         for path in cache.damaged:
             terminal(stderr=True).print(f"{path} is damaged: it is made again")
-        columns = (*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn())
-        bar = stack.enter_context(Progress(*columns))
-        here = stack.enter_context(processes(jobs or os.cpu_count() or 1))
-        pool = here if scheduler is None else stack.enter_context(connected(scheduler, bar.console.print))
-        running = bar.add_task("running", total=1)
-        run_jobs(missing, pool, cache, lambda _, share: bar.update(running, completed=share))
-        bar.update(running, completed=1)
+        workers = jobs or os.cpu_count() or 1
+        forecast = _forecast(missing, figures, workers)
+        shown = stack.enter_context(progress(forecast))
+        here = stack.enter_context(processes(workers))
+        pool = here if scheduler is None else stack.enter_context(connected(scheduler, shown.note))
+        if missing and scheduler is None:
+            warm_up(here, missing, forecast)
+        run_jobs(missing, pool, cache, lambda _, share: forecast.note("running", share))
         loaded = {name: cache.load(jobs_of_table) for name, jobs_of_table in work.items()}
         found = {name: table for name, (table, _) in loaded.items()}
         write_tables(out / "tables", found, experiments)
+        if shipped is not None:
+            copy_shipped(shipped, out / "tables", from_file)
         found |= {name: table for name, (table, _) in from_file.items()}
-        drawing = bar.add_task("drawing", total=len(figures))
+        forecast.note("drawing", 0.0)
         pictures = {name: {need: found[need] for need in FIGURES[name].needs} for name in figures}
-        for _ in here.each(draw_figure, [(name, drawn, out / "figures") for name, drawn in pictures.items()]):
-            bar.advance(drawing)
+        drawn = here.each(draw_figure, [(name, tables_of_it, out / "figures") for name, tables_of_it in pictures.items()])
+        for number, _ in enumerate(drawn, start=1):
+            forecast.note("drawing", number / len(figures))
     judged = judge(figures, found)
     left_out = [number for number in claims_for(asked or FIGURES) if number not in {row.number for row in judged}]
     facts = {
@@ -112,10 +130,26 @@ def reproduce(
     write_report(report, judged, figures, out / "figures", facts)
     if judged:
         write_atomically(out / "claims.md", markdown_table(judged).encode())
-        bar.console.print(terminal_table(judged))
+        Console().print(terminal_table(judged))
+    console = terminal()
     if left_out:
-        bar.console.print(f"{_left_out(left_out)}; docs/claims.md has them", highlight=False)
-    bar.console.print(f"{len(missing)} new runs, {perf_counter() - begin:.0f} s; the report is {report}", highlight=False)
+        console.print(f"{_left_out(left_out)}; docs/claims.md has them")
+    console.print(f"{len(missing)} new runs, {perf_counter() - begin:.0f} s; the report is {report}")
+
+
+def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Forecast":
+    """What is to be done, and its cost: starting processes, kernels unless they are compiled already, runs, figures."""
+    from scb.jobs.forecast import Forecast
+    from scb.jobs.warm_up import compiling, pieces_for
+
+    return Forecast(
+        {
+            "starting": START if missing else 0.0,
+            "compiling kernels": compiling(pieces_for(missing), workers),
+            "running": sum(job.cost for job in missing) / workers,
+            "drawing": START + FIGURE * len(figures) / workers,
+        }
+    )
 
 
 def _left_out(numbers: list[int]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, get_type_hints
 import numpy as np
 
 from scb import metrics
+from scb.extensions import Registry
 from scb.inputs import InputError, fitted
 from scb.jobs.grid import Kind, Parameters
 from scb.jobs.job import Job, Rows, random_task, seed_of
@@ -113,6 +114,11 @@ class TrainJob(Job):
         """The options, and the number of the task."""
         return self.options | {"replicate": self.replicate}
 
+    @property
+    def seed(self) -> int:
+        """A hash of the identity but for the device: the same samples on every one."""
+        return seed_of(**{name: value for name, value in self.identity.items() if name != "device"})
+
     def run(self) -> Rows:
         """One row: steps, samples, whether it diverged, and the last row of the history."""
         from scb.training.loop import train
@@ -120,11 +126,14 @@ class TrainJob(Job):
         options = dict(self.options)
         sizes = {name: options.pop(name) for name in (*SIZES, *CHAIN) if name in options}
         recipe = options.pop("recipe")
+        device = options.pop("device", "cpu")
         task = random_task(**sizes, replicate=self.replicate)
-        options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
-        if recipe == "transfer":
+        known = recipe_hints(recipe)
+        if "seed" in known:
+            options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
+        if "related_seed" in known:
             options["related_seed"] = seed_of(use="related", seed=self.seed)
-        run = train(task, build_recipe(recipe, task, options), self.seed, every=100)
+        run = train(task, build_recipe(recipe, task, options), self.seed, device=device, every=100)
         last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
         return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
 
@@ -137,7 +146,7 @@ def swept_hints(recipe: str) -> dict[str, Any]:
 def complete_train(given: Parameters) -> Parameters:
     """Sizes, recipe, and options of the recipe; those not given are the recipe's own."""
     recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
-    hints = dict.fromkeys(SIZES, int) | CHAIN | {"recipe": str} | swept_hints(recipe)
+    hints = dict.fromkeys(SIZES, int) | CHAIN | {"recipe": str, "device": Literal["cpu", "cuda"]} | swept_hints(recipe)
     found = _checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
     _rehearse(recipe, json.dumps({name: v for name, v in found.items() if name in swept_hints(recipe)}))
     return found
@@ -156,7 +165,23 @@ def _rehearse(recipe: str, options: str) -> None:
 RECOVERED = {"exact": bool, "missed": int, "false": int, "dist_V": float, "dist_A": float}
 TRAINED = {"step": int, "samples": int, "diverged": bool} | dict.fromkeys(metrics.COLUMNS, float)
 REACHED = {"dist_A_star": 0.05, "diverged": False}
-KINDS = {
-    "recover": kind_of("recover", RecoverJob, RECOVERED, success={"exact": True}),
-    "train": Kind(name="train", metrics=TRAINED, success=REACHED, complete=complete_train, make=TrainJob),
-}
+
+
+def as_kind(name: str, loaded: Any) -> Kind:
+    """What another package calls a kind of sweep: a ``Kind``, or a job, whose fields are then the parameters."""
+    if isinstance(loaded, Kind):
+        return loaded
+    if isinstance(loaded, type) and issubclass(loaded, Job):
+        return kind_of(name, loaded)
+    raise InputError(f"it is a {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a scb.jobs.grid.Kind")
+
+
+KINDS = Registry(
+    "kind",
+    {
+        "recover": kind_of("recover", RecoverJob, RECOVERED, success={"exact": True}),
+        "train": Kind(name="train", metrics=TRAINED, success=REACHED, complete=complete_train, make=TrainJob),
+    },
+    adapt=as_kind,
+)
+"""All kinds of sweep by name but for the experiments of the paper; those of other packages among them."""

@@ -2,7 +2,9 @@
 estimator are faces of ``fit_mixture``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -10,15 +12,16 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
-from scb.mixture.em import INFORMATION_BYTES, Fit, information_bytes, maximise
+from scb.mixture.em import Fit, maximise
+from scb.mixture.errors import standard_errors
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.law import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
+from scb.mixture.profile import Limit, rest_limit
 from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.select import CLOSE, Policy, Progress, Selection, first_estimate, from_scratch, thinned_for_start
 from scb.mixture.shared import SHARED_MATRIX
 from scb.mixture.weights import fit_weights
-from scb.theory.information import Information
 
 INCOMPLETE = 3.84  # a background whose ratio reaches this is kept: the context lacks a position. By chance in 1 of 40
 _LEAST = 1e-4  # a weight below this is none
@@ -48,6 +51,7 @@ class Estimate:
     parameters: int  # how many the data can tell apart
     settled: bool  # whether the search for positions came to its end
     evidence: PendingEvidence  # what each position is worth, once somebody asks
+    rest_limit: Callable[[int, float], Limit]  # see ``scb.mixture.profile``
 
 
 def fit_mixture(
@@ -150,6 +154,7 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
         parameters=int(free),
         settled=settled,
         evidence=PendingEvidence(search, rows, fit.loglik),
+        rest_limit=partial(rest_limit, rows, mixture),
     )
 
 
@@ -180,27 +185,3 @@ def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
         one_less = maximise(rows, replace(lifted, q=q), tolerance=CLOSE / 10)
         ratios[k] = min(gain, max(0.0, 2 * (with_all.loglik - one_less.loglik)))
     return ratios
-
-
-def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
-    """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the contexts and last tokens.
-
-    Slot 0 of the mixture is the background; where there is no other slot, nothing is asked of it. The
-    information is taken at P with half a count added to each entry, so that an entry estimated as 0 has a positive standard
-    error, unless it is ``held`` (N, C): then it is known. NaN where there is no information: a token that never occurs at a
-    position that matters, or weights that cannot be told apart; and everywhere if the blocks of the information would need more
-    than 1 GB (N above about 300).
-    """
-    attended = np.where((at.q[:, 1:] > 0).any(axis=1, keepdims=True), at.q, 0.0)
-    if information_bytes(at.P, at.q) > INFORMATION_BYTES or not attended.any():
-        return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
-    counts = (at.columns * rows.total(RowTable.evaluate, at).columns)[:, :-1].sum(axis=0)
-    held = np.zeros(at.P.shape, bool) if held is None else held
-    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
-    PP, Pq, qq = rows.total(RowTable.information, replace(at, columns=np.c_[smooth, at.background], q=attended))
-    free_P = (np.einsum("omm->om", PP) > 0) & ~held
-    free_q = (attended > 0) & (np.einsum("kjj->kj", qq) > 0)
-    of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()
-    of_P[:, counts <= 0] = np.nan
-    of_q[(attended > 0) & ~free_q] = np.nan
-    return np.sqrt(of_P), np.sqrt(of_q)

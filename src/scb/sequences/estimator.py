@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from scb.geometry import Array
-from scb.inputs import InputError
+from scb.inputs import InputError, integer, one_of
 from scb.mixture.data import Data, is_dask
 from scb.sequences.coding import windows_of_codes, windows_of_symbols
 from scb.sequences.lag_fit import MAX_LAG, LagSettings, fit_lags
@@ -23,6 +23,7 @@ from scb.sequences.model_file import load_model, save_model
 from scb.sequences.stability import found_again
 from scb.sequences.summary import LagSummary, plot_influence, problems
 from scb.sequences.symbols import as_sequences, encode
+from scb.task.task import generator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,8 +110,7 @@ class SparseContextualBigram(BaseEstimator):
         init : a fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data
         """
         settings = self._settings()
-        if self.handle_unknown not in ("error", "missing"):
-            raise InputError(f"handle_unknown = {self.handle_unknown!r}: it must be 'error' or 'missing'")
+        one_of("handle_unknown", self.handle_unknown, ("error", "missing"))
         if y is not None and not is_dask(X) and len(y) not in (len(X), len(as_sequences(X, lengths).lengths)):
             raise InputError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
         windows = windows_of_symbols(X, lengths, settings.max_lag, bool(settings.context))
@@ -259,29 +259,27 @@ class SparseContextualBigram(BaseEstimator):
         random_state : a seed or a generator
         """
         model = self._model()
-        if not isinstance(length, int | np.integer) or length < 0:
-            raise InputError(f"length = {length!r}: it must be an integer of at least 0")
+        length = integer("length", length, low=0)
         before = None
         if start is not None:
             ((before,), _) = self._codes([start], None) if isinstance(start, list | tuple) else self._codes(start, None)
             if before.size < self.max_lag or (before < 0).any():
                 raise InputError(f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing")
-        return self.classes_[model.draw(int(length), before, np.random.default_rng(random_state))]
+        return self.classes_[model.draw(length, before, generator(random_state))]
 
     def forecast(self, X: Any, steps: int, *, n_samples: int = 1000, random_state: int | np.random.Generator = 0) -> Array:
         """(steps, N): the law of the symbol 1, 2, … steps after the end of one sequence X, from continuations drawn at random.
 
         The first is exact, as ``predict_proba`` has it; the others have a standard error of at most 0.5/√n_samples.
         """
-        for name, value in (("steps", steps), ("n_samples", n_samples)):
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} = {value!r}: it must be an integer of at least 1")
+        steps = integer("steps", steps, low=1)
+        n_samples = integer("n_samples", n_samples, low=1)
         model = self._model()
         codes, _ = self._codes(X, None)
         if len(codes) != 1:
             raise InputError(f"X holds {len(codes)} sequences: forecast goes on from one")
         before = codes[0][-self.max_lag :]
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         paths = np.array([model.draw(steps, before, rng) for _ in range(n_samples)])
         laws = np.array([np.bincount(step, minlength=len(self.classes_)) for step in paths.T]) / n_samples
         laws[0] = model.laws(before)[-1]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from scb.extras import wanted_for
 from scb.geometry import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
@@ -198,9 +199,10 @@ class LagModel:
 
     def plot_table(self, values: csr_array, label: str, ax: "Axes | None" = None, highest: float | None = None) -> "Axes":
         """A heat map of values (contexts, max_lag), with numbers in the cells where these are few; white where they are 0."""
-        from matplotlib import colormaps
-        from matplotlib.colors import ListedColormap
-        from matplotlib.figure import Figure
+        with wanted_for("a picture"):
+            from matplotlib import colormaps
+            from matplotlib.colors import ListedColormap
+            from matplotlib.figure import Figure
 
         table = values.toarray()
         contexts, lags = table.shape

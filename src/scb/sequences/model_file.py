@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.files import read_arrays, warn_unless, write_arrays
-from scb.inputs import DamagedFileError, InputError, fitted, integer
+from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer
 from scb.provenance import versions
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.rivals.background import RecentLaw
@@ -40,12 +40,12 @@ def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: d
         "fit": {f"{name}_": value for name, value in asdict(facts).items()},
         "n_features_in": width,
     }
-    write_arrays(Path(path), FORMAT, arrays, content)
+    write_arrays(file_path("path", path), FORMAT, arrays, content)
 
 
 def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], int | None]:
     """Read what ``save_model`` wrote; a DamagedFileError says what is wrong with the file."""
-    if not Path(path).is_file():
+    if not file_path("path", path).is_file():
         raise FileNotFoundError(f"{path} is not there, or not a file")
     arrays, content, sealed = read_arrays(Path(path), FORMAT)
     if content.get("format") != FORMAT:

@@ -4,12 +4,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from scb import metrics
-from scb.geometry import Array
-from scb.inputs import InputError, integer
+from scb.inputs import InputError, integer, one_of
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.engine import Composed, Fused, step_keys
@@ -17,8 +17,14 @@ from scb.training.fingerprint import fingerprints
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
-from scb.training.stages import Recipe
+from scb.training.stages import Recipe, Stage, StatefulRule
 from scb.training.verdict import GOOD, HELD_OUT, HeldOut
+
+if TYPE_CHECKING:
+    from scb.training.cuda import Cuda
+
+Device = Literal["cpu", "cuda"]
+JUDGED = 10_000_000  # entries of A up to which a run is judged unless asked otherwise
 
 
 def train(
@@ -26,6 +32,7 @@ def train(
     recipe: Recipe,
     seed: int = 0,
     *,
+    device: Device = "cpu",
     source: GradientSource | None = None,
     start: Run | None = None,
     every: int = 10,
@@ -33,11 +40,13 @@ def train(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 100,
     resume: bool = False,
+    judge: bool | None = None,
 ) -> Run:
     """Train on a task by a recipe.
 
     Parameters
     ----------
+    device : "cpu", or "cuda" for an NVIDIA GPU through CuPy, which takes the same samples; its last bits are others
     source : where gradients come from; unless given, fresh samples of the task through the compiled engine
     start : go on from this run, which has been through the first stages of the recipe, instead of from the recipe's initial point
     every : evaluate and call the callbacks every so many steps, at stage ends and at the end
@@ -45,16 +54,18 @@ def train(
     resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
         because what is random in step i depends on (seed, i) alone. A checkpoint of another task, recipe, seed, source, start or
         ``every`` is an InputError that names what differs
+    judge : whether held-out samples are asked at the end what ``run.verdict`` says, "learned" or what is wrong. Unless given, they
+        are where A has at most 10,000,000 entries: it takes a few copies of A, and less time than a hundred steps
     """
     every = integer("every", every, low=1)
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
     seed = integer("seed", seed, low=0)
     recipe.check_fits(task)
     made_by = fingerprints(task=task, recipe=recipe, seed=seed, every=every, source=source, start=start)
-    if source is None and recipe.transformer is LinearTransformer:
-        engine = Fused(task)
-    else:
-        engine = Composed(Fresh(task) if source is None else source, recipe.transformer)
+    if device != "cpu":
+        made_by |= fingerprints(device=device)
+    composed = Composed(Fresh(task) if source is None else source, recipe.transformer)
+    engine = _engine(task, recipe, device, source) or composed
     if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
         run = Run.load(checkpoint)
         _check_resumable(run, made_by, Path(checkpoint))
@@ -68,9 +79,9 @@ def train(
         run = evaluate(task, run, batch_loss=np.nan)
     saved = run.step
     while not run.finished:
-        run, batch_loss = advance(run, recipe, engine, every)
-        if run.finished and recipe.check is not None:
-            run = judge(run, recipe.check, recipe.mu, engine)
+        run, batch_loss = advance(run, recipe, composed if remembers(recipe.stages[run.stage]) else engine, every)
+        if run.finished:
+            run = judged(task, run, recipe, composed.source, judge)
         if run.step % every == 0 or run.finished or run.stage_step == 0:
             run = evaluate(task, run, batch_loss)
             for callback in callbacks:
@@ -81,18 +92,39 @@ def train(
     return run
 
 
+def _engine(task: Task, recipe: Recipe, device: Device, source: GradientSource | None) -> "Fused | Cuda | None":
+    """An engine that is faster than ``Composed``, if there is one for these."""
+    one_of("device", device, get_args(Device))
+    if source is not None or recipe.transformer is not LinearTransformer:
+        if device != "cpu":
+            raise InputError(
+                f"device = {device!r} trains the linear transformer on fresh samples: with another source, leave it out"
+            )
+        return None
+    if device == "cuda":
+        from scb.training.cuda import Cuda
+
+        return Cuda(task)
+    return Fused(task)
+
+
 def _check_resumable(run: Run, made_by: dict[str, str], checkpoint: Path) -> None:
     """InputError unless the run in the checkpoint was made by the same task, recipe, and so on."""
     if not run.made_by:
         raise InputError(f"the run in {checkpoint} does not say what made it, and cannot be resumed: it is of an older version")
-    other = [name for name, digest in made_by.items() if run.made_by.get(name) != digest]
+    other = [name for name in made_by | run.made_by if run.made_by.get(name) != made_by.get(name)]
     if other:
         raise InputError(
             f"the run in {checkpoint} was made with another {', '.join(other)}: resume it with the same, or begin anew"
         )
 
 
-def advance(run: Run, recipe: Recipe, engine: Composed | Fused, every: int) -> tuple[Run, float]:
+def remembers(stage: Stage) -> bool:
+    """Whether the rule of a stage has a state, which ``Composed`` alone hands on."""
+    return isinstance(stage.update, StatefulRule)
+
+
+def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: int) -> tuple[Run, float]:
     """Steps up to the next evaluation, stage end or question whether to stop; the run after them, and the last batch's loss."""
     stage = recipe.stages[run.stage]
     V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)
@@ -100,34 +132,45 @@ def advance(run: Run, recipe: Recipe, engine: Composed | Fused, every: int) -> t
         for rounding in stage.enter:
             V, A = rounding(V, A, mu)
     ahead = min(every - run.step % every, stage.ahead(run.stage_step))
-    taken = engine.take(V, A, mu, stage, run.seed, range(run.step, run.step + ahead))
+    now = stage.at(run.stage_step)
+    steps = range(run.step, run.step + ahead)
+    if isinstance(engine, Composed):
+        taken = engine.take(V, A, mu, now, run.seed, steps, state=run.state if run.stage_step else None)
+    else:
+        taken = engine.take(V, A, mu, now, run.seed, steps)
     V, A = taken.V, taken.A
     diverged = taken.steps < ahead
     tried = taken.steps + 1 if diverged else taken.steps  # a step that diverges counts, though (V, A) stay before it
     step = run.step + tried
     stage_step = run.stage_step + tried
-    after = replace(run, step=step, stage_step=stage_step, samples=run.samples + taken.samples)
+    after = replace(run, step=step, stage_step=stage_step, samples=run.samples + taken.samples, state=dict(taken.state))
     if diverged:
         after = replace(after, diverged=step, finished=True)
     elif stage.over(stage_step, V, A, mu):
         for rounding in stage.leave:
             V, A = rounding(V, A, mu)
-        after = replace(after, stage=run.stage + 1, stage_step=0, finished=run.stage + 1 == len(recipe.stages))
+        after = replace(after, stage=run.stage + 1, stage_step=0, state={}, finished=run.stage + 1 == len(recipe.stages))
     return replace(after, V=V, parameters=A), taken.loss
 
 
-def judge(run: Run, check: HeldOut, mu: Array, engine: Composed | Fused) -> Run:
-    """The run with the verdict of held-out samples; a warning where it is not that the task has been learned."""
-    word = f"not learned: diverged at step {run.diverged}"
+def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: bool | None) -> Run:
+    """The run with its verdict, and with what would do where that is not that the task has been learned."""
     samples = 0
-    if run.diverged is None:
-        source = engine.fresh if isinstance(engine, Fused) else engine.source
-        verdict = check(run.V, run.A, mu, source, step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2)))
+    if run.diverged is not None:
+        word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"
+    elif judge or recipe.check is not None or (judge is None and run.parameters.size <= JUDGED):
+        check = HeldOut.of(task, recipe.mu) if recipe.check is None else recipe.check
+        verdict = check(run.V, run.A, recipe.mu, source, step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2)))
         word = verdict.word
         samples = verdict.samples
-    if word != GOOD:
+    else:
+        return run
+    if recipe.check is None:
+        samples = 0  # the recipe did not ask for them, and what it takes is compared with others
+    elif word != GOOD:
         warnings.warn(f"the run of recipe {run.recipe!r} has failed. {word}", stacklevel=3)
-    return replace(run, verdict=word, samples=run.samples + samples)
+    remedy = {} if word == GOOD else dict(recipe.remedy)
+    return replace(run, verdict=word, remedy=remedy, samples=run.samples + samples)
 
 
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:

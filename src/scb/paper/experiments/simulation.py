@@ -32,7 +32,7 @@ class GaussianJob(Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return 0.05 if self.method == "SGD" else 0.5
+        return 0.08 if self.method == "SGD" else 0.3
 
     def run(self) -> Rows:
         """The history of the run."""
@@ -70,8 +70,8 @@ class PredictionJob(Job):
     def cost(self) -> float:
         """Seconds, measured."""
         if self.gradients == "real":
-            return self.batch_size * self.T * self.steps * 3e-9 + 0.1
-        return 1.55 if self.lam > 0 else 0.05
+            return self.batch_size * self.T * self.steps * 1.5e-9 + 0.02
+        return 0.2 if self.lam > 0 else 0.01
 
     def run(self) -> Rows:
         """The history of the stretch."""

@@ -56,7 +56,7 @@ class TrainingJob(Job):
     def cost(self) -> float:
         """Seconds, measured."""
         steps = STAGE_ONE + len(self.methods) * (self.steps - STAGE_ONE)
-        return self.batch_size * self.T * steps * (1.2e-9 if self.N == 3 else 2.8e-9) + 0.05
+        return self.batch_size * self.T * steps * (8e-10 if self.N == 3 else 1.8e-9) + 0.05
 
     @property
     def seed(self) -> int:
@@ -132,7 +132,7 @@ class LateJob(Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return 64 * self.T * len(LATE) * self.steps * 1.2e-9
+        return 64 * self.T * len(LATE) * self.steps * 8e-10
 
     def run(self) -> Rows:
         """One row a method: distance and loss at the end, where they were least, and the loss where the distance was."""
@@ -164,6 +164,7 @@ class SoftmaxJob(Job):
     """One run: its history, or what it has learned."""
 
     label: ClassVar = {"experiment": "softmax", "job": "Job"}
+    seconds: ClassVar = 0.4
 
     model: Literal["softmax", "linear"]
     replicate: int
@@ -195,7 +196,7 @@ class LastStageJob(Job):
     """Stages 1 and 2 of the tuned recipe; then Stage 3, or Stage 2 going on for as many steps of as many samples."""
 
     label: ClassVar = {"experiment": "last stage", "job": "Job"}
-    seconds: ClassVar = 0.2
+    seconds: ClassVar = 0.08
 
     last: Literal["normalised", "not normalised"]
     replicate: int
@@ -228,7 +229,7 @@ class PreconditionerJob(Job):
 
     label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
     came_later: ClassVar = Job.came_later | {"spread": 0.01}
-    seconds: ClassVar = 0.1
+    seconds: ClassVar = 0.01
 
     T: int
     first: float

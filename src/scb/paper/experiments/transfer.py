@@ -36,7 +36,7 @@ class TransferJob(Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return (40_000 if self.overlap else 45_000) * self.T * 1.3e-9 + 0.1
+        return (40_000 if self.overlap else 45_000) * self.T * 7e-10 + 0.05
 
     def run(self) -> Rows:
         """One row: samples until both distances are ε, until A normalised is within 0.1 of Q, all samples, distances at the end."""
@@ -136,7 +136,7 @@ class DriftJob(Job):
     """
 
     label: ClassVar = {"experiment": "transfer", "job": "DriftJob"}
-    seconds: ClassVar = 0.5
+    seconds: ClassVar = 0.15
 
     T: int
     replicate: int

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scb.jobs.table import Table, by_value, pick, quartiles, values
-from scb.paper.figures.style import COLOURS, MARKERS, caption, look, panels, replicates
+from scb.drawing import COLOURS, MARKERS, caption, look, panels
+from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
 
 
 def transfer(table: Table, drift: Table) -> Figure:
@@ -13,9 +13,9 @@ def transfer(table: Table, drift: Table) -> Figure:
     figure, (ax,) = panels(1, "F7  Samples needed against sequence length", width=6.0, height=3.4)
     lines = {"from scratch, sign settled by skewness": (pick(table, overlap=0.0), "reached")}
     lines |= {f"transferred, overlap {o:g}": (pick(table, overlap=o), "reached") for o in values(table, "overlap") if o}
-    _against_T(ax, lines, apart=0.04, drift=drift, by_drift="Stage 1 by the drift alone, as printed (simulated)")
+    _against_T(ax, lines, apart=0.04, drift=drift, by_drift="Stage 1 by the drift alone (simulated)")
     ax.set_ylim(1e3, None)
-    ax.legend(loc="upper left")
+    ax.legend(loc="upper left", fontsize=7)
     until = f"until ‖V − P‖$_μ$ and ‖A − Q‖$_μ$ ≤ {table['epsilon'][0]:g}"
     caption(figure, f"N = 3, sparsity 2; {until}; median and quartiles over {replicates(table)} random tasks")
     return figure
