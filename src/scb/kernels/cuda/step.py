@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from scb.inputs import InputError
 from scb.kernels.cuda.device import Device
-from scb.kernels.cuda.layout import CHUNK, MATRIX, PIECE, SCORE_THREADS, SOME, TILE, UNIT, UPDATE_THREADS, Layout, device_law, layout, macros
+from scb.kernels.cuda.layout import CHUNK, MATRIX, PIECE, ROW_THREADS, SCORE_THREADS, SOME, TILE, UNIT, UPDATE_THREADS, Layout, device_law, layout, macros
 from scb.kernels.step.batch import TaskLaw
 from scb.kernels.step.share import Hyperparameters
 
@@ -29,7 +29,7 @@ class Workspace:
     mass: Any  # (group, N), 32-bit integers
     scores: Any  # (group, N), 32 bits
     partial: Any  # (most, stride), 32 bits: parts of g
-    chunks: Any  # (group/CHUNK, N, N): parts of gV, up to MATRIX tokens
+    chunks: Any  # (·, N, N): parts of gV, those of one unit of samples above MATRIX tokens
     matrices: Any  # (3, UNIT, N): xa, r and u of one unit of samples, above MATRIX tokens
     losses: Any  # (B,)
 
@@ -175,19 +175,22 @@ class DeviceSteps:
         launch("add_segments", (-(-self.stride // 128), N), 128, 0, self._columns, work.partial, self.stride, self.g)
 
     def _multiply(self, samples: int, work: Workspace, losses: Any) -> None:
-        """Scores, losses and gV by matrix products of UNIT samples each, so that their rounding does not depend on the group."""
+        """Scores, losses and gV by matrix products of fixed sizes, so that their rounding does not depend on the group."""
         xp = self._device.xp
         for begin in range(0, samples, UNIT):
             size = min(UNIT, samples - begin)
+            chunks = -(-size // CHUNK)
+            rows = chunks * CHUNK  # those without a sample are 0
             own = slice(begin, begin + size)
-            xa, r, u = work.matrices[:, :size]
-            blocks = (_blocks(size * self.N, 256),)
-            self._launch("scale_mass", blocks, 256, 0, size, work.mass[own], self._scale, work.lasts[own], xa)
+            xa, r, u = work.matrices[:, :rows]
+            self._launch("scale_mass", (rows,), ROW_THREADS, 0, size, work.mass[own], self._scale, work.lasts[own], xa)
             xp.matmul(xa, self.V.T, out=r)
-            self._launch("subtract_labels", (size,), SCORE_THREADS, 8 * SCORE_THREADS, work.labels[own], r, losses[own])
+            self._launch("subtract_labels", (size,), ROW_THREADS, 8 * ROW_THREADS, work.labels[own], r, losses[own])
             xp.matmul(r, self.V, out=u)
-            self._launch("round_scores", blocks, 256, 0, size, u, work.scores[own])
-            self.gV += r.T @ xa
+            self._launch("round_scores", (size,), ROW_THREADS, 0, u, work.scores[own])
+            parts = work.chunks[:chunks]
+            xp.matmul(r.reshape(chunks, CHUNK, self.N).transpose(0, 2, 1), xa.reshape(chunks, CHUNK, self.N), out=parts)
+            self._launch("add_chunks", (-(-self.N * self.N // 128),), 128, 0, chunks, parts, self.gV)
 
     def _work(self, batch_size: int) -> Workspace:
         """Memory for a batch size, kept until another one is asked for; a batch that does not fit is divided into groups."""
@@ -199,7 +202,7 @@ class DeviceSteps:
         whole = -(-batch_size // UNIT) * UNIT
         each = 8 + 8 * N + 4 * self.stride / PIECE
         each += 8 * N * N / CHUNK if N <= MATRIX else 0
-        fixed = 8 * batch_size + 4 * (N + 1) * self.stride + (0 if N <= MATRIX else 3 * 8 * UNIT * N)
+        fixed = 8 * batch_size + 4 * (N + 1) * self.stride + (0 if N <= MATRIX else 8 * (3 * UNIT * N + UNIT // CHUNK * N * N))
         memory = int(_SHARE * self._device.free_memory()) if self._memory is None else self._memory
         units = int((memory - fixed) / (each * UNIT))
         group = min(max(units, 1) * UNIT, whole, 60_000 * PIECE)
@@ -214,8 +217,8 @@ class DeviceSteps:
                 mass=xp.empty((size, N), np.int32),
                 scores=xp.empty((size, N), np.float32),
                 partial=xp.empty((min(most, size // PIECE + 1 + N), self.stride), np.float32),
-                chunks=xp.empty((-(-size // CHUNK) if N <= MATRIX else 0, N, N)),
-                matrices=xp.empty((3, min(UNIT, size) if N > MATRIX else 0, N)),
+                chunks=xp.empty((-(-(size if N <= MATRIX else min(UNIT, size)) // CHUNK), N, N)),
+                matrices=xp.empty((3, -(-min(UNIT, size) // CHUNK) * CHUNK if N > MATRIX else 0, N)),
                 losses=xp.empty(batch_size),
             )
         except MemoryError as error:
