@@ -21,7 +21,9 @@ from scb.training.sources.sampled import Fresh
 from scb.training.stages import MeasuredNoise, Stage
 from truth import twins
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler: the source of the CUDA kernels is NOT exercised")
+pytestmark = pytest.mark.skipif(
+    COMPILER is None, reason="there is no C++ compiler: the source of the CUDA kernels is NOT exercised"
+)
 
 KEY = np.uint64(0x1234_5678_9ABC_DEF1)
 SIZES = [(2, 70), (3, 600), (FEW, 90), (FEW + 1, 130), (12, 300), (SOME, 60), (SOME + 1, 140), (MATRIX + 6, 50), (130, 200)]

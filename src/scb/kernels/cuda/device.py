@@ -37,7 +37,9 @@ class Gpu:
         try:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:
-            raise InputError(f"device = 'cuda' finds no NVIDIA GPU with a driver that fits CuPy {cupy.__version__}: {error}") from None
+            raise InputError(
+                f"device = 'cuda' finds no NVIDIA GPU with a driver that fits CuPy {cupy.__version__}: {error}"
+            ) from None
         if count == 0:
             raise InputError("device = 'cuda' finds no NVIDIA GPU; nvidia-smi lists those that the driver knows")
         self.xp: Any = cupy

@@ -8,7 +8,21 @@ from numpy.typing import NDArray
 
 from scb.inputs import InputError
 from scb.kernels.cuda.device import Device
-from scb.kernels.cuda.layout import CHUNK, MATRIX, PIECE, ROW_THREADS, SCORE_THREADS, SOME, TILE, UNIT, UPDATE_THREADS, Layout, device_law, layout, macros
+from scb.kernels.cuda.layout import (
+    CHUNK,
+    MATRIX,
+    PIECE,
+    ROW_THREADS,
+    SCORE_THREADS,
+    SOME,
+    TILE,
+    UNIT,
+    UPDATE_THREADS,
+    Layout,
+    device_law,
+    layout,
+    macros,
+)
 from scb.kernels.step.batch import TaskLaw
 from scb.kernels.step.share import Hyperparameters
 
@@ -259,7 +273,9 @@ class DeviceSteps:
                 losses=xp.empty(batch_size),
             )
         except MemoryError as error:
-            raise InputError(f"N = {N}, T = {self.T:,}: even {UNIT:,} samples at a time do not fit into the GPU's memory") from error
+            raise InputError(
+                f"N = {N}, T = {self.T:,}: even {UNIT:,} samples at a time do not fit into the GPU's memory"
+            ) from error
         self._segments = xp.empty((most, 2), np.int32)
         self._workspace = batch_size, work
         return work
