@@ -128,7 +128,11 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
         # Where a lag is not there, the background gets its weight, which is another one now.
         search.data = data
         rows = search.rows()
-        fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
+        start = search.mixture
+        if not np.isfinite(rows.total(RowTable.evaluate, start).loglik):  # a label here that no window of the search had
+            traces = np.where(held, 0.0, start.P + _TRACE * data.label_law[:, None])
+            start = start.moved(traces / traces.sum(axis=0), start.q)
+        fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held)
         search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
