@@ -24,6 +24,7 @@ from scb.inputs import DamagedFileError, InputError, fitted
 
 if TYPE_CHECKING:
     from scb.geometry import Array
+    from scb.sequences.lag_fit import LagSettings
     from scb.sequences.lag_model import FitFacts, LagModel
     from scb.sequences.symbols import Sequences
 
@@ -86,12 +87,10 @@ def fit(
         split: Part of the symbols (the last ones) or sequences (the last ones) that is held out to be predicted.
         out: Directory for the report, the model, its table and pictures.
     """
-    from scb.sequences.coding import windows_of_codes
-    from scb.sequences.lag_fit import LagSettings, fit_lags
+    from scb.sequences.lag_fit import LagSettings
     from scb.sequences.model_file import save_model
     from scb.sequences.reading import TABLES, read_with_options
     from scb.sequences.report import compared, write_report
-    from scb.sequences.stability import found_again
     from scb.sequences.summary import missing_parts, problems
     from scb.sequences.symbols import encode
     from scb.sequences.tables import Columns
@@ -109,19 +108,7 @@ def fit(
     about = [*_about(file, source, codes, classes), _held_out(train, test), *_only_held_out(train, test, classes)]
     for line in about:
         console.print(line)
-    with terminal(stderr=True).status("looking for lags …") as status:
-        say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
-        data = windows_of_codes(train, len(classes), max_lag, context)
-        model, facts = fit_lags(data, classes, settings, progress=say)
-        if halves and lags == "auto" and model.attention.nnz:
-            again = lambda turn, of: status.update(f"looking for the same lags in half {turn} of {of} …")  # noqa: E731
-            found = found_again(model, data, settings, halves, seed=0, progress=again)
-            model = replace(model, evidence={**model.evidence, "found": found})
-        status.update("what each lag is worth …")
-        model = replace(model, evidence=dict(model.evidence))
-        likelihoods = {}
-        if test:
-            likelihoods = _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
+    model, facts, likelihoods = _fit(train, test, classes, settings, halves)
     scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
     summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
@@ -143,6 +130,34 @@ def fit(
             warnings=[*problems(facts), *missing_parts(model)],
         )
         console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
+
+
+def _fit(
+    train: list[Any], test: list[Any], classes: Any, settings: "LagSettings", halves: int
+) -> "tuple[LagModel, FitFacts, dict[str, Array]]":
+    """The model, how its fit went, and what it and its rivals say of each held-out symbol; with a word about where it is."""
+    from scb.sequences.coding import windows_of_codes
+    from scb.sequences.lag_fit import fit_lags
+    from scb.sequences.stability import found_again
+
+    with terminal(stderr=True).status("looking for lags …") as status:
+
+        def searching(turn: int, found: int, loglik: float) -> None:
+            status.update(f"looking for lags: round {turn}, {found} found so far")
+
+        def searching_again(turn: int, of: int) -> None:
+            status.update(f"looking for the same lags in half {turn} of {of} …")
+
+        data = windows_of_codes(train, len(classes), settings.max_lag, settings.context)
+        model, facts = fit_lags(data, classes, settings, progress=searching)
+        if halves and settings.lags == "auto" and model.attention.nnz:
+            found = found_again(model, data, settings, halves, seed=0, progress=searching_again)
+            model = replace(model, evidence={**model.evidence, "found": found})
+        status.update("what each lag is worth …")
+        model = replace(model, evidence=dict(model.evidence))
+        if not test:
+            return model, facts, {}
+        return model, facts, _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
 
 
 def _command(options: dict[str, Any]) -> str:
