@@ -255,7 +255,14 @@ def run(studies: list[str], seconds: float, device: str, table: Path) -> None:
         found = run_unit(unit, device, best, lambda text: None)
         append(table, found, COLUMNS)
         reached = samples_to([{k: str(v) for k, v in row.items()} for row in found], 0.1)
-        print(unit.key, f"{time.monotonic() - began:.1f} s,", len(found), "rows; to 10 %:", sorted(reached.values())[:TASKS], flush=True)
+        print(
+            unit.key,
+            f"{time.monotonic() - began:.1f} s,",
+            len(found),
+            "rows; to 10 %:",
+            sorted(reached.values())[:TASKS],
+            flush=True,
+        )
 
 
 def rivals(table: Path) -> None:

@@ -237,7 +237,7 @@ def test_options_of_recipes_are_checked_and_converted():
     one = recipe_options("paper", {"eta": 0.02, "steps": 2000, "signal": 0.3})  # one value for as many equal ones
     assert one == {"eta": [0.02, 0.02, 0.02], "steps": [2000, 2000, 2000], "signal": [0.3, 0.3]}
     for recipe, options, message in (
-        ("paper", {"eta": "x"}, 'eta = "x": it must be a number, or a list of 3 values, each a number'),
+        ("paper", {"eta": "x"}, "eta = 'x': it must be a number, or a list of 3 values, each a number"),
         ("sgd", {"lam": 1}, "recipe 'sgd' has no option 'lam': it has batch_size, eta"),
         ("transfer", {"V_hat": 1}, "recipe 'transfer' has no option 'V_hat': it has accuracy, eta"),
         ("paper", {"steps": [1, 2]}, "steps = [1, 2]: it must be an integer, or a list of 3 values, each an integer"),

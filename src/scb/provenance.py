@@ -36,17 +36,21 @@ def machine() -> str:
 def code_digest(*modules: str, root: Path = ROOT) -> str:
     """A hash of the sources of some modules of scb and of all that they import; of the whole library unless modules are named.
 
-    Imports inside functions count, those for the type checker alone do not. The kernels are part of every digest, as one unit:
-    Numba compiles them into one another. A module that is no part of scb, that of another package for instance, may use the whole
-    library; its own source counts too, but for that of a script, which other processes do not have.
+    Imports inside functions count, those for the type checker alone do not. The kernels but for CUDA's are part of every digest, as
+    one unit: Numba compiles them into one another. A module that is no part of scb, that of another package for instance, may use
+    the whole library; its own source counts too, but for that of a script, which other processes do not have.
     """
     sources = _sources(root)
     wanted = set(sources)
     if modules and wanted.issuperset(modules):
-        wanted = _closure(modules, sources) | {name for name in sources if name.startswith("scb.kernels")}
+        kernels = {name for name in sources if name.startswith("scb.kernels") and not name.startswith("scb.kernels.cuda")}
+        wanted = _closure(modules, sources) | kernels
     digest = sha256()
     for name in sorted(wanted):
         digest.update(name.encode() + sources[name].read_bytes())
+        if sources[name].name == "__init__.py":
+            for path in sorted(sources[name].parent.glob("*.cu*")):  # CUDA's sources belong to their package
+                digest.update(path.name.encode() + path.read_bytes())
     for name in sorted(set(modules) - set(sources) - {"__main__", "__mp_main__"}):
         file = getattr(sys.modules.get(name), "__file__", None)
         if file is not None:

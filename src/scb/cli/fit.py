@@ -152,7 +152,9 @@ def _fit(
         model, facts = fit_lags(data, classes, settings, progress=searching)
         if halves and settings.lags == "auto" and model.attention.nnz:
             found = found_again(model, data, settings, halves, seed=0, progress=searching_again)
-            model = replace(model, evidence=model.evidence | {"found": found})
+            model = replace(model, evidence={**model.evidence, "found": found})
+        status.update("what each lag is worth …")
+        model = replace(model, evidence=dict(model.evidence))
         if not test:
             return model, facts, {}
         return model, facts, _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))

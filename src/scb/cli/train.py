@@ -40,6 +40,7 @@ def train(
     batch_size: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     source: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     every: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    device: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...")] = (),
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     resume: bool = False,
@@ -59,11 +60,13 @@ def train(
 
     - Transfer: scb train --recipe transfer --set overlap=0.3 --T 50000
 
+    - On an NVIDIA GPU, the same samples: scb train --device cuda --T 100000 --batch-size 131072
+
     - Go on after a break: scb train --resume
 
     Args:
-        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, source, seed, every, and a table [options]
-            for the recipe.
+        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, source, seed, every, device, and a table
+            [options] for the recipe.
         recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (with those of the paper's experiment), sgd, softmax,
             transfer, or one of another package that is installed.
         n: Number of tokens.
@@ -79,6 +82,7 @@ def train(
         source: Where gradients come from: fresh (samples), reference (the same in NumPy), population (exact expectations), gaussian
             (these with noise), or one of another package.
         every: Steps between two rows of the history.
+        device: cpu, or cuda for an NVIDIA GPU ('pip install scb[cuda13]' brings what is needed; cuda12 for an older driver).
         set: Further options of the recipe; 'help(scb.recipes.paper)' in Python names them. One value stands for a list of equal
             ones.
         out: Directory for the run, which must not hold one; a new one in runs unless given. It is written every 100 steps.
@@ -89,7 +93,7 @@ def train(
 
     console = terminal()
     given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
-    given |= {"task_seed": task_seed, "seed": seed, "source": source, "every": every}
+    given |= {"task_seed": task_seed, "seed": seed, "source": source, "every": every, "device": device}
     changed = {name: value for name, value in given.items() if value is not None}
     options = _options(eta, lam, batch_size) | dict(parse_option(text) for text in set)
     directory = out
@@ -116,6 +120,7 @@ def train(
                 task,
                 built,
                 settings.seed,
+                device=settings.device,
                 source=gradients,
                 every=settings.every,
                 callbacks=[show],

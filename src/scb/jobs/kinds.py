@@ -114,6 +114,11 @@ class TrainJob(Job):
         """The options, and the number of the task."""
         return self.options | {"replicate": self.replicate}
 
+    @property
+    def seed(self) -> int:
+        """A hash of the identity but for the device: the same samples on every one."""
+        return seed_of(**{name: value for name, value in self.identity.items() if name != "device"})
+
     def run(self) -> Rows:
         """One row: steps, samples, whether it diverged, and the last row of the history."""
         from scb.training.loop import train
@@ -121,13 +126,14 @@ class TrainJob(Job):
         options = dict(self.options)
         sizes = {name: options.pop(name) for name in (*SIZES, *CHAIN) if name in options}
         recipe = options.pop("recipe")
+        device = options.pop("device", "cpu")
         task = random_task(**sizes, replicate=self.replicate)
         known = recipe_hints(recipe)
         if "seed" in known:
             options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
         if "related_seed" in known:
             options["related_seed"] = seed_of(use="related", seed=self.seed)
-        run = train(task, build_recipe(recipe, task, options), self.seed, every=100, judge=False)
+        run = train(task, build_recipe(recipe, task, options), self.seed, device=device, every=100, judge=False)
         last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
         return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
 
@@ -140,7 +146,7 @@ def swept_hints(recipe: str) -> dict[str, Any]:
 def complete_train(given: Parameters) -> Parameters:
     """Sizes, recipe, and options of the recipe; those not given are the recipe's own."""
     recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
-    hints = dict.fromkeys(SIZES, int) | CHAIN | {"recipe": str} | swept_hints(recipe)
+    hints = dict.fromkeys(SIZES, int) | CHAIN | {"recipe": str, "device": Literal["cpu", "cuda"]} | swept_hints(recipe)
     found = _checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
     _rehearse(recipe, json.dumps({name: v for name, v in found.items() if name in swept_hints(recipe)}))
     return found

@@ -28,21 +28,50 @@ def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
     gq[:] = 0.0
     gP[:] = 0.0
     total = 0.0
+    p = np.empty(s)
     for i in range(n):
         k = last[i]
         o = label[i]
         f = 0.0
         for j in range(s):
             x = tokens[i, j]
-            f += q[k, j] * (P[o, x] if x < C else g[i])
+            p[j] = P[o, x] if x < C else g[i]
+            f += q[k, j] * p[j]
         total += weight[i] * np.log(f)
         r = weight[i] / f
         for j in range(s):
             if q[k, j] > 0.0:
-                x = tokens[i, j]
-                gq[k, j] += (P[o, x] if x < C else g[i]) * r
-                gP[o, x] += q[k, j] * r
+                gq[k, j] += p[j] * r
+                gP[o, tokens[i, j]] += q[k, j] * r
     return total
+
+
+@compiled
+def weight_gradients(tokens, last, label, weight, g, q, P, asked, logliks, gq):
+    """The log-likelihood of each context that is ``asked`` for into logliks (K,), its derivatives in the weights into gq (K, s).
+
+    Twin: ``likelihood_gradient`` for the samples of one context.
+    """
+    n, s = tokens.shape
+    C = P.shape[1] - 1
+    gq[:] = 0.0
+    logliks[:] = 0.0
+    p = np.empty(s)
+    for i in range(n):
+        k = last[i]
+        if not asked[k]:
+            continue
+        o = label[i]
+        f = 0.0
+        for j in range(s):
+            x = tokens[i, j]
+            p[j] = P[o, x] if x < C else g[i]
+            f += q[k, j] * p[j]
+        logliks[k] += weight[i] * np.log(f)
+        r = weight[i] / f
+        for j in range(s):
+            if q[k, j] > 0.0:
+                gq[k, j] += p[j] * r
 
 
 @compiled

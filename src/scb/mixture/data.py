@@ -5,6 +5,7 @@ the partitions lie on workers, and only sums come back. A fit is the same code f
 rounding of sums.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
@@ -82,6 +83,19 @@ class Rows:
     def of(self, k: int) -> "Rows":
         """The rows of context k."""
         return self.mapped(RowTable.of, k)
+
+    def alone(self) -> "Rows | None":
+        """The rows in this process, without the numbers of the samples; None where they lie elsewhere."""
+        if self.counted is not None:
+            return Rows(Here(), [], self.counted.alone())
+        if not all(isinstance(table, RowTable) for table in self.held):
+            return None
+        return Rows(Here(), [table.alone() for table in self.held], None)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the rows in this process."""
+        return sum(sys.getsizeof(table) for table in (self.held if self.counted is None else [self.counted]))
 
     def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
         """(K,): what Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for tokens x iid μ; ∞ if never."""
@@ -161,6 +175,10 @@ class Data:
         held = zip(self.partitions, strict=True)
         partitions = self.executor.map(_with_background, held, function, self.shape, *same)
         return replace(self, partitions=partitions, own_background=True)
+
+    def without_samples(self) -> "Data":
+        """Their numbers and nothing else."""
+        return replace(self, executor=Here(), partitions=[])
 
     def rows(self, slots: Slots) -> Rows:
         """The samples at these slots; equal ones are counted as one row where that makes far fewer."""

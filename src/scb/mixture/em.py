@@ -16,6 +16,7 @@ from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.law import Mixture, normalised
 from scb.mixture.rows import RowTable
+from scb.mixture.weights import IDLE, LEAST_LEFT
 from scb.theory.information import Information
 
 INFORMATION_BYTES = 1 << 30  # memory that second derivatives may take
@@ -28,7 +29,6 @@ _RIDGES = (0.0, 1e-6, 1e-3, 1e-1)  # relative, where the likelihood is flat or n
 _LEAST = 1e-9  # a weight that Newton would make negative becomes this
 _HALVINGS = 10
 _STALL_STEPS = 10
-_IDLE = 5  # steps without gain in likelihood or gap that are borne
 _HOPE_STEPS = 5
 _HOPE = 0.05
 _DENSE = 1e7  # multiplications up to which a Newton step is taken with matrices
@@ -74,11 +74,9 @@ class _Point(NamedTuple):
         """(N, C): by how much a derivative exceeds its column's mean; positive where an entry wants to grow."""
         return self.gP - (self.at.P * self.gP).sum(axis=0)
 
-    def gap(self, fixed_P: bool, held: NDArray[np.bool_]) -> float:
+    def gap(self, held: NDArray[np.bool_]) -> float:
         """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of both concave problems."""
         in_q = (self.gq.max(axis=1) - (self.at.q * self.gq).sum(axis=1)).sum()
-        if fixed_P:
-            return float(in_q)
         in_columns = np.where(held, 0.0, self.gP).max(axis=0) - (self.at.P * self.gP).sum(axis=0)
         return float(in_q + in_columns.sum())
 
@@ -89,8 +87,8 @@ def maximise(
     *,
     tolerance: float = 0.02,
     steps: int = 2000,
-    fixed_P: bool = False,
     newton: bool = True,
+    near: bool = False,  # whether the start is close to the maximum: Newton's steps from the first on
     enough: float = np.inf,  # a log-likelihood that ends it too; so do five steps that gain a twentieth of what is missing, or less
     stall: float = 0.0,  # ten steps that gain less than this together end it too
     held: NDArray[np.bool_] | None = None,  # (N, C), entries of P that stay 0
@@ -102,11 +100,10 @@ def maximise(
     path = [point.loglik]
     taken = 0
     idle = 0
-    newton = newton and not fixed_P
     small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
-    newton_from = _EM_STEPS * max(1, start.N // 10) ** 2
+    newton_from = 0 if near else _EM_STEPS * max(1, start.N // 10) ** 2
     pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
-    while (gap := point.gap(fixed_P, held)) > tolerance and taken < steps and point.loglik < enough:
+    while (gap := point.gap(held)) > tolerance and taken < steps and point.loglik < enough:
         if len(path) > _STALL_STEPS and path[-1] - path[-1 - _STALL_STEPS] < stall:
             break
         if len(path) > _HOPE_STEPS and path[-1] - path[-1 - _HOPE_STEPS] < _HOPE * (enough - path[-1]) < np.inf:
@@ -118,13 +115,13 @@ def maximise(
             if taken >= newton_from:
                 newton_from = taken + 3 * pause
                 pause = 2 * pause
-            after = _squared(rows, point if fixed_P else _revived(rows, point, held), fixed_P)
-            if after.loglik < point.loglik and not fixed_P:  # what was brought back cost likelihood
-                after = _squared(rows, point, fixed_P)
+            after = _squared(rows, _revived(rows, point, held))
+            if after.loglik < point.loglik:  # what was brought back cost likelihood
+                after = _squared(rows, point)
             taken += 2
-        if after.loglik <= point.loglik and after.gap(fixed_P, held) >= gap:
+        if after.loglik <= point.loglik and after.gap(held) >= gap:
             idle += 1  # at the very top, where only rounding is left
-            if idle > _IDLE:
+            if idle > IDLE:
                 break
         point = after
         taken += 1
@@ -137,30 +134,27 @@ def information_bytes(P: Array, q: Array) -> int:
     return 8 * P.size * (P.shape[1] + q.size)
 
 
-def _em(point: _Point, fixed_P: bool) -> Mixture:
+def _em(point: _Point) -> Mixture:
     """One EM step: expected counts, normalised; columns that are never used stay as they are."""
     at = point.at
-    q = normalised(at.q * point.gq, 1, at.q)
-    if fixed_P:
-        return replace(at, q=q)
     P = normalised(at.P * point.gP, 0, at.P)
-    return replace(at, columns=np.c_[P, at.background], q=q)
+    return at.moved(P, normalised(at.q * point.gq, 1, at.q))
 
 
-def _squared(rows: Rows, point: _Point, fixed_P: bool) -> _Point:
+def _squared(rows: Rows, point: _Point) -> _Point:
     """Two EM steps x₀ → x₁ → x₂ and a jump along them, if that is no lower than the first of them; else the two steps.
 
     The jump is to x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀), α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, made positive and normalised again.
     """
-    one = _Point.of(rows, _em(point, fixed_P))
-    two = _em(one, fixed_P)
+    one = _Point.of(rows, _em(point))
+    two = _em(one)
     points = [(point.at.columns, one.at.columns, two.columns), (point.at.q, one.at.q, two.q)]
     first = [b - a for a, b, _ in points]
     second = [c - 2 * b + a for a, b, c in points]
     along, length = (np.sqrt(sum(float((x**2).sum()) for x in step)) for step in (first, second))
     alpha = max(1.0, along / length) if length > 0 else 1.0
     columns, q = (
-        np.maximum(a + 2 * alpha * x + alpha**2 * y, 0.02 * c) for (a, _, c), x, y in zip(points, first, second, strict=True)
+        np.maximum(a + 2 * alpha * x + alpha**2 * y, LEAST_LEFT * c) for (a, _, c), x, y in zip(points, first, second, strict=True)
     )
     columns = normalised(columns, 0, two.columns)
     columns[:, -1] = two.background
@@ -179,7 +173,7 @@ def _revived(rows: Rows, point: _Point, held: NDArray[np.bool_]) -> _Point:
         return point
     eagerness = point.excess_P / np.where(lost, point.gP, 1.0) / _EAGER
     P = np.where(lost, _REVIVED * np.clip(eagerness, 1e-4, 1.0), at.P)
-    return _Point.of(rows, replace(at, columns=np.c_[P / P.sum(axis=0), at.background]))
+    return _Point.of(rows, at.moved(P / P.sum(axis=0), at.q))
 
 
 def _newton(rows: Rows, point: _Point, held: NDArray[np.bool_]) -> _Point | None:
@@ -202,7 +196,7 @@ def _newton(rows: Rows, point: _Point, held: NDArray[np.bool_]) -> _Point | None
         moved = normalised(np.maximum(moving + size * in_P, 0.0), 0, at.P)
         P = np.where(at.P.sum(axis=0) > 0, moved, at.P)
         q = normalised(np.maximum(at.q + size * in_q, _LEAST * (at.q > 0)), 1, at.q)
-        after = _Point.of(rows, replace(at, columns=np.c_[P, at.background], q=q))
+        after = _Point.of(rows, at.moved(P, q))
         if after.loglik > point.loglik - _ROUNDING * abs(point.loglik):
             return after
         size /= 2
@@ -218,7 +212,7 @@ def _newton_by_products(rows: Rows, point: _Point, held: NDArray[np.bool_]) -> _
     for _ in range(_HALVINGS):
         P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
         q = normalised(np.maximum(at.q + size * in_q, _SHRINK * at.q), 1, at.q)
-        after = _Point.of(rows, replace(at, columns=np.c_[P, at.background], q=q))
+        after = _Point.of(rows, at.moved(P, q))
         if after.loglik > point.loglik - _ROUNDING * abs(point.loglik):
             return after
         size /= 2

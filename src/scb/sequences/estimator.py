@@ -296,7 +296,7 @@ class SparseContextualBigram(BaseEstimator):
             raise InputError("X holds other symbols than in fit: give the data of the fit")
         progress = _say_half if self.verbose else None
         found = found_again(model, data.data, self._settings(), n_halves, random_state, progress)
-        self._evidence = self._evidence | {"found": found}
+        self._evidence = {**self._evidence, "found": found}
         return found
 
     def summary(self) -> LagSummary:

@@ -5,6 +5,7 @@ law of the next symbol, the likelihood of data, how far each lag moves the law, 
 are found is told in ``lag_fit``, and how it is kept on disk in ``model_file``.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -64,7 +65,7 @@ class LagModel:
     prior: Array
     frequencies: Array
     background: WindowLaw | None = None  # gives each window a law of its own; without, the background is ``prior``
-    evidence: dict[str, Array] = field(default_factory=dict)  # columns beside those of ``table``
+    evidence: Mapping[str, Array] = field(default_factory=dict)  # columns beside those of ``table``; see ``lag_evidence``
 
     @property
     def max_lag(self) -> int:
@@ -92,7 +93,7 @@ class LagModel:
         - delta_bic: by how much the BIC is worse without it
         - found: in which part of random halves of the data it is found again, once that was asked for
         """
-        return self.table() | {"influence": self.influence().data} | self.evidence
+        return {**self.table(), "influence": self.influence().data, **self.evidence}
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast."""
+"""Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast; ``cuda`` has another."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -143,20 +143,7 @@ class Fused:
         return take(V, A, mu, stage, step_keys(seed, steps))
 
     def _steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
-        constant, per_spread, per_column = stage.affine_levels(mu)
-        # Integers and read-only arrays are other types to Numba, for which it would compile everything anew.
-        hyper = Hyperparameters(
-            batch_size=int(stage.batch_size),
-            eta_V=float(stage.eta_V),
-            eta_A=float(stage.eta_A),
-            lam=float(constant),
-            per_spread=float(per_spread),
-            per_column=np.require(per_column, np.float64, ["C", "W"]),
-            centred=bool(stage.centred),
-            limit=LIMIT,
-            mu=np.require(mu, np.float64, ["C", "W"]),
-            projector_row=projector_row(mu, stage.projector),
-        )
+        hyper = hyperparameters(stage, mu, LIMIT)
         new_V = np.array(V, np.float64, order="C")
         new_A = self._buffers.copy(A)
         done, loss = fused_steps(keys, self.fresh.law, hyper, new_V, new_A)
@@ -182,6 +169,24 @@ class Fused:
                 return Taken(V, A, done, loss / B, (done + 1) * B)
             V = after
         return Taken(V, A, len(keys), loss / B, len(keys) * B)
+
+
+def hyperparameters(stage: Stage, mu: Array, limit: float) -> Hyperparameters:
+    """Those of a stage, as a compiled step wants them."""
+    constant, per_spread, per_column = stage.affine_levels(mu)
+    # Integers and read-only arrays are other types to Numba, for which it would compile everything anew.
+    return Hyperparameters(
+        batch_size=int(stage.batch_size),
+        eta_V=float(stage.eta_V),
+        eta_A=float(stage.eta_A),
+        lam=float(constant),
+        per_spread=float(per_spread),
+        per_column=np.require(per_column, np.float64, ["C", "W"]),
+        centred=bool(stage.centred),
+        limit=limit,
+        mu=np.require(mu, np.float64, ["C", "W"]),
+        projector_row=projector_row(mu, stage.projector),
+    )
 
 
 def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.random.Generator) -> FrozenDraws:

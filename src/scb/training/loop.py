@@ -4,11 +4,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from scb import metrics
-from scb.inputs import InputError, integer
+from scb.inputs import InputError, integer, one_of
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.engine import Composed, Fused, step_keys
@@ -19,6 +20,10 @@ from scb.training.sources.sampled import Dataset, Fresh
 from scb.training.stages import Recipe, Stage, StatefulRule
 from scb.training.verdict import GOOD, HELD_OUT, HeldOut
 
+if TYPE_CHECKING:
+    from scb.training.cuda import Cuda
+
+Device = Literal["cpu", "cuda"]
 JUDGED = 10_000_000  # entries of A up to which a run is judged unless asked otherwise
 
 
@@ -27,6 +32,7 @@ def train(
     recipe: Recipe,
     seed: int = 0,
     *,
+    device: Device = "cpu",
     source: GradientSource | None = None,
     start: Run | None = None,
     every: int = 10,
@@ -40,6 +46,7 @@ def train(
 
     Parameters
     ----------
+    device : "cpu", or "cuda" for an NVIDIA GPU through CuPy, which takes the same samples; its last bits are others
     source : where gradients come from; unless given, fresh samples of the task through the compiled engine
     start : go on from this run, which has been through the first stages of the recipe, instead of from the recipe's initial point
     every : evaluate and call the callbacks every so many steps, at stage ends and at the end
@@ -56,8 +63,10 @@ def train(
     seed = integer("seed", seed, low=0)
     recipe.check_fits(task)
     made_by = fingerprints(task=task, recipe=recipe, seed=seed, every=every, source=source, start=start)
+    if device != "cpu":
+        made_by |= fingerprints(device=device)
     composed = Composed(Fresh(task) if source is None else source, recipe.transformer)
-    engine = Fused(task) if source is None and recipe.transformer is LinearTransformer else composed
+    engine = _engine(task, recipe, device, source) or composed
     if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
         run = Run.load(checkpoint)
         _check_resumable(run, made_by, Path(checkpoint))
@@ -85,11 +94,27 @@ def train(
     return run
 
 
+def _engine(task: Task, recipe: Recipe, device: Device, source: GradientSource | None) -> "Fused | Cuda | None":
+    """An engine that is faster than ``Composed``, if there is one for these."""
+    one_of("device", device, get_args(Device))
+    if source is not None or recipe.transformer is not LinearTransformer:
+        if device != "cpu":
+            raise InputError(
+                f"device = {device!r} trains the linear transformer on fresh samples: with another source, leave it out"
+            )
+        return None
+    if device == "cuda":
+        from scb.training.cuda import Cuda
+
+        return Cuda(task)
+    return Fused(task)
+
+
 def _check_resumable(run: Run, made_by: dict[str, str], checkpoint: Path) -> None:
     """InputError unless the run in the checkpoint was made by the same task, recipe, and so on."""
     if not run.made_by:
         raise InputError(f"the run in {checkpoint} does not say what made it, and cannot be resumed: it is of an older version")
-    other = [name for name, digest in made_by.items() if run.made_by.get(name) != digest]
+    other = [name for name in made_by | run.made_by if run.made_by.get(name) != made_by.get(name)]
     if other:
         raise InputError(
             f"the run in {checkpoint} was made with another {', '.join(other)}: resume it with the same, or begin anew"
@@ -101,7 +126,7 @@ def remembers(stage: Stage) -> bool:
     return isinstance(stage.update, StatefulRule)
 
 
-def advance(run: Run, recipe: Recipe, engine: Composed | Fused, every: int) -> tuple[Run, float]:
+def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: int) -> tuple[Run, float]:
     """Steps up to the next evaluation, stage end or question whether to stop; the run after them, and the last batch's loss."""
     stage = recipe.stages[run.stage]
     V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from inspect import signature
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from scb.extensions import Registry
 from scb.files import make_directory, read_json, write_json
@@ -130,6 +130,7 @@ class TrainingSettings:
     source: str = "fresh"  # of gradients, name of one of ``SOURCES``
     seed: int = 0  # of the training run
     every: int = 10  # steps between two rows of the history
+    device: Literal["cpu", "cuda"] = "cpu"  # where steps are taken
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self)) | {"options": dict}

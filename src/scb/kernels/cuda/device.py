@@ -1,0 +1,75 @@
+"""The GPU: whether there is one, its memory, and its compiler, all through CuPy."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from scb.inputs import InputError
+from scb.kernels.cuda.layout import source
+
+Launch = Callable[..., None]  # launch(kernel, grid, threads, shared bytes, *arguments)
+
+
+class Device(Protocol):
+    """Where a step runs: a module of arrays, memory that is free, and a compiler."""
+
+    xp: Any
+    processors: int
+
+    def free_memory(self) -> int:
+        """Bytes that can still be taken."""
+        ...
+
+    def compile(self, macros: Mapping[str, str]) -> Launch:
+        """The kernels, compiled with these macros."""
+        ...
+
+
+class Gpu:
+    """The current GPU of CuPy."""
+
+    def __init__(self) -> None:
+        try:
+            import cupy
+        except ImportError:
+            raise InputError("device = 'cuda' needs CuPy: pip install 'scb[cuda13]', or scb[cuda12] for an older driver") from None
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise InputError(
+                f"device = 'cuda' finds no NVIDIA GPU with a driver that fits CuPy {cupy.__version__}: {error}"
+            ) from None
+        if count == 0:
+            raise InputError("device = 'cuda' finds no NVIDIA GPU; nvidia-smi lists those that the driver knows")
+        self.xp: Any = cupy
+        self.processors: int = cupy.cuda.Device().attributes["MultiProcessorCount"]
+
+    def free_memory(self) -> int:
+        """Bytes that can still be taken, those in CuPy's pool included."""
+        pool = self.xp.get_default_memory_pool()
+        return int(self.xp.cuda.runtime.memGetInfo()[0]) + pool.free_bytes()
+
+    def compile(self, macros: Mapping[str, str]) -> Launch:
+        """The kernels, compiled once for each task's size and kept on disk by CuPy."""
+        options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
+        module = self.xp.RawModule(code=source(), options=options)
+        kernels: dict[str, Any] = {}
+
+        def launch(name: str, grid: tuple[int, ...], threads: int, shared: int, *arguments: Any) -> None:
+            if name not in kernels:
+                kernels[name] = module.get_function(name)
+                if shared > 48 * 1024:
+                    kernels[name].max_dynamic_shared_size_bytes = shared
+            kernels[name](grid, (threads,), tuple(map(plain, arguments)), shared_mem=shared)
+
+        return launch
+
+
+def plain(argument: Any) -> Any:
+    """An argument of a kernel: integers have 32 bits unless they are NumPy's, floats 64."""
+    if isinstance(argument, bool | int):
+        return np.int32(argument)
+    if isinstance(argument, float):
+        return np.float64(argument)
+    return argument

@@ -1,0 +1,140 @@
+// The counted stream of ``kernels.random``, bit for bit: random words, and tokens with a given law from 16 random bits each.
+//
+// A word of 64 bits stands for four tokens. Word i of a stream is a hash of the stream's key and i, so that a token is drawn twice,
+// once for each pass, and never stored. Token t of a stream is the number of thresholds m_j + f_j at or below w + u, where w are its
+// 16 bits and u a fraction of 53 bits, which matters only where w = m_j (a *tie*). Two ways to find it:
+//
+// - up to FEW tokens: w is compared with every m_j;
+// - above: a table with one entry of 16 bits for each cell of 2^SHIFT neighbouring w. Adding w to the entry of its cell gives,
+//   modulo 2^16,
+//
+//       w + entry   ┌─────────────── 12 bits ───────────────┬───── 4 bits ─────┐
+//                   │ thresholds below w                    │ 15 if w is tied  │
+//                   └───────────────────────────────────────┴──────────────────┘
+//
+//   because the entry, less the cell's first w, is (thresholds below the cell, 15 − m_j + first w): w > m_j makes a carry into the
+//   upper field, w = m_j makes 15 in the lower one. A cell without a threshold has 0 there. The table has SHIFT = 3 (16 KiB of
+//   shared memory); if some cell of 8 holds several thresholds it has SHIFT = 0, and stays in global memory.
+//
+// Tied tokens are *open*: at first they count as if w + u lay below the threshold, and ``rise`` corrects that afterwards.
+//
+// Set by the compiler's command line: TOKENS (N), FEW, SHIFT, and MASK, the bits of a word that are used (all, outside tests).
+
+#pragma once
+
+typedef unsigned long long u64;
+typedef unsigned int u32;
+typedef unsigned short u16;
+
+constexpr int THRESHOLDS = TOKENS - 1;
+constexpr u64 FRACTIONS = 1ull << 40;  // where in a stream the fractions begin
+constexpr u64 GOLDEN = 0x9E3779B97F4A7C15ull;
+constexpr u32 LOW = (1u << SHIFT) - 1;
+constexpr int CELLS = 65536 >> SHIFT;
+constexpr bool OFTEN = TOKENS > 128;  // whether some thread of a warp has an open token nearly always
+
+struct Law {
+    const u16* whole;     // (THRESHOLDS,), m_j
+    const u64* fraction;  // (THRESHOLDS,), ceil(2^53 f_j): u >= f_j exactly if its 53 bits reach this
+    const u16* table;     // (CELLS,)
+};
+
+__device__ inline u64 hash(u64 z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+}
+
+__device__ inline u64 random_word(u64 key, u64 i) { return hash(key + i * GOLDEN); }
+
+__device__ inline double to_unit(u64 word) { return (double)(word >> 11) * (1.0 / 9007199254740992.0); }
+
+__device__ inline u32 sixteen_bits(u64 word, int j) { return (u32)(word >> (16 * j)) & 0xffffu; }
+
+// The key of sample i's tokens; lasts, sources, labels and keys are four ranges of the step's stream, each of batch_size words.
+__device__ inline u64 sample_key(u64 key, int batch_size, int i) { return random_word(key, 3ull * batch_size + i); }
+
+// What the table says of the c-th 16 bits of a word: w + entry, see above; the bits above the 16th mean nothing.
+__device__ inline u32 look_up(u64 word, int c, const u16* table) {
+    u32 half = (u32)(word >> (32 * (c / 2)));
+    u32 w = half >> (16 * (c % 2));
+    u32 offset = (SHIFT > 0 ? half >> (16 * (c % 2) + SHIFT - 1) : w << 1) & (2 * CELLS - 2);  // in bytes
+    return *(const u16*)((const char*)table + offset) + w;
+}
+
+__device__ inline bool is_tied(u32 found) { return (found & 15u) == 15u; }
+
+__device__ inline int token_of(u32 found) { return (found & 0xfff0u) >> 4; }
+
+// The entry for ``found`` in an array with one entry of ``bytes`` bytes for each token.
+template <int bytes, class T>
+__device__ inline T& at_token(T* array, u32 found) {
+    return *(T*)((char*)array + (bytes < 16 ? (found & 0xfff0u) / (16 / bytes) : (found & 0xfff0u) * (bytes / 16)));
+}
+
+// How many of the thresholds that equal the w of an open token, ``below`` and those after it, lie at or below w + u.
+__device__ inline int rise(u64 key, u32 t, int below, const Law& law) {
+    u64 u = random_word(key, FRACTIONS + t) >> 11;
+    int token = below;
+    if (TOKENS > FEW && SHIFT > 0) return u >= law.fraction[token];  // a cell holds one threshold
+    u16 w = law.whole[below];
+    while (token < THRESHOLDS && law.whole[token] == w && u >= law.fraction[token]) ++token;
+    return token - below;
+}
+
+// How many thresholds lie below w, for token t of a stream; and whether another one equals w.
+__device__ inline int thresholds_below(u64 key, u32 t, const Law& law, bool& tied) {
+    u64 word = (random_word(key, t / 4) & MASK) >> (16 * (t % 4));
+    if (TOKENS > FEW) {
+        u32 found = look_up(word, 0, law.table);
+        tied = is_tied(found);
+        return token_of(found);
+    }
+    u32 w = sixteen_bits(word, 0);
+    int below = 0;
+    while (below < THRESHOLDS && law.whole[below] < w) ++below;
+    tied = below < THRESHOLDS && law.whole[below] == w;
+    return below;
+}
+
+// What an open token counts as at first.
+__device__ inline int open_token(u64 key, u32 t, const Law& law) {
+    bool tied;
+    return thresholds_below(key, t, law, tied);
+}
+
+// Token t of a stream, exactly.
+__device__ inline int draw_token(u64 key, u32 t, const Law& law) {
+    bool tied;
+    int below = thresholds_below(key, t, law, tied);
+    return tied ? below + rise(key, t, below, law) : below;
+}
+
+struct alignas(16) Cells {
+    u16 entry[8];
+};
+
+// The table, copied to shared memory by all threads of a block if it is small enough; a barrier must follow.
+__device__ inline const u16* load_table(const u16* table, unsigned char* shared) {
+    if (SHIFT == 0 || TOKENS <= FEW) return table;
+    for (int i = threadIdx.x; i < CELLS / 8; i += blockDim.x) ((Cells*)shared)[i] = ((const Cells*)table)[i];
+    return (const u16*)shared;
+}
+
+constexpr int TABLE_BYTES = SHIFT == 0 || TOKENS <= FEW ? 0 : CELLS * 2;
+
+// The first index at which an ascending array exceeds a value.
+template <class T, class U>
+__device__ inline int first_above(const T* ascending, int size, U value) {
+    int begin = 0;
+    int end = size;
+    while (begin < end) {
+        int middle = (begin + end) / 2;
+        if (ascending[middle] > value) {
+            end = middle;
+        } else {
+            begin = middle + 1;
+        }
+    }
+    return begin;
+}

@@ -1,0 +1,50 @@
+"""The engine on a GPU: whole steps there, with the samples that ``Fused`` takes on the processor."""
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.kernels.cuda.device import Device, Gpu
+from scb.kernels.cuda.step import DeviceSteps
+from scb.task import Task
+from scb.task.sampling import step_keys
+from scb.training.engine import LIMIT, Fused, Taken, hyperparameters
+from scb.training.sources.sampled import Fresh
+from scb.training.stages import Stage
+
+
+class Cuda:
+    """Fresh samples of a task, drawn, differentiated and forgotten on a GPU; V and A come back at the end of ``take``.
+
+    Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded otherwise (``kernels.cuda``), so
+    that a step agrees with the processor's to about 1e-7; on one kind of GPU it is the same to the last bit every time, however the
+    batch is divided. Where A is frozen a step does not depend on T and has nothing for a GPU to do: ``Fused`` takes it.
+
+    Parameters
+    ----------
+    device : where to run; the current GPU of CuPy unless given
+    memory : bytes that a mini-batch may take; what is free unless given. A larger batch is divided into groups
+    """
+
+    def __init__(self, task: Task, *, device: Device | None = None, memory: int | None = None) -> None:
+        self.fresh = Fresh(task)
+        self._host = Fused(task)
+        self._steps = DeviceSteps(Gpu() if device is None else device, self.fresh.law, task.T, memory=memory)
+        self._held: tuple[Array, Array] | None = None  # the V and A handed out last, which the device still has
+
+    def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
+        """Take ``steps`` of a stage from (V, A)."""
+        if stage.rule not in ("proximal", "vanilla") or (stage.rule == "proximal" and stage.eta_A == 0):
+            return self._host.take(V, A, mu, stage, seed, steps)
+        if len(steps) == 0:
+            return Taken(V, A, steps=0, loss=np.nan, samples=0)
+        if self._held is None or self._held[0] is not V or self._held[1] is not A:
+            self._steps.put(V, A)
+        keys = step_keys(seed, steps)
+        hyper = hyperparameters(stage, mu, LIMIT)
+        done, losses = self._steps.take(keys, hyper, plain=stage.rule == "vanilla")
+        if done < len(keys):  # what stands there now is beyond the limit: go again, up to the step before
+            self._steps.put(V, A)
+            self._steps.take(keys[:done], hyper, plain=stage.rule == "vanilla")
+        self._held = self._steps.get()
+        tried = min(done + 1, len(keys))
+        return Taken(*self._held, steps=done, loss=float(losses[tried - 1]), samples=tried * stage.batch_size)

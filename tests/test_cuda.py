@@ -1,0 +1,215 @@
+"""The CUDA kernels, compiled for the processor: against the NumPy twins, and the engine against the processor's own."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import scb
+from cuda_host import COMPILER, KERNELS, Host
+from scb.geometry import line_A, line_V
+from scb.inputs import InputError
+from scb.kernels.cuda.device import Gpu
+from scb.kernels.cuda.layout import FEW, MATRIX, SOME, UNIT, Layout, device_law
+from scb.kernels.cuda.step import DeviceSteps
+from scb.kernels.random import token_law
+from scb.kernels.step.batch import TaskLaw
+from scb.training.cuda import Cuda
+from scb.training.engine import Composed, Fused
+from scb.training.sources.sampled import Fresh
+from scb.training.stages import MeasuredNoise, Stage
+from truth import twins
+
+pytestmark = pytest.mark.skipif(
+    COMPILER is None, reason="there is no C++ compiler: the source of the CUDA kernels is NOT exercised"
+)
+
+KEY = np.uint64(0x1234_5678_9ABC_DEF1)
+SIZES = [(2, 70), (3, 600), (FEW, 90), (FEW + 1, 130), (12, 300), (SOME, 60), (SOME + 1, 140), (MATRIX + 6, 50), (150, 600)]
+"""(N, T): every way of every pass."""
+
+
+def point(N, T, **rest):
+    task = scb.Task.random(N, T, 2, seed=1, **rest)
+    rng = np.random.default_rng(N)
+    return task, line_V(task, 0.3), line_A(task, 0.4) + rng.normal(size=(T, N)) * 0.1 / T
+
+
+def relative(found, expected):
+    return np.linalg.norm(found - expected) / np.linalg.norm(expected)
+
+
+def differentiated(device, law, V, A, B, **rest):
+    steps = DeviceSteps(device, law, len(A), **rest)
+    steps.put(V, A)
+    losses = steps.differentiate(KEY, B)
+    return losses, steps.gV.copy(), steps.g[:, : len(A)].T.copy()
+
+
+@pytest.mark.parametrize("bits", [16, 9])
+@pytest.mark.parametrize("N", [2, 3, FEW + 1, 20, 300])
+def test_tokens_are_those_of_the_stream(N, bits):
+    """With 9 bits, most draws come near a threshold and take the exact path."""
+    task = scb.Task.random(N, 50, 2, seed=1)
+    law = Fresh(task).law._replace(tokens=token_law(task.mu, bits))
+    steps = DeviceSteps(Host(), law, 50)
+    tokens = np.empty((20, 50), np.uint16)
+    steps._launch("draw_tokens", (3,), 64, 0, KEY, 64, 7, 20, 50, *steps._law, tokens)
+    streams = twins.words(KEY, 3 * 64 + 7, 20)
+    expected = np.array([twins.draw_tokens(stream, law.tokens, 50) for stream in streams])
+    np.testing.assert_array_equal(tokens, expected)
+
+
+@pytest.mark.parametrize("bits", [16, 11])
+@pytest.mark.parametrize(("N", "T"), SIZES)
+def test_gradients_equal_their_twin(N, T, bits):
+    task, V, A = point(N, T)
+    law = Fresh(task).law._replace(tokens=token_law(task.mu, bits))
+    losses, gV, g = differentiated(Host(), law, V, A, 40)
+    loss, expected_V, expected_A = twins.mini_batch_gradient(KEY, law, 40, V, A)
+    assert losses.sum() == pytest.approx(loss, rel=1e-7)
+    assert relative(gV, expected_V) < 1e-6
+    assert relative(g, expected_A) < 1e-6
+
+
+def test_a_law_with_thresholds_side_by_side():
+    """Several thresholds in one cell of the table, and equal ones: it then has one cell for each 16 bits."""
+    mu = np.array([0.3, 1e-6, 1e-6, 2e-5, 0.2, 1e-4, 0.5 - 1.22e-4])
+    law = token_law(mu)
+    assert device_law(law).shift == 0
+    T = 40_000
+    streams = TaskLaw(law, Fresh(scb.Task.random(7, T, 2)).law.labels)
+    steps = DeviceSteps(Host(), streams, T)
+    tokens = np.empty((4, T), np.uint16)
+    steps._launch("draw_tokens", (3,), 64, 0, KEY, 4, 0, 4, T, *steps._law, tokens)
+    expected = np.array([twins.draw_tokens(stream, law, T) for stream in twins.words(KEY, 12, 4)])
+    np.testing.assert_array_equal(tokens, expected)
+    assert {0, 3, 4, 5, 6} <= set(tokens.ravel().tolist())
+    task, V, A = point(7, 300)
+    law = TaskLaw(token_law(mu, 11), Fresh(task).law.labels)
+    found = differentiated(Host(), law, V, A, 30)
+    expected = twins.mini_batch_gradient(KEY, law, 30, V, A)
+    assert relative(found[1], expected[1]) < 1e-6
+    assert relative(found[2], expected[2]) < 1e-6
+
+
+@pytest.mark.parametrize("N", [3, 12, 60])
+def test_bits_depend_on_nothing_but_the_numbers(N):
+    """Groups of a batch, sizes of blocks, and the order of threads and blocks."""
+    T, B = 40, UNIT + 300
+    task, V, A = point(N, T)
+    law = Fresh(task).law
+    usual = differentiated(Host(), law, V, A, B)
+    variants = {
+        "groups": differentiated(Host(), law, V, A, B, memory=1),
+        "blocks": differentiated(Host(), law, V, A, B, sizes=Layout(mass_threads=64, gradient_threads=128, words=4, stage=8)),
+        "order": differentiated(Host(descending=True), law, V, A, B),
+    }
+    for name, found in variants.items():
+        for x, y in zip(found, usual, strict=True):
+            np.testing.assert_array_equal(x, y, err_msg=name)
+
+
+@pytest.mark.parametrize(("N", "T", "B"), [(3, 300, 64), (12, 130, 40), (70, 40, 30)])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        Stage("1", 6, 0.02, 0.02),
+        Stage("2", 6, 0.02, 0.02, 1e-3, centred=True, projector="mu"),
+        Stage("2", 6, 0.02, 0.02, MeasuredNoise(1.5)),
+        Stage("v", 6, 0.02, 0.01, rule="vanilla"),
+        Stage("A", 6, 0.0, 0.02, 2e-3),
+    ],
+    ids=["λ = 0", "centred, mu", "measured λ", "vanilla", "V frozen"],
+)
+def test_the_engine_takes_the_processors_steps(N, T, B, stage):
+    task, V, A = point(N, T)
+    A /= A.sum(axis=0)
+    stage = replace(stage, batch_size=B)
+    found = Cuda(task, device=Host()).take(V, A, task.mu, stage, 3, range(5, 11))
+    expected = Fused(task).take(V, A, task.mu, stage, 3, range(5, 11))
+    np.testing.assert_allclose(found.V, expected.V, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(found.A, expected.A, rtol=0, atol=1e-7)
+    assert found.loss == pytest.approx(expected.loss, rel=1e-6)
+    assert (found.steps, found.samples) == (expected.steps, expected.samples) == (6, 6 * B)
+    assert np.abs(found.A - A).max() > 1e-4
+
+
+def test_two_takes_are_one_after_a_break():
+    """What is handed out is what goes on: from the device's own copy, or from the arrays in another process."""
+    task, V, A = point(3, 100)
+    stage = Stage("2", 8, 0.05, 0.05, 1e-3)
+    going = Cuda(task, device=Host())
+    middle = going.take(V, A, task.mu, stage, 1, range(4))
+    end = going.take(middle.V, middle.A, task.mu, stage, 1, range(4, 8))
+    resumed = Cuda(task, device=Host()).take(middle.V.copy(), middle.A.copy(), task.mu, stage, 1, range(4, 8))
+    np.testing.assert_array_equal(end.A, resumed.A)
+    np.testing.assert_array_equal(end.V, resumed.V)
+
+
+def test_frozen_steps_are_the_processors():
+    task, V, _ = point(3, 100)
+    stage = Stage("3", 5, 0.1, 0.0)
+    A = task.Q
+    found = Cuda(task, device=Host()).take(V, A, task.mu, stage, 1, range(5))
+    expected = Fused(task).take(V, A, task.mu, stage, 1, range(5))
+    np.testing.assert_array_equal(found.V, expected.V)
+    assert found.A is A
+
+
+def test_divergence_stops_at_the_same_step():
+    task = scb.Task.random(3, 60, 2)
+    stage = Stage("1", 50, 200.0, 200.0)
+    V, A = line_V(task, 0.3), line_A(task, 0.3)
+    found = Cuda(task, device=Host()).take(V, A, task.mu, stage, 1, range(50))
+    expected = Composed(Fresh(task)).take(V, A, task.mu, stage, 1, range(50))
+    assert found.steps == expected.steps < 50
+    assert found.samples == expected.samples
+    assert np.isfinite(found.A).all()
+    assert np.abs(found.V).max() < 1e6
+
+
+BROKEN = {
+    "a tie that never rises": ("stream.cuh", "return u >= law.fraction[token];", "return 0;"),
+    "a barrier": ("scores.cu", "        __syncthreads();\n        for (int p = threadIdx.x; p < TILE * TOKENS;", "        for (int p = threadIdx.x; p < TILE * TOKENS;"),
+    "the second segment": ("gradient.cu", "segment < columns[k + 1]; ++segment) s +=", "segment < columns[k] + 1; ++segment) s +="),
+    "a shifted stream": ("mass.cu", "z += 4 * GOLDEN", "z += 3 * GOLDEN"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_kernel_is_noticed(what, tmp_path):
+    """Each of four small faults, put into a copy of the source, moves the gradient by far more than rounding."""
+    for path in KERNELS.glob("*.cu*"):
+        shutil.copy(path, tmp_path)
+    file, old, new = BROKEN[what]
+    text = (tmp_path / file).read_text()
+    assert text.count(old) == 1
+    (tmp_path / file).write_text(text.replace(old, new))
+    task, V, A = point(12, 100)
+    law = Fresh(task).law._replace(tokens=token_law(task.mu, 11))
+    loss, *expected = twins.mini_batch_gradient(KEY, law, 600, V, A)
+    errors = []
+    for descending in (False, True):
+        losses, *found = differentiated(Host(tmp_path, descending=descending), law, V, A, 600)
+        errors += [abs(losses.sum() / loss - 1), *map(relative, found, expected)]
+    assert max(errors) > 1e-3
+
+
+def test_what_is_missing_is_said_in_one_line(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    with pytest.raises(InputError, match=r"needs CuPy: pip install 'scb\[cuda13\]'"):
+        Gpu()
+    task = scb.Task.random(3, 60, 2)
+    with pytest.raises(InputError, match="CuPy"):
+        scb.train(task, scb.recipes.paper(task), device="cuda")
+    with pytest.raises(InputError, match="fresh samples"):
+        scb.train(task, scb.recipes.paper(task), device="cuda", source=Fresh(task))
+    with pytest.raises(InputError, match="device = 'tpu'"):
+        scb.train(task, scb.recipes.paper(task), device="tpu")
+
+
+def test_too_many_tokens_are_refused():
+    with pytest.raises(InputError, match="2 to 4,095 tokens"):
+        device_law(token_law(np.full(5000, 1 / 5000)))
