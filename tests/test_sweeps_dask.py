@@ -112,7 +112,7 @@ def expected(file):
 
 def calm(errors, killed=1):
     """Nothing but how far it is, and that a worker has gone, for no more than were killed."""
-    known = ("runs, ", "has gone; what it was running goes to another one", "has no workers: waiting for some")
+    known = (" runs: ", "has gone; what it was running goes to another one", "has no workers: waiting for some")
     lines = errors.splitlines()
     return all(any(text in line for text in known) for line in lines) and errors.count("has gone") <= killed
 

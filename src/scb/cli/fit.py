@@ -105,7 +105,7 @@ def fit(
     source = read_with_options(file, Columns(column, group, order), by, sep, top, option="--{}")
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
-    about = _about(file, source, codes, classes)
+    about = [*_about(file, source, codes, classes), _held_out(train, test), *_only_held_out(train, test, classes)]
     for line in about:
         console.print(line)
     model, facts, likelihoods = _fit(train, test, classes, settings, halves)
@@ -123,7 +123,7 @@ def fit(
             out / REPORT,
             model,
             title=file.name,
-            data=[*about, _held_out(train, test)],
+            data=about,
             likelihoods=likelihoods,
             command=command,
             settings=asdict(settings),
@@ -177,10 +177,20 @@ def _command(options: dict[str, Any]) -> str:
 def _held_out(train: list[Any], test: list[Any]) -> str:
     """What was fitted and what was kept apart, in words."""
     if not test:
-        return "all of it was fitted, nothing held out"
+        return "All of it is fitted, nothing held out"
     if len(train) == 1:
-        return f"the first {len(train[0]):,} symbols were fitted, those after them held out"
-    return f"{len(train):,} sequences were fitted, the {len(test):,} after them held out"
+        return f"The first {len(train[0]):,} symbols are fitted, those after them held out to be predicted"
+    return f"The first {len(train):,} sequences are fitted, the {len(test):,} after them held out to be predicted"
+
+
+def _only_held_out(train: list[Any], test: list[Any], classes: Any) -> list[str]:
+    """Which symbols the fit has never seen, and what is made of them."""
+    fitted = np.unique(np.concatenate(train))
+    strange = [x for x in np.unique(np.concatenate([*test, np.zeros(0, np.int64)])).tolist() if x >= 0 and x not in fitted]
+    if not strange:
+        return []
+    names = ", ".join(repr(x) for x in classes[strange[:5]].tolist()) + (", …" if len(strange) > 5 else "")
+    return [f"{len(strange):,} kind(s) of symbols occur only in what is held out ({names}): unlikely there, but not impossible"]
 
 
 def _about(file: Path, source: "Sequences", codes: list[Any], classes: Any) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from scb.cli.progress import progress
-from scb.cli.terminal import terminal
+from scb.cli.terminal import interruptible, terminal
 from scb.extras import require
 from scb.files import alone, write_atomically
 from scb.inputs import InputError
@@ -66,7 +66,7 @@ def reproduce(
         if value is not None and value < 1:
             raise InputError(f"{name} = {value}: it must be at least 1")
     order = _order(only, quick, full, shipped, seeds)
-    with alone(out, "making results"):
+    with alone(out, "making results"), interruptible("finished runs are kept, and the same command goes on"):
         made = _make(order, out, jobs or os.cpu_count() or 1, scheduler)
         _report(order, made, out, begin, quick)
 
@@ -197,17 +197,16 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
 
 def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Forecast":
     """What is to be done, and its cost: starting processes, kernels unless they are compiled already, runs, figures."""
-    from scb.jobs.forecast import Forecast
+    from scb.jobs.forecast import Forecast, crowding
     from scb.jobs.warm_up import compiling, pieces_for
 
-    return Forecast(
-        {
-            "starting": START if missing else 0.0,
-            "compiling kernels": compiling(pieces_for(missing), workers),
-            "running": sum(job.cost for job in missing) / workers,
-            "drawing": START + FIGURE * len(figures) / workers,
-        }
-    )
+    costs = {
+        "starting": START if missing else 0.0,
+        "compiling kernels": compiling(pieces_for(missing), workers),
+        "running": sum(job.cost for job in missing) / workers,
+        "drawing": START + FIGURE * len(figures) / workers,
+    }
+    return Forecast(costs, crowding(workers))
 
 
 def _left_out(numbers: list[int]) -> str:

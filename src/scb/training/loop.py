@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from scb import metrics
-from scb.inputs import InputError, integer, one_of
+from scb.inputs import InputError, InputTypeError, fitted, integer, one_of
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.engine import Composed, Fused, step_keys
@@ -61,6 +61,11 @@ def train(
     every = integer("every", every, low=1)
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
     seed = integer("seed", seed, low=0)
+    one_of("device", device, get_args(Device))
+    fitted("judge", judge, bool | None)
+    for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
+        if not isinstance(value, kind):
+            raise InputTypeError(f"{name} is of type {type(value).__name__}: it must be a {kind.__name__}")
     recipe.check_fits(task)
     made_by = fingerprints(task=task, recipe=recipe, seed=seed, every=every, source=source, start=start)
     if device != "cpu":
@@ -96,7 +101,6 @@ def train(
 
 def _engine(task: Task, recipe: Recipe, device: Device, source: GradientSource | None) -> "Fused | Cuda | None":
     """An engine that is faster than ``Composed``, if there is one for these."""
-    one_of("device", device, get_args(Device))
     if source is not None or recipe.transformer is not LinearTransformer:
         if device != "cpu":
             raise InputError(
