@@ -413,6 +413,11 @@ def test_a_recipe_must_fit_its_task(make):
         lambda: scb.compare({"one": 1}, list("abac")),
         lambda: scb.compare(3, list("abac")),
         lambda: TASK.check(C=None),
+        lambda: Batch(np.array("x"), np.array([0]), np.array([0])),
+        lambda: Batch(np.array(3), np.array([0]), np.array([0])),
+        lambda: Batch(np.zeros((1, 2)), np.array([0]), np.array([0])),
+        lambda: train(TASK, 3),
+        lambda: train(TASK, short(TASK), device=np.arange(3)),
         lambda: scb.measure(TASK, TASK.P, TASK.Q[:-1]),
         lambda: scb.star(TASK, 3),
         lambda: scb.stream(TASK, seed="x"),
@@ -427,7 +432,7 @@ def test_a_recipe_must_fit_its_task(make):
     ],
 )
 def test_odd_values_are_refused(make):
-    with pytest.raises(InputError, match=r": it must|NUL"):
+    with pytest.raises(InputError, match=r": it must|: they must|NUL"):
         make()
 
 

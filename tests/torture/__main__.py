@@ -21,9 +21,9 @@ from importlib import import_module
 from pathlib import Path
 from threading import Lock
 
-PARTS = {"flips": 1000, "faults": 250, "fuzz": 10, "kills": 100}  # cases a batch
+PARTS = {"kills": 200, "fuzz": 10, "faults": 250, "flips": 1000}  # cases a batch
 A_HUNDRED = 100  # calls in a case of the fuzzer
-KILLS = 1.6  # of a case, on average
+KILLS = 2.5  # of a case, on average
 LIMIT = 1800  # seconds after which a case hangs, on a machine that is busy with other things
 LAST = "TORTURE_LAST"  # names the file in which a case says what it is about to do
 FINE = re.compile(r"right|refused|old|new|fine|same")
@@ -114,7 +114,7 @@ def main() -> int:
     if asked.part:
         run_here(asked.part, asked.first, asked.last)
         return 0
-    cases = {"flips": asked.flips, "faults": asked.faults, "fuzz": asked.calls // A_HUNDRED, "kills": round(asked.kills / KILLS)}
+    cases = {"kills": round(asked.kills / KILLS), "fuzz": asked.calls // A_HUNDRED, "faults": asked.faults, "flips": asked.flips}
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     done = {part: {int(row[1]) for row in read(asked.out) if row[0] == part} for part in PARTS}
     todo = [batch for part, count in cases.items() for batch in batches(part, count, done[part])]

@@ -26,26 +26,13 @@ WORDS = st.sampled_from(
         "fit",
     ]
 )
+TASK = ("--N", "--sparsity", "--ensemble", "--K-P", "--task-seed")
 OPTIONS = {
     "plan": ["--eps", "--delta", "--k-p", "--k-q", "--overlap", "--eta"],
     "show": [],
     "sample": ["--length", "--seed", "--separator"],
     "fit": ["--max-lag", "--lags", "--split", "--by", "--top", "--sep", "--column", "--group", "--halves", "--background"],
-    "train": [
-        "--N",
-        "--sparsity",
-        "--ensemble",
-        "--K-P",
-        "--seed",
-        "--task-seed",
-        "--every",
-        "--set",
-        "--recipe",
-        "--config",
-        "--eta",
-        "--lam",
-        "--source",
-    ],
+    "train": [*TASK, "--seed", "--every", "--set", "--recipe", "--config", "--eta", "--lam", "--batch-size", "--source"],
     "sweep": ["--status", "--jobs", "--scheduler"],
     "reproduce": ["--only", "--seeds", "--shipped", "--jobs"],
     "bench": ["--sizes", "--repeats", "--contenders"],

@@ -51,6 +51,8 @@ def bench(
         raise FileNotFoundError(f"{contenders} is not there, or not a file")
     console = terminal()
     results = []
+    if not sizes:
+        raise InputError("sizes is empty: it must have at least one, such as 3x5000")
     for size in sizes:
         if (found := re.fullmatch("([0-9]+)x([0-9]+)", size)) is None:
             raise InputError(f"sizes has {size!r}: it must look like 3x5000")

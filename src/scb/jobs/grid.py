@@ -83,9 +83,7 @@ class Sweep:
             raise InputError(f"not TOML: {error}") from None
         _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
         known = kinds if _known(given, kinds) else further()
-        if not _known(given, known):
-            one_of("kind", given.get("kind"), (*kinds, *known))  # says what there is
-        kind = known[given["kind"]]
+        kind = known[one_of("kind", given.get("kind"), (*kinds, *known))]
         seeds = fitted("seeds", given.get("seeds", 10), int)
         if seeds < 1:
             raise InputError(f"seeds = {seeds}: it must be at least 1")

@@ -37,7 +37,9 @@ class Batch:
             if not isinstance(getattr(self, name), np.ndarray):
                 raise InputError(f"{name} is of type {type(getattr(self, name)).__name__}: it must be an array of tokens")
             unmasked(name, getattr(self, name))
-        n = len(self.context)
+            if getattr(self, name).dtype.kind not in "iu":
+                raise InputError(f"{name} holds values of dtype {getattr(self, name).dtype}: it must hold integers")
+        n = self.context.shape[0] if self.context.ndim else 0
         if self.context.ndim != 2 or self.last.shape != (n,) or self.label.shape != (n,):
             shapes = self.context.shape, self.last.shape, self.label.shape
             raise InputError(f"context, last, label have shapes {shapes}: they must be (n, T), (n,), (n,)")

@@ -6,6 +6,7 @@ from shutil import get_terminal_size
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from scb.inputs import integer
 from scb.notebook import in_notebook
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class ProgressBar:
     """
 
     def __init__(self, steps: int) -> None:
-        self._steps = max(steps, 1)
+        self._steps = max(integer("steps", steps, low=0), 1)
         self._begun: tuple[int, float] | None = None  # step and time of the first call
         self._shown = -_PAUSE
         self._output: Any = None  # what a notebook shows
