@@ -51,7 +51,7 @@ def reproduce(
     Args:
         out: Directory for the results.
         only: Figures to make, such as F1,F7; all of them unless given.
-        quick: Smaller sizes and fewer seeds: half a minute for a first look.
+        quick: Smaller sizes and fewer seeds: a first look in about a minute.
         full: Larger sizes, and the figures and claims that the default run leaves out because they take long: an hour or more on
             two cores. With --quick: small versions of all of them.
         shipped: Directory with tables of an earlier full run, such as docs/tables: what needs them is drawn and judged from there,
