@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from scb.cli.progress import progress
-from scb.cli.terminal import interruptible, terminal
+from scb.cli.terminal import terminal
 from scb.extras import require
 from scb.files import alone, write_atomically
 from scb.inputs import InputError
@@ -51,7 +51,7 @@ def reproduce(
     Args:
         out: Directory for the results.
         only: Figures to make, such as F1,F7; all of them unless given.
-        quick: Smaller sizes and fewer seeds: half a minute for a first look.
+        quick: Smaller sizes and fewer seeds: a first look in about a minute.
         full: Larger sizes, and the figures and claims that the default run leaves out because they take long: an hour or more on
             two cores. With --quick: small versions of all of them.
         shipped: Directory with tables of an earlier full run, such as docs/tables: what needs them is drawn and judged from there,
@@ -66,7 +66,7 @@ def reproduce(
         if value is not None and value < 1:
             raise InputError(f"{name} = {value}: it must be at least 1")
     order = _order(only, quick, full, shipped, seeds)
-    with alone(out, "making results"), interruptible("finished runs are kept, and the same command goes on"):
+    with alone(out, "making results"):
         made = _make(order, out, jobs or os.cpu_count() or 1, scheduler)
         _report(order, made, out, begin, quick)
 
