@@ -112,7 +112,8 @@ class Child:
 
     def said(self) -> str:
         """What it wrote to stderr."""
-        return (self.folder / SAID).read_text(errors="replace")
+        path = self.folder / SAID
+        return path.read_text(errors="replace") if path.exists() else ""  # it may have been killed before its first word
 
     def calls(self) -> int:
         """How often it has called its file layer, if it came to its end."""

@@ -13,7 +13,7 @@ from scb.cli.progress import progress
 from scb.cli.terminal import terminal
 from scb.extras import require
 from scb.files import alone, write_atomically
-from scb.inputs import InputError
+from scb.inputs import InputError, integer
 from scb.provenance import machine, versions
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 START = 1.7  # seconds until a process is there, has loaded what it needs, and has compiled its first kernels
 FIGURE = 1.7  # seconds to draw one, in all its formats
+
+MOST_JOBS = 4096  # processes; more are a mistake
 
 
 def reproduce(
@@ -56,6 +58,7 @@ def reproduce(
         scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
     """
     from scb.jobs.dask import connected
+    from scb.jobs.grid import MOST_SEEDS
     from scb.jobs.pool import processes, run_jobs
     from scb.jobs.store import Cache
     from scb.jobs.warm_up import warm_up
@@ -70,9 +73,9 @@ def reproduce(
     for name in asked:
         if name not in FIGURES:
             raise InputError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
-    for name, value in (("seeds", seeds), ("jobs", jobs)):
-        if value is not None and value < 1:
-            raise InputError(f"{name} = {value}: it must be at least 1")
+    for name, value, most in (("seeds", seeds, MOST_SEEDS), ("jobs", jobs, MOST_JOBS)):
+        if value is not None:
+            integer(name, value, low=1, high=most)
     if shipped is not None and not shipped.is_dir():
         raise InputError(f"shipped = {shipped}: there is no such directory")
     made = tables(quick, seeds, full)
