@@ -415,7 +415,7 @@ def test_a_recipe_must_fit_its_task(make):
         lambda: TASK.check(C=None),
         lambda: Batch(np.array("x"), np.array([0]), np.array([0])),
         lambda: Batch(np.array(3), np.array([0]), np.array([0])),
-        lambda: Batch(np.zeros((1, 2)), np.array([0]), np.array([0])),
+        lambda: Batch(np.zeros((1, 2), dtype=int), np.array(["a"]), np.array([0])),
         lambda: train(TASK, 3),
         lambda: train(TASK, short(TASK), device=np.arange(3)),
         lambda: scb.measure(TASK, TASK.P, TASK.Q[:-1]),
