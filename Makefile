@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test test-torch torture lint bench examples lab venv lock clean
+.PHONY: reproduce test test-gpu test-torch torture lint bench examples lab venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
 
 test: lint .venv/examples  ## what CI runs
 	$(BIN)/pytest -n 2
+
+test-gpu: venv  ## the engine on an NVIDIA GPU against the processor's (asks for CuPy: scb[cuda12] or scb[cuda13])
+	$(BIN)/pytest tests/gpu_checks.py -s
 
 torture: venv  ## kills, I/O faults, flipped bytes and odd arguments, by the thousand; goes on behind results/torture.csv
 	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE)

@@ -126,7 +126,7 @@ FAMILIES = {  # tokens, positions, of which so many matter, samples, columns wit
     "N = 3, T = 500, three positions, n = 1,500": (3, 500, 3, 1500, 0),
     "N = 5, T = 300, weights of 0.05 in two columns, n = 3,000": (5, 300, 2, 3000, 2),
 }
-FRESH = 20_000  # seeds before this one were looked at when the intervals were made
+FRESH = 30_000  # seeds before this one were looked at when the intervals were made
 
 
 def incomplete(case: Case) -> Row:

@@ -15,6 +15,7 @@ import scb
 from architecture import LEVEL, ROOT, circle, graph, modules, room, rooms, unlisted, unlisted_in_paper, upward
 from scb.jobs.job import Job
 from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, TABLES
+from scb.training import settings
 from scb.training.recipes import RECIPES
 from test_training import SOURCES
 
@@ -71,6 +72,10 @@ def test_every_recipe_and_every_source_is_listed(copy):
         assert unlisted(ROOT / "training" / folder, answer, ()) == set(listed)
         (copy / "training" / folder / "planted.py").write_text(planted)
         assert {name.lower() for name in unlisted(copy / "training" / folder, answer, listed)} == {"mine"}
+
+
+def test_every_source_that_a_task_is_enough_for_has_a_name():
+    assert {settings.SOURCES[name].__name__ for name in settings.SOURCES} == set(SOURCES) - {"Dataset"}
 
 
 def test_the_paper_is_listed_in_one_place():

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scb.cli import main
 from scb.task import Task
 from scb.training.run import Run
 from scb.training.settings import TrainingSettings
@@ -128,48 +129,58 @@ def test_diverging_run_says_so(tmp_path):
     assert "diverged at step" in result.stdout
 
 
-def test_the_default_shows_the_method_working_and_says_so(tmp_path):
-    result = scb("train", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "verdict, from held-out samples: learned\n" in result.stdout
-    assert "by the truth: learned (" in result.stdout
-    assert "verdict, from held-out samples: learned\n" in scb("show", cwd=tmp_path).stdout
+@pytest.fixture
+def here(monkeypatch, capsys, tmp_path):
+    """Runs a command line in an empty directory and in this process; what it writes to stdout, or to stderr if it ends badly."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words):
+        try:
+            main(list(words))
+        except SystemExit:
+            return capsys.readouterr().err
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_the_default_shows_the_method_working_and_says_so(here):
+    trained = here("train")
+    assert "verdict, from held-out samples: learned\n" in trained
+    assert "by the truth: learned (" in trained
+    assert "verdict, from held-out samples: learned\n" in here("show")
 
 
 @pytest.mark.parametrize(("task_seed", "seed"), [(0, 0), (1, 3), (2, 5)])
-def test_a_run_that_is_too_slow_says_which_settings_would_do_and_they_do(tmp_path, task_seed, seed):
+def test_a_run_that_is_too_slow_says_which_settings_would_do_and_they_do(here, task_seed, seed):
     """The command that is printed, run as it stands."""
-    first = scb("train", "--T", "1000", "--recipe", "paper", "--seed", str(seed), "--task-seed", str(task_seed), cwd=tmp_path)
-    assert "verdict, from held-out samples: learned\n" not in first.stdout
-    command = first.stdout.replace("\\\n", "").partition("these settings would do:\n")[2]
+    first = here("train", "--T", "300", "--recipe", "paper", "--seed", str(seed), "--task-seed", str(task_seed))
+    assert "verdict, from held-out samples: learned\n" not in first
+    command = first.replace("\\\n", "").partition("these settings would do:\n")[2]
     words = shlex.split(command.splitlines()[0])
     assert words[:2] == ["scb", "train"]
-    second = scb(*words[1:], cwd=tmp_path)
-    assert "verdict, from held-out samples: learned\n" in second.stdout, second.stdout + second.stderr
-    assert "by the truth: learned (" in second.stdout
+    second = here(*words[1:])
+    assert "verdict, from held-out samples: learned\n" in second
+    assert "by the truth: learned (" in second
 
 
-def test_a_run_is_kept_and_resumed_as_it_is_only(tmp_path):
-    sizes = ("--recipe", "paper", "--T", "40")
-    options = ("--eta", "0.02", "--lam", "1e-4", "--batch-size", "8", "--set", "steps=3")
-    assert scb("train", *sizes, *options, cwd=tmp_path).returncode == 0
+def test_a_run_is_kept_and_resumed_as_it_is_only(here, tmp_path):
+    options = ("--recipe", "paper", "--T", "40", "--eta", "0.02", "--lam", "1e-4", "--batch-size", "8", "--set", "steps=3")
+    here("train", *options)
     file = tmp_path / "runs" / "1" / "run.safetensors"
     before = file.read_bytes()
-    settings = TrainingSettings.load(file.parent)
-    assert settings.options == {"eta": 0.02, "lam": 1e-4, "batch_size": 8, "steps": 3}
+    assert TrainingSettings.load(file.parent).options == {"eta": 0.02, "lam": 1e-4, "batch_size": 8, "steps": 3}
     assert Run.load(file.parent).step == 9
-    refused = scb("train", "--out", "runs/1", cwd=tmp_path)
-    assert refused.returncode == 2
-    assert refused.stderr.startswith("scb: runs/1 holds a run, which is kept: give another directory as --out")
-    changed = scb("train", "--resume", "--set", "lam=5", "--N", "7", "--seed", "9", cwd=tmp_path)
-    assert changed.returncode == 2
-    assert "runs/1 has N = 3, seed = 0, lam = 0.0001, where N = 7, seed = 9, lam = 5.0 is asked for" in changed.stderr
+    assert here("train", "--out", "runs/1").startswith("scb: runs/1 holds a run, which is kept: give another directory as --out")
+    changed = here("train", "--resume", "--set", "lam=5", "--N", "7", "--seed", "9")
+    assert "runs/1 has N = 3, seed = 0, lam = 0.0001, where N = 7, seed = 9, lam = 5.0 is asked for" in changed
     (tmp_path / "other.toml").write_text("T = 41\nrecipe = 'sgd'\n")
-    assert "T = 41, recipe = sgd" in scb("train", "--resume", "--config", "other.toml", cwd=tmp_path).stderr
+    assert "T = 41, recipe = sgd" in here("train", "--resume", "--config", "other.toml")
     same = ("--N", "3", "--lam", "1e-4", "--set", "resolve_sign=true")  # as it is, in other words
-    assert scb("train", "--resume", *same, cwd=tmp_path).returncode == 0
+    assert "wrote runs/1/curves.png" in here("train", "--resume", *same)
     assert file.read_bytes() == before
-    assert scb("train", *sizes, *options, cwd=tmp_path).returncode == 0
+    assert "wrote runs/2/curves.png" in here("train", *options)
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["1", "2"]
 
 

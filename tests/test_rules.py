@@ -9,6 +9,7 @@ import scb
 from scb.geometry import trivial_V
 from scb.task.sampling import step_keys
 from scb.training.engine import Composed
+from scb.training.fingerprint import fingerprints
 from scb.training.loop import train
 from scb.training.run import Run
 from scb.training.simulation import simulate
@@ -108,6 +109,21 @@ def test_a_rule_is_any_function_and_another_one_cannot_be_resumed(tmp_path):
     assert run.verdict is not None
     with pytest.raises(ValueError, match="was made with another recipe"):
         train(TASK, recipe(Stage("1", 6, 0.1, 0.1, rule=other)), seed=1, checkpoint=tmp_path, resume=True)
+
+
+def test_functions_of_one_name_are_told_apart():
+    """By what they use of the function around them, and lambdas by their code; and not by the process that they live in."""
+
+    def scaled(factor):
+        def rule(V, A, gV, gA, mu, stage):
+            return V - factor * gV, A
+
+        return rule
+
+    same_rule, other = fingerprints(a=scaled(1.0))["a"], fingerprints(a=scaled(2.0))["a"]
+    assert fingerprints(a=scaled(1.0))["a"] == same_rule != other
+    assert fingerprints(a=lambda V, A: (V, A))["a"] != fingerprints(a=lambda V, A: (V + 1, A))["a"]
+    assert fingerprints(a=lambda V, A: (V + 2, A))["a"] != fingerprints(a=lambda V, A: (V + 1, A))["a"]
 
 
 def test_schedules_are_the_numbers_that_they_stand_for():

@@ -51,7 +51,7 @@ class Cells(HTMLParser):
 
 def test_a_run_prints_as_a_few_lines_with_the_end_of_each_stage(run):
     lines = str(run).splitlines()
-    assert len(lines) <= 7
+    assert len(lines) <= 9  # the table, what is wrong, and what would do
     assert max(map(len, lines)) <= 80
     assert lines[0] == "paper: N = 3, T = 60, seed 3; 35 steps, 2,240 samples"
     assert lines[2].split()[:3] == ["1", "20", "1,280"]
@@ -61,10 +61,15 @@ def test_a_run_prints_as_a_few_lines_with_the_end_of_each_stage(run):
     assert len(repr(run)) < 80
 
 
-def test_the_summary_says_how_it_ended(run):
-    assert str(replace(run, diverged=12).summary()).endswith("diverged at step 12: smaller step sizes are needed")
+def test_the_summary_says_how_it_ended(task, run):
+    assert "too slow: " in str(run)
+    assert "these settings would do: scb.recipes.paper(task, eta=0.01," in str(run).replace("\n", " ")
+    wild = scb.train(task, scb.recipes.sgd(task, eta=50, preconditioned=False))
+    assert f"diverged at step {wild.diverged}: smaller step sizes" in str(wild)
     assert str(replace(run, finished=False).summary()).endswith("not finished")
-    assert str(replace(run, verdict="learned").summary()).endswith("\nlearned")
+    assert str(replace(run, verdict="learned", remedy={}).summary()).endswith("\nverdict: learned")
+    said = str(replace(run, verdict="too slow", remedy={"recipe": "tuned", "lam": 0.1}).summary())
+    assert said.endswith("\nverdict: too slow\nthese settings would do: scb.recipes.tuned(task, lam=0.1)")
 
 
 def test_frames_hold_the_history_and_the_ends_of_the_stages(run):
@@ -83,6 +88,7 @@ def test_curves_show_the_history(run):
     line = figure.axes[0].get_lines()[1]
     np.testing.assert_array_equal(line.get_xdata(), run.history["step"])
     np.testing.assert_array_equal(line.get_ydata(), run.history["dist_A"])
+    assert figure._repr_png_().startswith(b"\x89PNG")  # what a notebook shows
 
 
 def test_html_of_a_run_is_escaped_and_has_a_picture(run):
@@ -121,7 +127,7 @@ def test_progress_on_a_terminal_and_in_a_pipe(task, monkeypatch):
         assert bool(stream.getvalue()) is shown
         if shown:
             last = stream.getvalue().split("\r")[-1]
-            assert "stage 3  step 35 of 35" in last
+            assert "stage 3  step 35  α_V" in last
             assert last.endswith("\n")
 
 
@@ -145,7 +151,7 @@ def test_progress_in_a_notebook_is_one_output_that_changes(task, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", shown)
     scb.train(task, scb.recipes.paper(task, steps=(20, 10, 5)), callbacks=[bar])
     assert pages[-1].startswith('<progress value="1.0000">')
-    assert "step 35 of 35" in pages[-1]
+    assert "step 35  α_V" in pages[-1]
 
 
 def test_this_is_no_notebook():

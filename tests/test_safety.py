@@ -413,6 +413,7 @@ def test_a_recipe_must_fit_its_task(make):
         lambda: scb.compare({"one": 1}, list("abac")),
         lambda: scb.compare(3, list("abac")),
         lambda: TASK.check(C=None),
+        lambda: Stage("1", 2, 0.1, 0.1, lam=object),
         lambda: Batch(np.array("x"), np.array([0]), np.array([0])),
         lambda: Batch(np.array(3), np.array([0]), np.array([0])),
         lambda: Batch(np.zeros((1, 2), dtype=int), np.array(["a"]), np.array([0])),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from scb.sequences.comparison import compare
     from scb.sequences.estimator import SparseContextualBigram
     from scb.sequences.reading import read_sequences
+    from scb.sequences.sparsity import sparsity_path
     from scb.task import Task
     from scb.task.sampling import Batch, generate, sample
     from scb.task.stream import stream
@@ -48,6 +49,7 @@ __all__ = [
     "recipes",
     "recover",
     "sample",
+    "sparsity_path",
     "star",
     "stream",
     "theory",
@@ -74,6 +76,7 @@ _HOME = {
     "read_sequences": "scb.sequences.reading",
     "recover": "scb.mixture.recovery",
     "sample": "scb.task.sampling",
+    "sparsity_path": "scb.sequences.sparsity",
     "star": "scb.metrics",
     "stream": "scb.task.stream",
     "train": "scb.training.loop",

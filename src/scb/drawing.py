@@ -39,7 +39,16 @@ quiet = mpl.rc_context(QUIET)  # pyright: ignore[reportArgumentType]
 """Decorator for functions that draw."""
 
 
-def panels(count: int, title: str, width: float = 3.6, height: float = 3.0) -> tuple[Figure, list[Axes]]:
+class Drawn(Figure):
+    """A figure that a notebook shows, whether or not pyplot is loaded there."""
+
+    def _repr_png_(self) -> bytes:
+        drawn = io.BytesIO()
+        self.savefig(drawn, format="png", dpi=100)
+        return drawn.getvalue()
+
+
+def panels(count: int, title: str, width: float = 3.6, height: float = 3.0) -> tuple[Drawn, list[Axes]]:
     """A figure of ``count`` panels side by side under one title."""
     figure, axes = grid(1, count, title, width, height)
     return figure, list(axes[0])
@@ -47,7 +56,7 @@ def panels(count: int, title: str, width: float = 3.6, height: float = 3.0) -> t
 
 def grid(
     rows: int, columns: int, title: str, width: float = 3.4, height: float = 2.5, beside: int = 1, **options: Any
-) -> tuple[Figure, np.ndarray]:
+) -> tuple[Drawn, np.ndarray]:
     """A figure of ``rows`` × ``columns`` panels under one title; further options are those of ``Figure.subplots``.
 
     Inside ``narrow`` the panels stand below each other, or ``beside`` to a line, in the order in which one reads them.
@@ -59,7 +68,7 @@ def grid(
         shape = (lines, beside)
         size = (NARROW, height * lines)
         options = {}
-    figure = Figure(figsize=(size[0], size[1] + 0.5), layout="constrained")
+    figure = Drawn(figsize=(size[0], size[1] + 0.5), layout="constrained")
     figure.suptitle(_wrapped(title, size[0], 10), fontsize=10)
     axes = figure.subplots(*shape, squeeze=False, **options).ravel()
     for spare in axes[rows * columns :]:

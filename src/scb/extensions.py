@@ -20,6 +20,13 @@ GROUPS = {"recipe": "scb.recipes", "rule": "scb.rules", "source": "scb.sources",
 """What can be added, and the group of entry points in which it is named."""
 
 
+def something_to_call(name: str, loaded: Any) -> Any:
+    """What was loaded, if it can be called."""
+    if not callable(loaded):
+        raise InputError(f"it is of type {type(loaded).__name__}, and must be something that can be called")
+    return loaded
+
+
 class Registry(MutableMapping[str, Any]):
     """Things of one sort by name: scb's own, and those of other packages, which are loaded when they are asked for.
 
@@ -30,10 +37,10 @@ class Registry(MutableMapping[str, Any]):
     ----------
     noun : the sort of thing, one of ``GROUPS``
     own : scb's own, by name; "module:name" stands for what is to be imported when it is asked for
-    adapt : (name, what was loaded) → what is kept; it may refuse what does not fit
+    adapt : (name, what another package has) → what is kept; it may refuse what does not fit
     """
 
-    def __init__(self, noun: str, own: Mapping[str, Any], adapt: Callable[[str, Any], Any] = lambda name, loaded: loaded) -> None:
+    def __init__(self, noun: str, own: Mapping[str, Any], adapt: Callable[[str, Any], Any] = something_to_call) -> None:
         self.noun = noun
         self._known = dict(own)
         self._adapt = adapt

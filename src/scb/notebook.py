@@ -1,14 +1,13 @@
 """Pieces of HTML for notebooks: whatever comes from data is escaped, and colours follow the notebook's theme."""
 
 import base64
-import io
 import sys
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from scb.drawing import Drawn
 
 _CELL = "padding:.15em .7em;text-align:{side};border:0;white-space:nowrap"
 
@@ -40,9 +39,7 @@ def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
     return f"<tr>{''.join(filled)}</tr>"
 
 
-def picture(figure: "Figure", alt: str) -> str:
-    """A figure of matplotlib, inside the page."""
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=100)
-    data = base64.b64encode(drawn.getvalue()).decode()
+def picture(figure: "Drawn", alt: str) -> str:
+    """A figure, inside the page."""
+    data = base64.b64encode(figure._repr_png_()).decode()
     return f'<img style="max-width:100%;background:#fff" alt="{escape(alt)}" src="data:image/png;base64,{data}">'

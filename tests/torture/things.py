@@ -61,7 +61,7 @@ def _write_model(folder: Path, version: int) -> None:
 
 
 def _read_model(folder: Path) -> str:
-    model, facts, parameters, width = load_model(folder / "model.safetensors")
+    model, facts, parameters, width, _ = load_model(folder / "model.safetensors")
     arrays = (model.classes, model.attention.toarray(), model.errors.data, model.prior, model.frequencies)
     return told(*arrays, *sorted((lag, P.tolist()) for lag, P in model.matrices.items()), facts, parameters, width)
 

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable
@@ -12,16 +13,17 @@ from typing import Annotated, Any
 
 from scb.inputs import InputError
 
+KEEPING = ("reproduce", "sweep")  # the same command goes on where an interrupt has ended it
 COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point; errors that a user can mend are one line on stderr, with exit status 2. A traceback is a bug."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a λ that the terminal cannot show must not end a run
-        given = sys.argv[1:] if arguments is None else arguments
         if given == ["--version"]:
             print(f"scb {version('scb')}")
             return
@@ -42,7 +44,10 @@ def main(arguments: list[str] | None = None) -> None:
     except MemoryError as error:
         _end(f"out of memory ({error})" if str(error) else "out of memory")
     except KeyboardInterrupt as stop:
-        print(f"scb: interrupted; {stop}" if str(stop) else "scb: interrupted", file=sys.stderr)
+        advice = str(stop)
+        if not advice and given[:1] and given[0] in KEEPING:
+            advice = f"what is done is kept, go on with: {shlex.join(['scb', *given])}"
+        print(f"scb: interrupted; {advice}" if advice else "scb: interrupted", file=sys.stderr)
         sys.exit(130)
 
 

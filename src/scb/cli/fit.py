@@ -24,6 +24,7 @@ from scb.inputs import DamagedFileError, InputError, fitted
 
 if TYPE_CHECKING:
     from scb.geometry import Array
+    from scb.sequences.lag_fit import LagSettings
     from scb.sequences.lag_model import FitFacts, LagModel
     from scb.sequences.symbols import Sequences
 
@@ -86,12 +87,10 @@ def fit(
         split: Part of the symbols (the last ones) or sequences (the last ones) that is held out to be predicted.
         out: Directory for the report, the model, its table and pictures.
     """
-    from scb.sequences.coding import windows_of_codes
-    from scb.sequences.lag_fit import LagSettings, fit_lags
+    from scb.sequences.lag_fit import LagSettings
     from scb.sequences.model_file import save_model
     from scb.sequences.reading import TABLES, read_with_options
     from scb.sequences.report import compared, write_report
-    from scb.sequences.stability import found_again
     from scb.sequences.summary import missing_parts, problems
     from scb.sequences.symbols import encode
     from scb.sequences.tables import Columns
@@ -106,22 +105,10 @@ def fit(
     source = read_with_options(file, Columns(column, group, order), by, sep, top, option="--{}")
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
-    about = _about(file, source, codes, classes)
+    about = [*_about(file, source, codes, classes), _held_out(train, test), *_only_held_out(train, test, classes)]
     for line in about:
         console.print(line)
-    with terminal(stderr=True).status("looking for lags …") as status:
-        say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
-        data = windows_of_codes(train, len(classes), max_lag, context)
-        model, facts = fit_lags(data, classes, settings, progress=say)
-        if halves and lags == "auto" and model.attention.nnz:
-            again = lambda turn, of: status.update(f"looking for the same lags in half {turn} of {of} …")  # noqa: E731
-            found = found_again(model, data, settings, halves, seed=0, progress=again)
-            model = replace(model, evidence={**model.evidence, "found": found})
-        status.update("what each lag is worth …")
-        model = replace(model, evidence=dict(model.evidence))
-        likelihoods = {}
-        if test:
-            likelihoods = _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
+    model, facts, likelihoods = _fit(train, test, classes, settings, halves)
     scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
     summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
@@ -136,13 +123,41 @@ def fit(
             out / REPORT,
             model,
             title=file.name,
-            data=[*about, _held_out(train, test)],
+            data=about,
             likelihoods=likelihoods,
             command=command,
             settings=asdict(settings),
             warnings=[*problems(facts), *missing_parts(model)],
         )
         console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
+
+
+def _fit(
+    train: list[Any], test: list[Any], classes: Any, settings: "LagSettings", halves: int
+) -> "tuple[LagModel, FitFacts, dict[str, Array]]":
+    """The model, how its fit went, and what it and its rivals say of each held-out symbol; with a word about where it is."""
+    from scb.sequences.coding import windows_of_codes
+    from scb.sequences.lag_fit import fit_lags
+    from scb.sequences.stability import found_again
+
+    with terminal(stderr=True).status("looking for lags …") as status:
+
+        def searching(turn: int, found: int, loglik: float) -> None:
+            status.update(f"looking for lags: round {turn}, {found} found so far")
+
+        def searching_again(turn: int, of: int) -> None:
+            status.update(f"looking for the same lags in half {turn} of {of} …")
+
+        data = windows_of_codes(train, len(classes), settings.max_lag, settings.context)
+        model, facts = fit_lags(data, classes, settings, progress=searching)
+        if halves and settings.lags == "auto" and model.attention.nnz:
+            found = found_again(model, data, settings, halves, seed=0, progress=searching_again)
+            model = replace(model, evidence={**model.evidence, "found": found})
+        status.update("what each lag is worth …")
+        model = replace(model, evidence=dict(model.evidence))
+        if not test:
+            return model, facts, {}
+        return model, facts, _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
 
 
 def _command(options: dict[str, Any]) -> str:
@@ -162,10 +177,20 @@ def _command(options: dict[str, Any]) -> str:
 def _held_out(train: list[Any], test: list[Any]) -> str:
     """What was fitted and what was kept apart, in words."""
     if not test:
-        return "all of it was fitted, nothing held out"
+        return "All of it is fitted, nothing held out"
     if len(train) == 1:
-        return f"the first {len(train[0]):,} symbols were fitted, those after them held out"
-    return f"{len(train):,} sequences were fitted, the {len(test):,} after them held out"
+        return f"The first {len(train[0]):,} symbols are fitted, those after them held out to be predicted"
+    return f"The first {len(train):,} sequences are fitted, the {len(test):,} after them held out to be predicted"
+
+
+def _only_held_out(train: list[Any], test: list[Any], classes: Any) -> list[str]:
+    """Which symbols the fit has never seen, and what is made of them."""
+    fitted = np.unique(np.concatenate(train))
+    strange = [x for x in np.unique(np.concatenate([*test, np.zeros(0, np.int64)])).tolist() if x >= 0 and x not in fitted]
+    if not strange:
+        return []
+    names = ", ".join(repr(x) for x in classes[strange[:5]].tolist()) + (", …" if len(strange) > 5 else "")
+    return [f"{len(strange):,} kind(s) of symbols occur only in what is held out ({names}): unlikely there, but not impossible"]
 
 
 def _about(file: Path, source: "Sequences", codes: list[Any], classes: Any) -> list[str]:

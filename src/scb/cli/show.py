@@ -10,7 +10,7 @@ from scb.cli.terminal import terminal
 from scb.cli.train import latest_run, report_run
 
 
-def show(path: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="PATH")] = None) -> None:
+def show(path: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = None) -> None:
     """Print the summary and the verdict of a saved run, finished or not, or of a fitted model, and draw its picture again.
 
     Args:

@@ -14,7 +14,7 @@ from rich.table import Table as TerminalTable
 
 import scb.jobs
 from scb.cli.progress import duration, progress
-from scb.cli.terminal import terminal
+from scb.cli.terminal import interruptible, terminal
 from scb.extras import require
 from scb.inputs import InputError
 
@@ -110,18 +110,18 @@ def _experiments() -> "dict[str, Kind]":
 def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
     """Do what is missing, in this process, on a local Dask cluster, or on the scheduler at an address; how many runs that was."""
     from scb.jobs import dask
-    from scb.jobs.forecast import Forecast
+    from scb.jobs.forecast import Forecast, crowding
     from scb.jobs.pool import InProcess, run_jobs
     from scb.jobs.store import SweepStore
 
-    with SweepStore(directory).alone():
+    with SweepStore(directory).alone(), interruptible("finished runs are kept, and the same command goes on"):
         store = SweepStore(directory)  # what is there now that nobody else writes
         missing = store.missing(asked.jobs(), retry)
         store.begin(asked, missing)
         if not missing:
             return 0
         workers = min(jobs, len(missing))
-        forecast = Forecast({"running": sum(job.cost for job in missing) / workers})
+        forecast = Forecast({"running": sum(job.cost for job in missing) / workers}, crowding(workers))
         with progress(forecast) as shown:
             pool: AbstractContextManager[Pool] = nullcontext(InProcess())
             if scheduler is not None:

@@ -1,8 +1,6 @@
 """``scb train``: one run, its summary, its verdict and its curves."""
 
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
@@ -10,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from scb.cli.terminal import interruptible, terminal
@@ -89,6 +86,7 @@ def train(
         resume: Go on with the run in OUT, or with the latest one in runs; the result is the same as without the break.
     """
     from scb.training.loop import train as run_training
+    from scb.training.progress import ProgressBar
     from scb.training.settings import TrainingSettings, parse_option
 
     console = terminal()
@@ -115,18 +113,17 @@ def train(
             _refuse_overwriting(directory)
             settings.save(directory)
         task.save(directory / "task.npz")
-        with _progress(console, built.steps) as show:
-            run = run_training(
-                task,
-                built,
-                settings.seed,
-                device=settings.device,
-                source=gradients,
-                every=settings.every,
-                callbacks=[show],
-                checkpoint=directory,
-                resume=resume,
-            )
+        run = run_training(
+            task,
+            built,
+            settings.seed,
+            device=settings.device,
+            source=gradients,
+            every=settings.every,
+            callbacks=[ProgressBar(built.steps)],
+            checkpoint=directory,
+            resume=resume,
+        )
         report_run(console, run, directory, settings)
 
 
@@ -205,23 +202,6 @@ def _refuse_changes(
 # ------------------------------------------------------------------------------------------------------ what is shown
 
 
-@contextmanager
-def _progress(console: Console, steps: int) -> "Iterator[Callable[[Run], None]]":
-    """A bar with the state of the run; gives the function that moves it."""
-    signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
-    text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
-    samples = TextColumn("{task.fields[samples]:,.0f} samples")
-    with Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console) as progress:
-        bar = progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
-
-        def show(run: "Run") -> None:
-            last = {name: column[-1] for name, column in run.history.items()}
-            fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
-            progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
-
-        yield show
-
-
 def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
     """Print a table with the last row of each stage, and the verdict; draw the run's curves into OUT."""
     from scb.training.reading import curves
@@ -232,13 +212,10 @@ def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSetti
     if settings.K_P is not None:
         size += f", K_P = {settings.K_P:g}"
     title = f"{run.recipe}: {size}, task {settings.task_seed}, seed {run.seed}"
-    names = ("stage", "step", "samples", "α_V", "α_A", "‖V−P‖", "‖A−Q‖", "‖A*−Q‖", "loss")
-    table = Table(*(Column(name, justify="right") for name in names), title=title, title_justify="left")
-    h = run.history
-    for number in sorted(set(h["stage"].astype(int).tolist())):
-        i = (h["stage"] == number).nonzero()[0][-1]
-        values = [f"{h[name][i]:.3f}" for name in ("alpha_V", "alpha_A", "dist_V", "dist_A", "dist_A_star")]
-        table.add_row(str(number), f"{h['step'][i]:.0f}", f"{h['samples'][i]:,.0f}", *values, f"{h['loss'][i]:.4f}")
+    headings, rows = run.summary().cells()
+    table = Table(*(Column(heading, justify="right") for heading in headings), title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
     _say_verdict(console, run, out, settings)
     try:

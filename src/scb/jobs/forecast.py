@@ -4,10 +4,17 @@ Costs are seconds on a quiet machine, so they are known up to the pace: how many
 part that is through tells it, and those to come are expected to take the pace that was seen so far.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from time import monotonic
 
-_TRUST = 2.0  # seconds of cost that must be through before what is measured counts as much as what was expected
+_TRUST = 1.0  # seconds of cost that must be through before what is measured counts as much as what was expected
+
+
+def crowding(workers: int) -> float:
+    """The pace to expect of a machine on which others work as well: how many processes there will be for a core, at least 1."""
+    others = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1.0, (others + workers) / (os.cpu_count() or 1))
 
 
 class Forecast:
@@ -16,14 +23,15 @@ class Forecast:
     Parameters
     ----------
     costs : phase → seconds that it takes on a quiet machine, in the order in which they come
+    pace : seconds for a second of cost, to begin with
     clock : seconds, for tests
     """
 
-    def __init__(self, costs: Mapping[str, float], clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, costs: Mapping[str, float], pace: float = 1.0, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._costs = dict(costs)
         self._shares = dict.fromkeys(costs, 0.0)  # how much of each phase is through
-        self._pace = 1.0  # at the end of the phase before
+        self._pace = pace  # at the end of the phase before
         self._phase = next(iter(self._costs))
         self._begun = self._last = clock()  # when this phase began, and when it last went on
 
@@ -40,10 +48,10 @@ class Forecast:
         """So much of a phase is through; the phases before it are."""
         now = self._clock()
         if phase != self._phase:
-            self._pace = self._measured(now)
             names = list(self._costs)
             for name in names[: names.index(phase)]:
                 self._shares[name] = 1.0
+            self._pace = self._measured(now)
             self._phase = phase
             self._begun = self._last = now
         if share > self._shares[phase]:

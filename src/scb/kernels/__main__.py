@@ -20,5 +20,7 @@ if __name__ == "__main__":
         train(task, paper(task, steps=(2, 0, 0)), source=Fresh(task))
     sequence = generate(Task.random(3, 5, 2), 300)
     for transition in ("shared", "per_lag"):
-        SparseContextualBigram(5, transition=transition).fit(sequence).sample(10)
+        model = SparseContextualBigram(5, transition=transition).fit(sequence)
+        model.sample(10)
+        str(model.summary())  # the evidence is found when it is asked for
     print(f"kernels are ready ({perf_counter() - start:.0f} s)", file=sys.stderr)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scb.mixture.dask import Workers
 
 SIZE = attrgetter("n")
+_NEARLY_ALL = 0.95
 LARGEST_TABLES = 1 << 20  # entries of the tables of pairs that are asked for at a time
 
 
@@ -79,10 +80,6 @@ class Rows:
         if self.counted is not None:
             return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
-
-    def of(self, k: int) -> "Rows":
-        """The rows of context k."""
-        return self.mapped(RowTable.of, k)
 
     def alone(self) -> "Rows | None":
         """The rows in this process, without the numbers of the samples; None where they lie elsewhere."""
@@ -230,6 +227,14 @@ class Data:
             return self
         held = self.executor.map(Partition.thinned, zip(self.partitions, self.firsts, strict=True), self.n / samples)
         return self._with_partitions(held)
+
+    def whole(self) -> "Data":
+        """The samples that have a token at every position, where these are nearly all; else all samples."""
+        most = self.present.min(axis=1).sum()  # whole samples, at most
+        if not _NEARLY_ALL * self.n <= most < self.n:
+            return self
+        others = self._with_partitions(self.executor.map(Partition.whole, zip(self.partitions, strict=True), self.shape))
+        return others if others.n >= _NEARLY_ALL * self.n else self
 
     def of_groups(self, chosen: NDArray[np.bool_]) -> "Data":
         """The samples of some groups of neighbours (G,), which are all of one size."""

@@ -15,8 +15,9 @@ import numpy as np
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
-from scb.mixture.em import inverse_along, maximise
+from scb.mixture.em import maximise
 from scb.mixture.law import Mixture
+from scb.mixture.newton import inverse_along
 from scb.mixture.select import CLOSE, Selection, Slot
 
 _STEPS = 100  # of a fit without a position

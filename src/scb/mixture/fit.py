@@ -51,7 +51,7 @@ class Estimate:
     parameters: int  # how many the data can tell apart
     settled: bool  # whether the search for positions came to its end
     evidence: PendingEvidence  # what each position is worth, once somebody asks
-    rest_limit: Callable[[int, float], Limit]  # see ``scb.mixture.profile``
+    rest_limit: Callable[[int, float, bool], Limit]  # see ``scb.mixture.profile``
 
 
 def fit_mixture(
@@ -67,9 +67,12 @@ def fit_mixture(
     """Find the positions that matter, then estimate by maximum likelihood."""
     per_lag = matrices == "per_lag"
     policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
+    # The likelihood of whole samples does not depend on the gauge of the matrices, and that of the others hardly does, so that a
+    # climb would follow a long and nearly flat valley. They come in once the gauge is settled.
+    searched = data.whole() if per_lag else data
     if positions is not None:
-        return _finish(_given(data, policy, positions, known, per_lag), settled=True)
-    search = Selection.start(data, policy, initial or first_estimate(data, known, per_lag))
+        return _finish(_given(searched, policy, positions, known, per_lag), data, settled=True)
+    search = Selection.start(searched, policy, initial or first_estimate(searched, known, per_lag))
     current_is_context = per_lag and data.K > 1
     if current_is_context:
         add_current(search)
@@ -78,7 +81,7 @@ def fit_mixture(
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
-    return _finish(search, settled)
+    return _finish(search, data, settled)
 
 
 def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
@@ -100,17 +103,19 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
-def _finish(search: Selection, settled: bool) -> Estimate:
-    """The last fit, what it leaves open settled, standard errors."""
+def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
+    """The last fit, what it leaves open settled, standard errors. A search may have looked at a part of the data."""
     search.put_in_order()
     beside = search.mixture  # where a search ends, the background stands beside the positions in every context
     own = np.full(search.data.K, search.data.own_background)
     rows, fit = search.final_fit(own)
     empty = search.empty_slots(_LEAST)
     if empty:
+        search.mixture = beside
         search.remove(empty)
+        beside = search.mixture
         rows, fit = search.final_fit(own)
-    if empty or not beside.q[:, 0].all():
+    if not beside.q[:, 0].all():
         beside = search.with_background(_TRACE)
     ratios = np.full(search.data.K, np.nan) if own.any() else rest_ratios(rows, fit, beside)
     if (ratios >= INCOMPLETE).any():
@@ -118,10 +123,13 @@ def _finish(search: Selection, settled: bool) -> Estimate:
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
-        if held.any() and (search.data.present < search.data.counts[:, None]).any():
-            # Where a lag is not there, the background gets its weight, which is another one now.
-            fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
-            search.mixture = fit.mixture
+    gauge_matters = held.any() and (data.present < data.counts[:, None]).any()
+    if gauge_matters or search.data is not data:
+        # Where a lag is not there, the background gets its weight, which is another one now.
+        search.data = data
+        rows = search.rows()
+        fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
+        search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
@@ -159,7 +167,7 @@ def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     one is large.
     """
     there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
-    with_all = maximise(rows, beside, tolerance=CLOSE / 10, near=True)
+    with_all = maximise(rows, beside, tolerance=CLOSE / 10)
     gain = max(0.0, 2 * (with_all.loglik - fit.loglik))
     ratios = np.where(there, gain, np.nan)
     if gain <= CLOSE or not there.any():
@@ -174,6 +182,6 @@ def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     for k in np.flatnonzero(ratios >= INCOMPLETE).tolist():
         q = with_all.mixture.q.copy()
         q[k] = without.q[k]
-        one_less = maximise(rows, replace(lifted, q=q), tolerance=CLOSE / 10, near=True)
+        one_less = maximise(rows, replace(lifted, q=q), tolerance=CLOSE / 10)
         ratios[k] = min(gain, max(0.0, 2 * (with_all.loglik - one_less.loglik)))
     return ratios

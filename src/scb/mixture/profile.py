@@ -16,6 +16,7 @@ from scb.mixture.rows import RowTable, Sums
 
 _FIRST = 0.05  # the first weight that is tried
 _MOST = 0.98
+_TRACE = 0.02  # of a background that may grow
 _STEPS = 60  # of two EM steps and a jump each, for one weight
 _ENOUGH = 5e-3  # nats: steps that gain less end a fit
 _CLOSE = 0.1  # of twice the log-likelihood ratio: so near to the limit a weight is good enough
@@ -29,14 +30,22 @@ class Limit(NamedTuple):
     weights: Array  # (s,), those of the slots 1, 2, … there
 
 
-def rest_limit(rows: Rows, at: Mixture, k: int, drop: float) -> Limit:
+def rest_limit(rows: Rows, at: Mixture, k: int, drop: float, everywhere: bool) -> Limit:
     """The largest weight of a background in context k at which twice the log-likelihood is ``drop`` below its highest, and the
     weights of the positions there; from a maximum of the likelihood without that background.
+
+    What all contexts lack can hide in P. So where one context is known to lack a position, all may, and the background is let in
+    ``everywhere``.
     """
     top = rows.total(RowTable.evaluate, at).loglik
+    fit = at
+    if everywhere:
+        q = np.where(at.q[:, :1] < 1, (1 - _TRACE) * at.q, at.q)
+        q[:, 0] += np.where(at.q[:, 0] < 1, _TRACE, 0.0)
+        fit, loglik = _fit_at(rows, _with_rest(replace(at, q=q), k, 0.0), k)
+        top = max(top, loglik)
     inner = 0.0, 0.0  # a weight that is not ruled out, and by how much twice the log-likelihood lies below the top there
     outer = 1.0, np.inf
-    fit = at
     rest = _FIRST
     for _ in range(_TRIES):
         fit, loglik = _fit_at(rows, _with_rest(fit, k, rest), k)

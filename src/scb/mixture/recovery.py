@@ -75,7 +75,7 @@ class Recovery:
     mu: Array = field(repr=False)
     method: str
     n_parameters: int = 0
-    rest_limit: Callable[[int, float], Limit] | None = field(default=None, repr=False, compare=False)
+    rest_limit: Callable[[int, float, bool], Limit] | None = field(default=None, repr=False, compare=False)
 
     @property
     def model(self) -> LinearTransformer:
@@ -110,7 +110,7 @@ class Recovery:
         for k, s in enumerate(self.support):
             limit = None
             if self.rest_limit is not None and s.size and self.unexplained[k] == 0 and np.isfinite(self.stderr.A[s, k]).all():
-                limit = self.rest_limit(k, quantile(s.size, False, level, freedom) ** 2)
+                limit = self.rest_limit(k, quantile(s.size, False, level, freedom) ** 2, bool(self.incomplete.any()))
             found.append(weight_interval(self.A[s, k], self.stderr.A[s, k], limit, level=level, freedom=freedom))
         return found
 

@@ -68,7 +68,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class RowCode:
-    """One integer for (last token, label, tokens at the slots); equal samples share a code."""
+    """One integer for (last token, label, tokens at the slots); equal samples share a code, which ``encode_rows`` makes."""
 
     N: int  # tokens are 0 … N − 1, and N where a slot looks at no position
     slots: Slots
@@ -86,13 +86,6 @@ class RowCode:
     def is_worth_counting(self, n: int) -> bool:
         """Whether counting n samples of one background by their codes takes fewer rows, in a table that fits into memory."""
         return self.size <= min(LARGEST_TABLE, 4 * n)
-
-    def encode(self, last: Ints, label: Ints, tokens: NDArray[Any]) -> Ints:
-        """(n,): the code of each sample, from its tokens (n, s)."""
-        code = last * self.N + label
-        for j in self.used:
-            code = code * (self.N + 1) + tokens[:, j]
-        return code
 
     def table(self, codes: Ints, weight: Array, index: Ints | None = None) -> "RowTable":
         """One row for each code."""
@@ -164,10 +157,6 @@ class RowTable:
         """The rows without what ties them to samples."""
         return replace(self, code=None, index=None)
 
-    def of(self, k: int) -> "RowTable":
-        """The rows whose last token is k."""
-        return self.some(np.flatnonzero(self.last == k))
-
     def some(self, at: slice | Ints) -> "RowTable":
         """A part of the rows."""
         background = None if self.background is None else self.background.some(at)
@@ -187,9 +176,13 @@ class RowTable:
         weight_gradients(*self.samples, self.given(at), at.q, at.columns, asked, logliks, gq)
         return logliks, gq
 
-    def curvature(self, at: Mixture) -> tuple[Array, Array, Array]:
-        """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s)."""
-        out = blocks(at.P, at.q)
+    def curvature(self, at: Mixture) -> tuple[Array, Array, Array, Array]:
+        """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s), and 1/f.
+
+        That of P and q is Pq less the last block (N, C, K, s); the other parts are products of first derivatives.
+        """
+        PP, Pq, qq = blocks(at.P, at.q)
+        out = PP, Pq, qq, np.zeros_like(Pq)
         likelihood_curvature(*self.samples, self.given(at), at.q, at.columns, *out)
         return out
 

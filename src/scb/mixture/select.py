@@ -70,7 +70,7 @@ class Selection:
     policy: Policy
     support: Support  # list of K arrays, in the order of the slots 1, 2, …
     mixture: Mixture  # q is (K, 1 + slots)
-    _kept: tuple[Slots, Rows] | None = field(default=None, repr=False)  # the rows that were asked for last
+    _kept: tuple[Data, Slots, Rows] | None = field(default=None, repr=False)  # the rows that were asked for last
 
     @classmethod
     def start(cls, data: Data, policy: Policy, initial: Initial) -> "Selection":
@@ -88,9 +88,9 @@ class Selection:
     def rows(self) -> Rows:
         """The data at the current positions."""
         slots = Slots.of(self.support, self.mixture.owners, width=self.mixture.q.shape[1])
-        if self._kept is None or not self._kept[0].same(slots):
-            self._kept = slots, self.data.rows(slots)
-        return self._kept[1]
+        if self._kept is None or self._kept[0] is not self.data or not self._kept[1].same(slots):
+            self._kept = self.data, slots, self.data.rows(slots)
+        return self._kept[2]
 
     def without_samples(self) -> "Selection":
         """Where the search stands, without its data."""

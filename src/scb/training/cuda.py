@@ -4,6 +4,7 @@ import numpy as np
 
 from scb.geometry import Array
 from scb.kernels.cuda.device import Device, Gpu
+from scb.kernels.cuda.layout import UNIT
 from scb.kernels.cuda.step import DeviceSteps
 from scb.task import Task
 from scb.task.sampling import step_keys
@@ -17,7 +18,8 @@ class Cuda:
 
     Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded otherwise (``kernels.cuda``), so
     that a step agrees with the processor's to about 1e-7; on one kind of GPU it is the same to the last bit every time, however the
-    batch is divided. Where A is frozen a step does not depend on T and has nothing for a GPU to do: ``Fused`` takes it.
+    batch is divided. Where A is frozen, ``Fused`` takes the steps, which do not depend on T; but large batches are drawn on the GPU:
+    tokens at the positions where A is not 0, the same as in whole contexts (``Composed``), and all of them if A is 0 hardly anywhere.
 
     Parameters
     ----------
@@ -33,7 +35,8 @@ class Cuda:
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
         """Take ``steps`` of a stage from (V, A)."""
-        if stage.rule not in ("proximal", "vanilla") or (stage.rule == "proximal" and stage.eta_A == 0):
+        frozen = stage.rule == "proximal" and stage.eta_A == 0
+        if stage.rule not in ("proximal", "vanilla") or (frozen and stage.batch_size < UNIT):
             return self._host.take(V, A, mu, stage, seed, steps)
         if len(steps) == 0:
             return Taken(V, A, steps=0, loss=np.nan, samples=0)
@@ -41,10 +44,11 @@ class Cuda:
             self._steps.put(V, A)
         keys = step_keys(seed, steps)
         hyper = hyperparameters(stage, mu, LIMIT)
-        done, losses = self._steps.take(keys, hyper, plain=stage.rule == "vanilla")
+        plain = stage.rule == "vanilla"
+        done, losses = self._steps.take(keys, hyper, plain=plain, frozen=frozen)
         if done < len(keys):  # what stands there now is beyond the limit: go again, up to the step before
             self._steps.put(V, A)
-            self._steps.take(keys[:done], hyper, plain=stage.rule == "vanilla")
-        self._held = self._steps.get()
+            self._steps.take(keys[:done], hyper, plain=plain, frozen=frozen)
+        self._held = self._steps.get(None if not frozen else A)
         tried = min(done + 1, len(keys))
         return Taken(*self._held, steps=done, loss=float(losses[tried - 1]), samples=tried * stage.batch_size)

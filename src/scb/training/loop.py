@@ -16,7 +16,7 @@ from scb.training.engine import Composed, Fused, step_keys
 from scb.training.fingerprint import fingerprints
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
-from scb.training.sources.sampled import Fresh
+from scb.training.sources.sampled import Dataset, Fresh
 from scb.training.stages import Recipe, Stage, StatefulRule
 from scb.training.verdict import GOOD, HELD_OUT, HeldOut
 
@@ -55,7 +55,8 @@ def train(
         because what is random in step i depends on (seed, i) alone. A checkpoint of another task, recipe, seed, source, start or
         ``every`` is an InputError that names what differs
     judge : whether held-out samples are asked at the end what ``run.verdict`` says, "learned" or what is wrong. Unless given, they
-        are where A has at most 10,000,000 entries: it takes a few copies of A, and less time than a hundred steps
+        are where A has at most 10,000,000 entries, since it takes a few copies of A. A recipe that asks for it itself is always
+        judged. Held out are further samples of the source; of the task, where the source is a data set
     """
     every = integer("every", every, low=1)
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
@@ -86,7 +87,8 @@ def train(
     while not run.finished:
         run, batch_loss = advance(run, recipe, composed if remembers(recipe.stages[run.stage]) else engine, every)
         if run.finished:
-            run = judged(task, run, recipe, composed.source, judge)
+            held_out = Fresh(task) if isinstance(source, Dataset) else composed.source
+            run = judged(task, run, recipe, held_out, judge)
         if run.step % every == 0 or run.finished or run.stage_step == 0:
             run = evaluate(task, run, batch_loss)
             for callback in callbacks:

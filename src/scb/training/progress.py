@@ -2,6 +2,7 @@
 
 import sys
 from html import escape
+from shutil import get_terminal_size
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from scb.training.run import Run
 
 _PAUSE = 0.1  # seconds between two pictures of it
-_WIDTH = 20  # characters of the bar
+_WIDTH = 16  # characters of the bar
 
 
 class ProgressBar:
@@ -43,14 +44,16 @@ class ProgressBar:
             self._begun = (run.step, now)
         if run.finished or now >= self._shown + _PAUSE:
             self._shown = now
-            self._show(min(run.step / self._steps, 1.0), self.text(run, now), run.finished)
+            share = 1.0 if run.finished else min(run.step / self._steps, 1.0)  # a stage may end early
+            self._show(share, self.text(run, now), run.finished)
 
     def text(self, run: "Run", now: float) -> str:
-        """Stage, step, signals, samples, and the time left."""
+        """Stage, step, signals, and the time left, or taken."""
         last = {name: column[-1] for name, column in run.history.items()}
+        of = "" if run.finished else f" of {self._steps:,}"
         parts = [
-            f"stage {last['stage']:.0f}  step {run.step:,} of {self._steps:,}",
-            f"α_V {last['alpha_V']:+.3f}  α_A {last['alpha_A']:+.3f}  {run.samples:,} samples",
+            f"stage {last['stage']:.0f}  step {run.step:,}{of}",
+            f"α_V {last['alpha_V']:+.3f}  α_A {last['alpha_A']:+.3f}",
         ]
         step, begin = self._begun or (run.step, now)
         if run.finished:
@@ -64,8 +67,9 @@ class ProgressBar:
             self._show_html(share, text)
         elif sys.stderr is not None and sys.stderr.isatty():
             full = round(share * _WIDTH)
-            bar = "━" * full + "╌" * (_WIDTH - full)
-            print(f"\r\x1b[2K{bar} {text}", end="\n" if last else "", file=sys.stderr, flush=True)
+            line = "━" * full + "╌" * (_WIDTH - full) + f" {text}"
+            fits = get_terminal_size().columns - 1  # a line that breaks cannot be written over
+            print(f"\r\x1b[2K{line[:fits]}", end="\n" if last else "", file=sys.stderr, flush=True)
 
     def _show_html(self, share: float, text: str) -> None:
         from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from scb.extras import wanted_for
 from scb.geometry import Array
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from scb.drawing import Drawn
     from scb.training.run import Run
 
 # column of the history → heading and how a value is written
@@ -45,14 +45,16 @@ class RunSummary:
         return f"{run.recipe}: N = {N}, T = {T:,}, seed {run.seed}; {run.step:,} steps, {run.samples:,} samples"
 
     @property
-    def outcome(self) -> str:
-        """How it ended, in words; empty if it is through and there is nothing to say."""
+    def outcome(self) -> list[str]:
+        """How it ended, in words, and which settings would do if it has not learned its task; a line each."""
         run = self.run
-        if run.diverged is not None:
-            return f"diverged at step {run.diverged:,}: smaller step sizes are needed"
         if not run.finished:
-            return "not finished"
-        return run.verdict or ""
+            return ["not finished"]
+        lines = [f"verdict: {run.verdict}"] if run.verdict else []
+        if run.remedy:
+            options = ", ".join(f"{name}={value!r}" for name, value in run.remedy.items() if name != "recipe")
+            lines.append(f"these settings would do: scb.recipes.{run.remedy['recipe']}(task, {options})")
+        return lines
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -65,24 +67,24 @@ class RunSummary:
         """``columns`` as a data frame."""
         return frame(self.columns)
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Headings, and the rows as texts."""
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """The table as texts: headings, and a row for the end of each stage."""
         columns = self.columns
         headings = [heading for heading, _ in SHOWN.values()]
         rows = [[format(columns[name][i], form) for name, (_, form) in SHOWN.items()] for i in range(len(columns["step"]))]
         return headings, rows
 
     def __str__(self) -> str:
-        headings, rows = self._cells()
+        headings, rows = self.cells()
         widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (headings, *rows)]
-        return "\n".join(filter(None, (self.title, *lines, self.outcome)))
+        said = [part for line in self.outcome for part in wrap(line, 80, subsequent_indent="  ", break_long_words=False)]
+        return "\n".join((self.title, *lines, *said))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        headings, rows = self._cells()
-        return notebook.text(self.title) + notebook.table(headings, rows) + (notebook.text(self.outcome) if self.outcome else "")
+        return notebook.text(self.title) + notebook.table(*self.cells()) + "".join(map(notebook.text, self.outcome))
 
 
 def typed(table: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
@@ -106,12 +108,12 @@ CURVES = {
 }
 
 
-def curves(history: Mapping[str, Array], title: str) -> "Figure":
+def curves(history: Mapping[str, Array], title: str) -> "Drawn":
     """Distances, signals and errors of one run against steps; grey lines where a stage begins."""
     with wanted_for("a picture"):
         from scb.drawing import look, panels, quiet
 
-    def draw() -> "Figure":
+    def draw() -> "Drawn":
         figure, axes = panels(len(CURVES), title)
         changes = history["step"][np.flatnonzero(np.diff(history["stage"]))]
         for ax, (name, lines) in zip(axes, CURVES.items(), strict=True):

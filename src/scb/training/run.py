@@ -18,7 +18,7 @@ from scb.provenance import versions
 from scb.training.reading import RunSummary, curves, frame, typed
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from scb.drawing import Drawn
 
 FILE = "run.safetensors"
 COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
@@ -77,7 +77,7 @@ class Run:
         """The history as a data frame, one row an evaluation."""
         return frame(typed(self.history))
 
-    def plot(self) -> "Figure":
+    def plot(self) -> "Drawn":
         """Distances to the truth, signals and errors against steps; a notebook shows it, and ``savefig(path)`` writes it."""
         return curves(self.history, self.summary().title)
 

@@ -83,8 +83,8 @@ def in_words(found: Findings, tolerance: float = TOLERANCE) -> str:
 
 
 def _fault(found: Findings, tolerance: float) -> str:
-    """What is wrong with a point that has the right sign."""
-    if found.share < 0.5:
+    """What is wrong with a point that has the right sign: α_V α_A, by which the model predicts, is far from 1, or it is noise."""
+    if found.signal * root(found.share) < 0.5:
         return f"too slow: the signal has come to {found.signal:.2g}, and V has {found.share:.2g} of K_P"
     name, worst = max((("‖V − P‖", found.dist_V), ("‖A − Q‖", found.dist_A)), key=lambda one: one[1].value)
     if worst.beyond(tolerance) or found.share > 2:
@@ -93,8 +93,8 @@ def _fault(found: Findings, tolerance: float) -> str:
 
 
 def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
-    """The verdict by the truth, from the last row of a history."""
-    distances = (Distance(float(last[name])) for name in ("dist_V", "dist_A", "dist_A_star"))
+    """The verdict by the truth, from the last row of a history; that of a simulation has no normalised A."""
+    distances = (Distance(float(last.get(name, np.inf))) for name in ("dist_V", "dist_A", "dist_A_star"))
     return in_words(Findings(float(last["alpha_V"]) ** 2, float(last["alpha_A"]), *distances), tolerance)
 
 

@@ -18,6 +18,7 @@ UNIT = 8192  # samples: groups of a batch are multiples of it
 CHUNK = 1024  # samples whose part of gV is one sum
 PIECE = 256  # samples whose part of g is one sum of 32-bit numbers
 SCORE_THREADS = 256
+ROW_THREADS = 64  # for one row of a matrix with a column for each token
 TILE = 32  # samples of a chunk that are in shared memory together
 UPDATE_THREADS = 1024
 
@@ -64,17 +65,13 @@ class Layout:
 
 def layout(N: int, T: int) -> Layout:
     """Sizes of blocks that suit N tokens and T positions; measured on one GPU, right on any."""
-    words = 4
-    threads = 256 if N > SOME else 64
-    while (
-        threads > 32 and -(-T // (4 * words * threads)) * 4 * words * threads > 1.05 * T + 256
-    ):  # too much of the last tile is empty
-        threads //= 2
-    mass_threads = 256
-    if SOME / 2 < N <= SOME:
-        mass_threads = 128
+    mass_threads = 128 if SOME / 2 < N <= SOME else 256
     while N > SOME and 4 * N * mass_threads // 32 > 96 * 1024:
         mass_threads //= 2
+    words = 4
+    threads = 256 if N > SOME else 64
+    while threads > 32 and -(-T // (4 * words * threads)) * 4 * words * threads > 1.05 * T + 256:  # the last tile is nearly empty
+        threads //= 2
     return Layout(mass_threads, threads, words, stage=max(4, min(64, 6144 // N // 4 * 4)))
 
 
@@ -101,7 +98,8 @@ def device_law(law: TokenLaw) -> DeviceLaw:
         if inside.max() <= 1:
             break
     at = whole[np.minimum(below, len(whole) - 1)]
-    table = ((below << 4) + np.where(inside > 0, 15 - (at - cells), 0) - cells) % 65536
+    field = 1 << (shift + 1)
+    table = (below * field + np.where(inside > 0, field - 1 - (at - cells), 0) - cells) % 65536
     fraction = np.ceil(law.fraction * 2.0**53).astype(np.uint64)
     return DeviceLaw(law.whole, fraction, table.astype(np.uint16), shift, int(law.mask))
 
@@ -123,6 +121,7 @@ def macros(N: int, law: DeviceLaw, sizes: Layout) -> dict[str, str]:
         "WORDS": str(sizes.words),
         "STAGE": str(sizes.stage),
         "SCORE_THREADS": str(SCORE_THREADS),
+        "ROW_THREADS": str(ROW_THREADS),
         "UPDATE_THREADS": str(UPDATE_THREADS),
     }
 

@@ -172,3 +172,19 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
     for (int n = lane; n < TOKENS; n += 32) atomicAdd(&mass[(size_t)i * TOKENS + n], histogram[n]);
 }
 #endif
+
+// Where A is 0 but at a few positions, those of column k being positions[starts[k]] … positions[starts[k + 1] − 1]: only the tokens
+// there are drawn, the same as in the whole context. A thread has a sample.
+extern "C" __global__ void add_active_mass(u64 key, int batch_size, int first, int samples, const int* W, int stride,
+                                           const int* lasts, const int* starts, const int* positions, const u16* whole,
+                                           const u64* fraction, const u16* table, int* mass) {
+    Law law = {whole, fraction, table};
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= samples) return;
+    int k = lasts[i];
+    u64 stream = sample_key(key, batch_size, first + i);
+    for (int j = starts[k]; j < starts[k + 1]; ++j) {
+        int t = positions[j];
+        mass[(size_t)i * TOKENS + draw_token(stream, t, law)] += W[(size_t)k * stride + t];
+    }
+}

@@ -94,26 +94,27 @@ extern "C" __global__ void add_chunks(int chunks, const double* partial, double*
     gV[p] = s;
 }
 
-// xa (samples, TOKENS) from the mass.
+// xa (rows, TOKENS) from the mass of the samples, and 0 for the rows after them. A block of ROW_THREADS has a row, here and below.
 extern "C" __global__ void scale_mass(int samples, const int* mass, const double* scale, const int* lasts, double* xa) {
-    long long count = (long long)samples * TOKENS;
-    for (long long p = blockIdx.x * (long long)blockDim.x + threadIdx.x; p < count; p += (long long)gridDim.x * blockDim.x) {
-        xa[p] = mass[p] * scale[lasts[p / TOKENS]];
-    }
+    size_t row = blockIdx.x;
+    double unit = row < samples ? scale[lasts[row]] : 0.0;
+    for (int n = threadIdx.x; n < TOKENS; n += ROW_THREADS) xa[row * TOKENS + n] = row < samples ? mass[row * TOKENS + n] * unit : 0.0;
 }
 
-// r ← r − e_o in place, and the losses; a block of SCORE_THREADS has a sample.
+// r ← r − e_o in place, and the losses.
 extern "C" __global__ void subtract_labels(const int* labels, double* r, double* losses) {
     SHARED_POOL(pool);
     double* sums = (double*)pool;
     double* mine = r + (size_t)blockIdx.x * TOKENS;
+    int label = labels[blockIdx.x];
     double s = 0.0;
-    for (int n = threadIdx.x; n < TOKENS; n += SCORE_THREADS) {
-        if (n == labels[blockIdx.x]) mine[n] -= 1.0;
-        s += mine[n] * mine[n];
+    for (int n = threadIdx.x; n < TOKENS; n += ROW_THREADS) {
+        double x = mine[n] - (n == label);
+        if (n == label) mine[n] = x;
+        s += x * x;
     }
     sums[threadIdx.x] = s;
-    for (int half = SCORE_THREADS / 2; half > 0; half /= 2) {
+    for (int half = ROW_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
     }
@@ -121,9 +122,7 @@ extern "C" __global__ void subtract_labels(const int* labels, double* r, double*
 }
 
 // scores from u (samples, TOKENS).
-extern "C" __global__ void round_scores(int samples, const double* u, float* scores) {
-    long long count = (long long)samples * TOKENS;
-    for (long long p = blockIdx.x * (long long)blockDim.x + threadIdx.x; p < count; p += (long long)gridDim.x * blockDim.x) {
-        scores[p] = (float)u[p];
-    }
+extern "C" __global__ void round_scores(const double* u, float* scores) {
+    size_t row = blockIdx.x;
+    for (int n = threadIdx.x; n < TOKENS; n += ROW_THREADS) scores[row * TOKENS + n] = (float)u[row * TOKENS + n];
 }

@@ -12,6 +12,7 @@ from scb.kernels.cuda.layout import (
     CHUNK,
     MATRIX,
     PIECE,
+    ROW_THREADS,
     SCORE_THREADS,
     SOME,
     TILE,
@@ -26,6 +27,8 @@ from scb.kernels.step.batch import TaskLaw
 from scb.kernels.step.share import Hyperparameters
 
 Array = NDArray[np.float64]
+
+Active = tuple[Any, Any]  # where each column's positions begin, and the positions at which A is not 0
 
 NEVER = np.iinfo(np.int32).max  # the number of a step that has not failed
 _SHARE = 0.8  # of the free memory, for the mini-batch
@@ -42,7 +45,7 @@ class Workspace:
     mass: Any  # (group, N), 32-bit integers
     scores: Any  # (group, N), 32 bits
     partial: Any  # (most, stride), 32 bits: parts of g
-    chunks: Any  # (group/CHUNK, N, N): parts of gV, up to MATRIX tokens
+    chunks: Any  # (·, N, N): parts of gV, those of one unit of samples above MATRIX tokens
     matrices: Any  # (3, UNIT, N): xa, r and u of one unit of samples, above MATRIX tokens
     losses: Any  # (B,)
 
@@ -93,16 +96,25 @@ class DeviceSteps:
         for k in range(self.N):  # a column at a time: A may be one number seen as an array
             self.A[k, : self.T] = xp.asarray(np.ascontiguousarray(A[:, k], np.float64))
 
-    def get(self) -> tuple[Array, Array]:
-        """Copies of V and A, the latter column-contiguous."""
-        A = np.empty((self.T, self.N), order="F")
-        _to_host(self._device.xp.ascontiguousarray(self.A[:, : self.T]), A.T)
+    def get(self, A: Array | None = None) -> tuple[Array, Array]:
+        """Copies of V and A, the latter column-contiguous; or the A that is given, if it has not changed."""
         V = np.empty((self.N, self.N))
         _to_host(self.V, V)
+        if A is None:
+            A = np.empty((self.T, self.N), order="F")
+            _to_host(self._device.xp.ascontiguousarray(self.A[:, : self.T]), A.T)
         return V, A
 
-    def take(self, keys: NDArray[np.uint64], hyper: Hyperparameters, *, plain: bool) -> tuple[int, Array]:
-        """One step for each of ``keys``; ``plain`` are vanilla ones.
+    def active(self) -> Active | None:
+        """The positions at which A is not 0, for steps that leave it as it is; None if they are many."""
+        xp = self._device.xp
+        columns, positions = xp.nonzero(self.A[:, : self.T])
+        if 16 * len(positions) > self.N * self.T:
+            return None
+        return xp.searchsorted(columns, xp.arange(self.N + 1)).astype(np.int32), positions.astype(np.int32)
+
+    def take(self, keys: NDArray[np.uint64], hyper: Hyperparameters, *, plain: bool, frozen: bool = False) -> tuple[int, Array]:
+        """One step for each of ``keys``; ``plain`` are vanilla ones, ``frozen`` ones leave A as it is.
 
         Returns the number of steps done, which is smaller than the number of keys if V or A reaches the limit (what stands there
         then is beyond it), and the mean loss of each.
@@ -113,14 +125,17 @@ class DeviceSteps:
         mu = xp.asarray(hyper.mu)
         row = xp.asarray(hyper.projector_row)
         per_column = xp.asarray(hyper.per_column)
+        active = self.active() if frozen else None
         B = hyper.batch_size
         for step, key in enumerate(keys):
-            losses = self.differentiate(key, B)
+            losses = self.differentiate(key, B, frozen, active)
             self._launch(
                 "step_V", (1,), UPDATE_THREADS, 8 * (UPDATE_THREADS + 2 * self.N),
                 step, B, plain, hyper.eta_V, hyper.lam, hyper.per_spread, hyper.limit,
                 mu, row, self.gV, losses, self.V, self._level, loss[step : step + 1], failed,
             )  # fmt: skip
+            if frozen:
+                continue
             self._launch(
                 "step_A", (self.N,), UPDATE_THREADS, 8 * UPDATE_THREADS,
                 step, B, self.T, self.stride, plain, hyper.centred, hyper.eta_A, hyper.limit,
@@ -131,85 +146,102 @@ class DeviceSteps:
         _to_host(loss, host)
         return done, host
 
-    def differentiate(self, key: np.uint64, batch_size: int) -> Any:
-        """Summed gradients of a mini-batch at (V, A), into ``gV`` and ``g``; the loss of each of its samples."""
+    def differentiate(self, key: np.uint64, batch_size: int, frozen: bool = False, active: Active | None = None) -> Any:
+        """Summed gradients of a mini-batch at (V, A), into ``gV`` and, unless A is ``frozen``, ``g``; the loss of each sample.
+
+        With the ``active`` positions of a frozen A no other tokens are drawn.
+        """
         work = self._work(batch_size)
         self._launch(
             "weigh", (self.N,), UPDATE_THREADS, 8 * UPDATE_THREADS,
             self.T, self.stride, self._largest_mu, self.A, self._W, self._scale, self._totals,
         )  # fmt: skip
         self._counts.fill(0)
-        self._launch(
-            "count_lasts",
-            (min(_blocks(batch_size, 256), 2 * self._device.processors),),
-            256,
-            4 * self.N,
-            key,
-            batch_size,
-            self._mu,
-            self._counts,
-        )
+        blocks = min(_blocks(batch_size, 256), 2 * self._device.processors)
+        self._launch("count_lasts", (blocks,), 256, 4 * self.N, key, batch_size, self._mu, self._counts)
         self._launch("begin_columns", (1,), 1, 0, self._counts, self._starts)
         self.gV.fill(0)
-        self.g.fill(0)
+        if not frozen:
+            self.g.fill(0)
         for first in range(0, batch_size, work.group):
-            self._differentiate_group(key, batch_size, first, min(first + work.group, batch_size), work)
+            last = min(first + work.group, batch_size)
+            self._draw_mass(key, batch_size, first, last, work, active)
+            self._score(last - first, work, work.losses[first:last])
+            if not frozen:
+                self._add_gradient(key, batch_size, first, last, work)
         return work.losses
 
-    def _differentiate_group(self, key: np.uint64, B: int, first: int, last: int, work: Workspace) -> None:
-        """Add the samples first … last − 1 to the gradients."""
+    def _draw_mass(self, key: np.uint64, B: int, first: int, last: int, work: Workspace, active: Active | None) -> None:
+        """Last tokens, labels and mass of the samples first … last − 1."""
         N = self.N
         launch = self._launch
         samples = last - first
-        most = samples // PIECE + 1 + N
-        launch("lay_out", (1,), 256, 0, self._starts, first, last, most, self._columns, self._segments)
         launch(
             "draw_labels", (_blocks(samples, 128),), 128, 0,
             key, B, first, last, self._starts, *self._law,
             self._positions, self._q, self._q.shape[1], self._P, work.lasts, work.labels,
         )  # fmt: skip
+        work.mass.fill(0)
+        if active is not None:
+            launch(
+                "add_active_mass", (-(-samples // 128),), 128, 0,
+                key, B, first, samples, self._W, self.stride, work.lasts, *active, *self._law, work.mass,
+            )  # fmt: skip
+            return
         batches = -(-self.T // 16)
         blocks = -(-samples // self.sizes.mass_samples(N))
         wanted = min(-(-16 * self._device.processors // blocks), -(-batches // 32))
         length = -(-batches // wanted)  # of a range of positions, in batches of 16
         length = -(-length // 128) * 128 if N > SOME else length
-        work.mass.fill(0)
         launch(
             "add_mass", (blocks, -(-batches // length)), self.sizes.mass_threads, self.sizes.mass_shared(N, self._table_bytes),
             key, B, first, samples, batches, length, self._W, self.stride, self._totals, work.lasts, *self._law, work.mass,
         )  # fmt: skip
+
+    def _score(self, samples: int, work: Workspace, losses: Any) -> None:
+        """Scores and losses of the samples, and their part of gV."""
+        N = self.N
         if N <= MATRIX:
             row = (N + 3) // 4 * 4 + 1
             chunks = -(-samples // CHUNK)
-            launch(
+            self._launch(
                 "differentiate", (chunks,), SCORE_THREADS, 8 * row * (N + 2 * TILE),
                 samples, work.mass, self._scale, work.lasts, work.labels, self.V,
-                work.scores, work.losses[first:last], work.chunks,
+                work.scores, losses, work.chunks,
             )  # fmt: skip
-            launch("add_chunks", (-(-N * N // 128),), 128, 0, chunks, work.chunks, self.gV)
+            self._launch("add_chunks", (-(-N * N // 128),), 128, 0, chunks, work.chunks, self.gV)
         else:
-            self._multiply(samples, work, work.losses[first:last])
+            self._multiply(samples, work, losses)
+
+    def _add_gradient(self, key: np.uint64, B: int, first: int, last: int, work: Workspace) -> None:
+        """Add the samples first … last − 1 to g."""
+        N = self.N
+        most = (last - first) // PIECE + 1 + N
+        self._launch("lay_out", (1,), 256, 0, self._starts, first, last, most, self._columns, self._segments)
         tiles = self.stride // self.sizes.tile
-        launch(
+        self._launch(
             "gradient", (tiles, most), self.sizes.gradient_threads, self.sizes.gradient_shared(N, self._table_bytes),
             key, B, first, self._segments, work.scores, self.stride, *self._law, work.partial,
         )  # fmt: skip
-        launch("add_segments", (-(-self.stride // 128), N), 128, 0, self._columns, work.partial, self.stride, self.g)
+        self._launch("add_segments", (-(-self.stride // 128), N), 128, 0, self._columns, work.partial, self.stride, self.g)
 
     def _multiply(self, samples: int, work: Workspace, losses: Any) -> None:
-        """Scores, losses and gV by matrix products of UNIT samples each, so that their rounding does not depend on the group."""
+        """Scores, losses and gV by matrix products of fixed sizes, so that their rounding does not depend on the group."""
         xp = self._device.xp
         for begin in range(0, samples, UNIT):
             size = min(UNIT, samples - begin)
+            chunks = -(-size // CHUNK)
+            rows = chunks * CHUNK  # those without a sample are 0
             own = slice(begin, begin + size)
-            xa, r, u = work.matrices[:, :size]
-            blocks = (_blocks(size * self.N, 256),)
-            self._launch("scale_mass", blocks, 256, 0, size, work.mass[own], self._scale, work.lasts[own], xa)
+            xa, r, u = work.matrices[:, :rows]
+            self._launch("scale_mass", (rows,), ROW_THREADS, 0, size, work.mass[own], self._scale, work.lasts[own], xa)
             xp.matmul(xa, self.V.T, out=r)
-            self._launch("subtract_labels", (size,), SCORE_THREADS, 8 * SCORE_THREADS, work.labels[own], r, losses[own])
+            self._launch("subtract_labels", (size,), ROW_THREADS, 8 * ROW_THREADS, work.labels[own], r, losses[own])
             xp.matmul(r, self.V, out=u)
-            self._launch("round_scores", blocks, 256, 0, size, u, work.scores[own])
-            self.gV += r.T @ xa
+            self._launch("round_scores", (size,), ROW_THREADS, 0, u, work.scores[own])
+            parts = work.chunks[:chunks]
+            xp.matmul(r.reshape(chunks, CHUNK, self.N).transpose(0, 2, 1), xa.reshape(chunks, CHUNK, self.N), out=parts)
+            self._launch("add_chunks", (-(-self.N * self.N // 128),), 128, 0, chunks, parts, self.gV)
 
     def _work(self, batch_size: int) -> Workspace:
         """Memory for a batch size, kept until another one is asked for; a batch that does not fit is divided into groups."""
@@ -221,7 +253,7 @@ class DeviceSteps:
         whole = -(-batch_size // UNIT) * UNIT
         each = 8 + 8 * N + 4 * self.stride / PIECE
         each += 8 * N * N / CHUNK if N <= MATRIX else 0
-        fixed = 8 * batch_size + 4 * (N + 1) * self.stride + (0 if N <= MATRIX else 3 * 8 * UNIT * N)
+        fixed = 8 * batch_size + 4 * (N + 1) * self.stride + (0 if N <= MATRIX else 8 * (3 * UNIT * N + UNIT // CHUNK * N * N))
         memory = int(_SHARE * self._device.free_memory()) if self._memory is None else self._memory
         units = int((memory - fixed) / (each * UNIT))
         group = min(max(units, 1) * UNIT, whole, 60_000 * PIECE)
@@ -236,8 +268,8 @@ class DeviceSteps:
                 mass=xp.empty((size, N), np.int32),
                 scores=xp.empty((size, N), np.float32),
                 partial=xp.empty((min(most, size // PIECE + 1 + N), self.stride), np.float32),
-                chunks=xp.empty((-(-size // CHUNK) if N <= MATRIX else 0, N, N)),
-                matrices=xp.empty((3, min(UNIT, size) if N > MATRIX else 0, N)),
+                chunks=xp.empty((-(-(size if N <= MATRIX else min(UNIT, size)) // CHUNK), N, N)),
+                matrices=xp.empty((3, -(-min(UNIT, size) // CHUNK) * CHUNK if N > MATRIX else 0, N)),
                 losses=xp.empty(batch_size),
             )
         except MemoryError as error:

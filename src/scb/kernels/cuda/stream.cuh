@@ -8,13 +8,13 @@
 // - above: a table with one entry of 16 bits for each cell of 2^SHIFT neighbouring w. Adding w to the entry of its cell gives,
 //   modulo 2^16,
 //
-//       w + entry   ┌─────────────── 12 bits ───────────────┬───── 4 bits ─────┐
-//                   │ thresholds below w                    │ 15 if w is tied  │
-//                   └───────────────────────────────────────┴──────────────────┘
+//       w + entry   ┌─────────── 16 − FIELD bits ───────────┬─────── FIELD = SHIFT + 1 bits ───────┐
+//                   │ thresholds below w                    │ all of them 1 exactly if w is tied   │
+//                   └───────────────────────────────────────┴──────────────────────────────────────┘
 //
-//   because the entry, less the cell's first w, is (thresholds below the cell, 15 − m_j + first w): w > m_j makes a carry into the
-//   upper field, w = m_j makes 15 in the lower one. A cell without a threshold has 0 there. The table has SHIFT = 3 (16 KiB of
-//   shared memory); if some cell of 8 holds several thresholds it has SHIFT = 0, and stays in global memory.
+//   because the entry, less the cell's first w, is (thresholds below the cell, 2^FIELD − 1 − m_j + first w): w > m_j makes a carry
+//   into the upper field, w = m_j fills the lower one. A cell without a threshold has 0 there. The table has SHIFT = 3, which makes
+//   16 KiB of shared memory; if some cell of 8 holds several thresholds it has SHIFT = 0, and stays in global memory.
 //
 // Tied tokens are *open*: at first they count as if w + u lay below the threshold, and ``rise`` corrects that afterwards.
 //
@@ -29,7 +29,9 @@ typedef unsigned short u16;
 constexpr int THRESHOLDS = TOKENS - 1;
 constexpr u64 FRACTIONS = 1ull << 40;  // where in a stream the fractions begin
 constexpr u64 GOLDEN = 0x9E3779B97F4A7C15ull;
-constexpr u32 LOW = (1u << SHIFT) - 1;
+constexpr int FIELD = SHIFT + 1;
+constexpr u32 FULL = (1u << FIELD) - 1;
+constexpr u32 UPPER = 0xffffu & ~FULL;
 constexpr int CELLS = 65536 >> SHIFT;
 constexpr bool OFTEN = TOKENS > 128;  // whether some thread of a warp has an open token nearly always
 
@@ -62,14 +64,16 @@ __device__ inline u32 look_up(u64 word, int c, const u16* table) {
     return *(const u16*)((const char*)table + offset) + w;
 }
 
-__device__ inline bool is_tied(u32 found) { return (found & 15u) == 15u; }
+__device__ inline bool is_tied(u32 found) { return (found & FULL) == FULL; }
 
-__device__ inline int token_of(u32 found) { return (found & 0xfff0u) >> 4; }
+__device__ inline int token_of(u32 found) { return (found & UPPER) >> FIELD; }
 
 // The entry for ``found`` in an array with one entry of ``bytes`` bytes for each token.
 template <int bytes, class T>
 __device__ inline T& at_token(T* array, u32 found) {
-    return *(T*)((char*)array + (bytes < 16 ? (found & 0xfff0u) / (16 / bytes) : (found & 0xfff0u) * (bytes / 16)));
+    constexpr int unit = 1 << FIELD;
+    u32 offset = bytes < unit ? (found & UPPER) / (unit / bytes) : (found & UPPER) * (bytes / unit);
+    return *(T*)((char*)array + offset);
 }
 
 // How many of the thresholds that equal the w of an open token, ``below`` and those after it, lie at or below w + u.

@@ -83,10 +83,10 @@ class TrainingJob(Job):
         """The histories, one after the other."""
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble, self.K_P)
         recipes = [self.recipe(method, task) for method in self.methods]
-        first = train(task, replace(recipes[0], stages=recipes[0].stages[:1]), self.seed, every=self.every)
+        first = train(task, replace(recipes[0], stages=recipes[0].stages[:1]), self.seed, every=self.every, judge=False)
         tables = []
         for method, recipe in zip(self.methods, recipes, strict=True):
-            run = train(task, recipe, self.seed, start=first, every=self.every)
+            run = train(task, recipe, self.seed, start=first, every=self.every, judge=False)
             facts = {"method": method, "K_P": task.K_P, "K_Q": task.K_Q, "diverged": run.diverged is not None}
             length = len(run.history["step"])
             worst = {"delta_V_worst": np.maximum.accumulate(run.history["delta_V"])}
@@ -181,7 +181,7 @@ class SoftmaxJob(Job):
         """The history; or the entries of V and A, and of the true P and Q, if ``patterns`` are asked for."""
         task = random_task(self.N, self.T, 2, self.replicate)
         recipe = {"softmax": softmax, "linear": tuned}[self.model](task)
-        run = train(task, recipe, self.seed, every=20)
+        run = train(task, recipe, self.seed, every=20, judge=False)
         if not self.patterns:
             return {name: run.history[name] for name in ("step", "samples", "loss", "dist_V", "dist_A", "sim_V", "sim_A")}
         tables = []
@@ -215,7 +215,7 @@ class LastStageJob(Job):
         one, two, three = recipe.stages
         if self.last == "not normalised":
             three = replace(two, name="3", steps=three.steps, batch_size=three.batch_size, enter=(), stop=None)
-        history = train(task, replace(recipe, stages=(one, two, three)), self.seed, every=50).history
+        history = train(task, replace(recipe, stages=(one, two, three)), self.seed, every=50, judge=False).history
         before = np.flatnonzero(history["stage"] == 2)[-1]
         found = {}
         for when, i in (("before", before), ("after", -1)):

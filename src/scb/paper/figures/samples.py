@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from scb.drawing import COLOURS, MARKERS, caption, look, panels
 from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
@@ -72,6 +73,9 @@ def sequences(table: Table) -> Figure:
     for number, (name, label) in enumerate((("likelihood", "likelihood"), ("moments", "moments alone"))):
         ax.plot(*by_value(table, "length", name, np.mean), marker=MARKERS[number], label=label, **look(number))
     ax.set(xscale="log", xlabel="tokens", ylabel="exactly right", ylim=(-0.05, 1.05))
-    ax.legend(loc="center right")
+    lengths = values(table, "length")
+    ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.legend(loc="lower center")
     caption(figure, f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks a length")
     return figure

@@ -62,7 +62,7 @@ def similarity(table: Table) -> Figure:
     for ax in axes.flat:
         ax.set(ylim=(-0.02, 1.15))
     axes[1, 0].legend(loc="lower right")
-    note = "V* is the best V beside A*, computed from P itself:\nit is 1 from step 0 on, whatever has been learned"
+    note = "V* is the best V beside A*, computed from P itself:\nnear 1 from step 0 on, whatever has been learned"
     axes[0, 1].annotate(note, (0.5, 0.45), xycoords="axes fraction", ha="center", va="center", fontsize=7.5, color="0.35")
     return figure
 

@@ -1,0 +1,142 @@
+"""``make test-gpu``: the engine on a real GPU against the processor's, token by token, and whole runs. Not collected by ``make test``."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numba
+import numpy as np
+import pytest
+
+import scb
+from scb.geometry import line_A, line_V
+from scb.kernels.cuda.device import Gpu
+from scb.kernels.cuda.step import DeviceSteps
+from scb.kernels.random import draw_tokens, fill_words, token_law, token_scratch
+from scb.kernels.step.fused import mini_batch_gradient
+from scb.metrics import distance_A, distance_V
+from scb.training.cuda import Cuda
+from scb.training.sources.sampled import Fresh
+from scb.training.stages import Stage
+
+KEY = np.uint64(0x0123_4567_89AB_CDEF)
+SIZES = [(2, 5000), (3, 5000), (4, 5000), (10, 5000), (20, 5000), (50, 5000), (100, 100_000), (500, 100_000)]
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    numba.set_num_threads(min(4, numba.config.NUMBA_NUM_THREADS))
+    return Gpu()
+
+
+def law_of(task, bits):
+    return Fresh(task).law._replace(tokens=token_law(task.mu, bits))
+
+
+@pytest.mark.parametrize("bits", [16, 12, 9])
+@pytest.mark.parametrize(("N", "T"), SIZES)
+def test_tokens_are_the_processors(gpu, N, T, bits, record_property):
+    """Every one of 5·10⁷ draws, also where 9 or 12 bits force up to all of them onto the exact path."""
+    task = scb.Task.random(N, T, 2, seed=1)
+    law = law_of(task, bits)
+    steps = DeviceSteps(gpu, law, T)
+    samples = 50_000_000 // T
+    found = gpu.xp.empty((samples, T), np.uint16)
+    steps._launch("draw_tokens", (4096,), 256, 0, KEY, samples, 0, samples, T, *steps._law, found)
+    found = found.get()
+    keys = np.empty(samples, np.uint64)
+    fill_words(KEY, 3 * samples, np.uint64(2**64 - 1), keys)
+    scratch = token_scratch()
+    tokens = np.empty(T, law.tokens.table.dtype)
+    different = 0
+    for i, key in enumerate(keys):
+        draw_tokens(key, law.tokens, scratch, tokens)
+        different += int((found[i] != tokens).sum())
+    print(f"N = {N}, {bits} bits: {different} of {found.size:,} tokens differ")
+    assert different == 0
+
+
+@pytest.mark.parametrize("bits", [16, 12])
+@pytest.mark.parametrize(("N", "T"), SIZES)
+def test_gradients_are_the_processors(gpu, N, T, bits):
+    """A single wrong token among some 10⁸ would move g[t] by about |u|, 10⁵ times what rounding does."""
+    task = scb.Task.random(N, T, 2, seed=1)
+    law = law_of(task, bits)
+    rng = np.random.default_rng(0)
+    V = np.ascontiguousarray(line_V(task, 0.3))
+    A = np.asfortranarray(line_A(task, 0.3) + rng.normal(size=(T, N)) / T)
+    B = 200_000_000 // T
+    steps = DeviceSteps(gpu, law, T)
+    steps.put(V, A)
+    losses = steps.differentiate(KEY, B)
+    gA = np.zeros((T, N), order="F")
+    loss, gV = mini_batch_gradient(KEY, law, B, V, A, np.zeros(N), gA)
+    g = steps.g.get()[:, :T].T
+    errors = [
+        abs(float(losses.sum()) / loss - 1),
+        np.linalg.norm(steps.gV.get() - gV) / np.linalg.norm(gV),
+        np.linalg.norm(g - gA) / np.linalg.norm(gA),
+        np.abs(g - gA).max(),
+    ]
+    print(
+        f"N = {N}, T = {T}, B = {B}, {bits} bits: loss {errors[0]:.1e}, gV {errors[1]:.1e}, g {errors[2]:.1e}; worst {errors[3]:.1e}"
+    )
+    assert max(errors[:3]) < 1e-6
+    assert errors[3] < 1e-3
+
+
+@pytest.mark.parametrize("N", [3, 10, 20])
+def test_a_tuned_run_ends_where_the_processors_does(gpu, N):
+    task = scb.Task.random(N, 2000, 2, seed=0)
+    recipe = scb.recipes.tuned(task)
+    runs = {device: scb.train(task, recipe, seed=1, device=device) for device in ("cpu", "cuda")}
+    cpu, cuda = runs["cpu"], runs["cuda"]
+    mu = np.sqrt(task.mu)
+    distance = [float(np.linalg.norm((x - y) * mu)) for x, y in ((cpu.V, cuda.V), (cpu.A, cuda.A))]
+    ends = [(run.step, distance_V(task, run.V), distance_A(task, run.A)) for run in (cpu, cuda)]
+    print(f"N = {N}: ‖V − V'‖ {distance[0]:.1e}, ‖A − A'‖ {distance[1]:.1e}; steps, ‖V − P‖, ‖A − Q‖: {ends}")
+    assert cpu.step == cuda.step
+    assert max(distance) < 1e-4
+
+
+@pytest.mark.parametrize(("N", "T", "B"), [(3, 5000, 20_000), (20, 5000, 20_000), (100, 20_000, 20_000)])
+def test_the_same_bits_every_time(gpu, N, T, B):
+    """Twice, and with a batch divided into groups."""
+    task = scb.Task.random(N, T, 2, seed=1)
+    stage = Stage("2", 4, 0.1 / N, 0.1 / N, 1e-4, B)
+    point = line_V(task, 0.3), line_A(task, 0.3)
+    engines = [Cuda(task, device=gpu), Cuda(task, device=gpu), Cuda(task, device=gpu, memory=1)]
+    taken = [engine.take(*point, task.mu, stage, 1, range(4)) for engine in engines]
+    for other in taken[1:]:
+        np.testing.assert_array_equal(other.A, taken[0].A)
+        np.testing.assert_array_equal(other.V, taken[0].V)
+        assert other.loss == taken[0].loss
+
+
+SCRIPT = """
+import sys, numba, scb
+task = scb.Task.random(3, 5000, 2, seed=0)
+recipe = scb.recipes.paper(task, steps=(300, 300, 0), batch_size=4096)
+run = scb.train(task, recipe, seed=1, device="cuda", checkpoint=sys.argv[1], checkpoint_every=20, resume=True)
+"""
+
+
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
+    command = [sys.executable, "-c", SCRIPT]
+    subprocess.run([*command, str(tmp_path / "whole")], check=True)
+    victim = subprocess.Popen([*command, str(tmp_path / "killed")])
+    file = tmp_path / "killed" / "run.safetensors"
+    while not file.exists() or scb.Run.load(file.parent).step < 100:
+        assert victim.poll() is None
+        time.sleep(0.01)
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait()
+    stopped = scb.Run.load(file.parent).step
+    assert 0 < stopped < 600
+    subprocess.run([*command, str(file.parent)], check=True)
+    whole, resumed = (scb.Run.load(tmp_path / name) for name in ("whole", "killed"))
+    print(f"killed after step {stopped} of {whole.step}")
+    np.testing.assert_array_equal(whole.A, resumed.A)
+    np.testing.assert_array_equal(whole.V, resumed.V)
