@@ -16,7 +16,7 @@ from scb.cli.progress import progress
 from scb.cli.terminal import terminal
 from scb.extras import require
 from scb.files import alone, write_atomically
-from scb.inputs import InputError
+from scb.inputs import InputError, integer
 from scb.provenance import machine, versions
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 START = 1.7  # seconds until a process is there, has loaded what it needs, and has compiled its first kernels
 FIGURE = 1.7  # seconds to draw one, in all its formats
+
+MOST_JOBS = 4096  # processes; more are a mistake
 
 
 def reproduce(
@@ -60,11 +62,13 @@ def reproduce(
         jobs: Processes side by side; as many as there are cores unless given.
         scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
     """
+    from scb.jobs.grid import MOST_SEEDS
+
     begin = perf_counter()
     require("scb reproduce", "matplotlib", "jinja2", "pyarrow")
-    for name, value in (("seeds", seeds), ("jobs", jobs)):
-        if value is not None and value < 1:
-            raise InputError(f"{name} = {value}: it must be at least 1")
+    for name, value, most in (("seeds", seeds, MOST_SEEDS), ("jobs", jobs, MOST_JOBS)):
+        if value is not None:
+            integer(name, value, low=1, high=most)
     order = _order(only, quick, full, shipped, seeds)
     with alone(out, "making results"):
         made = _make(order, out, jobs or os.cpu_count() or 1, scheduler)
