@@ -36,7 +36,7 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
     """A hash of the sources of some modules of scb and of all that they import; of the whole library unless modules are named.
 
     Imports inside functions count, those for the type checker alone do not. The kernels but for CUDA's are part of every digest, as
-    one unit: Numba compiles them into one another. A module that is no part of scb, a script for instance, may use the whole library.
+    one unit: Numba compiles them into one another. A module that is no part of scb, a script say, may use the whole library.
     """
     sources = {}
     for path in root.rglob("*.py"):

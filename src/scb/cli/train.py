@@ -52,8 +52,8 @@ def train(
     - Go on after a break: scb train --out runs/a --resume
 
     Args:
-        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, seed, every, device, and a table [options] for the
-            recipe.
+        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, seed, every, device, and a table [options]
+            for the recipe.
         recipe: paper (Algorithm 1 as in the paper's experiment), tuned (with tuned hyperparameters), sgd, softmax, transfer, or any
             other of scb.recipes.
         n: Number of tokens.

@@ -93,9 +93,7 @@ def _engine(task: Task, recipe: Recipe, device: Device, source: GradientSource |
     one_of("device", device, get_args(Device))
     if source is not None or recipe.transformer is not LinearTransformer:
         if device != "cpu":
-            raise InputError(
-                f"device = {device!r} trains the linear transformer on fresh samples: with another source, leave it out"
-            )
+            raise InputError(f"device = {device!r} trains the linear transformer on fresh samples: leave it out for all else")
         return Composed(Fresh(task) if source is None else source, recipe.transformer)
     if device == "cuda":
         from scb.training.cuda import Cuda
