@@ -69,8 +69,8 @@ def layout(N: int, T: int) -> Layout:
     while N > SOME and 4 * N * mass_threads // 32 > 96 * 1024:
         mass_threads //= 2
     words = 4
-    choices = (256, 224, 192, 160, 128, 64, 32) if N > SOME else (64, 32)
-    threads = min(choices, key=lambda threads: -(-T // (4 * words * threads)) * threads)  # the least that is empty in the last tile
+    choices = (256, 128, 64, 32) if N > SOME else (64, 32)
+    threads = next(x for x in choices if -(-T // (16 * x)) * 16 * x <= 1.05 * T + 512)  # little of the last tile is empty
     return Layout(mass_threads, threads, words, stage=max(4, min(64, 6144 // N // 4 * 4)))
 
 
