@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test test-gpu torture lint bench examples lab venv lock clean
+.PHONY: reproduce test test-gpu test-torch torture lint bench examples lab venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
@@ -15,6 +15,13 @@ test-gpu: venv  ## the engine on an NVIDIA GPU against the processor's (asks for
 
 torture: venv  ## kills, I/O faults, flipped bytes and odd arguments, by the thousand; goes on behind results/torture.csv
 	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE)
+
+test-torch: venv  ## the tests of scb.torch, in an environment of their own that has PyTorch, too
+	$(PYTHON) -m venv .venv-torch
+	.venv-torch/bin/pip install --quiet --require-hashes -r requirements.lock
+	.venv-torch/bin/pip install --quiet torch==2.13.0
+	.venv-torch/bin/pip install --quiet --no-build-isolation --no-deps --editable .
+	.venv-torch/bin/pytest tests/test_torch.py -rs
 
 lint: venv  ## ruff and pyright
 	$(BIN)/ruff check src tests examples benchmarks
@@ -53,4 +60,4 @@ lock: venv  ## renew requirements.lock from pyproject.toml (asks for uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf .venv results
+	rm -rf .venv .venv-torch results

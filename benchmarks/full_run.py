@@ -148,9 +148,9 @@ def write_tables(lines: Path, out: Path) -> None:
 
 def write_page(shipped: Path, page: Path) -> None:
     """Make the tables of a page anew, and draw the figures that it shows into the folder beside it."""
+    from scb.drawing import save
     from scb.paper.rates_page import BLOCKS, filled
     from scb.paper.registry import FIGURES
-    from scb.paper.report import draw_figure
     from scb.paper.shipped import read_shipped
 
     text = page.read_text()
@@ -159,7 +159,7 @@ def write_page(shipped: Path, page: Path) -> None:
     found = {name: read_shipped(shipped, name)[0] for name in sorted(needs)}
     write_atomically(page, filled(text, found).encode())
     for name in shown:
-        draw_figure(name, found, page.parent / "images", ("png",))
+        save(FIGURES[name].draw(found), page.parent / "images" / name, ("png",))
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 
 import scb
-from scb.paper.figures.style import COLOURS
+from scb.drawing import COLOURS
 from scb.sequences.report import paired_error
 from scb.sequences.rivals.contest import log_likelihoods, rivals
 from scb.sequences.symbols import as_sequences, encode

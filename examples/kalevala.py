@@ -34,7 +34,7 @@ from findings import (
 from matplotlib.figure import Figure
 
 import scb
-from scb.paper.figures.style import caption, panels, quiet, save
+from scb.drawing import caption, panels, quiet, save
 
 LINES = 7500
 MAX_LAG = 18

@@ -39,7 +39,7 @@ from findings import (
 from matplotlib.figure import Figure
 
 import scb
-from scb.paper.figures.style import caption, panels, quiet, save
+from scb.drawing import caption, panels, quiet, save
 
 MAX_LAG = 24
 SYMBOLS = ("weak", "strong", "little", "full")

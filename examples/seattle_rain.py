@@ -21,7 +21,7 @@ from findings import OWN, draw_shares, held_out, influence, information, lags_of
 from matplotlib.figure import Figure
 
 import scb
-from scb.paper.figures.style import COLOURS, caption, panels, quiet, save
+from scb.drawing import COLOURS, caption, panels, quiet, save
 
 MAX_LAG = 14
 SYMBOLS = ("dry", "wet")

@@ -10,12 +10,12 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = (
-    {"kernels", "inputs", "files", "provenance", "lab"},
+    {"kernels", "lazy", "inputs", "extras", "extensions", "files", "provenance", "drawing", "notebook", "lab"},
     {"geometry", "model", "task"},
     {"theory", "metrics"},
     {"mixture"},
     {"training", "sequences"},
-    {"jobs"},
+    {"jobs", "torch"},
     {"paper", "cli"},
 )
 """Rooms, from the ground up. A module imports from its own layer or from those below, and nothing imports in a circle."""

@@ -1,3 +1,4 @@
+import shlex
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scb.cli import main
 from scb.task import Task
 from scb.training.run import Run
 from scb.training.settings import TrainingSettings
@@ -38,6 +40,7 @@ def test_help_teaches(command):
     result = scb(command, "--help")
     assert result.returncode == 0
     assert len(result.stdout.splitlines()) > 7
+    assert "None" not in result.stdout  # an option without a default has none to show
 
 
 def test_bad_input_is_one_line_and_status_2():
@@ -86,10 +89,12 @@ def test_train_and_show(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--set", "lamb=1"), "recipe 'paper' has no option 'lamb'"),
+        (("--set", "lamb=1"), "recipe 'tuned' has no option 'lamb'"),
+        (("--recipe", "sgd", "--lam", "1e-4"), "recipe 'sgd' has no option 'lam'"),
+        (("--source", "nowhere"), "source = 'nowhere': it must be one of 'fresh', 'reference', 'population', 'gaussian'"),
         (("--set", "lam"), "--set lam: it must be name=value"),
         (("--N", "1"), "N = 1: there must be at least 2"),
-        (("--ensemble", "weak"), 'ensemble = "weak": it must be one of "strong", "dirichlet", "uniform", "softmax"'),
+        (("--ensemble", "weak"), "ensemble = 'weak': it must be one of 'strong', 'dirichlet', 'uniform', 'softmax'"),
         (("--K-P", "2"), "K_P = 2.0: it must lie between 0 and 1"),
         (("--set", "lam=-1"), "lam = -1.0 in stage '2'"),
         (("--config", "nowhere.toml"), "nowhere.toml"),
@@ -107,9 +112,9 @@ def test_bad_config_files_are_named(tmp_path):
     for text, message in (
         ("N = ", "is not TOML"),
         ("M = 3", "has 'M'"),
-        ('N = "3"', 'N = "3": it must be an integer'),
-        ('ensemble = "weak"', 'ensemble = "weak": it must be one of "strong", "dirichlet"'),
-        ("K_P = true", "K_P = true: it must be a number"),
+        ('N = "3"', "N = '3': it must be an integer"),
+        ('ensemble = "weak"', "ensemble = 'weak': it must be one of 'strong', 'dirichlet'"),
+        ("K_P = true", "K_P = True: it must be a number"),
         ("options = 3", "options = 3: it must be a table"),
         ('recipe = "x"', "recipe = 'x'"),
     ):
@@ -122,6 +127,73 @@ def test_diverging_run_says_so(tmp_path):
     result = scb("train", "--recipe", "sgd", "--T", "100", "--set", "preconditioned=false", "eta=[50.0, 50.0]", "--out", tmp_path)
     assert result.returncode == 0
     assert "diverged at step" in result.stdout
+
+
+@pytest.fixture
+def here(monkeypatch, capsys, tmp_path):
+    """Runs a command line in an empty directory and in this process; what it writes to stdout, or to stderr if it ends badly."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words):
+        try:
+            main(list(words))
+        except SystemExit:
+            return capsys.readouterr().err
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_the_default_shows_the_method_working_and_says_so(here):
+    trained = here("train")
+    assert "verdict, from held-out samples: learned\n" in trained
+    assert "by the truth: learned (" in trained
+    assert "verdict, from held-out samples: learned\n" in here("show")
+
+
+@pytest.mark.parametrize(("task_seed", "seed"), [(0, 0), (1, 3), (2, 5)])
+def test_a_run_that_is_too_slow_says_which_settings_would_do_and_they_do(here, task_seed, seed):
+    """The command that is printed, run as it stands."""
+    first = here("train", "--T", "300", "--recipe", "paper", "--seed", str(seed), "--task-seed", str(task_seed))
+    assert "verdict, from held-out samples: learned\n" not in first
+    command = first.replace("\\\n", "").partition("these settings would do:\n")[2]
+    words = shlex.split(command.splitlines()[0])
+    assert words[:2] == ["scb", "train"]
+    second = here(*words[1:])
+    assert "verdict, from held-out samples: learned\n" in second
+    assert "by the truth: learned (" in second
+
+
+def test_a_run_is_kept_and_resumed_as_it_is_only(here, tmp_path):
+    options = ("--recipe", "paper", "--T", "40", "--eta", "0.02", "--lam", "1e-4", "--batch-size", "8", "--set", "steps=3")
+    here("train", *options)
+    file = tmp_path / "runs" / "1" / "run.safetensors"
+    before = file.read_bytes()
+    assert TrainingSettings.load(file.parent).options == {"eta": 0.02, "lam": 1e-4, "batch_size": 8, "steps": 3}
+    assert Run.load(file.parent).step == 9
+    assert here("train", "--out", "runs/1").startswith("scb: runs/1 holds a run, which is kept: give another directory as --out")
+    changed = here("train", "--resume", "--set", "lam=5", "--N", "7", "--seed", "9")
+    assert "runs/1 has N = 3, seed = 0, lam = 0.0001, where N = 7, seed = 9, lam = 5.0 is asked for" in changed
+    (tmp_path / "other.toml").write_text("T = 41\nrecipe = 'sgd'\n")
+    assert "T = 41, recipe = sgd" in here("train", "--resume", "--config", "other.toml")
+    same = ("--N", "3", "--lam", "1e-4", "--set", "resolve_sign=true")  # as it is, in other words
+    assert "wrote runs/1/curves.png" in here("train", "--resume", *same)
+    assert file.read_bytes() == before
+    assert "wrote runs/2/curves.png" in here("train", *options)
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["1", "2"]
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path):
+    out = tmp_path / "a run"
+    long = ["train", "--recipe", "paper", "--T", "300", "--set", "steps=100000", "--out", str(out)]
+    process = subprocess.Popen([SCB, *long], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    while not (out / "run.safetensors").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert said == f"scb: interrupted; go on with: scb train --out '{out}' --resume\n"
 
 
 def kill_after_next_checkpoint(arguments, out, delay):
@@ -140,7 +212,19 @@ def kill_after_next_checkpoint(arguments, out, delay):
 
 def test_a_run_killed_again_and_again_ends_bit_identical(tmp_path):
     """SIGKILL at start-up and at arbitrary moments after checkpoints; then compare with an unbroken run."""
-    settings = ["--T", "300", "--set", "steps=[5000, 5000, 500]", "threshold=0.001", "--seed", "4", "--every", "7"]
+    settings = [
+        "--recipe",
+        "paper",
+        "--T",
+        "300",
+        "--set",
+        "steps=[5000, 5000, 500]",
+        "threshold=0.001",
+        "--seed",
+        "4",
+        "--every",
+        "7",
+    ]
     assert scb("train", *settings, "--out", tmp_path / "whole").returncode == 0
     out = tmp_path / "broken"
     process = subprocess.Popen([SCB, "train", *settings, "--out", out], stdout=subprocess.DEVNULL, env=ENVIRONMENT)

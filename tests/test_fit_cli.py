@@ -58,7 +58,7 @@ def test_a_text_is_fitted_shown_and_sampled(tmp_path, capsys, letters):
     assert len(rows) == 7
     page = (out / "report.html").read_text()
     assert f"scb fit {file} --max-lag 12 --out {out}" in page
-    assert "9,600 symbols were fitted" in page
+    assert "first 9,600 symbols are fitted" in page
     (out / "attention.png").unlink()
     assert call(capsys, "show", out).splitlines()[:5] == text.splitlines()[2:7]
     assert (out / "attention.png").exists()
@@ -163,5 +163,5 @@ def test_what_was_done_with_users_is_said(tmp_path, capsys):
     assert "inf" not in words.replace("influence", "")
     model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
     assert model.background == "ngram"
-    assert "96 sequences were fitted, the 24 after them held out" in (tmp_path / "o" / "report.html").read_text()
+    assert "first 96 sequences are fitted, the 24 after them held out" in (tmp_path / "o" / "report.html").read_text()
     assert "Infinity" not in (tmp_path / "o" / "summary.json").read_text()

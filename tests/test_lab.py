@@ -48,7 +48,7 @@ def test_the_command_writes_the_page(tmp_path, capsys):
     assert "wrote" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["lab", "--scene", "nowhere"])
-    assert "it must be one of task, plateau" in capsys.readouterr().err
+    assert "it must be one of 'task', 'plateau'" in capsys.readouterr().err
 
 
 def test_the_command_opens_the_page_at_a_scene(monkeypatch, capsys):

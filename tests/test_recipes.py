@@ -104,7 +104,7 @@ def test_the_spectral_start_replaces_stage_1():
     assert run.history["samples"][-1] == 4000 + 100 * 64
     estimated = scb.recipes.paper(task, start="spectral", known=False)
     assert estimated.samples == 8000
-    with pytest.raises(ValueError, match='start = "warm"'):
+    with pytest.raises(ValueError, match="start = 'warm'"):
         scb.recipes.paper(task, start="warm")
 
 
@@ -234,15 +234,18 @@ def test_options_of_recipes_are_checked_and_converted():
     given = recipe_options("paper", {"lam": 0, "steps": (1, 2, 3), "signal": [0.1, None], "start": "spectral"})
     assert given == {"lam": 0.0, "steps": [1, 2, 3], "signal": [0.1, None], "start": "spectral"}
     assert isinstance(given["lam"], float)
+    one = recipe_options("paper", {"eta": 0.02, "steps": 2000, "signal": 0.3})  # one value for as many equal ones
+    assert one == {"eta": [0.02, 0.02, 0.02], "steps": [2000, 2000, 2000], "signal": [0.3, 0.3]}
     for recipe, options, message in (
+        ("paper", {"eta": "x"}, "eta = 'x': it must be a number, or a list of 3 values, each a number"),
         ("sgd", {"lam": 1}, "recipe 'sgd' has no option 'lam': it has batch_size, eta"),
         ("transfer", {"V_hat": 1}, "recipe 'transfer' has no option 'V_hat': it has accuracy, eta"),
-        ("paper", {"steps": [1, 2]}, "steps = [1, 2]: it must be a list of 3 values, each an integer"),
+        ("paper", {"steps": [1, 2]}, "steps = [1, 2]: it must be an integer, or a list of 3 values, each an integer"),
         ("paper", {"known": 1}, "known = 1: it must be true or false"),
-        ("tuned", {"projector": "l2"}, 'projector = "l2": it must be one of "euclidean", "mu"'),
-        ("paper", {"start": "warm"}, 'start = "warm": it must be one of "uniform", "spectral"'),
-        ("transfer", {"overlap": "x"}, 'overlap = "x": it must be a number'),
-        ("paper", {"seed": "x"}, 'seed = "x": it must be an integer'),
+        ("tuned", {"projector": "l2"}, "projector = 'l2': it must be one of 'euclidean', 'mu'"),
+        ("paper", {"start": "warm"}, "start = 'warm': it must be one of 'uniform', 'spectral'"),
+        ("transfer", {"overlap": "x"}, "overlap = 'x': it must be a number"),
+        ("paper", {"seed": "x"}, "seed = 'x': it must be an integer"),
     ):
         with pytest.raises(ValueError, match="^" + re.escape(message)):
             recipe_options(recipe, options)
@@ -271,7 +274,7 @@ def test_levels_of_lambda_are_affine_in_the_spread_of_V(lam):
         (lambda: scb.recipes.transfer(TASK, np.eye(4)), "V_hat has shape (4, 4)"),
         (lambda: scb.recipes.transfer(TASK, TASK.P, theta=0.0), "theta = 0.0"),
         (lambda: scb.recipes.transfer(TASK, TASK.P, least_overlap=0), "least_overlap = 0.0: it must lie in (0, 1]"),
-        (lambda: scb.recipes.paper(TASK, projector="l2"), 'projector = "l2": it must be one of "euclidean", "mu"'),
+        (lambda: scb.recipes.paper(TASK, projector="l2"), "projector = 'l2': it must be one of 'euclidean', 'mu'"),
     ],
 )
 def test_bad_input_is_named(make, message):

@@ -11,12 +11,13 @@ import scb
 from scb.kernels import mixture
 from scb.mixture.data import Here, Rows
 from scb.mixture.em import maximise
-from scb.mixture.fit import standard_errors
+from scb.mixture.errors import standard_errors
 from scb.mixture.law import Mixture
 from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.reading import as_data
 from scb.mixture.rows import NO_POSITION, RowTable, Slots
 from scb.mixture.spectral import spectral
+from scb.mixture.weights import fit_weights
 from scb.task.sampling import Batch
 from scb.theory.information import Information, cramer_rao
 from truth import twins as reference
@@ -72,9 +73,49 @@ def test_pair_kernels_equal_their_twins(N, T, n):
         mixture.pair_chi_squares(tokens, starts, label, order, bounds, mu, chi)
         plain = reference.pair_chi_squares(tokens, starts, last, label, mu, T)
         np.testing.assert_allclose(chi, plain, rtol=1e-9, atol=1e-9)
+        positions = rng.integers(-1, T, size=(N, 4))
+        out, codes = np.empty((n, 4), np.uint16), np.empty(n, np.int64)
+        mixture.gather_tokens(tokens, starts, last, positions, N, out)
+        np.testing.assert_array_equal(out, reference.gathered(tokens, starts, last, positions, N))
+        mixture.encode_rows(tokens, starts, last, label, positions, N, codes)
+        np.testing.assert_array_equal(codes, reference.row_codes(last, label, out.astype(np.int64), N))
     counts = np.ones(N)
     mixture.count_tokens(tokens, counts)
     np.testing.assert_array_equal(counts, 1 + np.bincount(tokens, minlength=N))
+
+
+def test_the_gradient_in_the_weights_is_that_of_each_context():
+    rows, P, q = random_rows(5, 3, 200, seed=2)
+    g = np.random.default_rng(3).random(200)
+    asked = np.array([True, False, True, True, True])
+    logliks, gq = np.ones(5), np.ones_like(q)
+    mixture.weight_gradients(*rows.samples, g, q, P, asked, logliks, gq)
+    for k in range(5):
+        mine = rows.last == k
+        loglik, expected, _ = reference.likelihood_gradient(*(x[mine] for x in rows.samples), g[mine], q, P)
+        assert logliks[k] == pytest.approx(loglik if asked[k] else 0.0, rel=1e-12)
+        np.testing.assert_allclose(gq[k], expected[k] if asked[k] else 0.0, rtol=1e-12)
+
+
+def test_weights_of_contexts_side_by_side_are_those_of_each_alone():
+    """With P fixed; against a general optimiser."""
+    from scipy.optimize import minimize
+
+    table, P, q = random_rows(3, 3, 300, seed=4)
+    fit = fit_weights(together(table), Mixture(P, q), tolerance=1e-7)
+    np.testing.assert_allclose(fit.q.sum(axis=1), 1)
+    p = np.where(table.columns < 3, P[table.label[:, None], table.columns], P[table.label, -1][:, None])
+    for k in range(3):
+        mine = table.last == k
+
+        def loss(theta, mine=mine):
+            w = np.exp(theta - theta.max())
+            return -float(table.weight[mine] @ np.log(p[mine] @ (w / w.sum())))
+
+        best = minimize(loss, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 5000})
+        assert fit.logliks[k] == pytest.approx(-best.fun, abs=1e-5)
+    alone = fit_weights(together(table), Mixture(P, q), tolerance=1e-7, contexts=np.array([False, True, False]))
+    np.testing.assert_array_equal(alone.q, np.where([[False], [True], [False]], fit.q, q))
 
 
 def random_rows(N, s, n, seed, background=True):
@@ -99,9 +140,10 @@ def at_positions(data, positions):
 def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
     N, s = 4, 3
     rows, P, q = random_rows(N, s, 150, seed=1)
-    PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
+    PP, Pq, qq, mixed = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s)), np.zeros((N, N, N, s))
     g = np.random.default_rng(3).random(150)  # the background of each sample
-    mixture.likelihood_curvature(*rows.samples, g, q, P, PP, Pq, qq)
+    mixture.likelihood_curvature(*rows.samples, g, q, P, PP, Pq, qq, mixed)
+    Pq -= mixed
     H = np.zeros((N * N + N * s,) * 2)
     for o in range(N):
         at = slice(o * N, (o + 1) * N)
@@ -225,7 +267,6 @@ def test_parts_of_any_size_give_the_same_sums(monkeypatch):
     table, weight = np.random.default_rng(0).normal(size=(4, 4)), np.linspace(0, 1, 500)
     whole = part.scores(data.shape, table, part.label, weight), part.gather(task.positions.T, 4)
     monkeypatch.setattr("scb.mixture.partition.ROWS", 37)
-    monkeypatch.setattr("scb.mixture.partition.INDEX", 20)
     np.testing.assert_allclose(part.scores(data.shape, table, part.label, weight), whole[0], atol=1e-10)
     np.testing.assert_array_equal(part.gather(task.positions.T, 4), whole[1])
 
@@ -296,8 +337,8 @@ def test_the_likelihood_never_decreases_and_the_gap_bounds_what_is_left(N, s, n,
     np.testing.assert_allclose(fit.mixture.columns.sum(axis=0), 1, atol=1e-9)
     np.testing.assert_allclose(fit.mixture.q.sum(axis=1), 1, atol=1e-9)
     np.testing.assert_array_equal(fit.mixture.background, P[:, -1])
-    better = maximise(rows, fit.mixture, fixed_P=True, steps=200)  # a concave problem: its gain is within the gap
-    assert better.loglik - fit.loglik <= fit.gap + 1e-9
+    better = fit_weights(rows, fit.mixture, steps=200)  # a concave problem: its gain is within the gap
+    assert better.logliks.sum() - fit.loglik <= fit.gap + 1e-9
 
 
 def test_the_gap_is_positive_away_from_the_maximum():

@@ -64,7 +64,10 @@ def test_all_figures_claims_and_one_page(results):
         assert f"{left} more claims" in text
     assert all(len(line) <= 80 for line in text.splitlines())
     sources = re.findall(r'(?:src|href)="([^"]{0,40})', page)
-    assert all(source.startswith(("data:", "#")) for source in sources)  # nothing is fetched
+    assert all(source.startswith(("data:", "#", "tables/")) for source in sources)  # nothing is fetched
+    linked = {source for source in sources if source.startswith("tables/")}
+    assert linked == {f"tables/{need.replace(' ', '-')}.parquet" for name in DRAWN for need in FIGURES[name].needs}
+    assert all((out / source).stat().st_size > 100 for source in linked)
     assert "<script" not in page
 
 

@@ -33,7 +33,7 @@ from scb.training.recipes import RECIPES
 
 SCB = Path(sys.executable).with_name("scb")
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin"}
-SHIPPED = sorted((Path(__file__).parent.parent / "docs" / "sweeps").glob("*.toml"))
+SHIPPED = sorted((Path(scb.jobs.__path__[0]) / "sweeps").glob("*.toml"))
 SMALL = """
 kind = "recover"
 seeds = 3
@@ -61,7 +61,7 @@ y = "batch_size"
 """
 
 
-ALL_KINDS = KINDS | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
+ALL_KINDS = {**KINDS} | {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
 
 
 def command(*arguments):
@@ -98,7 +98,7 @@ def do(sweep, directory, retry=False):
         ('kind = "fit"', "kind = 'fit': it must be one of 'recover', 'train'"),
         ('kind = "recover"\nsedes = 3', "the file has 'sedes', which means nothing: it may have kind, seeds"),
         ('kind = "recover"\nseeds = 0', "seeds = 0: it must be at least 1"),
-        ('kind = "recover"\nseeds = true', "seeds = true: it must be an integer"),
+        ('kind = "recover"\nseeds = true', "seeds = True: it must be an integer"),
         ('kind = "recover"\nfixed = 3', r"fixed = 3: it must be a table, \[fixed\]"),
         ('kind = "recover"\n[grid]\nT = []', r"T = \[\] in \[grid\]: an axis must have at least one value"),
         ('kind = "recover"\n[grid]\nT = 5', r"T = 5 in \[grid\]: it must be a list of values"),
@@ -107,10 +107,10 @@ def do(sweep, directory, retry=False):
         ('kind = "recover"\n[fixed]\nT = 5\n[grid]\nT = [5]', r"'T' is in \[fixed\] and in \[grid\]"),
         ('kind = "recover"\n[grid]\nM = [5]', "'M' means nothing to kind = 'recover': it has K_P, N, T"),
         ('kind = "recover"\n[grid]\nT = [5.0]', "T = 5.0: it must be an integer"),
-        ('kind = "recover"\n[grid]\nT = ["a"]', 'T = "a": it must be an integer'),
+        ('kind = "recover"\n[grid]\nT = ["a"]', "T = 'a': it must be an integer"),
         ('kind = "recover"\n[grid]\nN = [3, 1]', "N = 1: it must be between 2 and 4096"),
         ('kind = "recover"\n[grid]\nT = [9, 1]', "sparsity = 2: it must be at most T = 1"),
-        ('kind = "recover"\n[fixed]\nmethod = "em"', 'method = "em": it must be one of "likelihood", "spectral"'),
+        ('kind = "recover"\n[fixed]\nmethod = "em"', "method = 'em': it must be one of 'likelihood', 'spectral'"),
         ('kind = "recover"\n[fixed]\nfalse_positions = 1', "false_positions = 1.0: it must lie between 0 and 1"),
         ('kind = "recover"\n[fixed]\nseed = 1', "'seed' is chosen by the sweep"),
         ('kind = "recover"\n[success]\nloss = 1', r"\[success\] has 'loss', which means nothing: it may have exact"),
@@ -126,12 +126,12 @@ def do(sweep, directory, retry=False):
             "leaves out the axis 'samples'",
         ),
         ('kind = "train"\n[grid]\nlam = [1, -1]', "lam = -1.0 in stage '2': it must be at least 0"),
-        ('kind = "train"\n[grid]\nlam = ["a"]', 'lam = "a": it must be a number'),
+        ('kind = "train"\n[grid]\nlam = ["a"]', "lam = 'a': it must be a number"),
         (
             'kind = "train"\n[fixed]\nsteps = [1, 2]',
-            r"steps = \[1, 2\]: it must be a list of 3 values, each an integer",
+            r"steps = \[1, 2\]: it must be an integer, or a list of 3 values, each an integer",
         ),
-        ('kind = "train"\n[fixed]\nrecipe = "x"', 'recipe = "x": it must be one of "paper"'),
+        ('kind = "train"\n[fixed]\nrecipe = "x"', "recipe = 'x': it must be one of 'paper'"),
         (
             'kind = "train"\n[fixed]\nrecipe = "sgd"\nlam = 1',
             "'lam' means nothing to kind = 'train' with recipe = 'sgd'",
@@ -218,7 +218,7 @@ def test_the_law_of_P_can_be_swept_and_the_default_names_the_same_runs(kind):
     assert len({str(job.run()) for job in named}) == 4
     moved = Sweep.parse(f'kind = "{kind}"\nseeds = 1\n[fixed]\n{sizes}\nensemble = "uniform"\nK_P = 0.3', ALL_KINDS).jobs()
     assert moved[0].run() != named[2].run()
-    with pytest.raises(ValueError, match='ensemble = "weak": it must be one of "strong", "dirichlet", "uniform", "softmax"'):
+    with pytest.raises(ValueError, match="ensemble = 'weak': it must be one of 'strong', 'dirichlet', 'uniform', 'softmax'"):
         Sweep.parse(f'kind = "{kind}"\n[fixed]\nensemble = "weak"', ALL_KINDS)
 
 
@@ -268,8 +268,8 @@ def test_any_experiment_of_the_paper_can_be_swept(tmp_path):
         ('kind = "noise"', r"kind = 'noise' needs 'T': it must be in \[fixed\] or in \[grid\]"),
         ('kind = "noise"\n[fixed]\nT = 0', "T = 0: it must be at least 1"),
         ('kind = "noise"\n[fixed]\nT = 9\n[grid]\nsteps = [5]', "'steps' means nothing to kind = 'noise': it has N, T"),
-        ('kind = "softmax"\n[grid]\nmodel = ["x"]', 'model = "x": it must be one of "softmax", "linear"'),
-        ('kind = "convergence"\n[fixed]\nmethods = "SGD"', 'methods = "SGD": it must be a list of values, each text'),
+        ('kind = "softmax"\n[grid]\nmodel = ["x"]', "model = 'x': it must be one of 'softmax', 'linear'"),
+        ('kind = "convergence"\n[fixed]\nmethods = "SGD"', "methods = 'SGD': it must be a list of values, each text"),
     ],
 )
 def test_bad_experiments_are_refused_by_name(text, message):
@@ -546,3 +546,15 @@ def test_a_third_axis_makes_panels_and_gaps_stay_grey():
     part = Phase.of({name: c[(table["T"] == 10) | (table["samples"] == 1)] for name, c in table.items()}, "samples", "T")
     assert_array_equal(np.isnan(part.rate), [[False] * 3, [False, True, True]])
     figure.draw_without_rendering()
+
+
+def test_sweeps_that_come_with_scb_have_names(tmp_path, monkeypatch):
+    """A file of that name comes first; what is neither is left as it is."""
+    from scb.cli.sweep import _shipped
+
+    monkeypatch.chdir(tmp_path)
+    assert _shipped(Path("support")) in SHIPPED
+    assert _shipped(Path("nowhere")) == Path("nowhere")
+    assert _shipped(Path("folder/support")) == Path("folder/support")
+    Path("support").write_text("")
+    assert _shipped(Path("support")) == Path("support")

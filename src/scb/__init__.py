@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from scb.lazy import submodules
+
 if TYPE_CHECKING:
     from scb import metrics, theory
     from scb.inputs import DamagedFileError, InputError
@@ -12,12 +14,14 @@ if TYPE_CHECKING:
     from scb.sequences.comparison import compare
     from scb.sequences.estimator import SparseContextualBigram
     from scb.sequences.reading import read_sequences
+    from scb.sequences.sparsity import sparsity_path
     from scb.task import Task
     from scb.task.sampling import Batch, generate, sample
     from scb.task.stream import stream
     from scb.theory.planner import plan
     from scb.training import recipes
     from scb.training.loop import train
+    from scb.training.progress import ProgressBar
     from scb.training.run import Run
     from scb.training.stages import Recipe, Stage
 
@@ -28,6 +32,7 @@ __all__ = [
     "DamagedFileError",
     "InputError",
     "LinearTransformer",
+    "ProgressBar",
     "Recipe",
     "Recovery",
     "Run",
@@ -44,6 +49,7 @@ __all__ = [
     "recipes",
     "recover",
     "sample",
+    "sparsity_path",
     "star",
     "stream",
     "theory",
@@ -55,6 +61,7 @@ _HOME = {
     "DamagedFileError": "scb.inputs",
     "InputError": "scb.inputs",
     "LinearTransformer": "scb.model",
+    "ProgressBar": "scb.training.progress",
     "Recipe": "scb.training.stages",
     "Recovery": "scb.mixture.recovery",
     "Run": "scb.training.run",
@@ -69,21 +76,21 @@ _HOME = {
     "read_sequences": "scb.sequences.reading",
     "recover": "scb.mixture.recovery",
     "sample": "scb.task.sampling",
+    "sparsity_path": "scb.sequences.sparsity",
     "star": "scb.metrics",
     "stream": "scb.task.stream",
     "train": "scb.training.loop",
 }
-_MODULES = {"metrics": "scb.metrics", "recipes": "scb.training.recipes", "theory": "scb.theory"}
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is asked for: ``import scb`` alone loads nothing, and nobody waits for what she does not use."""
-    if name in _HOME:
+    """Load a public name or a submodule when it is asked for: nobody waits for what she does not use."""
+    if name == "recipes":  # the one module with a second, shorter address
+        value = import_module("scb.training.recipes")
+    elif name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
-    elif name in _MODULES:
-        value = import_module(_MODULES[name])
     else:
-        raise AttributeError(f"module 'scb' has no attribute {name!r}")
+        value = submodules(__name__)(name)
     globals()[name] = value
     return value
 

@@ -32,10 +32,11 @@ _LOCK = ".lock"
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file at once: whoever reads it, after a crash too, sees the old content or the new.
 
-    The temporary file beside it has a name of its own, so that two who write do not meet. What a killed process leaves of them is
-    removed by the next one that has the directory to itself (``alone``).
+    The temporary file beside it has a name of its own, so that two who write do not meet. What a killed process leaves of it is
+    removed when the file is written again, or by the next process that has the directory to itself (``alone``).
     """
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_PARTIAL)
+    remove_abandoned(path.parent, path.name)
+    handle, partial = _locked_partial(path)
     try:
         try:
             left = memoryview(content)
@@ -43,14 +44,52 @@ def write_atomically(path: Path, content: bytes) -> None:
                 left = left[os.write(handle, left) :]
             os.fchmod(handle, 0o666 & ~_umask())  # mkstemp keeps it from others
             os.fsync(handle)
+            os.replace(partial, path)
         finally:
             os.close(handle)
-        os.replace(partial, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(partial)
         raise
     _sync_directory(path.parent)
+
+
+def _locked_partial(path: Path) -> tuple[int, str]:
+    """A new temporary file for a path, locked for as long as it is open: one that is not has been abandoned."""
+    while True:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_PARTIAL)
+        with suppress(OSError):  # where files cannot be locked, nobody removes them
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, partial
+        os.close(handle)  # somebody took it for an abandoned one in the moment before it was locked
+
+
+def remove_abandoned(directory: Path, name: str = "") -> None:
+    """Remove temporary files of processes that were killed while they wrote a file of this name, or any one in the directory."""
+    beginning = f".{name}." if name else "."
+    with suppress(FileNotFoundError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.startswith(beginning) and entry.name.endswith(_PARTIAL):
+                _remove_unless_locked(entry.path)
+
+
+def _remove_unless_locked(partial: str) -> None:
+    with suppress(OSError):  # it is being written, has been renamed, or is not ours
+        handle = os.open(partial, os.O_RDWR)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(partial)
+        finally:
+            os.close(handle)
+
+
+def make_directory(directory: Path) -> None:
+    """Make a directory, and those above it that are not there, and have their names on disk."""
+    if not directory.is_dir():
+        make_directory(directory.parent)
+        directory.mkdir(exist_ok=True)
+        _sync_directory(directory.parent)
 
 
 def _umask() -> int:
@@ -72,14 +111,13 @@ def _sync_directory(directory: Path) -> None:
 @contextmanager
 def alone(directory: Path, work: str) -> Iterator[None]:
     """While this lasts, no other process that asks for it has the directory; ``work`` says what it is for, in a few words."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
     with open(directory / _LOCK, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"another process is {work} in {directory}: wait for it, or end it") from None
-        for partial in directory.glob(f".*{_PARTIAL}"):
-            partial.unlink(missing_ok=True)
+        remove_abandoned(directory)
         yield
 
 

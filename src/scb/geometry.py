@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.inputs import InputError
+from scb.inputs import InputError, one_of
 
 if TYPE_CHECKING:
     from scb.task import Task
@@ -46,8 +46,7 @@ def projector_row(mu: Array, projector: Projector) -> Array:
     - "euclidean": w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²). The paper's;
     - "mu": w = 1. The projector that is orthogonal in ⟨·, ·⟩_μ.
     """
-    if projector not in get_args(Projector):
-        raise InputError(f"projector = {projector!r}: it must be one of {', '.join(map(repr, get_args(Projector)))}")
+    one_of("projector", projector, get_args(Projector))
     return np.ones(len(mu)) if projector == "mu" else mu / (mu @ mu)
 
 

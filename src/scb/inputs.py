@@ -1,11 +1,11 @@
 """What users give, checked: the class of all errors that a user can mend, numbers, arrays, and options typed by a signature."""
 
-import json
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import wraps
 from inspect import signature
 from math import isfinite
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -81,12 +81,23 @@ def boolean(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def one_of(name: str, value: Any, allowed: Iterable[str | None]) -> Any:
+def one_of(name: str, value: Any, allowed: Collection[str | None]) -> Any:
     """The value, if it is one of those that are allowed."""
-    known = list(allowed)
-    if not (isinstance(value, str) or value is None) or value not in known:
-        raise InputError(f"{name} = {value!r}: it must be one of {', '.join(map(repr, known))}")
+    if not (isinstance(value, str) or value is None) or value not in allowed:
+        raise InputError(f"{name} = {value!r}: it must be {_choice(allowed)}")
     return value
+
+
+def _choice(values: Collection[Any]) -> str:
+    return f"one of {', '.join(map(repr, values))}"
+
+
+def file_path(name: str, value: Any) -> Path:
+    """The value as a path, if it can be one."""
+    try:
+        return Path(value)
+    except TypeError:
+        raise InputTypeError(f"{name} = {value!r}: it must be the path of a file or directory") from None
 
 
 def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
@@ -104,6 +115,14 @@ def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
     return np.array(array, dtype=np.float64) if copy else np.asarray(array, dtype=np.float64)
 
 
+def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """A float64 array of this shape: what was given, where that will do."""
+    array = real_array(name, value, copy=False)
+    if array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}: it must be {shape}")
+    return array
+
+
 # ------------------------------------------------------------------------------------------------------ options by their types
 
 
@@ -114,7 +133,7 @@ def fitted(name: str, value: Any, hint: Any) -> Any:
     """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says what is allowed."""
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
-        raise InputError(f"{name} = {json.dumps(value, default=str)}: it must be {_words(hint)}")
+        raise InputError(f"{name} = {value!r}: it must be {_words(hint)}")
     return found[0]
 
 
@@ -137,9 +156,11 @@ def _fits(value: Any, hint: Any) -> list[Any]:
         return [found for part in parts for found in _fits(value, part)][:1]
     if origin is Literal:
         return [part for part in parts if type(value) is type(part) and value == part]
+    if origin is Callable:
+        return [value] if callable(value) else []
     if origin is tuple:
-        if type(value) not in (list, tuple):
-            return []
+        if type(value) not in (list, tuple):  # one value stands for as many equal ones as there are
+            return [fit * len(parts) for fit in [_fits(value, parts[0])] if fit and len(set(parts)) == 1]
         if parts[-1] is Ellipsis:  # as many as there are
             parts = parts[:1] * len(value)
         found = [fit for v, part in zip(value, parts, strict=False) for fit in _fits(v, part)]
@@ -159,11 +180,15 @@ def _is_finite(value: int | float) -> bool:
 def _words(hint: Any) -> str:
     """What a type allows, for people; objects that nobody can write down are passed over."""
     parts = get_args(hint)
+    if get_origin(hint) is Callable:
+        return ""
     if get_origin(hint) is Literal:
-        return "one of " + ", ".join(json.dumps(part) for part in parts)
+        return _choice(parts)
     if get_origin(hint) is tuple:
-        count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
-        return f"a list of {count}values, each {_words(parts[0])}"
+        if parts[-1] is Ellipsis:
+            return f"a list of values, each {_words(parts[0])}"
+        one = f"{_words(parts[0])}, or " if len(set(parts)) == 1 else ""
+        return f"{one}a list of {len(parts)} values, each {_words(parts[0])}"
     if parts:
         return " or ".join(filter(None, map(_words, parts)))
     return _WORDS.get(hint, "")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_A, signal_V, threshold_normalize
+from scb.inputs import number, shaped_array
 from scb.task import Task
 from scb.theory.expectations import best_value, loss_by_moments
 
@@ -40,6 +41,8 @@ def similarity_A(task: Task, A: Array) -> float:
 
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
     """The paper's "star": A thresholded (at 1/(6Q) unless given) and normalised, and the V of the population's regression on it."""
+    A = shaped_array("A", A, (task.T, task.N))
+    threshold = None if threshold is None else number("threshold", threshold)
     A_star = threshold_normalize(A, task.weight_threshold if threshold is None else threshold)
     return best_value(task, A_star), A_star
 
@@ -48,6 +51,8 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     """The population loss and all of ``COLUMNS`` for one point (V, A), in one pass over A and without copies of it."""
     from scb.kernels.step.columns import column_moments  # not above: a driver of sweeps measures nothing, and does without Numba
 
+    V = shaped_array("V", V, task.P.shape)
+    A = shaped_array("A", A, (task.T, task.N))
     mu, T = task.mu, task.T
     # For b = a − 1/T: Σb and Σb² of each column; and Σa and Σa² over the entries that the threshold keeps.
     sums, squares, kept, kept_squares = column_moments(np.asfortranarray(A), task.weight_threshold)

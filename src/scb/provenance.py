@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import sys
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -36,12 +37,10 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
     """A hash of the sources of some modules of scb and of all that they import; of the whole library unless modules are named.
 
     Imports inside functions count, those for the type checker alone do not. The kernels but for CUDA's are part of every digest, as
-    one unit: Numba compiles them into one another. A module that is no part of scb, a script say, may use the whole library.
+    one unit: Numba compiles them into one another. A module that is no part of scb, that of another package for instance, may use
+    the whole library; its own source counts too, but for that of a script, which other processes do not have.
     """
-    sources = {}
-    for path in root.rglob("*.py"):
-        parts = ("scb", *path.relative_to(root).with_suffix("").parts)
-        sources[".".join(parts).removesuffix(".__init__")] = path
+    sources = _sources(root)
     wanted = set(sources)
     if modules and wanted.issuperset(modules):
         kernels = {name for name in sources if name.startswith("scb.kernels") and not name.startswith("scb.kernels.cuda")}
@@ -52,13 +51,33 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
         if sources[name].name == "__init__.py":
             for path in sorted(sources[name].parent.glob("*.cu*")):  # CUDA's sources belong to their package
                 digest.update(path.name.encode() + path.read_bytes())
+    for name in sorted(set(modules) - set(sources) - {"__main__", "__mp_main__"}):
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None:
+            digest.update(name.encode() + Path(file).read_bytes())
     return digest.hexdigest()
+
+
+@cache
+def dependencies(module: str, root: Path = ROOT) -> frozenset[str]:
+    """The modules of scb that a module of scb imports, directly or not, and itself; none for a module of another package."""
+    sources = _sources(root)
+    return frozenset(_closure((module,), sources)) if module in sources else frozenset()
 
 
 def require_code(code: str, *modules: str) -> None:
     """On a worker: ValueError unless its digest of these modules is the driver's."""
     if code_digest(*modules) != code:
         raise InputError("a worker has another version of scb than this process: install the same one there")
+
+
+def _sources(root: Path) -> dict[str, Path]:
+    """Module → file of all of scb."""
+    found = {}
+    for path in root.rglob("*.py"):
+        parts = ("scb", *path.relative_to(root).with_suffix("").parts)
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
 
 
 def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 import scb
 from scb.cli.fit import load as load_fit
-from scb.files import read_json, write_json
+from scb.files import read_json, read_sealed, warn_unless, write_json
 from scb.jobs.grid import Sweep
 from scb.jobs.job import Job
 from scb.jobs.kinds import KINDS
@@ -61,7 +61,7 @@ def _write_model(folder: Path, version: int) -> None:
 
 
 def _read_model(folder: Path) -> str:
-    model, facts, parameters, width = load_model(folder / "model.safetensors")
+    model, facts, parameters, width, _ = load_model(folder / "model.safetensors")
     arrays = (model.classes, model.attention.toarray(), model.errors.data, model.prior, model.frequencies)
     return told(*arrays, *sorted((lag, P.tolist()) for lag, P in model.matrices.items()), facts, parameters, width)
 
@@ -104,9 +104,7 @@ def _write_sweep(folder: Path, version: int) -> None:
 
 
 def _read_sweep(folder: Path) -> str:
-    from scb.files import is_sealed
-
-    is_sealed(folder / SWEEP, (folder / SWEEP).read_bytes())  # as scb sweep --status does
+    warn_unless(read_sealed(folder / SWEEP)[1], folder / SWEEP)  # as scb sweep --status does
     sweep = Sweep.read(folder / SWEEP, KINDS)
     store = SweepStore(folder)
     store.missing(sweep.jobs())  # a failure whose row came later is none

@@ -132,6 +132,20 @@ def likelihood_gradient(
     return float(total), gq, gP
 
 
+def gathered(tokens: NDArray[Any], starts: NDArray[Any], last: NDArray[Any], positions: NDArray[Any], nothing: int) -> NDArray[Any]:
+    """(n, s): the tokens of each sample at the positions of its last token; ``nothing`` where a position is negative."""
+    chosen = positions[last]
+    return np.where(chosen >= 0, tokens[starts[:, None] + np.maximum(chosen, 0)], nothing)
+
+
+def row_codes(last: NDArray[Any], label: NDArray[Any], tokens: NDArray[Any], N: int) -> NDArray[np.int64]:
+    """(n,): the numbers with the digits last token, label (base N) and tokens (n, s) (base N + 1)."""
+    code = last * N + label
+    for column in tokens.T:
+        code = code * (N + 1) + column
+    return code
+
+
 def laws(tokens: NDArray[Any], last: NDArray[Any], q: Array, P: Array, background: Array) -> Array:
     """(n, N): the law Σ_j q_j P[:, x_j] of each row, where token C takes the background (n, N)."""
     return np.array([q[k] @ np.c_[P, b].T[x] for x, k, b in zip(tokens, last, background, strict=True)])

@@ -2,34 +2,39 @@
 
 import io
 import os
+import shlex
 import sys
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from inspect import signature
+from typing import Annotated, Any
 
 from scb.inputs import InputError
 
+KEEPING = ("reproduce", "sweep")  # the same command goes on where an interrupt has ended it
 COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point; errors that a user can mend are one line on stderr, with exit status 2. A traceback is a bug."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a λ that the terminal cannot show must not end a run
-        given = sys.argv[1:] if arguments is None else arguments
         if given == ["--version"]:
             print(f"scb {version('scb')}")
             return
         import tyro  # here, as the commands are: Ctrl-C may come while they load
 
-        functions = {name: getattr(import_module(f"scb.cli.{name}"), name) for name in COMMANDS}
+        functions = {name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS}
         about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
         with warnings.catch_warnings():
             warnings.showwarning = _warn
-            tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments)
+            plain = (tyro.conf.DisallowNone,)  # an option that is not wanted is left out: INT instead of {None}|INT
+            tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments, config=plain)
         sys.stdout.flush()  # here, where a full disk can still be told
     except BrokenPipeError:  # whoever read it has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -38,9 +43,22 @@ def main(arguments: list[str] | None = None) -> None:
         _end(str(error) or type(error).__name__)
     except MemoryError as error:
         _end(f"out of memory ({error})" if str(error) else "out of memory")
-    except KeyboardInterrupt:
-        print("scb: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        advice = str(stop)
+        if not advice and given[:1] and given[0] in KEEPING:
+            advice = f"what is done is kept, go on with: {shlex.join(['scb', *given])}"
+        print(f"scb: interrupted; {advice}" if advice else "scb: interrupted", file=sys.stderr)
         sys.exit(130)
+
+
+def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, whose help shows no default where there is nothing to show: None, or nothing at all."""
+    from tyro.conf import arg
+
+    for name, parameter in signature(command).parameters.items():
+        if parameter.default in (None, ()):
+            command.__annotations__[name] = Annotated[parameter.annotation, arg(help_behavior_hint="")]
+    return command
 
 
 def _end(message: str) -> None:

@@ -1,7 +1,9 @@
 """``scb bench``: our engine against what one would otherwise write."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.table import Column, Table
 
@@ -15,9 +17,8 @@ HEADING = """\
 # Benchmark: one training step
 
 Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,
-project. All contenders take turns, each in a process of its own; medians in milliseconds, and how many times slower
-than our engine on 2 threads. Memory is the peak of the contender's process. In the second table our engine has a busy process
-beside it on each core, so that it gets about half of their time.
+project. All contenders take turns, each in a process of its own. Memory is the peak of the contender's process. In the last
+table our engine has a busy process beside it on each core, so that it gets about half of their time.
 """
 
 
@@ -50,6 +51,8 @@ def bench(
         raise FileNotFoundError(f"{contenders} is not there, or not a file")
     console = terminal()
     results = []
+    if not sizes:
+        raise InputError("sizes is empty: it must have at least one, such as 3x5000")
     for size in sizes:
         if (found := re.fullmatch("([0-9]+)x([0-9]+)", size)) is None:
             raise InputError(f"sizes has {size!r}: it must look like 3x5000")
@@ -57,25 +60,37 @@ def bench(
         with console.status(f"N = {N}, T = {T:,}"):
             results.append(compare(N, T, repeats, contenders))
     names = list(results[0]["ms"])
-    title = "one step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)"
-    table = Table(*(Column(name, justify="right") for name in ("N", "T", *names)), title=title, title_justify="left")
     about = f"Machine: {machine()}. " + ", ".join(f"{name} {number}" for name, number in versions().items()) + "."
-    lines = [HEADING, about, "", "| N | T | " + " | ".join(names) + " |", "|" + "---:|" * (len(names) + 2)]
-    for row in results:
-        best = row["ms"]["scb, 2 threads"]
-        table.add_row(str(row["N"]), f"{row['T']:,}", *(f"{ms:.3g} ({ms / best:.3g})" for ms in row["ms"].values()))
-        cells = (f"{ms:.3g} ms, {ms / best:.3g} × ({row['mb'][name]:,.0f} MB)" for name, ms in row["ms"].items())
-        lines.append(f"| {row['N']} | {row['T']:,} | " + " | ".join(cells) + " |")
-    console.print(table)
-    title = "our engine beside a busy process on each core: median ms (times slower than 1 thread alone)"
-    table = Table(*(Column(name, justify="right") for name in ("N", "T", *OURS)), title=title, title_justify="left")
-    lines += ["", "| N | T | " + " | ".join(f"{name}, busy" for name in OURS) + " |", "|" + "---:|" * (len(OURS) + 2)]
-    for row in results:
-        alone = row["ms"][OURS[0]]
-        cells = [f"{ms:.3g} ({ms / alone:.3g})" for ms in row["busy_ms"].values()]
-        table.add_row(str(row["N"]), f"{row['T']:,}", *cells)
-        lines.append(f"| {row['N']} | {row['T']:,} | " + " | ".join(cells) + " |")
-    console.print(table)
+    lines = [HEADING, about]
+    step = "One step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)"
+    busy = "Beside a busy process on each core: median ms (times slower than 1 thread alone)"
+    tables = [
+        _table(step, names, results, "ms", OURS[1]),
+        _table("Peak memory in MB", names, results, "mb", None),
+        _table(busy, OURS, results, "busy_ms", OURS[0]),
+    ]
+    for shown in tables:
+        console.print(shown)
+        lines += ["", f"{shown.title}:", "", *_markdown(shown)]
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, "\n".join([*lines, ""]).encode())
     console.print(f"wrote {out}")
+
+
+def _table(title: str, names: Sequence[str], results: Sequence[dict[str, Any]], what: str, unit: str | None) -> Table:
+    """A row for each size, a column for each contender; in brackets, the ratio to the milliseconds of contender ``unit`` alone."""
+    table = Table(*(Column(name, justify="right") for name in ("N", "T", *names)), title=title, title_justify="left")
+    for row in results:
+        if unit is None:
+            cells = [f"{row[what][name]:,.0f}" for name in names]
+        else:
+            cells = [f"{row[what][name]:.3g} ({row[what][name] / row['ms'][unit]:.3g})" for name in names]
+        table.add_row(str(row["N"]), f"{row['T']:,}", *cells)
+    return table
+
+
+def _markdown(table: Table) -> list[str]:
+    """The same table as lines of Markdown."""
+    headings = [str(column.header) for column in table.columns]
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    return ["| " + " | ".join(map(str, row)) + " |" for row in (headings, ["---:"] * len(headings), *rows)]

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,11 +18,13 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from scb.cli.terminal import terminal
+from scb.extras import MissingExtraError, wanted_for
 from scb.files import alone, read_json, write_atomically, write_json
 from scb.inputs import DamagedFileError, InputError, fitted
 
 if TYPE_CHECKING:
     from scb.geometry import Array
+    from scb.sequences.lag_fit import LagSettings
     from scb.sequences.lag_model import FitFacts, LagModel
     from scb.sequences.symbols import Sequences
 
@@ -84,12 +87,10 @@ def fit(
         split: Part of the symbols (the last ones) or sequences (the last ones) that is held out to be predicted.
         out: Directory for the report, the model, its table and pictures.
     """
-    from scb.sequences.coding import windows_of_codes
-    from scb.sequences.lag_fit import LagSettings, fit_lags
+    from scb.sequences.lag_fit import LagSettings
     from scb.sequences.model_file import save_model
     from scb.sequences.reading import TABLES, read_with_options
     from scb.sequences.report import compared, write_report
-    from scb.sequences.stability import found_again
     from scb.sequences.summary import missing_parts, problems
     from scb.sequences.symbols import encode
     from scb.sequences.tables import Columns
@@ -104,20 +105,10 @@ def fit(
     source = read_with_options(file, Columns(column, group, order), by, sep, top, option="--{}")
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
-    about = _about(file, source, codes, classes)
+    about = [*_about(file, source, codes, classes), _held_out(train, test), *_only_held_out(train, test, classes)]
     for line in about:
         console.print(line)
-    with terminal(stderr=True).status("looking for lags …") as status:
-        say = lambda turn, found, loglik: status.update(f"looking for lags: round {turn}, {found} found so far")  # noqa: E731
-        data = windows_of_codes(train, len(classes), max_lag, context)
-        model, facts = fit_lags(data, classes, settings, progress=say)
-        if halves and lags == "auto" and model.attention.nnz:
-            again = lambda turn, of: status.update(f"looking for the same lags in half {turn} of {of} …")  # noqa: E731
-            found = found_again(model, data, settings, halves, seed=0, progress=again)
-            model = replace(model, evidence=model.evidence | {"found": found})
-        likelihoods = {}
-        if test:
-            likelihoods = _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
+    model, facts, likelihoods = _fit(train, test, classes, settings, halves)
     scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
     summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
@@ -126,17 +117,47 @@ def fit(
         save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False, "handle_unknown": "error"}, None)
         write_json(out / SUMMARY, summary)
         report(console, model, facts, out, scores)
+        if not all(map(find_spec, ("matplotlib", "jinja2"))):  # it has been said what is missing
+            return
         write_report(
             out / REPORT,
             model,
             title=file.name,
-            data=[*about, _held_out(train, test)],
+            data=about,
             likelihoods=likelihoods,
             command=command,
             settings=asdict(settings),
             warnings=[*problems(facts), *missing_parts(model)],
         )
         console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
+
+
+def _fit(
+    train: list[Any], test: list[Any], classes: Any, settings: "LagSettings", halves: int
+) -> "tuple[LagModel, FitFacts, dict[str, Array]]":
+    """The model, how its fit went, and what it and its rivals say of each held-out symbol; with a word about where it is."""
+    from scb.sequences.coding import windows_of_codes
+    from scb.sequences.lag_fit import fit_lags
+    from scb.sequences.stability import found_again
+
+    with terminal(stderr=True).status("looking for lags …") as status:
+
+        def searching(turn: int, found: int, loglik: float) -> None:
+            status.update(f"looking for lags: round {turn}, {found} found so far")
+
+        def searching_again(turn: int, of: int) -> None:
+            status.update(f"looking for the same lags in half {turn} of {of} …")
+
+        data = windows_of_codes(train, len(classes), settings.max_lag, settings.context)
+        model, facts = fit_lags(data, classes, settings, progress=searching)
+        if halves and settings.lags == "auto" and model.attention.nnz:
+            found = found_again(model, data, settings, halves, seed=0, progress=searching_again)
+            model = replace(model, evidence={**model.evidence, "found": found})
+        status.update("what each lag is worth …")
+        model = replace(model, evidence=dict(model.evidence))
+        if not test:
+            return model, facts, {}
+        return model, facts, _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
 
 
 def _command(options: dict[str, Any]) -> str:
@@ -156,10 +177,20 @@ def _command(options: dict[str, Any]) -> str:
 def _held_out(train: list[Any], test: list[Any]) -> str:
     """What was fitted and what was kept apart, in words."""
     if not test:
-        return "all of it was fitted, nothing held out"
+        return "All of it is fitted, nothing held out"
     if len(train) == 1:
-        return f"the first {len(train[0]):,} symbols were fitted, those after them held out"
-    return f"{len(train):,} sequences were fitted, the {len(test):,} after them held out"
+        return f"The first {len(train[0]):,} symbols are fitted, those after them held out to be predicted"
+    return f"The first {len(train):,} sequences are fitted, the {len(test):,} after them held out to be predicted"
+
+
+def _only_held_out(train: list[Any], test: list[Any], classes: Any) -> list[str]:
+    """Which symbols the fit has never seen, and what is made of them."""
+    fitted = np.unique(np.concatenate(train))
+    strange = [x for x in np.unique(np.concatenate([*test, np.zeros(0, np.int64)])).tolist() if x >= 0 and x not in fitted]
+    if not strange:
+        return []
+    names = ", ".join(repr(x) for x in classes[strange[:5]].tolist()) + (", …" if len(strange) > 5 else "")
+    return [f"{len(strange):,} kind(s) of symbols occur only in what is held out ({names}): unlikely there, but not impossible"]
 
 
 def _about(file: Path, source: "Sequences", codes: list[Any], classes: Any) -> list[str]:
@@ -222,8 +253,7 @@ def _compare(model: "LagModel", train: list[Any], test: list[Any], say: Callable
 
 def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: list[dict[str, Any]]) -> None:
     """Print the lags with their evidence, and how well held-out symbols are predicted; write the table and the heat map."""
-    from scb.paper.figures.style import quiet, save
-    from scb.sequences.summary import LagSummary, plot_influence
+    from scb.sequences.summary import LagSummary
 
     console.print(Text(str(LagSummary(model, facts))))
     if scores:
@@ -238,10 +268,24 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
     text = io.StringIO(newline="")
     csv.writer(text).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
     write_atomically(out / "lags.csv", text.getvalue().encode(errors="surrogatepass"))
+    try:
+        _draw(model, out)
+    except MissingExtraError as error:
+        console.print(f"wrote {out}: {MODEL}, lags.csv; {error}")
+        return
+    console.print(f"wrote {out}: {MODEL}, lags.csv, attention.png, influence.png")
+
+
+def _draw(model: "LagModel", out: Path) -> None:
+    """Heat maps of the weights and of the influence."""
+    from scb.sequences.summary import plot_influence
+
+    with wanted_for("a picture"):
+        from scb.drawing import quiet, save
+
     for name, picture in (("attention", model.plot), ("influence", partial(plot_influence, model))):
         figure: Any = quiet(picture)().figure
         save(figure, out / name, ("png",))
-    console.print(f"wrote {out}: {MODEL}, lags.csv, attention.png, influence.png")
 
 
 def _check_score(score: dict[str, Any]) -> None:

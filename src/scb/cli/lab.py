@@ -4,7 +4,7 @@ import webbrowser
 from pathlib import Path
 
 from scb.cli.terminal import terminal
-from scb.inputs import InputError
+from scb.inputs import one_of
 
 
 def lab(out: Path | None = None, scene: str | None = None) -> None:
@@ -22,8 +22,8 @@ def lab(out: Path | None = None, scene: str | None = None) -> None:
     from scb.lab import PAGE, scenes
 
     known = scenes()
-    if scene is not None and scene not in known:
-        raise InputError(f"scene = {scene!r}: it must be one of {', '.join(known)}")
+    if scene is not None:
+        one_of("scene", scene, known)
     console = terminal()
     page = PAGE
     if out is not None:

@@ -2,16 +2,33 @@
 
 import os
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.progress import Progress, TimeElapsedColumn, TimeRemainingColumn
+from rich.console import Console
 
-from scb.cli.terminal import terminal
+from scb.cli.progress import progress
+from scb.cli.terminal import interruptible, terminal
+from scb.extras import require
 from scb.files import alone, write_atomically
 from scb.inputs import InputError
 from scb.provenance import machine, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scb.jobs.forecast import Forecast
+    from scb.jobs.job import Job
+    from scb.jobs.table import Table
+    from scb.paper.registry import Experiment
+
+START = 1.7  # seconds until a process is there, has loaded what it needs, and has compiled its first kernels
+FIGURE = 1.7  # seconds to draw one, in all its formats
 
 
 def reproduce(
@@ -43,22 +60,56 @@ def reproduce(
         jobs: Processes side by side; as many as there are cores unless given.
         scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
     """
-    from scb.jobs.dask import connected
-    from scb.jobs.pool import processes, run_jobs
-    from scb.jobs.store import Cache
-    from scb.paper.registry import FIGURES, TABLES, claims_for, drawable, needed, tables
-    from scb.paper.report import draw_figure, judge, markdown_table, terminal_table, write_report, write_tables
+    begin = perf_counter()
+    require("scb reproduce", "matplotlib", "jinja2", "pyarrow")
+    for name, value in (("seeds", seeds), ("jobs", jobs)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} = {value}: it must be at least 1")
+    order = _order(only, quick, full, shipped, seeds)
+    with alone(out, "making results"), interruptible("finished runs are kept, and the same command goes on"):
+        made = _make(order, out, jobs or os.cpu_count() or 1, scheduler)
+        _report(order, made, out, begin, quick)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What is to be made: figures, and the tables that they need, from runs or from files of an earlier full run."""
+
+    asked: list[str]  # figures by name; all of them if empty
+    figures: list[str]
+    experiments: "dict[str, Experiment]"  # by the names of their tables
+    shipped: Path | None
+    from_file: "dict[str, tuple[Table, dict[str, Any]]]"
+
+    @cached_property
+    def work(self) -> "dict[str, list[Job]]":
+        """The jobs of each table."""
+        return {name: experiment.jobs() for name, experiment in self.experiments.items()}
+
+    @property
+    def jobs(self) -> "Iterator[Job]":
+        """The jobs of all tables; two tables may share some."""
+        return chain.from_iterable(self.work.values())
+
+
+class _Made(NamedTuple):
+    """What came of it."""
+
+    tables: "dict[str, Table]"
+    seconds: dict[str, float]  # that the jobs of each table took, whenever that was
+    fresh: int  # jobs that were run now
+
+
+def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None) -> _Order:
+    """What is asked for; InputError for a figure that there is not, or that needs tables which are not there."""
+    from scb.paper.registry import FIGURES, TABLES, drawable, needed, tables
     from scb.paper.shipped import read_shipped
     from scb.paper.shipped import shipped as names_shipped
 
-    begin = perf_counter()
     asked = [name.strip().upper() for name in only.split(",") if name.strip()]
     for name in asked:
         if name not in FIGURES:
             raise InputError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
-    for name, value in (("seeds", seeds), ("jobs", jobs)):
-        if value is not None and value < 1:
-            raise InputError(f"{name} = {value}: it must be at least 1")
     if shipped is not None and not shipped.is_dir():
         raise InputError(f"shipped = {shipped}: there is no such directory")
     made = tables(quick, seeds, full)
@@ -69,53 +120,93 @@ def reproduce(
             raise InputError(f"only has {name!r}, which needs tables of the full run: add --full, or --shipped docs/tables")
     figures = [name for name in possible if name in asked or not asked]
     wanted = needed(figures)
-    experiments = {name: one for name, one in made.items() if name in wanted}
-    from_file = {name: read_shipped(shipped, name) for name in given if name in wanted} if shipped else {}
-    work = {name: experiment.jobs() for name, experiment in experiments.items()}
+    return _Order(
+        asked=asked,
+        figures=figures,
+        experiments={name: one for name, one in made.items() if name in wanted},
+        shipped=shipped,
+        from_file={name: read_shipped(shipped, name) for name in given if name in wanted} if shipped else {},
+    )
+
+
+def _make(order: _Order, out: Path, workers: int, scheduler: str | None) -> _Made:
+    """Run what has not been run, write the tables, draw the figures."""
+    from scb.jobs.dask import connected
+    from scb.jobs.pool import processes, run_jobs
+    from scb.jobs.store import Cache
+    from scb.jobs.warm_up import warm_up
+    from scb.paper.registry import FIGURES
+    from scb.paper.report import draw_figure, write_tables
+    from scb.paper.shipped import copy_shipped
+
     cache = Cache(out / "cache")
+    missing = cache.missing(order.jobs)
+    for path in cache.damaged:
+        terminal(stderr=True).print(f"{path} is damaged: it is made again")
+    forecast = _forecast(missing, order.figures, workers)
     with ExitStack() as stack:
-        stack.enter_context(alone(out, "making results"))
-        missing = cache.missing(job for jobs_of_table in work.values() for job in jobs_of_table)
-        for path in cache.damaged:
-            terminal(stderr=True).print(f"{path} is damaged: it is made again")
-        columns = (*Progress.get_default_columns()[:3], TimeRemainingColumn(), TimeElapsedColumn())
-        bar = stack.enter_context(Progress(*columns))
-        here = stack.enter_context(processes(jobs or os.cpu_count() or 1))
-        pool = here if scheduler is None else stack.enter_context(connected(scheduler, bar.console.print))
-        running = bar.add_task("running", total=1)
-        run_jobs(missing, pool, cache, lambda _, share: bar.update(running, completed=share))
-        bar.update(running, completed=1)
-        loaded = {name: cache.load(jobs_of_table) for name, jobs_of_table in work.items()}
+        shown = stack.enter_context(progress(forecast))
+        here = stack.enter_context(processes(workers))
+        pool = here if scheduler is None else stack.enter_context(connected(scheduler, shown.note))
+        if missing and scheduler is None:
+            warm_up(here, missing, forecast)
+        run_jobs(missing, pool, cache, lambda _, share: forecast.note("running", share))
+        loaded = {name: cache.load(jobs_of_table) for name, jobs_of_table in order.work.items()}
         found = {name: table for name, (table, _) in loaded.items()}
-        write_tables(out / "tables", found, experiments)
-        found |= {name: table for name, (table, _) in from_file.items()}
-        drawing = bar.add_task("drawing", total=len(figures))
-        pictures = {name: {need: found[need] for need in FIGURES[name].needs} for name in figures}
-        for _ in here.each(draw_figure, [(name, drawn, out / "figures") for name, drawn in pictures.items()]):
-            bar.advance(drawing)
-    judged = judge(figures, found)
-    left_out = [number for number in claims_for(asked or FIGURES) if number not in {row.number for row in judged}]
+        write_tables(out / "tables", found, order.experiments)
+        if order.shipped is not None:
+            copy_shipped(order.shipped, out / "tables", order.from_file)
+        found |= {name: table for name, (table, _) in order.from_file.items()}
+        forecast.note("drawing", 0.0)
+        pictures = [(name, {need: found[need] for need in FIGURES[name].needs}, out / "figures") for name in order.figures]
+        for number, _ in enumerate(here.each(draw_figure, pictures), start=1):
+            forecast.note("drawing", number / len(pictures))
+    return _Made(found, {name: seconds for name, (_, seconds) in loaded.items()}, len(missing))
+
+
+def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) -> None:
+    """Judge the claims, write them and the report, and print what came of it; ``begin`` is when all began."""
+    from scb.paper.registry import FIGURES, claims_for
+    from scb.paper.report import judge, markdown_table, terminal_table, write_report
+
+    judged = judge(order.figures, made.tables)
+    left_out = [number for number in claims_for(order.asked or FIGURES) if number not in {row.number for row in judged}]
     facts = {
         "machine": machine(),
         "versions": versions(),
         "date": date.today().isoformat(),
         "quick": quick,
-        "jobs": len({job.key for jobs_of_table in work.values() for job in jobs_of_table}),
-        "fresh": len(missing),
+        "jobs": len({job.key for job in order.jobs}),
+        "fresh": made.fresh,
         "wall": _duration(perf_counter() - begin),
-        "compute": _duration(sum(seconds for _, seconds in loaded.values())),
-        "tables": {name: (str(experiments[name]), seconds) for name, (_, seconds) in loaded.items()},
-        "shipped": {name: facts for name, (_, facts) in from_file.items()},
+        "compute": _duration(sum(made.seconds.values())),
+        "tables": {name: (str(order.experiments[name]), seconds) for name, seconds in made.seconds.items()},
+        "shipped": {name: facts for name, (_, facts) in order.from_file.items()},
         "left_out": left_out,
     }
     report = out / "report.html"
-    write_report(report, judged, figures, out / "figures", facts)
+    write_report(report, judged, order.figures, out / "figures", facts)
     if judged:
         write_atomically(out / "claims.md", markdown_table(judged).encode())
-        bar.console.print(terminal_table(judged))
+        Console().print(terminal_table(judged))
+    console = terminal()
     if left_out:
-        bar.console.print(f"{_left_out(left_out)}; docs/claims.md has them", highlight=False)
-    bar.console.print(f"{len(missing)} new runs, {perf_counter() - begin:.0f} s; the report is {report}", highlight=False)
+        console.print(f"{_left_out(left_out)}; docs/claims.md has them")
+    console.print(f"{made.fresh} new runs, {perf_counter() - begin:.0f} s; the report is {report}")
+
+
+def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Forecast":
+    """What is to be done, and its cost: starting processes, kernels unless they are compiled already, runs, figures."""
+    from scb.jobs.forecast import Forecast, crowding
+    from scb.jobs.warm_up import compiling, pieces_for
+
+    costs = {
+        "starting": START if missing else 0.0,
+        "compiling kernels": compiling(pieces_for(missing), workers),
+        "running": sum(job.cost for job in missing) / workers,
+        "drawing": START + FIGURE * len(figures) / workers,
+    }
+    return Forecast(costs, crowding(workers))
 
 
 def _left_out(numbers: list[int]) -> str:

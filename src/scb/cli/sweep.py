@@ -1,20 +1,21 @@
 """``scb sweep``: many runs over a grid, here or on a cluster."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.table import Table as TerminalTable
 
-from scb.cli.terminal import terminal
+import scb.jobs
+from scb.cli.progress import duration, progress
+from scb.cli.terminal import interruptible, terminal
+from scb.extras import require
 from scb.inputs import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def sweep(
     values adds what is missing. The same file gives the same rows, whatever runs them. OUT/table.parquet has all rows,
     OUT/phase.png the figure, if the file asks for one.
 
-    - On this machine: scb sweep docs/sweeps/support.toml
+    - On this machine: scb sweep support, which comes with scb; or scb sweep FILE.toml
 
     - On a cluster: scb sweep support.toml --scheduler tcp://10.0.0.1:8786
 
@@ -49,14 +50,15 @@ def sweep(
     job, and a row has the last row of the job's table.
 
     Args:
-        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure].
+        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure]; or one of the sweeps that come
+            with scb: lambda, support, symbols.
         out: Directory for the results; results/NAME for a file NAME.toml unless given.
         jobs: Processes on this machine; as many as there are cores unless given. 1 runs everything in this process, without Dask.
         scheduler: Address of a Dask scheduler to run on instead.
         retry: Try the runs that failed once more.
         status: Say what is done, and list failures, in this directory; nothing is run.
     """
-    from scb.files import is_sealed
+    from scb.files import read_sealed, warn_unless
     from scb.jobs.grid import Sweep
     from scb.jobs.kinds import KINDS
     from scb.jobs.store import SWEEP, SweepStore
@@ -65,7 +67,7 @@ def sweep(
     if status is not None:
         if not (status / SWEEP).exists():
             raise FileNotFoundError(f"{status} holds no sweep: there is no {SWEEP} in it")
-        is_sealed(status / SWEEP, (status / SWEEP).read_bytes())  # refuses what is damaged
+        warn_unless(read_sealed(status / SWEEP)[1], status / SWEEP)
         asked = Sweep.read(status / SWEEP, KINDS, _experiments)
         store = SweepStore(status)
         _report(console, asked, store, store.table(asked), details=True)
@@ -74,11 +76,13 @@ def sweep(
         raise InputError("a sweep file is needed, or --status DIR")
     if jobs is not None and (jobs < 1 or scheduler is not None):
         raise InputError(f"jobs = {jobs}: it must be at least 1, and cannot go with --scheduler")
+    require("scb sweep", "pyarrow")
     begin = perf_counter()
+    file = _shipped(file)
     asked = Sweep.read(file, KINDS, _experiments)
     directory = out or Path("results") / file.stem
     fresh = _run(asked, directory, jobs or os.cpu_count() or 1, scheduler, retry)
-    console.print(f"{fresh:,} new runs in {_duration(perf_counter() - begin)}")
+    console.print(f"{fresh:,} new runs in {duration(perf_counter() - begin)}")
     store = SweepStore(directory)
     table = store.table(asked)
     _report(console, asked, store, table)
@@ -87,6 +91,12 @@ def sweep(
         console.print(f"wrote {directory / 'table.parquet'}")
         if asked.figure is not None:
             console.print(f"wrote {_draw(asked, table, directory)}")
+
+
+def _shipped(file: Path) -> Path:
+    """The file, or the sweep of that name that comes with scb, unless there is such a file."""
+    shipped = Path(scb.jobs.__path__[0]) / "sweeps" / f"{file}.toml"
+    return shipped if not file.exists() and file.name == str(file) and shipped.exists() else file
 
 
 def _experiments() -> "dict[str, Kind]":
@@ -100,54 +110,32 @@ def _experiments() -> "dict[str, Kind]":
 def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
     """Do what is missing, in this process, on a local Dask cluster, or on the scheduler at an address; how many runs that was."""
     from scb.jobs import dask
+    from scb.jobs.forecast import Forecast, crowding
     from scb.jobs.pool import InProcess, run_jobs
     from scb.jobs.store import SweepStore
 
-    with SweepStore(directory).alone():
+    with SweepStore(directory).alone(), interruptible("finished runs are kept, and the same command goes on"):
         store = SweepStore(directory)  # what is there now that nobody else writes
         missing = store.missing(asked.jobs(), retry)
         store.begin(asked, missing)
         if not missing:
             return 0
         workers = min(jobs, len(missing))
-        with _progress(len(missing)) as (note, progress):
+        forecast = Forecast({"running": sum(job.cost for job in missing) / workers}, crowding(workers))
+        with progress(forecast) as shown:
             pool: AbstractContextManager[Pool] = nullcontext(InProcess())
             if scheduler is not None:
-                pool = dask.connected(scheduler, note)
+                pool = dask.connected(scheduler, shown.note)
             elif workers > 1:
-                pool = dask.local(workers, note)
+                pool = dask.local(workers, shown.note)
+
+            def show(done: int, share: float) -> None:
+                shown.detail = f"{done:,} of {len(missing):,} runs"
+                forecast.note("running", share)
+
             with pool as opened:
-                run_jobs(missing, opened, store, lambda done, _: progress(done))
+                run_jobs(missing, opened, store, show)
         return len(missing)
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
-    """A function for notes; and one that shows progress, as a bar on a terminal, as a line every ten seconds elsewhere."""
-    console = terminal(stderr=True)
-    if console.is_terminal:
-        left = (TimeRemainingColumn(), "left", TimeElapsedColumn(), "so far")
-        with Progress(BarColumn(24), MofNCompleteColumn(), "runs", *left, console=console) as bar:
-            task = bar.add_task("", total=total)
-            yield bar.console.print, lambda done: bar.update(task, completed=done)
-        return
-    begin = said = monotonic()
-
-    def log(done: int) -> None:
-        nonlocal said
-        now = monotonic()
-        if done and now - said > 10:
-            left = (now - begin) / done * (total - done)
-            console.print(f"{done:,} of {total:,} runs, {_duration(left)} left", soft_wrap=True)
-            said = now
-
-    yield lambda text: console.print(text, soft_wrap=True), log
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _report(console: Console, asked: "Sweep", store: "SweepStore", table: "Table | None", details: bool = False) -> None:
@@ -198,9 +186,9 @@ def _show_failures(console: Console, asked: "Sweep", failed: list[dict[str, Any]
 
 
 def _draw(asked: "Sweep", table: "Table", directory: Path) -> Path:
+    from scb.drawing import save
     from scb.jobs.grid import in_words
     from scb.paper.figures.phase import phase
-    from scb.paper.figures.style import save
 
     fixed = ", ".join(f"{name} = {value}" for name, value in asked.fixed.items())
     success = f"success: {in_words(asked.success)}" if asked.success else ""

@@ -1,5 +1,7 @@
 """What commands print with: symbols, names of files and messages are shown as they are, never read as markup."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -8,3 +10,12 @@ from rich.console import Console
 def terminal(**options: Any) -> Console:
     """A console that takes nothing in a text for markup, an emoji or something to highlight; styles are given beside the text."""
     return Console(markup=False, emoji=False, highlight=False, **options)
+
+
+@contextmanager
+def interruptible(advice: str) -> Iterator[None]:
+    """While this lasts, an interrupt says how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(advice) from None

@@ -1,61 +1,71 @@
-"""``scb train``: one run, its summary and its curves."""
+"""``scb train``: one run, its summary, its verdict and its curves."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from scb.cli.terminal import terminal
+from scb.cli.terminal import interruptible, terminal
+from scb.extras import MissingExtraError
 from scb.files import alone
+from scb.inputs import InputError
 
 if TYPE_CHECKING:
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
 
+RUNS = Path("runs")
+
 
 def train(
-    config: Path | None = None,
+    config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     recipe: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     n: Annotated[int | None, tyro.conf.arg(name="N", metavar="INT")] = None,
     t: Annotated[int | None, tyro.conf.arg(name="T", metavar="INT")] = None,
-    sparsity: int | None = None,
+    sparsity: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     ensemble: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     k_p: Annotated[float | None, tyro.conf.arg(name="K-P", metavar="FLOAT")] = None,
-    task_seed: int | None = None,
-    seed: int | None = None,
-    every: int | None = None,
+    task_seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    eta: Annotated[tuple[float, ...] | None, tyro.conf.arg(metavar="FLOAT [FLOAT ...]")] = None,
+    lam: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None,
+    batch_size: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    source: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    every: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     device: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
-    set: tuple[str, ...] = (),
-    out: Path = Path("runs/latest"),
+    set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...")] = (),
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     resume: bool = False,
 ) -> None:
-    """Train on a random task, print a summary, save the run and draw its curves.
+    """Train on a random task, say whether it has been learned, save the run and draw its curves.
 
-    Options win over the file. Without any, this is the paper's experiment: N = 3, T = 5,000, sparsity 2, 400 + 600 steps.
+    Options win over the file. Without any, this is Algorithm 1 with hyperparameters that work, on a task of the paper's size:
+    N = 3, T = 5,000, sparsity 2.
 
-    - Tuned hyperparameters: scb train --recipe tuned --N 10
+    - The paper's experiment, 400 + 600 steps: scb train --recipe paper
 
-    - The literal paper: scb train --set resolve_sign=false --seed 3
+    - The literal paper: scb train --recipe paper --set resolve_sign=false --seed 3
+
+    - Other hyperparameters: scb train --recipe paper --lam 1e-4 --eta 0.02 --set steps=1000
 
     - An ordinary random transition matrix: scb train --ensemble dirichlet
 
     - Transfer: scb train --recipe transfer --set overlap=0.3 --T 50000
 
-    - On an NVIDIA GPU, the same samples: scb train --device cuda --T 100000 --set batch_size=131072
+    - On an NVIDIA GPU, the same samples: scb train --device cuda --T 100000 --batch-size 131072
 
-    - Go on after a break: scb train --out runs/a --resume
+    - Go on after a break: scb train --resume
 
     Args:
-        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, seed, every, device, and a table [options]
-            for the recipe.
-        recipe: paper (Algorithm 1 as in the paper's experiment), tuned (with tuned hyperparameters), sgd, softmax, transfer, or any
-            other of scb.recipes.
+        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, source, seed, every, device, and a table
+            [options] for the recipe.
+        recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (with those of the paper's experiment), sgd, softmax,
+            transfer, or one of another package that is installed.
         n: Number of tokens.
         t: Number of positions.
         sparsity: Positions that each token attends to.
@@ -63,67 +73,138 @@ def train(
         k_p: Move P to this K_P = ‖P − μ1ᵀ‖²_μ, towards μ1ᵀ or towards the identity.
         task_seed: Seed of the random task.
         seed: Seed of the training run.
+        eta: Step size η; a list has one for each stage. Steps on V have η/K_Q, steps on A η/K_P.
+        lam: λ of the proximal steps, which set to 0 what is smaller.
+        batch_size: Samples of each step.
+        source: Where gradients come from: fresh (samples), reference (the same in NumPy), population (exact expectations), gaussian
+            (these with noise), or one of another package.
         every: Steps between two rows of the history.
         device: cpu, or cuda for an NVIDIA GPU ('pip install scb[cuda13]' brings what is needed; cuda12 for an older driver).
-        set: Options of the recipe as name=value (see 'help(scb.recipes.paper)' in Python for names).
-        out: Directory for the run; it is written every 100 steps, so that a run can be resumed.
-        resume: Go on with the run in OUT, with its own settings; the result is the same as without the break.
+        set: Further options of the recipe; 'help(scb.recipes.paper)' in Python names them. One value stands for a list of equal
+            ones.
+        out: Directory for the run, which must not hold one; a new one in runs unless given. It is written every 100 steps.
+        resume: Go on with the run in OUT, or with the latest one in runs; the result is the same as without the break.
     """
     from scb.training.loop import train as run_training
-    from scb.training.run import FILE
+    from scb.training.progress import ProgressBar
     from scb.training.settings import TrainingSettings, parse_option
 
     console = terminal()
+    given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
+    given |= {"task_seed": task_seed, "seed": seed, "source": source, "every": every, "device": device}
+    changed = {name: value for name, value in given.items() if value is not None}
+    options = _options(eta, lam, batch_size) | dict(parse_option(text) for text in set)
+    directory = out
+    settings = TrainingSettings()
     if resume:
-        settings = TrainingSettings.load(out)
+        directory = out or latest_run()
+        settings = TrainingSettings.load(directory)
+        _refuse_changes(settings, config, changed, options, directory)
     else:
-        settings = TrainingSettings() if config is None else TrainingSettings.read(config)
-        given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
-        given |= {"task_seed": task_seed, "seed": seed, "every": every, "device": device}
-        options = settings.options | dict(parse_option(text) for text in set)
-        changed = {name: value for name, value in given.items() if value is not None}
-        settings = replace(settings, options=options, **changed)
+        if config is not None:
+            settings = TrainingSettings.read(config)
+        settings = replace(settings, options=settings.options | options, **changed)
     task, built = settings.build()
-    with alone(out, "training"):
+    gradients = settings.build_source(task)
+    if directory is None:
+        directory = _new_directory()
+    with alone(directory, "training"), interruptible(f"go on with: {going_on(directory)}"):
         if not resume:
-            (out / FILE).unlink(missing_ok=True)
-            settings.save(out)
-        task.save(out / "task.npz")
-        with _progress(console, built.steps) as show:
-            run = run_training(
-                task,
-                built,
-                settings.seed,
-                device=settings.device,
-                every=settings.every,
-                callbacks=[show],
-                checkpoint=out,
-                resume=resume,
-            )
-        report_run(console, run, out, settings)
+            _refuse_overwriting(directory)
+            settings.save(directory)
+        task.save(directory / "task.npz")
+        run = run_training(
+            task,
+            built,
+            settings.seed,
+            device=settings.device,
+            source=gradients,
+            every=settings.every,
+            callbacks=[ProgressBar(built.steps)],
+            checkpoint=directory,
+            resume=resume,
+        )
+        report_run(console, run, directory, settings)
 
 
-@contextmanager
-def _progress(console: Console, steps: int) -> "Iterator[Callable[[Run], None]]":
-    """A bar with the state of the run; gives the function that moves it."""
-    signals = "α_V {task.fields[a_V]:+.3f}  α_A {task.fields[a_A]:+.3f}"
-    text = TextColumn("stage {task.fields[stage]}  step {task.completed:.0f}  " + signals)
-    samples = TextColumn("{task.fields[samples]:,.0f} samples")
-    with Progress(BarColumn(16), text, samples, TimeRemainingColumn(compact=True), console=console) as progress:
-        bar = progress.add_task("", total=steps, stage=1, a_V=0.0, a_A=0.0, samples=0)
+def _options(eta: tuple[float, ...] | None, lam: float | None, batch_size: int | None) -> dict[str, Any]:
+    """The options of a recipe that the command has by their names."""
+    found: dict[str, Any] = {}
+    if eta is not None:
+        found["eta"] = eta[0] if len(eta) == 1 else list(eta)
+    if lam is not None:
+        found["lam"] = lam
+    if batch_size is not None:
+        found["batch_size"] = batch_size
+    return found
 
-        def show(run: "Run") -> None:
-            last = {name: column[-1] for name, column in run.history.items()}
-            fields = {"stage": int(last["stage"]), "a_V": last["alpha_V"], "a_A": last["alpha_A"], "samples": run.samples}
-            progress.update(bar, completed=run.step, total=run.step if run.finished else None, **fields)
 
-        yield show
+# ------------------------------------------------------------------------------------------------------ directories
+
+
+def going_on(directory: Path) -> str:
+    """The command that goes on with the run in a directory."""
+    return f"scb train --out {shlex.quote(str(directory))} --resume"
+
+
+def latest_run() -> Path:
+    """The directory in ``RUNS`` whose run was begun last."""
+    from scb.training.settings import FILE
+
+    found = sorted(RUNS.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime_ns)
+    if not found:
+        raise InputError(f"{RUNS} holds no run: name the directory of one")
+    return found[-1].parent
+
+
+def _new_directory() -> Path:
+    """A directory in ``RUNS`` that is made here, so that nobody else has it: its name is the next number."""
+    RUNS.mkdir(exist_ok=True)
+    number = 1 + max((int(path.name) for path in RUNS.iterdir() if path.name.isdecimal()), default=0)
+    while True:
+        try:
+            (RUNS / str(number)).mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return RUNS / str(number)
+
+
+def _refuse_overwriting(directory: Path) -> None:
+    from scb.training.run import FILE
+
+    if (directory / FILE).exists():
+        raise InputError(
+            f"{directory} holds a run, which is kept: give another directory as --out (without it, a new one is made), go on with"
+            f" '{going_on(directory)}', or look at it with 'scb show {directory}'"
+        )
+
+
+def _refuse_changes(
+    settings: "TrainingSettings", config: Path | None, changed: dict[str, Any], options: dict[str, Any], directory: Path
+) -> None:
+    """InputError if a run is to be resumed with other settings than its own."""
+    from scb.training.settings import TrainingSettings
+
+    asked = settings if config is None else TrainingSettings.read(config)
+    kept = asked.options if changed.get("recipe", asked.recipe) == asked.recipe else {}
+    asked = replace(asked, options=kept | options, **changed)
+    different = settings.differences(asked)
+    if different:
+        has = ", ".join(f"{name} = {here}" for name, (here, _) in different.items())
+        wanted = ", ".join(f"{name} = {there}" for name, (_, there) in different.items())
+        raise InputError(
+            f"the run in {directory} has {has}, where {wanted} is asked for: resume it without these options, or begin another run"
+            " without --resume"
+        )
+
+
+# ------------------------------------------------------------------------------------------------------ what is shown
 
 
 def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
-    """Print a table with the last row of each stage, and what is wrong with the run if anything is; draw its curves into OUT."""
-    from scb.paper.figures.style import save
-    from scb.paper.figures.training import curves
+    """Print a table with the last row of each stage, and the verdict; draw the run's curves into OUT."""
+    from scb.training.reading import curves
 
     size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
     if settings.ensemble != "strong":
@@ -131,19 +212,56 @@ def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSetti
     if settings.K_P is not None:
         size += f", K_P = {settings.K_P:g}"
     title = f"{run.recipe}: {size}, task {settings.task_seed}, seed {run.seed}"
-    names = ("stage", "step", "samples", "α_V", "α_A", "‖V−P‖", "‖A−Q‖", "‖A*−Q‖", "loss")
-    table = Table(*(Column(name, justify="right") for name in names), title=title, title_justify="left")
-    h = run.history
-    for number in sorted(set(h["stage"].astype(int).tolist())):
-        i = (h["stage"] == number).nonzero()[0][-1]
-        values = [f"{h[name][i]:.3f}" for name in ("alpha_V", "alpha_A", "dist_V", "dist_A", "dist_A_star")]
-        table.add_row(str(number), f"{h['step'][i]:.0f}", f"{h['samples'][i]:,.0f}", *values, f"{h['loss'][i]:.4f}")
+    headings, rows = run.summary().cells()
+    table = Table(*(Column(heading, justify="right") for heading in headings), title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
-    if run.diverged is not None:
-        console.print(f"diverged at step {run.diverged}: smaller step sizes are needed", style="bold red")
-    elif run.verdict is not None:
-        console.print(run.verdict, style="green" if run.verdict == "learned" else "bold red")
-    elif not run.finished:
-        console.print(f"not finished: go on with 'scb train --out {out} --resume'")
-    for path in save(curves(run.history, title), out / "curves", ("png",)):
+    _say_verdict(console, run, out, settings)
+    try:
+        drawn = curves(run.history, title)
+    except MissingExtraError as error:
+        console.print(f"wrote {out}; {error}")
+        return
+    from scb.drawing import save
+
+    for path in save(drawn, out / "curves", ("png",)):
         console.print(f"wrote {path}")
+
+
+def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
+    """What held-out samples say of a run, what the truth says, which is known here, and what would do if that is not good."""
+    from scb.training.verdict import GOOD, by_truth
+
+    if not run.finished:
+        console.print(f"not finished: go on with '{going_on(out)}'")
+        return
+    if run.verdict is not None:
+        console.print(f"verdict, from held-out samples: {run.verdict}", style="bold green" if run.verdict == GOOD else "bold red")
+    if run.diverged is None:
+        last = {name: float(column[-1]) for name, column in run.history.items()}
+        distances = (("‖V−P‖", "dist_V"), ("‖A−Q‖", "dist_A"), ("‖A*−Q‖", "dist_A_star"))
+        numbers = ", ".join(f"{symbol} = {last[name]:.3f}" for symbol, name in distances)
+        console.print(f"by the truth: {by_truth(last).partition(':')[0]} ({numbers})")
+    if run.remedy:
+        console.print("these settings would do:")
+        console.print(_command(settings, run.remedy), soft_wrap=True)
+
+
+def _command(settings: "TrainingSettings", remedy: dict[str, Any]) -> str:
+    """The command that trains on the same task with other settings of the recipe, in lines that a shell takes for one."""
+    from scb.training.settings import TrainingSettings
+
+    usual = TrainingSettings()
+    words = ["scb", "train"]
+    for name in ("N", "T", "sparsity", "ensemble", "K_P", "task_seed", "seed"):
+        if getattr(settings, name) != getattr(usual, name):
+            words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
+    options = dict(remedy)
+    words += ["--recipe", options.pop("recipe")]
+    for name in ("eta", "batch_size", "lam"):
+        if name in options:
+            words += [f"--{name.replace('_', '-')}", f"{options.pop(name):g}"]
+    if options:
+        words += ["--set", *(f"{name}={value}".replace(" ", "") for name, value in options.items())]
+    return " \\\n".join(wrap(shlex.join(words), 76, initial_indent="  ", subsequent_indent="    ", break_long_words=False))

@@ -133,7 +133,9 @@ def local(workers: int, note: Note) -> Iterator[DaskPool]:
             try:
                 cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, silence_logs=SILENT, **here)
             except (RuntimeError, TimeoutError) as error:  # a worker died before it could begin
-                raise OSError(f"the {workers} worker processes did not start ({error}): try again, or take --jobs 1") from None
+                raise ChildProcessError(
+                    f"the {workers} worker processes did not start ({error}): try again, or take --jobs 1"
+                ) from None
         with cluster, distributed.Client(cluster, set_as_default=False) as client:
             yield DaskPool(client, note)
 

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.inputs import InputError, fitted
+from scb.inputs import InputError, fitted, one_of
 from scb.jobs.job import Job
 from scb.jobs.table import Table
 
@@ -82,11 +82,8 @@ class Sweep:
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise InputError(f"not TOML: {error}") from None
         _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
-        if not _known(given, kinds):
-            kinds = {**kinds, **further()}
-        if not _known(given, kinds):
-            raise InputError(f"kind = {given.get('kind')!r}: it must be one of {', '.join(map(repr, kinds))}")
-        kind = kinds[given["kind"]]
+        known = kinds if _known(given, kinds) else further()
+        kind = known[one_of("kind", given.get("kind"), (*kinds, *known))]
         seeds = fitted("seeds", given.get("seeds", 10), int)
         if seeds < 1:
             raise InputError(f"seeds = {seeds}: it must be at least 1")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, get_type_hints
 import numpy as np
 
 from scb import metrics
+from scb.extensions import Registry
 from scb.inputs import InputError, fitted
 from scb.jobs.grid import Kind, Parameters
 from scb.jobs.job import Job, Rows, random_task, seed_of
@@ -84,6 +85,11 @@ class RecoverJob(Job):
         if not 0 < self.false_positions < 1:
             raise InputError(f"false_positions = {self.false_positions}: it must lie between 0 and 1")
 
+    @property
+    def cost(self) -> float:
+        """Seconds, measured for N = 3."""
+        return 0.02 + 2e-6 * self.N * self.T
+
     def run(self) -> Rows:
         """One row: wrong positions, and distances to the truth."""
         from scb.mixture.recovery import recover  # here and below: what computes is for the workers, and takes its time to load
@@ -127,10 +133,12 @@ class TrainJob(Job):
         recipe = options.pop("recipe")
         device = options.pop("device", "cpu")
         task = random_task(**sizes, replicate=self.replicate)
-        options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
-        if recipe == "transfer":
+        known = recipe_hints(recipe)
+        if "seed" in known:
+            options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
+        if "related_seed" in known:
             options["related_seed"] = seed_of(use="related", seed=self.seed)
-        run = train(task, build_recipe(recipe, task, options), self.seed, device=device, every=100)
+        run = train(task, build_recipe(recipe, task, options), self.seed, device=device, every=100, judge=False)
         last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
         return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
 
@@ -162,7 +170,25 @@ def _rehearse(recipe: str, options: str) -> None:
 RECOVERED = {"exact": bool, "missed": int, "false": int, "dist_V": float, "dist_A": float}
 TRAINED = {"step": int, "samples": int, "diverged": bool} | dict.fromkeys(metrics.COLUMNS, float)
 REACHED = {"dist_A_star": 0.05, "diverged": False}
-KINDS = {
-    "recover": kind_of("recover", RecoverJob, RECOVERED, success={"exact": True}),
-    "train": Kind(name="train", metrics=TRAINED, success=REACHED, complete=complete_train, make=TrainJob),
-}
+
+
+def as_kind(name: str, loaded: Any) -> Kind:
+    """What another package calls a kind of sweep: a ``Kind``, or a job, whose fields are then the parameters."""
+    if isinstance(loaded, Kind):
+        return loaded
+    if isinstance(loaded, type) and issubclass(loaded, Job):
+        if not hasattr(loaded, "label"):
+            raise InputError(f"{loaded.__name__} has no label: one such as {{'sweep': {name!r}}} must enter its seeds")
+        return kind_of(name, loaded)
+    raise InputError(f"it is of type {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a scb.jobs.grid.Kind")
+
+
+KINDS = Registry(
+    "kind",
+    {
+        "recover": kind_of("recover", RecoverJob, RECOVERED, success={"exact": True}),
+        "train": Kind(name="train", metrics=TRAINED, success=REACHED, complete=complete_train, make=TrainJob),
+    },
+    adapt=as_kind,
+)
+"""All kinds of sweep by name but for the experiments of the paper; those of other packages among them."""

@@ -88,6 +88,7 @@ class Processes:
     """Batches side by side in processes of this machine, which share its cores."""
 
     def __init__(self, executor: ProcessPoolExecutor, workers: int) -> None:
+        self.workers = workers
         self.slots = 2 * workers  # one that runs and one that waits for each, so that no process is idle
         self._executor = executor
         self._threads = max(1, (os.cpu_count() or 1) // workers)
@@ -105,8 +106,8 @@ class Processes:
             next(iter(through)).result()  # raises
         return [(self._batches.pop(future), future.result()) for future in answered]
 
-    def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[None]:
-        """Call a function once with each of the tuples of arguments; yields whenever a call is through."""
+    def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call a function once with each of the tuples of arguments; what the calls give, as they are through."""
         for future in as_completed([self._executor.submit(function, *arguments) for arguments in calls]):
             yield future.result()
 
@@ -124,7 +125,7 @@ def processes(workers: int) -> Iterator[Processes]:
             process.terminate()
         if isinstance(error, BrokenProcessPool):
             message = "a process died, out of memory perhaps. Finished runs are kept; the same command goes on from them"
-            raise OSError(message) from None
+            raise ChildProcessError(message) from None
         raise
     executor.shutdown()
 
@@ -132,6 +133,9 @@ def processes(workers: int) -> Iterator[Processes]:
 def _start() -> None:
     """In a child: an interrupt is for the parent, which ends its children; and without a parent there is nothing left to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes
+    from scb.kernels.compiler import compile_silently  # not above: a driver of sweeps does without Numba
+
+    compile_silently()
     parent = multiprocessing.parent_process()
     assert parent is not None
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.files import SLOT, alone, read_json, read_sealed, seal, write_atomically, write_json
+from scb.files import SLOT, alone, make_directory, read_json, read_sealed, remove_abandoned, seal, write_atomically, write_json
 from scb.inputs import DamagedFileError, InputError
 from scb.jobs.grid import Sweep, succeeded
 from scb.jobs.job import Job, Rows
@@ -21,6 +21,7 @@ from scb.jobs.table import Table, concatenate, read_table, where, write_table
 from scb.provenance import code_digest, versions
 
 SWEEP = "sweep.toml"
+FAILURE = "failure.txt"
 _DIGEST = "# digest of this file: "
 
 
@@ -38,8 +39,8 @@ class Failure(NamedTuple):
     traceback: str
 
 
-class JobFailed(RuntimeError):
-    """A job of an experiment raised; its traceback is in the message."""
+class JobFailed(ChildProcessError):
+    """A job of an experiment raised; the message says which one and what, and where its traceback is."""
 
 
 class Cache:
@@ -56,8 +57,9 @@ class Cache:
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
         """The jobs that have no table yet, or a damaged one; equal jobs are one job. Nobody else may be writing."""
-        for partial in self.directory.glob("*/.*.partial"):  # of a process that was killed
-            partial.unlink()
+        (self.directory / FAILURE).unlink(missing_ok=True)
+        for folder in self.directory.glob("*/"):
+            remove_abandoned(folder)
         different = {job.key: job for job in jobs}  # two tables may share jobs
         return [job for job in different.values() if not self._has(job)]
 
@@ -80,7 +82,10 @@ class Cache:
 
     def fail(self, job: Job, failure: Failure) -> None:
         """Raise: an experiment without one of its jobs is none."""
-        raise JobFailed(f"{job} failed: {failure.error}\n{failure.traceback}")
+        path = self.directory / FAILURE
+        make_directory(self.directory)
+        write_atomically(path, f"{job}\n{failure.traceback}".encode(errors="backslashreplace"))
+        raise JobFailed(f"{job} failed: {failure.error}. Its traceback is in {path}; finished runs are kept")
 
     def flush(self) -> None:
         """Do nothing: every table is on disk already."""
@@ -137,7 +142,7 @@ class SweepStore:
         if jobs and before["code"] != code:  # where nothing is left to run, a table can be drawn again by any code
             raise InputError(f"{self.directory} was begun by another version of scb: go on with that one, or take another --out")
         with self._writing():
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_directory(self.folder)
             write_json(path, before)
             write_atomically(self.directory / SWEEP, seal(_with_slot(sweep.text).encode()))
 
@@ -193,8 +198,7 @@ class SweepStore:
         with ExitStack() as stack:
             with self._writing():
                 stack.enter_context(alone(self.directory, "running the sweep"))
-            for left_over in self.folder.glob(".*.partial"):  # of a process that was killed
-                left_over.unlink()
+            remove_abandoned(self.folder)
             yield
 
     def _parts(self) -> list[Path]:

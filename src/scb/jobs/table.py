@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.files import SLOT, read_sealed, seal, to_json, warn_unless, write_atomically
+from scb.extras import wanted_for
+from scb.files import SLOT, make_directory, read_sealed, seal, to_json, warn_unless, write_atomically
 from scb.inputs import DamagedFileError
 
 Table = dict[str, NDArray[Any]]  # column name → array, all of one length
@@ -61,6 +62,11 @@ def values(table: Table, name: str) -> list[Any]:
     return list(dict.fromkeys(table[name].tolist()))
 
 
+def replicates(table: Table) -> int:
+    """Over how many random tasks a table goes."""
+    return len(np.unique(table["replicate"]))
+
+
 def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tuple[NDArray[Any], NDArray[Any]]:
     """Wilson's interval for probabilities, 95 % unless z says otherwise; (0, 1) where nothing was tried."""
     n = np.asarray(trials, dtype=float)
@@ -73,14 +79,15 @@ def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tu
 
 def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
     """Write a table and its facts in one atomic step, sealed; the same table gives the same bytes."""
-    import pyarrow as pa
-    from pyarrow.parquet import write_table as write
+    with wanted_for("a table on disk"):
+        import pyarrow as pa
+        from pyarrow.parquet import write_table as write
 
     arrow = pa.table({name: _arrow(column) for name, column in table.items()})
     buffer = io.BytesIO()
     metadata = {"scb": to_json(facts, sort_keys=True), "digest": SLOT}
     write(arrow.replace_schema_metadata(metadata), buffer)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     write_atomically(path, seal(buffer.getvalue()))
 
 
@@ -103,8 +110,9 @@ def _arrow(column: NDArray[Any]) -> Any:
 
 def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
     """A table that ``write_table`` wrote, or some of its columns, and its facts; DamagedFileError if it is not as written."""
-    import pyarrow as pa
-    from pyarrow.parquet import read_table as read
+    with wanted_for("a table on disk"):
+        import pyarrow as pa
+        from pyarrow.parquet import read_table as read
 
     content, sealed = read_sealed(path)
     try:

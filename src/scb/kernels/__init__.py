@@ -2,3 +2,7 @@
 
 ``compiler`` compiles them, ``threads`` runs one of them on several threads; ``random``, ``step`` and ``mixture`` hold them.
 """
+
+from scb.lazy import submodules
+
+__getattr__ = submodules(__name__)

@@ -3,10 +3,10 @@
 import sys
 from time import perf_counter
 
-from scb.mixture.recovery import recover
+from scb.jobs.warm_up import compile_mixture, compile_sampling, compile_training
 from scb.sequences.estimator import SparseContextualBigram
 from scb.task import Task
-from scb.task.sampling import generate, sample
+from scb.task.sampling import generate
 from scb.training.loop import train
 from scb.training.recipes.algorithm1 import paper
 from scb.training.sources.sampled import Fresh
@@ -14,13 +14,13 @@ from scb.training.sources.sampled import Fresh
 if __name__ == "__main__":
     start = perf_counter()
     for N in (3, 300):  # tokens of one and of two bytes
+        for compile_piece in (compile_sampling, compile_training, compile_mixture):
+            compile_piece(N)
         task = Task.random(N, 40, 2)
-        train(task, paper(task, steps=(2, 2, 2)))
         train(task, paper(task, steps=(2, 0, 0)), source=Fresh(task))
-        generate(task, 60)
-        recover(sample(task, 200), N=N)
     sequence = generate(Task.random(3, 5, 2), 300)
-    recover(sequence, max_lag=5)
     for transition in ("shared", "per_lag"):
-        SparseContextualBigram(5, transition=transition).fit(sequence).sample(10)
+        model = SparseContextualBigram(5, transition=transition).fit(sequence)
+        model.sample(10)
+        str(model.summary())  # the evidence is found when it is asked for
     print(f"kernels are ready ({perf_counter() - start:.0f} s)", file=sys.stderr)

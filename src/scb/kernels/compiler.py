@@ -64,8 +64,9 @@ class _Notice(event.Listener):
 
     def __init__(self) -> None:
         self.kept = True  # whether what is compiled is kept on disk
+        self.silent = False  # whether somebody else tells the user
         self._depth = 0  # how many of our functions are being compiled, each for the sake of the one before
-        self._functions = 0
+        self.functions = 0  # that are through
         self._seconds = 0.0  # spent on functions that are through
         self._begun = 0.0
         self._told: float | None = None
@@ -82,7 +83,7 @@ class _Notice(event.Listener):
         """Count a function."""
         if self._depth == 0:
             return
-        self._functions += 1
+        self.functions += 1
         self._depth -= 1
         if self._depth == 0:
             self._seconds += perf_counter() - self._begun
@@ -90,10 +91,10 @@ class _Notice(event.Listener):
                 print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
     def _tell(self) -> None:
-        if sys.stderr is None or not current_process().name.endswith(("MainProcess", "-1")):
+        if (self.silent and self.kept) or sys.stderr is None or not current_process().name.endswith(("MainProcess", "-1")):
             return
         now = perf_counter()
-        progress = f"{self._functions} functions in {self._seconds + now - self._begun:.0f} s"
+        progress = f"{self.functions} functions in {self._seconds + now - self._begun:.0f} s"
         why = "once, about half a minute" if self.kept else "no cache directory can be written to; NUMBA_CACHE_DIR names one"
         text = f"scb: compiling kernels ({why}) ..."
         if _on_terminal():
@@ -114,3 +115,13 @@ def _on_terminal() -> bool:
 
 _notice = _Notice()
 event.register("numba:compile", _notice)
+
+
+def functions_compiled() -> int:
+    """How many functions this process has compiled; those that it has loaded do not count."""
+    return _notice.functions
+
+
+def compile_silently() -> None:
+    """Say nothing of compiling in this process, whose parent tells the user."""
+    _notice.silent = True

@@ -28,21 +28,50 @@ def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
     gq[:] = 0.0
     gP[:] = 0.0
     total = 0.0
+    p = np.empty(s)
     for i in range(n):
         k = last[i]
         o = label[i]
         f = 0.0
         for j in range(s):
             x = tokens[i, j]
-            f += q[k, j] * (P[o, x] if x < C else g[i])
+            p[j] = P[o, x] if x < C else g[i]
+            f += q[k, j] * p[j]
         total += weight[i] * np.log(f)
         r = weight[i] / f
         for j in range(s):
             if q[k, j] > 0.0:
-                x = tokens[i, j]
-                gq[k, j] += (P[o, x] if x < C else g[i]) * r
-                gP[o, x] += q[k, j] * r
+                gq[k, j] += p[j] * r
+                gP[o, tokens[i, j]] += q[k, j] * r
     return total
+
+
+@compiled
+def weight_gradients(tokens, last, label, weight, g, q, P, asked, logliks, gq):
+    """The log-likelihood of each context that is ``asked`` for into logliks (K,), its derivatives in the weights into gq (K, s).
+
+    Twin: ``likelihood_gradient`` for the samples of one context.
+    """
+    n, s = tokens.shape
+    C = P.shape[1] - 1
+    gq[:] = 0.0
+    logliks[:] = 0.0
+    p = np.empty(s)
+    for i in range(n):
+        k = last[i]
+        if not asked[k]:
+            continue
+        o = label[i]
+        f = 0.0
+        for j in range(s):
+            x = tokens[i, j]
+            p[j] = P[o, x] if x < C else g[i]
+            f += q[k, j] * p[j]
+        logliks[k] += weight[i] * np.log(f)
+        r = weight[i] / f
+        for j in range(s):
+            if q[k, j] > 0.0:
+                gq[k, j] += p[j] * r
 
 
 @compiled
@@ -85,11 +114,11 @@ def likelihood_information(tokens, last, weight, state, laws, q, P, PP, Pq, qq):
 
 
 @compiled
-def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq):
-    """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``.
+def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq, mixed):
+    """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``; for P and q, Pq − mixed.
 
-    f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o, x_j] meets q[k, j]. Slots with
-    weight 0 count. Twin: ``likelihood_curvature``.
+    f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o, x_j] meets q[k, j], which is
+    ``mixed``. Slots with weight 0 count. Twin: ``likelihood_curvature``.
     """
     n, s = tokens.shape
     C = P.shape[1] - 1
@@ -102,19 +131,23 @@ def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq):
             x = tokens[i, j]
             p[j] = P[o, x] if x < C else g[i]
             f += q[k, j] * p[j]
-        r = 1.0 / f
-        w = weight[i]
+        r = weight[i] / f
+        rr = r / f
         for j in range(s):
-            x = tokens[i, j]
+            to_q = rr * p[j]
             for h in range(s):
-                y = tokens[i, h]
-                qq[k, j, h] += w * r * r * p[j] * p[h]
-                if x < C:
-                    Pq[o, x, k, h] += w * r * r * q[k, j] * p[h]
-                    if y < C:
-                        PP[o, x, y] += w * r * r * q[k, j] * q[k, h]
+                qq[k, j, h] += to_q * p[h]
+            x = tokens[i, j]
             if x < C:
-                Pq[o, x, k, j] -= w * r
+                mixed[o, x, k, j] += r
+                to_P = rr * q[k, j]
+                if to_P > 0.0:
+                    for h in range(s):
+                        Pq[o, x, k, h] += to_P * p[h]
+                    for h in range(s):
+                        y = tokens[i, h]
+                        if y < C:
+                            PP[o, x, y] += to_P * q[k, h]
 
 
 @compiled
@@ -182,6 +215,35 @@ def count_tokens(tokens, counts):
         table[0, tokens[i]] += 1
     for m in range(counts.size):
         counts[m] += table[0, m] + table[1, m] + table[2, m] + table[3, m]
+
+
+@compiled
+def gather_tokens(tokens, starts, last, positions, nothing, out):
+    """The tokens at ``positions[k]`` (K, s) of samples with last token k into out (n, s); ``nothing`` where a position is negative.
+
+    Twin: ``gathered``.
+    """
+    for i in range(starts.size):
+        k = last[i]
+        for j in range(positions.shape[1]):
+            t = positions[k, j]
+            out[i, j] = tokens[starts[i] + t] if t >= 0 else nothing
+
+
+@compiled
+def encode_rows(tokens, starts, last, label, positions, N, codes):
+    """One integer for (last token, label, tokens at ``positions[k]``) of each sample, into codes (n,).
+
+    It is the number with the digits last token, label (base N) and tokens (base N + 1; N where a position is negative). Twin:
+    ``row_codes``.
+    """
+    for i in range(starts.size):
+        k = last[i]
+        code = k * N + label[i]
+        for j in range(positions.shape[1]):
+            t = positions[k, j]
+            code = code * (N + 1) + (np.int64(tokens[starts[i] + t]) if t >= 0 else N)
+        codes[i] = code
 
 
 @compiled

@@ -5,6 +5,7 @@ the partitions lie on workers, and only sums come back. A fit is the same code f
 rounding of sums.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from scb.mixture.dask import Workers
 
 SIZE = attrgetter("n")
+_NEARLY_ALL = 0.95
 LARGEST_TABLES = 1 << 20  # entries of the tables of pairs that are asked for at a time
 
 
@@ -79,9 +81,18 @@ class Rows:
             return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
-    def of(self, k: int) -> "Rows":
-        """The rows of context k."""
-        return self.mapped(RowTable.of, k)
+    def alone(self) -> "Rows | None":
+        """The rows in this process, without the numbers of the samples; None where they lie elsewhere."""
+        if self.counted is not None:
+            return Rows(Here(), [], self.counted.alone())
+        if not all(isinstance(table, RowTable) for table in self.held):
+            return None
+        return Rows(Here(), [table.alone() for table in self.held], None)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the rows in this process."""
+        return sum(sys.getsizeof(table) for table in (self.held if self.counted is None else [self.counted]))
 
     def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
         """(K,): what Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for tokens x iid μ; ∞ if never."""
@@ -162,6 +173,10 @@ class Data:
         partitions = self.executor.map(_with_background, held, function, self.shape, *same)
         return replace(self, partitions=partitions, own_background=True)
 
+    def without_samples(self) -> "Data":
+        """Their numbers and nothing else."""
+        return replace(self, executor=Here(), partitions=[])
+
     def rows(self, slots: Slots) -> Rows:
         """The samples at these slots; equal ones are counted as one row where that makes far fewer."""
         code = RowCode(self.N, slots)
@@ -212,6 +227,14 @@ class Data:
             return self
         held = self.executor.map(Partition.thinned, zip(self.partitions, self.firsts, strict=True), self.n / samples)
         return self._with_partitions(held)
+
+    def whole(self) -> "Data":
+        """The samples that have a token at every position, where these are nearly all; else all samples."""
+        most = self.present.min(axis=1).sum()  # whole samples, at most
+        if not _NEARLY_ALL * self.n <= most < self.n:
+            return self
+        others = self._with_partitions(self.executor.map(Partition.whole, zip(self.partitions, strict=True), self.shape))
+        return others if others.n >= _NEARLY_ALL * self.n else self
 
     def of_groups(self, chosen: NDArray[np.bool_]) -> "Data":
         """The samples of some groups of neighbours (G,), which are all of one size."""

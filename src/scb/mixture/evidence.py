@@ -8,19 +8,22 @@ singular, because weights can move without changing the law, nothing is lost, si
 directions.
 """
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
-from scb.mixture.em import inverse_along, maximise
+from scb.mixture.em import maximise
 from scb.mixture.law import Mixture
+from scb.mixture.newton import inverse_along
 from scb.mixture.select import CLOSE, Selection, Slot
 
 _STEPS = 100  # of a fit without a position
 _EFFORT = 3e9  # weights that are looked at over all rows, for all positions; beyond it P stays fixed and errors are not known
 _PASSES = 100  # over the rows, for each position, about
+_KEPT = 1 << 26  # bytes of rows that may be kept for it
 
 
 class Evidence(NamedTuple):
@@ -31,6 +34,26 @@ class Evidence(NamedTuple):
     influence: list[Array]
     influence_errors: list[Array]  # NaN where they would take too long
     refitted: bool  # whether P was fitted again; else it was fixed, and ``nats`` are overstated
+
+
+@dataclass(frozen=True)
+class PendingEvidence:
+    """What is needed to find the evidence, which takes longer than the fit itself: so it is found when somebody asks."""
+
+    search: Selection
+    rows: Rows
+    loglik: float  # of the search at its maximum
+
+    def find(self) -> Evidence:
+        """The evidence; the same bits whenever it is asked for."""
+        return gather_evidence(self.search, self.rows, self.loglik)
+
+    def without_samples(self) -> "PendingEvidence | None":
+        """The same with nothing of the data but the rows; None where these lie elsewhere, or take too much memory to be kept."""
+        rows = self.rows.alone()
+        if rows is None or rows.nbytes > _KEPT:
+            return None
+        return replace(self, rows=rows, search=self.search.without_samples())
 
 
 def gather_evidence(search: Selection, rows: Rows, loglik: float) -> Evidence:

@@ -12,18 +12,20 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
-from scb.mixture.em import INFORMATION_BYTES, information_bytes, maximise
-from scb.mixture.evidence import Evidence, gather_evidence
+from scb.mixture.em import Fit, maximise
+from scb.mixture.errors import standard_errors
+from scb.mixture.evidence import PendingEvidence
 from scb.mixture.law import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
+from scb.mixture.profile import Limit, rest_limit
 from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.select import CLOSE, Policy, Progress, Selection, first_estimate, from_scratch, thinned_for_start
 from scb.mixture.shared import SHARED_MATRIX
-from scb.theory.information import Information
+from scb.mixture.weights import fit_weights
 
 INCOMPLETE = 3.84  # a background whose ratio reaches this is kept: the context lacks a position. By chance in 1 of 40
 _LEAST = 1e-4  # a weight below this is none
-_REST = 0.05  # with which the background starts
+_TRACE = 1e-6  # weight of a background that may be needed
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,17 @@ class Estimate:
     # rest, rest_errors: (K,), the weight of the background, for positions that were not found, and its standard error
     rest: Array
     rest_errors: Array
-    rest_ratios: Array  # (K,), twice the log-likelihood ratio of the background beside the positions; NaN where there are none
+    # (K,), twice the log-likelihood ratio of the background beside the positions; NaN where there are none, and where samples have
+    # backgrounds of their own
+    rest_ratios: Array
     counts: Array  # (C,), how many labels each column of P was estimated from
     loglik: float  # of the last maximum-likelihood fit, in nats
     gap: float  # its certificate
     path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
     settled: bool  # whether the search for positions came to its end
-    evidence: Callable[[], Evidence]  # what each position is worth, once somebody asks
+    evidence: PendingEvidence  # what each position is worth, once somebody asks
+    rest_limit: Callable[[int, float, bool], Limit]  # see ``scb.mixture.profile``
 
 
 def fit_mixture(
@@ -62,9 +67,12 @@ def fit_mixture(
     """Find the positions that matter, then estimate by maximum likelihood."""
     per_lag = matrices == "per_lag"
     policy = MATRIX_PER_LAG if per_lag else SHARED_MATRIX
+    # The likelihood of whole samples does not depend on the gauge of the matrices, and that of the others hardly does, so that a
+    # climb would follow a long and nearly flat valley. They come in once the gauge is settled.
+    searched = data.whole() if per_lag else data
     if positions is not None:
-        return _finish(_given(data, policy, positions, known, per_lag), settled=True)
-    search = Selection.start(data, policy, initial or first_estimate(data, known, per_lag))
+        return _finish(_given(searched, policy, positions, known, per_lag), data, settled=True)
+    search = Selection.start(searched, policy, initial or first_estimate(searched, known, per_lag))
     current_is_context = per_lag and data.K > 1
     if current_is_context:
         add_current(search)
@@ -73,7 +81,7 @@ def fit_mixture(
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
-    return _finish(search, settled)
+    return _finish(search, data, settled)
 
 
 def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
@@ -95,24 +103,33 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
-def _finish(search: Selection, settled: bool) -> Estimate:
-    """The last fit, what it leaves open settled, standard errors."""
-    nowhere = np.zeros(search.data.K, bool)
-    rows, fit = search.final_fit(~nowhere if search.data.own_background else nowhere)
+def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
+    """The last fit, what it leaves open settled, standard errors. A search may have looked at a part of the data."""
+    search.put_in_order()
+    beside = search.mixture  # where a search ends, the background stands beside the positions in every context
+    own = np.full(search.data.K, search.data.own_background)
+    rows, fit = search.final_fit(own)
     empty = search.empty_slots(_LEAST)
     if empty:
+        search.mixture = beside
         search.remove(empty)
-        rows, fit = search.final_fit(~nowhere if search.data.own_background else nowhere)
-    ratios = rest_ratios(search, rows)
-    if not search.data.own_background and (ratios >= INCOMPLETE).any():
+        beside = search.mixture
+        rows, fit = search.final_fit(own)
+    if not beside.q[:, 0].all():
+        beside = search.with_background(_TRACE)
+    ratios = np.full(search.data.K, np.nan) if own.any() else rest_ratios(rows, fit, beside)
+    if (ratios >= INCOMPLETE).any():
         rows, fit = search.final_fit(ratios >= INCOMPLETE)
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
-        if held.any() and (search.data.present < search.data.counts[:, None]).any():
-            # Where a lag is not there, the background gets its weight, which is another one now.
-            fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
-            search.mixture = fit.mixture
+    gauge_matters = held.any() and (data.present < data.counts[:, None]).any()
+    if gauge_matters or search.data is not data:
+        # Where a lag is not there, the background gets its weight, which is another one now.
+        search.data = data
+        rows = search.rows()
+        fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
+        search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
@@ -136,53 +153,35 @@ def _finish(search: Selection, settled: bool) -> Estimate:
         path=fit.path,
         parameters=int(free),
         settled=settled,
-        evidence=partial(gather_evidence, search, rows, fit.loglik),
+        evidence=PendingEvidence(search, rows, fit.loglik),
+        rest_limit=partial(rest_limit, rows, mixture),
     )
 
 
-def rest_ratios(search: Selection, rows: Rows) -> Array:
+def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     """(K,): twice the log-likelihood ratio of the background beside the positions of each context; NaN where there are none.
 
-    A position that was not found leaves its weight to the background. The background is put into all contexts, P is fitted again,
-    and then it is taken out of each: with P fixed first, which overstates the ratio, and with P fitted again where that one is
-    large.
+    A position that was not found leaves its weight to the background. From ``beside``, which has it in all contexts, everything is
+    fitted again. What that gains on the fit without any background is no less than what one context gains. Where it is much, the
+    background is taken out of each context: with P fixed first, which overstates the ratio, and with P fitted again where that
+    one is large.
     """
-    there = np.array([len(s) > 0 for s in search.support])
-    q = np.where(there[:, None], (1 - _REST) * search.mixture.q, search.mixture.q)
-    q[there, 0] += _REST
-    fit = maximise(rows, replace(search.mixture, q=q).lifted(), tolerance=CLOSE / 10)
-    at_fit = rows.total(RowTable.loglik_by_context, fit.mixture)
-    ratios = np.full(len(q), np.nan)
-    for k in np.flatnonzero(there).tolist():
-        q = fit.mixture.q.copy()
-        q[k, 0] = 0.0
-        q[k] /= q[k].sum()
-        without = replace(fit.mixture, q=q)
-        ratios[k] = 2 * (at_fit[k] - maximise(rows.of(k), without.lifted(), fixed_P=True, tolerance=CLOSE / 10).loglik)
-        if ratios[k] >= INCOMPLETE:
-            ratios[k] = 2 * (fit.loglik - maximise(rows, without.lifted(), tolerance=CLOSE / 10).loglik)
-    return np.maximum(ratios, 0.0)
-
-
-def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
-    """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the contexts and last tokens.
-
-    Slot 0 of the mixture is the background; where there is no other slot, nothing is asked of it. The
-    information is taken at P with half a count added to each entry, so that an entry estimated as 0 has a positive standard
-    error, unless it is ``held`` (N, C): then it is known. NaN where there is no information: a token that never occurs at a
-    position that matters, or weights that cannot be told apart; and everywhere if the blocks of the information would need more
-    than 1 GB (N above about 300).
-    """
-    attended = np.where((at.q[:, 1:] > 0).any(axis=1, keepdims=True), at.q, 0.0)
-    if information_bytes(at.P, at.q) > INFORMATION_BYTES or not attended.any():
-        return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
-    counts = (at.columns * rows.total(RowTable.evaluate, at).columns)[:, :-1].sum(axis=0)
-    held = np.zeros(at.P.shape, bool) if held is None else held
-    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
-    PP, Pq, qq = rows.total(RowTable.information, replace(at, columns=np.c_[smooth, at.background], q=attended))
-    free_P = (np.einsum("omm->om", PP) > 0) & ~held
-    free_q = (attended > 0) & (np.einsum("kjj->kj", qq) > 0)
-    of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()
-    of_P[:, counts <= 0] = np.nan
-    of_q[(attended > 0) & ~free_q] = np.nan
-    return np.sqrt(of_P), np.sqrt(of_q)
+    there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
+    with_all = maximise(rows, beside, tolerance=CLOSE / 10)
+    gain = max(0.0, 2 * (with_all.loglik - fit.loglik))
+    ratios = np.where(there, gain, np.nan)
+    if gain <= CLOSE or not there.any():
+        return ratios
+    q = with_all.mixture.q.copy()
+    q[there, 0] = 0.0
+    q[there] /= q[there].sum(axis=1, keepdims=True)
+    lifted = with_all.mixture.lifted()  # no label is impossible without the background
+    without = fit_weights(rows, replace(lifted, q=q), tolerance=CLOSE / 10, contexts=there)
+    fixed_P = 2 * (rows.total(RowTable.loglik_by_context, lifted) - without.logliks)
+    ratios = np.minimum(ratios, np.maximum(fixed_P, 0.0))
+    for k in np.flatnonzero(ratios >= INCOMPLETE).tolist():
+        q = with_all.mixture.q.copy()
+        q[k] = without.q[k]
+        one_less = maximise(rows, replace(lifted, q=q), tolerance=CLOSE / 10)
+        ratios[k] = min(gain, max(0.0, 2 * (with_all.loglik - one_less.loglik)))
+    return ratios

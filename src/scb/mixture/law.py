@@ -56,6 +56,13 @@ class Mixture:
         """(N,): the law of all labels, a view; it stands for unknown positions unless samples have a ``Background``."""
         return self.columns[:, -1]
 
+    def moved(self, P: Array, q: Array) -> "Mixture":
+        """Other matrices (N, C) and weights (K, s), with the same background and owners."""
+        columns = np.empty_like(self.columns)
+        columns[:, :-1] = P
+        columns[:, -1] = self.background
+        return Mixture(columns, q, self.owners)
+
     def place(self, t: int) -> slice:
         """Which columns the matrix of position t has."""
         number = 0 if self.owners is None else self.owners.index(t)

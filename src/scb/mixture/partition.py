@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.inputs import InputError
-from scb.kernels.mixture import add_pair_scores, add_source_tables, add_weight_scores, pair_chi_squares
+from scb.kernels.mixture import add_pair_scores, add_source_tables, add_weight_scores, encode_rows, gather_tokens, pair_chi_squares
 from scb.mixture.law import Background, Mixture
 from scb.mixture.rows import RowCode, RowTable, Slots
 from scb.mixture.windows import Block, Ints
@@ -22,7 +22,6 @@ from scb.task.columns import slots
 from scb.task.sampling import token_dtype
 
 ROWS = 1 << 14  # samples that are worked on at a time
-INDEX = 1 << 22  # indices held at a time while gathering
 HEAD = 1 << 30  # tokens in which the spectral start is looked for, at most
 _SLOTS = 64  # positions of each last token at a time, while counting pairs
 _THINNED = 1 << 10  # neighbouring samples that are kept or left out together
@@ -108,12 +107,9 @@ class Partition:
 
     def gather(self, positions: NDArray[np.intp], N: int) -> NDArray[Any]:
         """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its last token; N where there is none."""
-        width = positions.shape[1]
-        out = np.empty((self.n, width), dtype=token_dtype(N + 1))
-        for at, chunk in self.chunks(max(1, min(ROWS, INDEX // max(width, 1)))):
-            chosen = positions[chunk.last]
-            x = chunk.tokens[chunk.starts[:, None] + np.maximum(chosen, 0)]
-            out[at] = np.where(chosen >= 0, x, N)
+        out = np.empty((self.n, positions.shape[1]), dtype=token_dtype(N + 1))
+        for at, chunk in self.chunks(max(self.n, 1)):
+            gather_tokens(chunk.tokens, chunk.starts, chunk.last, positions, N, out[at])
         return out
 
     def only(self, chosen: NDArray[np.bool_]) -> "Partition":
@@ -135,10 +131,13 @@ class Partition:
     def rows(self, shape: Shape, at: Slots, counted: bool) -> RowTable:
         """The samples at these slots, as one row each or with equal ones ``counted``."""
         code = RowCode(shape.N, at)
-        tokens = self.gather(at.positions, shape.N)
         if not counted:
-            return RowTable(code.columns(tokens, self.last), self.last, self.label, np.ones(self.n), background=self.background)
-        codes = code.encode(self.last, self.label, tokens)
+            columns = code.columns(self.gather(at.positions, shape.N), self.last)
+            return RowTable(columns, self.last, self.label, np.ones(self.n), background=self.background)
+        codes = np.empty(self.n, np.int64)
+        used = at.positions[:, code.used]
+        for where, chunk in self.chunks(max(self.n, 1)):
+            encode_rows(chunk.tokens, chunk.starts, chunk.last, chunk.label, used, shape.N, codes[where])
         counts = np.bincount(codes, minlength=code.size)
         found = np.flatnonzero(counts)
         row = np.zeros(code.size, np.int64)
@@ -182,16 +181,17 @@ class Partition:
         """(K, T): of the samples with each last token, how many have no token at each position."""
         absent = np.zeros((shape.K, shape.T))
         for _, chunk in self.chunks(self.n + 1):
-            gaps = np.flatnonzero(chunk.tokens == shape.N)
-            touched = np.zeros(chunk.tokens.size + shape.T, np.int32)  # by the start of a window
-            np.add.at(touched, np.maximum(gaps - shape.T + 1, 0), 1)
-            np.add.at(touched, gaps + 1, -1)
-            cut = np.flatnonzero(np.cumsum(touched)[chunk.starts] > 0)
+            cut = np.flatnonzero(chunk.has_gap(shape.N, shape.T))
             for first in range(0, cut.size, ROWS):
                 part = chunk.some(cut[first : first + ROWS])
                 where = part.tokens[part.starts[:, None] + np.arange(shape.T)] == shape.N
                 np.add.at(absent, part.last, where)
         return absent
+
+    def whole(self, shape: Shape) -> "Partition":
+        """The samples that have a token at every position."""
+        gaps = [chunk.has_gap(shape.N, shape.T) for _, chunk in self.chunks(self.n + 1)]
+        return self.only(~np.concatenate([np.zeros(0, bool), *gaps]))
 
     def source_tables(self, rows: RowTable, shape: Shape, k: int | None, at: Mixture) -> tuple[Array, Array]:
         """Score and information (T, N, N) of a matrix (token, label) that a position may get.

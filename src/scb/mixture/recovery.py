@@ -1,15 +1,19 @@
 """``recover``: from data to (P, Q) with its support, standard errors and a certificate."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scb import notebook
 from scb.geometry import Array
 from scb.inputs import InputError, number, one_of
+from scb.mixture.errors import quantile, weight_interval
 from scb.mixture.fit import INCOMPLETE, fit_mixture
+from scb.mixture.profile import Limit
 from scb.mixture.reading import as_data
 from scb.mixture.rows import Support
 from scb.mixture.select import from_scratch
@@ -17,6 +21,7 @@ from scb.mixture.spectral import spectral
 from scb.model import LinearTransformer
 
 _LARGEST = 4096
+_SHOWN = 60  # rows of a table in a notebook, and columns of P
 
 
 class StandardErrors(NamedTuple):
@@ -26,7 +31,7 @@ class StandardErrors(NamedTuple):
     A: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recovery:
     """What the data say about P and Q.
 
@@ -41,8 +46,9 @@ class Recovery:
     unexplained : (N,), the part of each column of Q that lies on positions that were not found: the weight of a background, the law
         of the labels, beside the positions. 1 where none was found, 0 where the background is not needed; NaN for the spectral
         method
-    unexplained_ratio : (N,), twice the log-likelihood ratio of that background, P fitted again without it. If nothing is missing,
-        it is 0 for half of the columns and χ² with one degree of freedom for the others. NaN where no position was found
+    unexplained_ratio : (N,), twice the log-likelihood ratio of that background, P fitted again without it (with P fixed, which is
+        more, where even that is no sign of anything). If nothing is missing, it is 0 for half of the columns and χ² with one
+        degree of freedom for the others. NaN where no position was found
     incomplete : (N,), columns in which a position is missing: that ratio is 3.84 or more (a chance of 2.5 % where nothing is
         missing), or no position was found
     n_samples : samples, or windows of sequences
@@ -52,6 +58,8 @@ class Recovery:
     path : log-likelihood in the last fit, step by step; it never decreases
     mu : (N,), how often each token occurs in the contexts
     method : "likelihood" or "spectral"
+    n_parameters : how many the data can tell apart; 0 for the spectral method
+    rest_limit : what ``intervals`` asks, of the rows of the last fit, which it holds
     """
 
     V: Array
@@ -66,6 +74,8 @@ class Recovery:
     unexplained_ratio: Array
     mu: Array = field(repr=False)
     method: str
+    n_parameters: int = 0
+    rest_limit: Callable[[int, float, bool], Limit] | None = field(default=None, repr=False, compare=False)
 
     @property
     def model(self) -> LinearTransformer:
@@ -77,6 +87,32 @@ class Recovery:
         """(N,): the columns in which a position is missing."""
         none = np.array([s.size == 0 for s in self.support])
         return none | (self.unexplained_ratio >= INCOMPLETE)
+
+    def intervals(self, level: float = 0.95) -> list[Array]:
+        """Intervals of the weights, for each last token (s, 2): low and high, in the order of ``support``.
+
+        All weights of a column lie in their intervals together, with a chance of about ``level``. They allow for a position that
+        was not found, also where the column is not marked as incomplete: a single position of weight 1 has an interval, too. NaN
+        where there are no standard errors. It takes about ten fits for each column that is not incomplete.
+
+        Parameters
+        ----------
+        level : the chance, between 0 and 1
+
+        Returns
+        -------
+        list of N arrays
+        """
+        if not 0 < number("level", level) < 1:
+            raise InputError(f"level = {level}: it must lie between 0 and 1")
+        freedom = self.n_samples, self.n_parameters
+        found = []
+        for k, s in enumerate(self.support):
+            limit = None
+            if self.rest_limit is not None and s.size and self.unexplained[k] == 0 and np.isfinite(self.stderr.A[s, k]).all():
+                limit = self.rest_limit(k, quantile(s.size, False, level, freedom) ** 2, bool(self.incomplete.any()))
+            found.append(weight_interval(self.A[s, k], self.stderr.A[s, k], limit, level=level, freedom=freedom))
+        return found
 
     def report(self) -> str:
         """A text: sizes, likelihood, certificate; for each last token its positions with weights, errors and what is missing."""
@@ -97,6 +133,32 @@ class Recovery:
         if (never := np.flatnonzero(self.mu == 0)).size:
             lines.append(f"tokens that never occur in a context: {', '.join(map(str, never))}")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        T, N = self.A.shape
+        found = sum(s.size for s in self.support)
+        return f"<Recovery: N = {N}, T = {T:,}, {found} positions from {self.n_samples:,} samples>"
+
+    def __str__(self) -> str:
+        return self.report()
+
+    def _repr_html_(self) -> str:
+        T, N = self.A.shape
+        said = f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions; method: {self.method}"
+        rows = []
+        for k, positions in enumerate(self.support):
+            note = f"incomplete: {self.unexplained[k]:.3f} unexplained" if self.incomplete[k] and positions.size else ""
+            rows += [[str(k), str(t), f"{self.A[t, k]:.3f}", f"{self.stderr.A[t, k]:.3f}", note] for t in positions]
+            if not positions.size:
+                rows.append([str(k), "–", "", "", "no position stands out"])
+        left_out = notebook.text(f"and {len(rows) - _SHOWN} more") if len(rows) > _SHOWN else ""
+        page = notebook.text(said)
+        page += notebook.table(["last token", "position", "weight", "± s.e.", ""], rows[:_SHOWN], left=[4]) + left_out
+        if N <= _SHOWN // 4:
+            law = [[str(n), *(f"{p:.3f}" for p in row)] for n, row in enumerate(self.V)]
+            page += notebook.text("V, the estimate of P: the law of the next token in each column")
+            page += notebook.table(["", *map(str, range(N))], law)
+        return page
 
 
 def recover(
@@ -143,7 +205,7 @@ def recover(
         moments = spectral(samples, false_positions)
         A = _dense(moments.positions, moments.weights, T, rest=np.array([0.0 if s.size else 1 / T for s in moments.positions]))
         errors = StandardErrors(np.full_like(moments.P, np.nan), np.full_like(A, np.nan))
-        facts |= {"unexplained": np.full(samples.N, np.nan), "unexplained_ratio": np.full(samples.N, np.nan)}
+        facts |= dict.fromkeys(("unexplained", "unexplained_ratio"), np.full(samples.N, np.nan))
         return Recovery(V=moments.P, A=A, support=moments.positions, stderr=errors, loglik=np.nan, gap=np.nan, path=[], **facts)
     scratch = start == "scratch" or (start is None and not samples.independent)
     initial = from_scratch(samples) if scratch else spectral(samples, false_positions)
@@ -155,6 +217,7 @@ def recover(
     A_errors = _dense(found.support, found.weight_errors, T, rest=found.rest_errors / T)
     errors = StandardErrors(np.where(unused, np.nan, found.P_errors), A_errors)
     facts |= {"unexplained": found.rest, "unexplained_ratio": found.rest_ratios}
+    facts |= {"n_parameters": found.parameters, "rest_limit": found.rest_limit}
     return Recovery(V=V, A=A, support=found.support, stderr=errors, loglik=found.loglik, gap=found.gap, path=found.path, **facts)
 
 

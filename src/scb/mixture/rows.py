@@ -6,7 +6,7 @@ token, the label and the columns that the slots point to; samples with equal row
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-from scb.kernels.mixture import add_laws, likelihood_curvature, likelihood_gradient, likelihood_information, likelihood_product
+from scb.kernels.mixture import (
+    add_laws,
+    likelihood_curvature,
+    likelihood_gradient,
+    likelihood_information,
+    likelihood_product,
+    weight_gradients,
+)
 from scb.mixture.law import Background, Mixture
 from scb.mixture.levels import ScoreNoise
 from scb.task.sampling import token_dtype
@@ -53,10 +60,15 @@ class Slots:
                 matrix[k, 1 : 1 + len(s)] = [owners.index(t) for t in s]
         return cls(positions, matrix, 1 if owners is None else max(len(owners), 1))
 
+    def same(self, other: "Slots") -> bool:
+        """Whether all slots look at the same places."""
+        pairs = zip((self.positions, self.matrix, self.matrices), (other.positions, other.matrix, other.matrices), strict=True)
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
 
 @dataclass(frozen=True)
 class RowCode:
-    """One integer for (last token, label, tokens at the slots); equal samples share a code."""
+    """One integer for (last token, label, tokens at the slots); equal samples share a code, which ``encode_rows`` makes."""
 
     N: int  # tokens are 0 … N − 1, and N where a slot looks at no position
     slots: Slots
@@ -74,13 +86,6 @@ class RowCode:
     def is_worth_counting(self, n: int) -> bool:
         """Whether counting n samples of one background by their codes takes fewer rows, in a table that fits into memory."""
         return self.size <= min(LARGEST_TABLE, 4 * n)
-
-    def encode(self, last: Ints, label: Ints, tokens: NDArray[Any]) -> Ints:
-        """(n,): the code of each sample, from its tokens (n, s)."""
-        code = last * self.N + label
-        for j in self.used:
-            code = code * (self.N + 1) + tokens[:, j]
-        return code
 
     def table(self, codes: Ints, weight: Array, index: Ints | None = None) -> "RowTable":
         """One row for each code."""
@@ -148,9 +153,9 @@ class RowTable:
         code, weight = (x.astype(np.min_scalar_type(int(x.max(initial=0)))) for x in (self.code, self.weight))
         return code, weight
 
-    def of(self, k: int) -> "RowTable":
-        """The rows whose last token is k."""
-        return self.some(np.flatnonzero(self.last == k))
+    def alone(self) -> "RowTable":
+        """The rows without what ties them to samples."""
+        return replace(self, code=None, index=None)
 
     def some(self, at: slice | Ints) -> "RowTable":
         """A part of the rows."""
@@ -164,9 +169,20 @@ class RowTable:
         loglik = likelihood_gradient(*self.samples, self.given(at), at.q, at.columns, gq, g_columns)
         return Sums(loglik, g_columns, gq)
 
-    def curvature(self, at: Mixture) -> tuple[Array, Array, Array]:
-        """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s)."""
-        out = blocks(at.P, at.q)
+    def weight_gradients(self, at: Mixture, asked: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """(K,) and (K, s): the log-likelihood of the contexts (K,) asked for, and its derivatives in q; 0 for the others."""
+        logliks = np.empty(len(at.q))
+        gq = np.empty_like(at.q)
+        weight_gradients(*self.samples, self.given(at), at.q, at.columns, asked, logliks, gq)
+        return logliks, gq
+
+    def curvature(self, at: Mixture) -> tuple[Array, Array, Array, Array]:
+        """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s), and 1/f.
+
+        That of P and q is Pq less the last block (N, C, K, s); the other parts are products of first derivatives.
+        """
+        PP, Pq, qq = blocks(at.P, at.q)
+        out = PP, Pq, qq, np.zeros_like(Pq)
         likelihood_curvature(*self.samples, self.given(at), at.q, at.columns, *out)
         return out
 

@@ -13,8 +13,8 @@ worth their costs together are they parted.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass, field, replace
+from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.rows import RowTable, Slots, Support
+from scb.mixture.weights import fit_weights
 
 CLOSE = 0.1  # nats: what a fit between two decisions may leave open
 EMPTY = 1e-6  # a slot with less weight goes, whatever the likelihood ratio
@@ -69,6 +70,7 @@ class Selection:
     policy: Policy
     support: Support  # list of K arrays, in the order of the slots 1, 2, …
     mixture: Mixture  # q is (K, 1 + slots)
+    _kept: tuple[Data, Slots, Rows] | None = field(default=None, repr=False)  # the rows that were asked for last
 
     @classmethod
     def start(cls, data: Data, policy: Policy, initial: Initial) -> "Selection":
@@ -85,7 +87,14 @@ class Selection:
 
     def rows(self) -> Rows:
         """The data at the current positions."""
-        return self.data.rows(Slots.of(self.support, self.mixture.owners, width=self.mixture.q.shape[1]))
+        slots = Slots.of(self.support, self.mixture.owners, width=self.mixture.q.shape[1])
+        if self._kept is None or self._kept[0] is not self.data or not self._kept[1].same(slots):
+            self._kept = self.data, slots, self.data.rows(slots)
+        return self._kept[2]
+
+    def without_samples(self) -> "Selection":
+        """Where the search stands, without its data."""
+        return replace(self, data=self.data.without_samples(), _kept=None)
 
     def users(self, t: int) -> list[int]:
         """The contexts that attend to position t."""
@@ -180,17 +189,15 @@ class Selection:
         return fit
 
     def final_fit(self, with_rest: NDArray[np.bool_]) -> tuple[Rows, Fit]:
-        """Maximum likelihood to the end, with positions in order; beside them, the background in the contexts (K,) asked for."""
-        order = [np.argsort(s) for s in self.support]
+        """Maximum likelihood to the end; beside the positions the background in the contexts (K,) asked for."""
         q = np.zeros_like(self.mixture.q)
-        for k, s in enumerate(order):
+        for k, s in enumerate(self.support):
             if s.size == 0:
                 q[k, 0] = 1.0
                 continue
-            weights = np.maximum(np.round(self.mixture.q[k, 1 + s], 6), EMPTY)
+            weights = np.maximum(np.round(self.mixture.q[k, 1 : 1 + s.size], 6), EMPTY)
             q[k, 0] = max(self.mixture.q[k, 0], _BACKGROUND) if with_rest[k] else 0.0
             q[k, 1 : 1 + s.size] = (1 - q[k, 0]) * weights / weights.sum()
-        self.support = [s[o] for s, o in zip(self.support, order, strict=True)]
         columns = np.c_[rounded(self.mixture.P), self.mixture.background]
         self.mixture = replace(self.mixture, columns=columns, q=q)
         rows = self.rows()
@@ -201,16 +208,21 @@ class Selection:
     def ratios(self, rows: Rows, judged: list[Slot], beyond: Array) -> dict[Slot, float]:
         """Twice the log-likelihood ratio of slots, with P fixed; overstated for those of context k above ``beyond[k]``."""
         bounds = rows.total(RowTable.removal_ratios, self.mixture)
+        found = {slot: float(bounds[slot]) for slot in judged}
+        # One that is alone leaves nothing to be fitted.
+        fitted = [(k, j) for k, j in sorted(judged) if bounds[k, j] < beyond[k] and len(self.support[k]) > 1]
+        if not fitted:
+            return found
         at_fit = rows.total(RowTable.loglik_by_context, self.mixture)
-        found: dict[Slot, float] = {}
-        for k, slots in groupby(sorted(judged), itemgetter(0)):
-            mine = None
-            for slot in slots:
-                found[slot] = float(bounds[slot])
-                if bounds[slot] < beyond[k] and len(self.support[k]) > 1:  # one that is alone leaves nothing to be fitted
-                    mine = rows.of(k) if mine is None else mine
-                    without = maximise(mine, self.mixture.without(*slot), fixed_P=True, tolerance=0.01)
-                    found[slot] = 2 * (at_fit[k] - without.loglik)
+        by_context = [list(slots) for _, slots in groupby(fitted, itemgetter(0))]
+        for together in zip_longest(*by_context):  # one slot of each context: with P fixed they do not touch each other
+            chosen = [slot for slot in together if slot is not None]
+            q = self.mixture.q.copy()
+            for k, j in chosen:
+                q[k] = self.mixture.without(k, j).q[k]
+            contexts = np.isin(np.arange(len(q)), [k for k, _ in chosen])
+            without = fit_weights(rows, replace(self.mixture, q=q), tolerance=0.01, contexts=contexts)
+            found |= {(k, j): 2 * float(at_fit[k] - without.logliks[k]) for k, j in chosen}
         return found
 
     def all_slots(self) -> list[Slot]:
@@ -218,6 +230,23 @@ class Selection:
         return [(k, j) for k, s in enumerate(self.support) for j in range(1, 1 + len(s))]
 
     # --------------------------------------------------------------------------------------------- moves
+
+    def put_in_order(self) -> None:
+        """Sort the positions of each context, and its slots with them."""
+        q = self.mixture.q.copy()
+        for k, s in enumerate(self.support):
+            order = np.argsort(s)
+            self.support[k] = s[order]
+            q[k, 1 : 1 + s.size] = self.mixture.q[k, 1 + order]
+        self.mixture = replace(self.mixture, q=q)
+
+    def with_background(self, weight: float) -> Mixture:
+        """The mixture with so much weight on the background in contexts that have none."""
+        q = self.mixture.q.copy()
+        none = q[:, 0] == 0
+        q[none] *= 1 - weight
+        q[none, 0] = weight
+        return replace(self.mixture, q=q)
 
     def empty_slots(self, least: float = EMPTY) -> list[Slot]:
         """The slots that have lost their weight."""
@@ -275,8 +304,9 @@ def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
         return from_scratch(few)
     positions = np.arange(data.T) if known.owners is None else np.array(known.owners)
     rows = few.rows(Slots.everywhere(positions, data.K, matrices=1 if known.owners is None else len(positions)))
-    start = Mixture.of(known.P, few.label_law, np.full((data.K, len(positions)), 1 / len(positions)), known.owners)
-    return _grown(few, maximise(rows, start.lifted(), steps=_START_STEPS, fixed_P=True), positions)
+    start = Mixture.of(known.P, few.label_law, np.full((data.K, len(positions)), 1 / len(positions)), known.owners).lifted()
+    fitted = fit_weights(rows, start, steps=_START_STEPS)
+    return _grown(few, replace(start, q=fitted.q), positions)
 
 
 def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initial:
@@ -293,16 +323,16 @@ def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initi
     for table in (pairs.sum(axis=0), pairs[dependence.argmax()]):
         start = Mixture.of(smoothed_columns(table, data.label_law), data.label_law, uniform)
         fits.append(maximise(rows, start, steps=_START_STEPS, newton=False))
-    return _grown(data, max(fits, key=lambda fit: fit.loglik), positions)
+    return _grown(data, max(fits, key=lambda fit: fit.loglik).mixture, positions)
 
 
-def _grown(data: Data, fit: Fit, positions: NDArray[np.intp]) -> Initial:
+def _grown(data: Data, fitted: Mixture, positions: NDArray[np.intp]) -> Initial:
     """What grew, in each context that occurs."""
     found = []
     weights = []
-    for w, n in zip(fit.mixture.q, data.counts, strict=True):
+    for w, n in zip(fitted.q, data.counts, strict=True):
         kept = np.flatnonzero((w >= min(_GROWN, w.max())) & (n > 0))
         found.append(positions[kept])
         weights.append(rounded(w[kept] / w[kept].sum()))
-    P = np.maximum(fit.mixture.P, 1e-3 * data.label_law[:, None])
-    return Initial(rounded(P / P.sum(axis=0)), found, weights, fit.mixture.owners)
+    P = np.maximum(fitted.P, 1e-3 * data.label_law[:, None])
+    return Initial(rounded(P / P.sum(axis=0)), found, weights, fitted.owners)

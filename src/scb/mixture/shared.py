@@ -55,8 +55,13 @@ def _weakest(search: Selection, rows: Rows) -> list[Removal]:
 
 
 def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT) -> Proposal:
-    """For each context, the position with the largest score, if that is ``least`` times what noise reaches or more."""
+    """For each context, the position with the largest score, if that is ``least`` times what noise reaches or more.
+
+    None where no position could pay for P, whatever the labels were: with 500 symbols and 20,000 labels, say.
+    """
     data = search.data
+    if not data.independent and least > 0 and -2 * _loglik_of_background(data, rows, fit) < _price_of_P(data):
+        return [], {}
     z = relative_scores(data, rows, fit)
     for k, s in enumerate(search.support):
         z[k, s] = -np.inf
@@ -77,13 +82,21 @@ def criterion(data: Data) -> Array:
 def no_signal(data: Data, rows: Rows, fit: Fit) -> bool:
     """Whether the gain over the background is below what the BIC asks for P, whose entries adapt to whatever position there is.
 
-    P costs (N − 1)² parameters, each the logarithm of the samples that speak of it, beside one position. (For iid contexts the
-    level of the scores is exact, and positions without signal do not come this far.)
+    (For iid contexts the level of the scores is exact, and positions without signal do not come this far.)
     """
+    return 2 * (fit.loglik - _loglik_of_background(data, rows, fit)) < _price_of_P(data)
+
+
+def _loglik_of_background(data: Data, rows: Rows, fit: Fit) -> float:
+    """The log-likelihood where no position matters."""
     nothing = replace(fit.mixture, q=np.eye(1, fit.mixture.q.shape[1]).repeat(data.K, axis=0))
-    alone = rows.total(RowTable.loglik_by_context, nothing).sum()
+    return float(rows.total(RowTable.loglik_by_context, nothing).sum())
+
+
+def _price_of_P(data: Data) -> float:
+    """What the BIC asks for P, (N − 1)² parameters that each cost the logarithm of the samples that speak of it, and a position."""
     columns = np.sort(np.log(1 + data.n * data.mu))[:-1]
-    return 2 * (fit.loglik - alone) < (data.N - 1) * columns.sum() + criterion(data).max()
+    return float((data.N - 1) * columns.sum() + criterion(data).max())
 
 
 def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:

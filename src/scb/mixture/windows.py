@@ -42,6 +42,14 @@ class Block(NamedTuple):
         """A part of the samples; no token is copied."""
         return Block(self.tokens, self.starts[at], self.last[at], self.label[at])
 
+    def has_gap(self, N: int, T: int) -> NDArray[np.bool_]:
+        """(n,): whether one of the T tokens of each sample is not there, which token N says."""
+        gaps = np.flatnonzero(self.tokens == N)
+        touched = np.zeros(self.tokens.size + T, np.int32)  # by the start of a window
+        np.add.at(touched, np.maximum(gaps - T + 1, 0), 1)
+        np.add.at(touched, gaps + 1, -1)
+        return np.cumsum(touched)[self.starts] > 0
+
 
 def batch_block(batch: Any, N: int | None) -> Block:
     """A checked batch, with compact tokens; a ValueError says what is wrong with it."""

@@ -81,7 +81,7 @@ class PaperFigure:
 
     def draw(self, tables: Mapping[str, Table]) -> "Figure":
         """Draw it from its tables, in the style of all figures."""
-        from scb.paper.figures.style import quiet
+        from scb.drawing import quiet
 
         module, _, name = self.drawn_by.partition(":")
         function = getattr(import_module(f"scb.paper.figures.{module}"), name)
@@ -98,10 +98,11 @@ FIGURES = {
     "F3": PaperFigure("Signals and errors", "Appendix I, first figure", ("convergence",), "training:signals",
         "α is what has been learned, ‖Δ‖ the distance to the path that the algorithm would take without noise."),
     "F4": PaperFigure("Similarity with the truth", "Appendix I, second figure", ("convergence",), "training:similarity",
-        "Before normalisation the proximal method is ahead; after it SGD has the same support."),
+        "Before normalisation the proximal method is ahead; after it SGD has the same support. V* is the population's regression "
+        "on the normalised A*: it is computed from P itself and similar to it from step 0 on. Only A* shows what was learned."),
     "F5": PaperFigure("Large sizes", "Appendix I, simulation", ("gaussian", "prediction"), "models:simulation",
-        "Upper rows: simulated. Last row: real gradients at a size the authors could not run, and the simulation of the same "
-        "steps as circles."),
+        "N = 100 and 500 are simulated; N = 40 has real gradients, at a size that the authors could not run, and circles for the "
+        "simulation of the same steps."),
     "F6": PaperFigure("Larger N", "Appendix I, last figure", ("convergence", "sizes"), "training:sizes",
         "The paper's settings at N = 3, 10 and 20."),
     "F7": PaperFigure("Transfer", "Section 4 (a theorem there; no figure)", ("transfer", "drift"), "samples:transfer",
@@ -138,8 +139,8 @@ FIGURES = {
         "Distances after Algorithm 1 on windows of one sequence, with the μ of the task and with the frequencies of its tokens."),
     "F20": PaperFigure("Transfer from end to end", "Section 4 and Appendix H (no figure there)", ("pretrained", "overlaps"),
         "transfer:pretrained",
-        "V̂ is trained on a related task. Left: how often both layers are learned, against the overlap of the two tasks; "
-        "below what the paper asks for it goes on working for a while. Right: other sizes, sparsities and laws."),
+        "V̂ is trained on a related task. First: how often both layers are learned, against the overlap of the two tasks; "
+        "below what the paper asks for it goes on working for a while. Last: other sizes, sparsities and laws."),
 }
 # fmt: on
 

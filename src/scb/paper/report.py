@@ -63,10 +63,12 @@ def full_run_facts(experiment: Experiment) -> dict[str, Any]:
 
 
 def draw_figure(name: str, tables: Mapping[str, Table], directory: Path, formats: tuple[str, ...] = ("png", "pdf")) -> None:
-    """Draw a figure of the paper, one file a format."""
-    from scb.paper.figures.style import save
+    """Draw a figure of the paper, one file a format; and once more for narrow screens, as NAME-narrow.png."""
+    from scb.drawing import narrow, save
 
     save(FIGURES[name].draw(tables), directory / name, formats)
+    with narrow():
+        save(FIGURES[name].draw(tables), directory / f"{name}-narrow", ("png",))
 
 
 def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
@@ -126,15 +128,21 @@ def markdown_table(judged: Sequence[Judged]) -> str:
 
 
 def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]) -> None:
-    """One self-contained page; ``images`` is the directory of the drawn figures."""
+    """One page that needs nothing else but for its links to the data, which lie in tables/ beside it.
+
+    ``images`` is the directory of the drawn figures.
+    """
     environment = _templates(autoescape=True)
     environment.filters["maths"] = _maths
     environment.filters["by_author"] = by_author
-    pictures = {name: base64.b64encode((images / f"{name}.png").read_bytes()).decode() for name in figures}
+    pictures = {}
+    for name in figures:
+        pictures[name] = [base64.b64encode((images / f"{name}{kind}.png").read_bytes()).decode() for kind in ("", "-narrow")]
     page = environment.get_template("report.html.j2").render(
         judged=judged,
         figures={name: FIGURES[name] for name in figures},
         pictures=pictures,
+        data={need: _data_file(path.parent, need) for name in figures for need in FIGURES[name].needs},
         counts=Counter(row.outcome.verdict for row in judged),
         verdicts=list(Verdict),
         plural=_plural,
@@ -143,6 +151,13 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page.encode())
+
+
+def _data_file(directory: Path, table: str) -> str | None:
+    """Where a table lies, as seen from the report in this directory; Parquet if it was made here, text if it came with docs."""
+    stem = table.replace(" ", "-")
+    places = [f"tables/{stem}{ending}" for ending in (".parquet", ".csv")]
+    return next((place for place in places if (directory / place).exists()), None)
 
 
 def _templates(autoescape: bool) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.files import SLOT, read_sealed, seal, write_atomically
+from scb.files import SLOT, make_directory, read_sealed, seal, write_atomically
 from scb.inputs import DamagedFileError
 from scb.jobs.table import Table
 
@@ -25,7 +25,7 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
     writer.writerow(table)
     writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
     path = _path(directory, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent)
     write_atomically(path, seal(text.getvalue().encode()))
     return path
 
@@ -49,6 +49,13 @@ def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
 def shipped(directory: Path, names: Iterable[str]) -> list[str]:
     """Those of the tables that the directory has."""
     return [name for name in names if _path(directory, name).exists()]
+
+
+def copy_shipped(source: Path, target: Path, names: Iterable[str]) -> None:
+    """Put these tables of one directory into another one, as they are."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        write_atomically(_path(target, name), _path(source, name).read_bytes())
 
 
 def _path(directory: Path, name: str) -> Path:

@@ -33,7 +33,7 @@ def windows_of_codes(codes: Sequence[Codes], N: int, max_lag: int, contexts: boo
     The first ``skipped`` symbols of each sequence are only there to be looked back at.
     """
     partition = Partition.of([label_block(codes, N, max_lag, contexts=contexts, skipped=skipped)])
-    return _data(Here(), [partition], symbol_counts(codes, N), max_lag, contexts)
+    return _data(Here(), [partition], symbol_counts([x[skipped:] for x in codes], N), max_lag, contexts)
 
 
 def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Windows:
@@ -47,7 +47,7 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
     coded = source.read(_code, source.kind)
     summaries = executor.results(executor.map(_Coded.summary, zip(coded, strict=True)))
     symbols, shortest, longest, many = zip(*summaries, strict=True)
-    classes = _united(symbols)
+    classes = checked_classes(united_classes(symbols))
     held = executor.map(_windows, zip(coded, strict=True), classes, max_lag, contexts)
     counts = executor.total(executor.map(itemgetter(1), zip(held, strict=True)))
     partitions = executor.map(PARTITION, zip(held, strict=True))
@@ -99,13 +99,13 @@ def _code(piece: Any, skipped: int, kind: str) -> _Coded:
     return _Coded(*factorise(sequences), skipped, many)
 
 
-def _united(classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def united_classes(classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """The symbols of all pieces, sorted."""
     some = [x for x in classes if len(x)]
     if len({x.dtype.kind in "US" for x in some}) > 1:
         names = ", ".join(sorted({type(x[0].item()).__name__ for x in some}))
         raise InputTypeError(f"X holds symbols of type {names}: they must be of one type")
-    return checked_classes(np.unique(np.concatenate(some)) if some else np.zeros(0))
+    return np.unique(np.concatenate(some)) if some else np.zeros(0)
 
 
 def _windows(coded: _Coded, classes: NDArray[Any], max_lag: int, contexts: bool) -> tuple[Partition, Array]:

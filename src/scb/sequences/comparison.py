@@ -50,8 +50,11 @@ def compare(models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: An
         over blocks of neighbouring symbols (error), since all models predict the same symbols; the BIC on X; and how many lags and
         parameters each has. ``to_pandas()`` makes a data frame of it, printing a text
     """
-    if not models:
-        raise InputError("models is empty: there must be at least 1")
+    if not isinstance(models, Mapping) or not models:
+        raise InputError(f"models = {models!r}: it must be a dict of names and fitted models, at least 1")
+    for name, model in models.items():
+        if not isinstance(model, SparseContextualBigram):
+            raise InputError(f"models[{name!r}] is of type {type(model).__name__}: it must be a SparseContextualBigram")
     each = {name: -model.log_likelihoods(X, lengths=lengths) / np.log(2) for name, model in models.items()}
     if len({bits.size for bits in each.values()}) > 1:
         raise InputError("the models do not predict the same symbols: have they the same classes and handle_unknown?")

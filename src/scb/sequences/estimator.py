@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from scb.geometry import Array
-from scb.inputs import InputError
+from scb.inputs import InputError, one_of
 from scb.mixture.data import Data, is_dask
-from scb.sequences.coding import windows_of_codes, windows_of_symbols
+from scb.sequences.coding import windows_of_symbols
+from scb.sequences.kept import MEMORY, KeptSymbols
 from scb.sequences.lag_fit import MAX_LAG, LagSettings, fit_lags
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.model_file import load_model, save_model
+from scb.sequences.predictor import LagPredictor
 from scb.sequences.stability import found_again
 from scb.sequences.summary import LagSummary, plot_influence, problems
-from scb.sequences.symbols import as_sequences, encode
+from scb.sequences.symbols import as_sequences
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class SparseContextualBigram(BaseEstimator):
+class SparseContextualBigram(LagPredictor):
     """A model of sequences in which the current symbol chooses the lags that the next symbol depends on.
 
     The next symbol has the law a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ], where x_ℓ is the symbol ℓ steps before it, k = x_1 the current
@@ -95,6 +95,8 @@ class SparseContextualBigram(BaseEstimator):
         self.handle_unknown = handle_unknown
         self.verbose = verbose
 
+    _kept: KeptSymbols | None = None  # of a stream, see ``partial_fit``
+
     # ------------------------------------------------------------------------------------------------- fitting
 
     def fit(self, X: Any, y: Any = None, *, lengths: Any = None, init: "SparseContextualBigram | None" = None) -> Self:
@@ -109,18 +111,50 @@ class SparseContextualBigram(BaseEstimator):
         init : a fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data
         """
         settings = self._settings()
-        if self.handle_unknown not in ("error", "missing"):
-            raise InputError(f"handle_unknown = {self.handle_unknown!r}: it must be 'error' or 'missing'")
+        one_of("handle_unknown", self.handle_unknown, ("error", "missing"))
         if y is not None and not is_dask(X) and len(y) not in (len(X), len(as_sequences(X, lengths).lengths)):
             raise InputError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
         windows = windows_of_symbols(X, lengths, settings.max_lag, bool(settings.context))
-        known = None if init is None else init._model()
-        progress = _say if self.verbose else None
-        model, facts = fit_lags(windows.data, windows.classes, settings, init=known, progress=progress)
-        self._take(model, facts, windows.width)
-        for problem in problems(facts):
-            warnings.warn(problem, ConvergenceWarning if "converge" in problem else UserWarning, stacklevel=2)
+        self._kept = None
+        self._fit_windows(windows.data, windows.classes, settings, windows.width, None if init is None else init._model())
         return self
+
+    def partial_fit(self, X: Any = None, y: Any = None, *, lengths: Any = None, memory: int = MEMORY, fit: bool = True) -> Self:
+        """Take in the next piece of a stream, and fit the model to all of it that is kept.
+
+        One sequence goes on where the one before it ended; many sequences begin anew, and so does one in a list, ``[x]``. As long
+        as the stream has at most ``memory`` symbols, all of them are kept, and the model is that of ``fit`` on the whole. Beyond
+        that, a random sample of it is kept, in blocks of neighbours that all have the same chance to be in it, however old they
+        are: the model is then that of a part of the stream, with the standard errors of that part. Which blocks are kept does not
+        depend on how the stream was cut into pieces. ``save`` writes them with the model, and after ``load`` the stream goes on.
+
+        Parameters
+        ----------
+        X, lengths : the next piece, as in ``fit``; no collection of Dask. Without it, what was taken in before is fitted
+        y : ignored
+        memory : symbols that are kept; the same in all calls. A fit takes about 30 bytes for each
+        fit : whether to fit the model now. Each fit is one of all that is kept, so with many small pieces ask for it now and then
+        """
+        settings = self._settings()
+        if is_dask(X):
+            raise InputError("X is a collection of Dask: fit takes all of it at once")
+        if self._kept is None:
+            self._kept = KeptSymbols(settings.max_lag, memory)
+        if X is not None:
+            self._kept.take(as_sequences(X, lengths), settings.max_lag, memory)
+        if fit:
+            self._fit_windows(self._kept.windows(bool(settings.context)), self._kept.classes, settings, None, None)
+        return self
+
+    def _fit_windows(
+        self, data: Data, classes: NDArray[Any], settings: LagSettings, width: int | None, known: LagModel | None
+    ) -> None:
+        """Fit the model to windows, take it, and warn of what is wrong with it."""
+        progress = _say if self.verbose else None
+        model, facts = fit_lags(data, classes, settings, init=known, progress=progress)
+        self._take(model, facts, width)
+        for problem in problems(facts):
+            warnings.warn(problem, ConvergenceWarning if "converge" in problem else UserWarning, stacklevel=3)
 
     def _settings(self) -> LagSettings:
         """The parameters of the fit."""
@@ -177,115 +211,14 @@ class SparseContextualBigram(BaseEstimator):
         return self._model().table()
 
     @property
+    def n_seen_(self) -> int:
+        """How many symbols ``partial_fit`` has taken in; 0 without it."""
+        return 0 if self._kept is None else self._kept.seen
+
+    @property
     def influence_(self) -> csr_array:
         """How far each lag in the support moves the law of the next symbol."""
         return self._model().influence()
-
-    # ------------------------------------------------------------------------------------------------- using it
-
-    def _codes(self, X: Any, lengths: Any) -> tuple[list[NDArray[np.int64]], bool]:
-        """Sequences in codes of the symbols of the fit, and whether they are many."""
-        sequences = as_sequences(X, lengths)
-        codes, _ = encode(sequences, self.classes_, unknown=self.handle_unknown)
-        return codes, sequences.many
-
-    def _windows(self, X: Any, lengths: Any) -> Data:
-        """The symbols of X to be predicted."""
-        model = self._model()
-        codes, _ = self._codes(X, lengths)
-        return windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
-
-    def _loglik(self, X: Any, lengths: Any) -> tuple[float, int]:
-        """Log-likelihood of the labels in X, and how many they are."""
-        data = self._windows(X, lengths)
-        return self._model().loglik(data), data.n
-
-    def log_likelihoods(self, X: Any, *, lengths: Any = None) -> Array:
-        """(n,): the log-likelihood of each symbol of X that follows one, in nats; in the order of X."""
-        return self._model().log_likelihoods(self._windows(X, lengths))
-
-    def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
-        """Mean log-likelihood of a symbol that follows one, in nats; higher is better.
-
-        The same symbols are scored whatever ``max_lag`` is, so that scores can be compared.
-        """
-        loglik, n = self._loglik(X, lengths)
-        return loglik / n
-
-    def perplexity(self, X: Any, *, lengths: Any = None) -> float:
-        """exp(−score): among how many equally likely symbols the model hesitates."""
-        return float(np.exp(-self.score(X, lengths=lengths)))
-
-    def bic(self, X: Any, *, lengths: Any = None) -> float:
-        """Bayesian information criterion on X; lower is better."""
-        loglik, n = self._loglik(X, lengths)
-        return float(np.log(n)) * self.n_parameters_ - 2 * loglik
-
-    def aic(self, X: Any, *, lengths: Any = None) -> float:
-        """Akaike's information criterion on X; lower is better."""
-        loglik, _ = self._loglik(X, lengths)
-        return 2 * self.n_parameters_ - 2 * loglik
-
-    def predict_proba(self, X: Any, *, lengths: Any = None) -> Array:
-        """The law of the symbol that comes next: after each symbol of one sequence, or after the end of each of many.
-
-        A lag that reaches back beyond the start, or to a missing symbol, contributes the background; so does everything where the
-        current symbol is missing and chooses the lags.
-        """
-        model = self._model()
-        codes, many = self._codes(X, lengths)
-        if many:
-            return np.concatenate([model.laws(x[-self.max_lag :])[-1:] for x in codes])
-        return np.concatenate([model.laws(x)[: x.size] for x in codes])
-
-    def predict_log_proba(self, X: Any, *, lengths: Any = None) -> Array:
-        """The logarithm of ``predict_proba``; −∞ where a symbol is impossible."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, lengths=lengths))
-
-    def predict(self, X: Any, *, lengths: Any = None) -> NDArray[Any]:
-        """The most likely next symbol, for each row of ``predict_proba``."""
-        best = self.predict_proba(X, lengths=lengths).argmax(axis=1)
-        return self.classes_[best]
-
-    def sample(self, length: int, *, start: Any = None, random_state: int | np.random.Generator = 0) -> NDArray[Any]:
-        """Draw a sequence from the model.
-
-        Parameters
-        ----------
-        length : how many symbols
-        start : symbols to go on from, which are not part of the answer; without, independent draws from ``prior_``, and the first
-            10·max_lag symbols that follow are thrown away
-        random_state : a seed or a generator
-        """
-        model = self._model()
-        if not isinstance(length, int | np.integer) or length < 0:
-            raise InputError(f"length = {length!r}: it must be an integer of at least 0")
-        before = None
-        if start is not None:
-            ((before,), _) = self._codes([start], None) if isinstance(start, list | tuple) else self._codes(start, None)
-            if before.size < self.max_lag or (before < 0).any():
-                raise InputError(f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing")
-        return self.classes_[model.draw(int(length), before, np.random.default_rng(random_state))]
-
-    def forecast(self, X: Any, steps: int, *, n_samples: int = 1000, random_state: int | np.random.Generator = 0) -> Array:
-        """(steps, N): the law of the symbol 1, 2, … steps after the end of one sequence X, from continuations drawn at random.
-
-        The first is exact, as ``predict_proba`` has it; the others have a standard error of at most 0.5/√n_samples.
-        """
-        for name, value in (("steps", steps), ("n_samples", n_samples)):
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} = {value!r}: it must be an integer of at least 1")
-        model = self._model()
-        codes, _ = self._codes(X, None)
-        if len(codes) != 1:
-            raise InputError(f"X holds {len(codes)} sequences: forecast goes on from one")
-        before = codes[0][-self.max_lag :]
-        rng = np.random.default_rng(random_state)
-        paths = np.array([model.draw(steps, before, rng) for _ in range(n_samples)])
-        laws = np.array([np.bincount(step, minlength=len(self.classes_)) for step in paths.T]) / n_samples
-        laws[0] = model.laws(before)[-1]
-        return laws
 
     def stability(self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0) -> NDArray[Any]:
         """(rows of ``lags_``,): in which part of random halves of X each lag is found again; ``summary`` shows it from then on.
@@ -298,7 +231,7 @@ class SparseContextualBigram(BaseEstimator):
             raise InputError("X holds other symbols than in fit: give the data of the fit")
         progress = _say_half if self.verbose else None
         found = found_again(model, data.data, self._settings(), n_halves, random_state, progress)
-        self._evidence = self._evidence | {"found": found}
+        self._evidence = {**self._evidence, "found": found}
         return found
 
     def summary(self) -> LagSummary:
@@ -318,17 +251,18 @@ class SparseContextualBigram(BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the model to one file that ``load`` reads; nothing in it is executed."""
         model = self._model()
-        save_model(path, model, self._facts(), self.get_params(), getattr(self, "n_features_in_", None))
+        save_model(path, model, self._facts(), self.get_params(), getattr(self, "n_features_in_", None), self._kept)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what ``save`` wrote."""
-        model, facts, parameters, width = load_model(path)
+        model, facts, parameters, width, kept = load_model(path)
         try:
             estimator = cls(**parameters)
         except TypeError as error:
             raise InputError(f"{path} is damaged: {error!r}") from None
         estimator._take(model, facts, width)
+        estimator._kept = kept
         return estimator
 
     def __sklearn_tags__(self) -> Any:

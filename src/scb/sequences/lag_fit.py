@@ -14,6 +14,7 @@ from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.law import Initial
 from scb.mixture.select import Progress
+from scb.sequences.lag_evidence import lag_evidence
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.rivals.background import ModelLaw, RecentLaw, WindowLaw
 
@@ -75,7 +76,7 @@ def fit_lags(
     found = {kind: _fit(windows, settings, kind, start, progress) for kind in kinds}
     criterion = {kind: float(np.log(data.n) * one.parameters - 2 * one.loglik) for kind, one in found.items()}
     best = found[min(criterion, key=lambda kind: criterion[kind])]
-    model = replace(_model(best, data, classes, settings, known), background=law, evidence=_evidence(best, data.n))
+    model = replace(_model(best, data, classes, settings, known), background=law, evidence=lag_evidence(best.evidence, data.n))
     facts = FitFacts(
         loglik=model.loglik(data),
         n_windows=data.n,
@@ -105,16 +106,6 @@ def _fit(data: Data, settings: LagSettings, kind: Any, start: Initial | None, pr
     elif not isinstance(settings.lags, str):
         positions = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
     return fit_mixture(data, matrices=kind, number=number, positions=positions, known=start, progress=progress)
-
-
-def _evidence(found: Estimate, n: int) -> dict[str, Array]:
-    """What each lag is worth, in the order of ``LagModel.table``: longer positions are shorter lags."""
-    evidence = found.evidence()
-    nats, parameters, errors = (
-        np.concatenate([one[::-1] for one in columns] or [np.zeros(0)])
-        for columns in (evidence.nats, evidence.parameters, evidence.influence_errors)
-    )
-    return {"nats": nats, "delta_bic": 2 * nats - np.log(n) * parameters, "influence_stderr": errors}
 
 
 def _model(found: Estimate, data: Data, classes: NDArray[Any], settings: LagSettings, known: dict[int, Array]) -> LagModel:

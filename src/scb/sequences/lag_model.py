@@ -5,6 +5,7 @@ law of the next symbol, the likelihood of data, how far each lag moves the law, 
 are found is told in ``lag_fit``, and how it is kept on disk in ``model_file``.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from scb.extras import wanted_for
 from scb.geometry import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
@@ -63,7 +65,7 @@ class LagModel:
     prior: Array
     frequencies: Array
     background: WindowLaw | None = None  # gives each window a law of its own; without, the background is ``prior``
-    evidence: dict[str, Array] = field(default_factory=dict)  # columns beside those of ``table``
+    evidence: Mapping[str, Array] = field(default_factory=dict)  # columns beside those of ``table``; see ``lag_evidence``
 
     @property
     def max_lag(self) -> int:
@@ -91,7 +93,7 @@ class LagModel:
         - delta_bic: by how much the BIC is worse without it
         - found: in which part of random halves of the data it is found again, once that was asked for
         """
-        return self.table() | {"influence": self.influence().data} | self.evidence
+        return {**self.table(), "influence": self.influence().data, **self.evidence}
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:
@@ -197,9 +199,10 @@ class LagModel:
 
     def plot_table(self, values: csr_array, label: str, ax: "Axes | None" = None, highest: float | None = None) -> "Axes":
         """A heat map of values (contexts, max_lag), with numbers in the cells where these are few; white where they are 0."""
-        from matplotlib import colormaps
-        from matplotlib.colors import ListedColormap
-        from matplotlib.figure import Figure
+        with wanted_for("a picture"):
+            from matplotlib import colormaps
+            from matplotlib.colors import ListedColormap
+            from matplotlib.figure import Figure
 
         table = values.toarray()
         contexts, lags = table.shape

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.files import read_arrays, warn_unless, write_arrays
-from scb.inputs import DamagedFileError, InputError, fitted, integer
+from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer
 from scb.provenance import versions
+from scb.sequences.kept import KeptSymbols
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.rivals.background import RecentLaw
 
@@ -18,8 +19,17 @@ FORMAT = "scb.SparseContextualBigram"
 _FACTS = dict.fromkeys(("n_windows", "n_labels", "n_parameters", "n_iter"), int) | {"converged": bool, "criterion": dict}
 
 
-def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: dict[str, Any], width: int | None) -> None:
-    """Write a model, how its fit went, the parameters of its estimator and the common length of its sequences."""
+def save_model(
+    path: str | Path,
+    model: LagModel,
+    facts: FitFacts,
+    parameters: dict[str, Any],
+    width: int | None,
+    kept: KeptSymbols | None = None,
+) -> None:
+    """Write a model, how its fit went, the parameters of its estimator, the common length of its sequences, and what is kept of
+    a stream.
+    """
     a = model.attention
     arrays = {"attention": a.data, "stderr": model.errors.data, "prior": model.prior, "frequencies": model.frequencies}
     arrays |= {"columns": a.indices.astype(np.int64), "bounds": a.indptr.astype(np.int64)}
@@ -30,6 +40,10 @@ def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: d
         if not isinstance(model.background, RecentLaw):
             raise InputError(f"the background is a {model.background.name}: a model of somebody else cannot be kept in our file")
         arrays |= {f"background.{name}": array for name, array in model.background.arrays().items()}
+    if kept is not None:
+        if not np.array_equal(kept.classes, model.classes):
+            raise InputError("symbols came after the last fit that it does not know: partial_fit with fit=True, then save")
+        arrays |= {f"stream.{name}": array for name, array in kept.arrays().items()}
     lags = parameters["lags"] if isinstance(parameters["lags"], str) else np.asarray(parameters["lags"]).tolist()
     content = {
         "format": FORMAT,
@@ -40,12 +54,12 @@ def save_model(path: str | Path, model: LagModel, facts: FitFacts, parameters: d
         "fit": {f"{name}_": value for name, value in asdict(facts).items()},
         "n_features_in": width,
     }
-    write_arrays(Path(path), FORMAT, arrays, content)
+    write_arrays(file_path("path", path), FORMAT, arrays, content)
 
 
-def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], int | None]:
+def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], int | None, KeptSymbols | None]:
     """Read what ``save_model`` wrote; a DamagedFileError says what is wrong with the file."""
-    if not Path(path).is_file():
+    if not file_path("path", path).is_file():
         raise FileNotFoundError(f"{path} is not there, or not a file")
     arrays, content, sealed = read_arrays(Path(path), FORMAT)
     if content.get("format") != FORMAT:
@@ -55,10 +69,12 @@ def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], in
         model = _checked(arrays, content, parameters)
         facts = _checked_facts(content["fit"])
         width = fitted("n_features_in", content["n_features_in"], int | None)
+        stream = _named(arrays, "stream")
+        kept = KeptSymbols.from_arrays(stream, model.max_lag, model.classes) if stream else None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
     warn_unless(sealed, Path(path))
-    return model, facts, parameters, width
+    return model, facts, parameters, width, kept
 
 
 def _checked(arrays: dict[str, NDArray[Any]], content: dict[str, Any], parameters: dict[str, Any]) -> LagModel:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from scb.inputs import InputError
+from scb.extras import wanted_for
+from scb.inputs import InputError, file_path, fitted, integer, one_of
 from scb.sequences.symbols import Sequences
 from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
 
@@ -53,14 +54,15 @@ def read_sequences(
 
 def read_with_options(source: Any, columns: Columns, by: By, sep: str | None, top: int | None, option: str) -> Sequences:
     """See ``read_sequences``; ``option`` is how the user who is told about it says an option."""
-    if by not in get_args(By):
-        raise InputError(f"by = {by!r}: it must be 'char', 'word' or 'line'")
-    if top is not None and top < 1:
-        raise InputError(f"top = {top}: at least 1 symbol must be kept")
+    one_of("by", by, get_args(By))
+    for name, value in {**columns._asdict(), "sep": sep}.items():
+        fitted(name, value, str | None)
+    if top is not None:
+        integer("top", top, low=1)
     if is_table(source):
         found = _from_table(as_arrow(source), columns, option)
     else:
-        found = _from_file(Path(source), columns, by, sep, option)
+        found = _from_file(file_path("source", source), columns, by, sep, option)
     return found if top is None else _common(found, top)
 
 
@@ -93,17 +95,18 @@ def _from_table(table: Any, columns: Columns, option: str) -> Sequences:
 
 def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
     """A table of Arrow from CSV, TSV or Parquet."""
-    import pyarrow as pa
-    from pyarrow import csv, parquet
+    with wanted_for("a table"):
+        import pyarrow as pa
+        from pyarrow import csv, parquet
 
-    delimiter = sep if sep is not None else {".tsv": "\t"}.get(ending, ",")
-    if len(delimiter.encode().decode("unicode_escape")) != 1:
+    delimiter = _unescaped(sep) if sep is not None else {".tsv": "\t"}.get(ending, ",")
+    if len(delimiter) != 1:
         raise InputError(f"{delimiter!r} cannot stand between columns: it must be one character")
     try:
         if ending in (".parquet", ".pq"):
             return parquet.read_table(path)
         nulls = csv.ConvertOptions(null_values=NULLS, strings_can_be_null=True)
-        lines = csv.ParseOptions(delimiter=delimiter.encode().decode("unicode_escape"), ignore_empty_lines=False)
+        lines = csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False)
         return csv.read_csv(path, convert_options=nulls, parse_options=lines)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"it cannot be read as {ending[1:]}: {error}") from None
@@ -111,8 +114,6 @@ def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
 
 def _json_lines(path: Path, ending: str) -> Any:
     """A table of Arrow from lines that are objects; ``Sequences`` from lines that are arrays or single symbols."""
-    import pyarrow as pa
-
     text = _decoded(path)
     lines = [text] if ending == ".json" else [line for line in text.splitlines() if line.strip()]
     items: Any = []
@@ -130,6 +131,8 @@ def _json_lines(path: Path, ending: str) -> Any:
     if len(kinds) > 1:
         raise InputError("it mixes objects, arrays and single values: all lines must be of one kind")
     if kinds == {dict}:
+        with wanted_for("a table"):
+            import pyarrow as pa
         try:
             return pa.Table.from_pylist(items)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -138,6 +141,18 @@ def _json_lines(path: Path, ending: str) -> Any:
         flat = [x for sequence in items for x in sequence]
         return Sequences(flat, [len(x) for x in items], many=True, said=f"each of its {len(items):,} lines is a sequence")
     return Sequences(items, [len(items)], many=False, said="each line is a symbol of one sequence")
+
+
+def _unescaped(sep: str) -> str:
+    """A separator as it is meant: a shell gives \\t as two characters."""
+    try:
+        found = sep.encode("latin-1", "backslashreplace").decode("unicode_escape")
+        found.encode()  # half of a surrogate pair stands in no text
+    except UnicodeError:
+        raise InputError(f"sep = {sep!r}: it must be text") from None
+    if not found:
+        raise InputError("sep is empty: it must be at least one character")
+    return found
 
 
 def _decoded(path: Path) -> str:
@@ -151,7 +166,7 @@ def _text(path: Path, by: By, sep: str | None) -> Sequences:
     """A text: one sequence, or one a line where symbols are separated."""
     text = _decoded(path)
     if sep is not None:
-        sep = sep.encode().decode("unicode_escape")
+        sep = _unescaped(sep)
         lines = [[cell.strip() or None for cell in line.split(sep)] for line in text.splitlines() if line.strip()]
         flat = [x for line in lines for x in line]
         said = f"symbols between {sep!r}; each of the {len(lines):,} lines is a sequence"

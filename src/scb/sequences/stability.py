@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from scb.geometry import Array
-from scb.inputs import InputError
+from scb.inputs import InputError, integer
 from scb.mixture.data import Data
 from scb.mixture.fit import fit_mixture
 from scb.sequences.lag_fit import LagSettings, background_law
 from scb.sequences.lag_model import LagModel
+from scb.task.task import generator
 
 _BLOCKS = 100
 
@@ -20,13 +21,13 @@ def found_again(
     model: LagModel, data: Data, settings: LagSettings, halves: int, seed: int, progress: Callable[[int, int], None] | None = None
 ) -> Array:
     """For each row of ``model.table``, in which part of so many halves of the data its lag is found."""
-    if halves < 2 or halves % 2:
+    if integer("n_halves", halves, low=2) % 2:
         raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
     if not (isinstance(settings.lags, str) and settings.lags == "auto"):
         raise InputError("lags were given, not found: there is nothing to be found again")
     law = background_law(settings.background, data, model.classes)
     windows = data if law is None else law.cross_fitted(data)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     attention = model.attention
     contexts = np.repeat(np.arange(len(attention.indptr) - 1), np.diff(attention.indptr))
     times = np.zeros(contexts.size)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHOWN = 60  # rows of the table when printed
+_DEAR = 0.5  # bits a symbol
 _COVER = 1.96  # standard errors on either side of an influence
 
 
@@ -53,8 +54,8 @@ class LagSummary:
         ]
         if model.background is not None:
             lines.append(f"background: {model.background.name}; its weight {_spread(model.rest)}")
-        lines += ["", *_written(self.columns)] if model.attention.nnz else ["", "no lag is found: the past says nothing"]
-        lines += ["", *problems(facts), *missing_parts(model)]
+        lines += ["", *_written(self.columns)] if model.attention.nnz else ["", *_nothing_found(model, facts)]
+        lines += ["", *problems(facts), *missing_parts(model), *_stand_ins(self.columns)]
         return "\n".join(lines).rstrip()
 
     __repr__ = __str__
@@ -94,6 +95,23 @@ def _written(columns: dict[str, NDArray[Any]]) -> list[str]:
     ]
     left = columns["lag"].size - order.size
     return lines + ([f"{left} more, worth less"] if left else [])
+
+
+def _nothing_found(model: LagModel, facts: FitFacts) -> list[str]:
+    """That there is no lag, and what one would have to be worth to be found: a matrix has (N − 1)² parameters."""
+    N = len(model.classes)
+    price = (N - 1) ** 2 * np.log(1 + facts.n_windows / N) / 2 / facts.n_windows / np.log(2)
+    lines = [f"no lag is found: to pay for its parameters, one would have to save about {price:.2g} bits a symbol"]
+    if price > _DEAR:
+        lines.append("that is much: with fewer kinds of symbols, or more data, less would be enough")
+    return lines
+
+
+def _stand_ins(columns: dict[str, NDArray[Any]]) -> list[str]:
+    """Lags that the others could do without, in words."""
+    if "delta_bic" not in columns or not (columns["delta_bic"] < 0).any():
+        return []
+    return ["a lag with a dBIC below 0 may stand in for others of its context: without it, they say nearly the same"]
 
 
 def problems(facts: FitFacts) -> list[str]:

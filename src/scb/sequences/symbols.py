@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.inputs import InputError, InputTypeError
+from scb.extras import wanted_for
+from scb.inputs import InputError, InputTypeError, integer
 from scb.mixture.data import is_dask
 from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
 
 MISSING = -1
 _MOST = 4096
+_NOTHING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of what is missing, in Python, pandas and NumPy
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,8 +91,10 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
         return Sequences(flat, [len(x) for x in X], many=True)
     if lengths is None:
         return Sequences(X, [len(X)], many=False)
-    lengths = [int(length) for length in lengths]
-    if min(lengths, default=0) < 0 or sum(lengths) != len(X):
+    if not np.iterable(lengths) or isinstance(lengths, str | bytes):
+        raise InputTypeError(f"lengths = {lengths!r}: it must be a list of integers, one for each sequence in X")
+    lengths = [integer("a length", length, low=0) for length in lengths]
+    if sum(lengths) != len(X):
         raise InputError(f"lengths sum to {sum(lengths)}, and X has {len(X)} symbols: they must agree")
     return Sequences(X, lengths, many=False)
 
@@ -163,21 +167,60 @@ def factorise(sequences: Sequences) -> tuple[list[NDArray[np.int64]], NDArray[An
         raise InputError("Complex data not supported: symbols are integers, strings, booleans or floats")
     if isinstance(flat, np.ndarray) and flat.dtype.kind in "iub":
         classes, codes = np.unique(flat, return_inverse=True)
-    else:
+    elif hasattr(flat, "__arrow_c_stream__") or hasattr(flat, "__arrow_c_array__"):
         codes, classes = _factorise_column(flat)
+    else:
+        codes, classes = _factorise_values(flat)
     return np.split(codes.astype(np.int64), np.cumsum(sequences.lengths)[:-1]), classes
 
 
+def _factorise_values(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Codes and sorted classes of a list or an array of Python's or NumPy's values; None and NaN are gaps, and pandas' null."""
+    values = [x.item() if isinstance(x, np.generic) else x for x in (flat.tolist() if hasattr(flat, "tolist") else flat)]
+    kinds = set(map(type, values))
+    if kinds - {int, str, float, bool}:
+        values = [None if type(x).__name__ in _NOTHING else x for x in values]
+        kinds = set(map(type, values)) - {type(None)}
+    if float in kinds:
+        values = [None if x != x else x for x in values]
+        kinds = set(map(type, values)) - {type(None)}
+    if kinds == {int, float}:
+        values = [None if x is None else float(x) for x in values]
+    elif len(kinds) > 1 or not kinds <= {int, str, float, bool}:
+        raise _wrong_types(kinds)
+    number: dict[Any, int] = {None: MISSING}
+    codes = np.array([number.setdefault(x, len(number) - 1) for x in values], np.int64)
+    del number[None]
+    return _sorted_classes(codes, list(number))
+
+
+def _wrong_types(kinds: set[type]) -> InputTypeError:
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    return InputTypeError(f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type")
+
+
+def _sorted_classes(codes: NDArray[np.int64], values: list[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Codes of sorted classes, from those of values in any order; −1 stays a gap."""
+    if any(isinstance(value, str) and value.endswith("\0") for value in values):
+        raise InputError("X holds a symbol that ends in a NUL character: NumPy would take it for the symbol without")
+    found = np.array(values)
+    if set(map(type, values)) == {int} and found.dtype.kind not in "iu":
+        raise InputTypeError("X holds integers that do not fit into 64 bits")
+    classes, place = np.unique(found, return_inverse=True)
+    return np.append(place, MISSING)[codes], classes  # the last place is that of a gap
+
+
 def _factorise_column(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes and sorted classes of whatever Arrow can read."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    """Codes and sorted classes of a column of Arrow, or of what can be handed over as one: a series of pandas or Polars."""
+    with wanted_for("a column of a table"):
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
     try:
         if isinstance(flat, pa.Array | pa.ChunkedArray):
             arrow = flat
         else:
-            arrow = pa.chunked_array(flat) if hasattr(flat, "__arrow_c_stream__") else pa.array(flat, from_pandas=True)
+            arrow = pa.chunked_array(flat) if hasattr(flat, "__arrow_c_stream__") else pa.array(flat)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputTypeError(
             f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type"
@@ -193,10 +236,5 @@ def _factorise_column(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     values = encoded.dictionary.to_pylist()
     kinds = {type(value) for value in values}
     if (not kinds <= {int, bool} and len(kinds) > 1) or not kinds <= {int, str, float, bool}:
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise InputTypeError(f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type")
-    if kinds == {str} and any(value.endswith("\0") for value in values):
-        raise InputError("X holds a symbol that ends in a NUL character: NumPy would take it for the symbol without")
-    classes, place = np.unique(np.array(values), return_inverse=True)
-    codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
-    return np.append(place, MISSING)[codes], classes  # the last place is that of a gap
+        raise _wrong_types(kinds)
+    return _sorted_classes(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), values)

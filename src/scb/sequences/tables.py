@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError
 
 _DIFFERENT = 2  # times as many kinds that a column has if it holds the names of sequences rather than symbols
@@ -33,7 +34,8 @@ def is_table(X: Any) -> bool:
 
 def as_arrow(X: Any) -> Any:
     """A frame or table as a table of Arrow, without pandas' index."""
-    import pyarrow as pa
+    with wanted_for("a table"):
+        import pyarrow as pa
 
     if isinstance(X, pa.Table | pa.RecordBatch):
         return pa.table(X)

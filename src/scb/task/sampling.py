@@ -37,7 +37,9 @@ class Batch:
             if not isinstance(getattr(self, name), np.ndarray):
                 raise InputError(f"{name} is of type {type(getattr(self, name)).__name__}: it must be an array of tokens")
             unmasked(name, getattr(self, name))
-        n = len(self.context)
+            if getattr(self, name).dtype.kind not in "iu":
+                raise InputError(f"{name} holds values of dtype {getattr(self, name).dtype}: it must hold integers")
+        n = self.context.shape[0] if self.context.ndim else 0
         if self.context.ndim != 2 or self.last.shape != (n,) or self.label.shape != (n,):
             shapes = self.context.shape, self.last.shape, self.label.shape
             raise InputError(f"context, last, label have shapes {shapes}: they must be (n, T), (n,), (n,)")
@@ -75,10 +77,23 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
         context = compiled_tokens(task, rng.integers(1 << 64, dtype=np.uint64), (n, task.T))
     else:
         context = _draw(task.mu, n * task.T, rng).reshape(n, task.T)
-    slot = _choose(task.weights, last, rng.random(n))
-    source = context[np.arange(n), task.positions[slot, last]]
-    label = _choose(task.P, source, rng.random(n))
+    label = Labels(task)(context, last, rng.random(n), rng.random(n))
     return Batch(context, last, label.astype(token_dtype(task.N)))
+
+
+class Labels:
+    """Draws the label of each sample, given its tokens: a position s ~ q^(k) for the last token k, then a label o ~ P[:, x_s]."""
+
+    def __init__(self, task: Task) -> None:
+        self._positions = task.positions
+        self._q = closed_cumulative(task.weights)[:-1]  # (Q − 1, N): as many of these as a uniform number exceeds, so far is it
+        self._P = closed_cumulative(task.P)[:-1]  # (N − 1, N)
+
+    def __call__(self, context: Tokens, last: Tokens, u_source: Array, u_label: Array) -> NDArray[np.intp]:
+        """(n,): labels of samples with these contexts (n, ≥ T) and last tokens (n,), by two uniform numbers (n,) for each."""
+        slot = (u_source >= self._q[:, last]).sum(axis=0)
+        source = context[np.arange(len(last)), self._positions[slot, last]]
+        return (u_label >= self._P[:, source]).sum(axis=0)
 
 
 def compiled_tokens(task: Task, key: np.uint64, shape: tuple[int, int]) -> Tokens:
@@ -138,11 +153,6 @@ def _draw(p: Array, n: int, rng: np.random.Generator) -> Tokens:
         stop = min(n, start + _CHUNK)
         tokens[start:stop] = np.searchsorted(edges, rng.random(stop - start), side="right")
     return tokens
-
-
-def _choose(p: Array, column: Tokens, u: Array) -> NDArray[np.intp]:
-    """For each i a row with law ``p[:, column[i]]``, by the uniform u[i]."""
-    return (u >= closed_cumulative(p)[:-1, column]).sum(axis=0)
 
 
 def closed_cumulative(p: Array) -> Array:

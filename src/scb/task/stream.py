@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scb.inputs import InputError
+from scb.inputs import InputError, InputTypeError, integer
 from scb.task import Task
-from scb.task.sampling import Batch, closed_cumulative, compiled_tokens, step_keys, token_dtype
+from scb.task.sampling import Batch, Labels, compiled_tokens, step_keys, token_dtype
 
 
 class Stream:
@@ -25,9 +25,7 @@ class Stream:
         self.seed = seed
         self.dtype = dtype
         self.step = start
-        self._q = closed_cumulative(task.weights)[:-1]
-        self._P = closed_cumulative(task.P)[:-1]
-        self._rows = np.arange(batch_size)
+        self._labels = Labels(task)
 
     def __iter__(self) -> "Stream":
         return self
@@ -39,15 +37,11 @@ class Stream:
 
     def at(self, step: int) -> Batch:
         """Mini-batch number ``step``; the stream itself does not move."""
-        task = self.task
         B = self.batch_size
         key = step_keys(self.seed, range(step, step + 1))[0]
-        drawn = compiled_tokens(task, key, (B, task.T + 1))
-        last = drawn[:, -1]
+        drawn = compiled_tokens(self.task, key, (B, self.task.T + 1))
         u_source, u_label = np.random.default_rng(key).random((2, B))
-        slot = (u_source >= self._q[:, last]).sum(axis=0)
-        source = drawn[self._rows, task.positions[slot, last]]
-        label = (u_label >= self._P[:, source]).sum(axis=0).astype(self.dtype)
+        label = self._labels(drawn, drawn[:, -1], u_source, u_label).astype(self.dtype)
         tokens = drawn.astype(self.dtype, copy=False)
         return Batch(tokens[:, :-1], tokens[:, -1], label)
 
@@ -79,10 +73,16 @@ def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike 
     >>> next(batches).tokens.shape, batches.step
     ((32, 101), 1)
     """
-    chosen: np.dtype[Any] = token_dtype(task.N) if dtype is None else np.dtype(dtype)
+    try:
+        chosen: np.dtype[Any] = token_dtype(task.N) if dtype is None else np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"dtype = {dtype!r}: it must be an integer type") from None
     if chosen.kind not in "iu" or np.iinfo(chosen).max < task.N - 1:
         raise InputError(f"dtype = {chosen}: it must be an integer type that holds tokens up to {task.N - 1}")
-    for name, value, least in (("batch_size", batch_size, 1), ("start", start, 0)):
-        if not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{name} = {value!r}: it must be an integer, at least {least}")
-    return Stream(task, int(batch_size), seed, chosen, int(start))
+    return Stream(
+        task,
+        batch_size=integer("batch_size", batch_size, low=1),
+        seed=integer("seed", seed, low=0),
+        dtype=chosen,
+        start=integer("start", start, low=0),
+    )

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scb.files import SLOT, read_sealed, seal, warn_unless, write_atomically
 from scb.geometry import Array, centred_square, mu_inner
-from scb.inputs import DamagedFileError, InputError, integer, number, one_of
+from scb.inputs import DamagedFileError, InputError, file_path, integer, number, one_of
 from scb.model import LinearTransformer
 from scb.task import chains
 from scb.task.columns import attention_entries, distributions, pack, sparse_entries, transition_matrix
@@ -221,6 +221,7 @@ class Task:
 
     def check(self, C: float = CONDITION) -> Assumptions:
         """The paper's assumptions (a)-(d), each with the value measured on this task; ``C`` is the constant of (b)."""
+        C = number("C", C, low=0)
         Q, N, T, mu = self.sparsity, self.N, self.T, self.mu
         q = self.weights[self.weights > 0]
         length = T / float(N * Q) ** 10
@@ -240,12 +241,12 @@ class Task:
         np.savez(buffer, P=self.P, positions=self.positions, weights=self.weights, T=np.array(self.T))
         with ZipFile(buffer, "a") as archive:
             archive.comment = SLOT.encode()
-        write_atomically(Path(path), seal(buffer.getvalue()))
+        write_atomically(file_path("path", path), seal(buffer.getvalue()))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Task":
         """Read a task that ``save`` wrote; a DamagedFileError if it is not as it was written."""
-        content, sealed = read_sealed(Path(path))
+        content, sealed = read_sealed(file_path("path", path))
         try:
             arrays = _stored_arrays(content)
             task = cls.sparse(arrays["P"], arrays["positions"], arrays["weights"], arrays["T"].item())

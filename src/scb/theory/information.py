@@ -5,6 +5,7 @@ sum to 1, so information is inverted on the tangent space of these constraints. 
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -49,9 +50,9 @@ class Information:
         if inverse is None:
             return self._variances_of_the_rest()
         rows, middle, moved, cov, basis = inverse
-        of_P = np.einsum("omm->om", rows) - np.einsum("oml,lh,ohm->om", rows, middle, rows, optimize=True)
-        of_P = of_P + np.einsum("omr,ru,omu->om", moved, cov, moved, optimize=True)
-        of_q = np.einsum("ir,ru,iu->i", basis, cov, basis, optimize=True).reshape(self.free_q.shape)
+        of_P = np.einsum("omm->om", rows) - (rows @ middle * rows).sum(axis=2)  # both are symmetric
+        of_P = of_P + (moved @ cov * moved).sum(axis=2)
+        of_q = (basis @ cov * basis).sum(axis=1).reshape(self.free_q.shape)
         return np.maximum(of_P, 0.0) * self.free_P, np.maximum(of_q, 0.0)
 
     def _variances_of_the_rest(self) -> tuple[Array, Array]:
@@ -89,8 +90,18 @@ class Information:
         in_q = cov @ (basis.T @ (gq * self.free_q).ravel() - np.einsum("omr,om->r", moved, gP * self.free_P))
         return step - moved @ in_q, (basis @ in_q).reshape(gq.shape)
 
+    def times(self, in_P: Array, in_q: Array) -> tuple[Array, Array]:
+        """The information, whether free or not, times a direction (N, C), (K, s)."""
+        N, C = in_P.shape
+        cross = self.Pq.reshape(N * C, in_q.size)
+        along_P = (self.PP @ in_P[:, :, None])[:, :, 0] + (cross @ in_q.ravel()).reshape(N, C)
+        along_q = (self.qq @ in_q[:, :, None])[:, :, 0] + (in_P.ravel() @ cross).reshape(in_q.shape)
+        return along_P, along_q
+
     def ridged(self, ridge: float) -> "Information":
         """With a part of each diagonal entry added to it: directions in which the likelihood is flat are left alone."""
+        if ridge == 0:
+            return self
         PP, qq = (x + ridge * np.einsum("...mm->...m", x)[..., None] * np.eye(x.shape[-1]) for x in (self.PP, self.qq))
         return replace(self, PP=PP, qq=qq)
 
@@ -115,7 +126,7 @@ class Information:
         moved = _constrained(rows, middle, cross)
         weights = np.zeros((K, s, K, s))
         weights[np.arange(K), :, np.arange(K), :] = self.qq
-        schur = basis.T @ weights.reshape(K * s, K * s) @ basis - np.einsum("omr,omu->ru", cross, moved, optimize=True)
+        schur = basis.T @ weights.reshape(K * s, K * s) @ basis - cross.reshape(N * C, -1).T @ moved.reshape(N * C, -1)
         cov = _inverse_if_definite(schur) if schur.size else schur
         return None if cov is None else Inverse(rows, middle, moved, cov, basis)
 
@@ -158,7 +169,14 @@ def _inverse_if_definite(matrices: Array) -> Array | None:
 
 def _tangent(free: NDArray[np.bool_]) -> Array:
     """An orthonormal basis (K·s, r) of the q's directions: in each row, those on free entries that sum to 0."""
-    K, s = free.shape
+    return _basis(free.tobytes(), free.shape)
+
+
+@lru_cache(maxsize=16)
+def _basis(flags: bytes, shape: tuple[int, int]) -> Array:
+    """``_tangent`` of flags; the steps of a climb ask for the same one again and again."""
+    free = np.frombuffer(flags, bool).reshape(shape)
+    K, s = shape
     columns = []
     for k in range(K):
         slots = np.flatnonzero(free[k])

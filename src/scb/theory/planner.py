@@ -132,20 +132,10 @@ def plan(
     Plan
         The stages from scratch and with transfer, each with its steps, batch size, λ and threshold.
     """
-    least = 1e-12  # of what must be positive: below it, there is nothing to plan for
-    for name, value, low, high in (
-        ("N", integer("N", N), 2, 1e12),
-        ("T", integer("T", T), 1, 1e15),
-        ("sparsity", integer("sparsity", sparsity), 1, T),
-        ("eps", eps, least, exp(-1)),
-        ("delta", delta, least, 1 - 1e-12),
-        ("K_P", K_P, least, 1),
-        ("K_Q", K_Q, least, 1),
-        ("overlap", overlap, least, 1),
-        ("eta", eta, least, 1),
-    ):
-        if value is not None and not low <= number(name, value) <= high:
-            raise InputError(f"{name} = {value}: it must lie between {low:g} and {high:g}")
+    _check_sizes(N, T, sparsity)
+    _check_between(_LEAST, exp(-1), eps=eps)
+    _check_between(_LEAST, 1 - 1e-12, delta=delta)
+    _check_between(_LEAST, 1, K_P=K_P, K_Q=K_Q, overlap=overlap, eta=eta)
     K_P = 1 / N if K_P is None else K_P
     K_Q = 1 / sparsity if K_Q is None else K_Q
     lemmas = _Lemmas(
@@ -172,6 +162,23 @@ def plan(
         ),
         theta=theta,
     )
+
+
+_LEAST = 1e-12  # of what must be positive: below it, there is nothing to plan for
+
+
+def _check_sizes(N: int, T: int, sparsity: int) -> None:
+    """InputError unless these are the sizes of a task."""
+    _check_between(2, 1e12, N=integer("N", N))
+    _check_between(1, 1e15, T=integer("T", T))
+    _check_between(1, T, sparsity=integer("sparsity", sparsity))
+
+
+def _check_between(low: float, high: float, **given: float | None) -> None:
+    """InputError unless all that is given lies between two values."""
+    for name, value in given.items():
+        if value is not None and not low <= number(name, value) <= high:
+            raise InputError(f"{name} = {value}: it must lie between {low:g} and {high:g}")
 
 
 def attention_error(N: int, sparsity: int, eps: float, constants: Constants | None = None) -> float:

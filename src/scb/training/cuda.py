@@ -36,7 +36,7 @@ class Cuda:
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
         """Take ``steps`` of a stage from (V, A)."""
         frozen = stage.rule == "proximal" and stage.eta_A == 0
-        if frozen and stage.batch_size < UNIT:
+        if stage.rule not in ("proximal", "vanilla") or (frozen and stage.batch_size < UNIT):
             return self._host.take(V, A, mu, stage, seed, steps)
         if len(steps) == 0:
             return Taken(V, A, steps=0, loss=np.nan, samples=0)

@@ -1,12 +1,14 @@
 """Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast, ``cuda.Cuda`` faster."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array, projector_row
+from scb.inputs import InputError
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelLaw, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, Transformer
@@ -15,9 +17,11 @@ from scb.task.columns import slots
 from scb.task.sampling import step_keys
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
-from scb.training.stages import STEPS, Stage, precondition_V
+from scb.training.stages import Stage, State, StatefulRule, precondition_V
 
 LIMIT = 1e6  # a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
+
+NO_STATE: State = MappingProxyType({})
 
 
 class Taken(NamedTuple):
@@ -28,6 +32,7 @@ class Taken(NamedTuple):
     steps: int  # fewer than asked for if the next one diverges
     loss: float  # of the last mini-batch
     samples: int
+    state: State = NO_STATE  # what a stateful rule remembers after the steps
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,16 @@ class Composed:
     source: GradientSource
     transformer: type[Transformer] = LinearTransformer
 
-    def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
-        """Take ``steps`` of a stage from (V, A); A are the parameters that the transformer has in its place."""
+    def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range, state: State | None = None) -> Taken:
+        """Take ``steps`` of a stage from (V, A); A are the parameters that the transformer has in its place.
+
+        ``state`` is what a stateful rule remembers; without one, the stage begins here.
+        """
+        rule = stage.update
+        remembers = isinstance(rule, StatefulRule)
+        kept = NO_STATE if state is None else state
+        if state is None and remembers:
+            kept = rule.start(V, A)
         loss = np.nan
         samples = 0
         for done, key in enumerate(step_keys(seed, steps)):
@@ -46,13 +59,29 @@ class Composed:
             gradient = self.source(V, at.attention, stage.batch_size, key)
             loss = gradient.loss
             samples += gradient.samples
-            new_V, new_A = STEPS[stage.rule](V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
+            arguments = (V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
+            new_V, new_A, *remembered = rule(*arguments, kept) if remembers else rule(*arguments)
+            new_V, new_A = _like(V, A, new_V, new_A, stage)
             with np.errstate(over="ignore", invalid="ignore"):
                 bounded = np.square(new_V).sum() < LIMIT**2 and (np.square(new_A).sum(axis=0) < LIMIT**2).all()
             if not bounded:
-                return Taken(V, A, done, loss, samples)
+                return Taken(V, A, done, loss, samples, kept)
             V, A = new_V, new_A
-        return Taken(V, A, len(steps), loss, samples)
+            if remembers:
+                (kept,) = remembered
+        return Taken(V, A, len(steps), loss, samples, kept)
+
+
+def _like(V: Array, A: Array, new_V: Array, new_A: Array, stage: Stage) -> tuple[Array, Array]:
+    """What a rule made of (V, A), laid out as a run is after it was saved and loaded: sums over it then give the same bits."""
+    if np.shape(new_V) != V.shape or np.shape(new_A) != A.shape:
+        shapes = f"{np.shape(new_V)} and {np.shape(new_A)}"
+        raise InputError(f"the rule of stage {stage.name!r} gives shapes {shapes}: they must be {V.shape} and {A.shape}")
+    if new_V is not V:
+        new_V = np.require(new_V, np.float64, ["C"])
+    if new_A is not A:
+        new_A = np.require(new_A, np.float64, ["F"])
+    return new_V, new_A
 
 
 class Buffers:

@@ -9,6 +9,8 @@ import numpy as np
 
 from scb.task import Task
 
+_PLAIN = bool | int | float | str | None
+
 
 def fingerprints(**parts: Any) -> dict[str, str]:
     """A digest of each part by its name: equal in any process for what is equal."""
@@ -21,7 +23,11 @@ def fingerprints(**parts: Any) -> dict[str, str]:
 
 
 def _add(digest: Any, value: Any) -> None:
-    """Add a value to a digest: its kind, and what it is made of. Functions and objects of unknown kinds count by their names."""
+    """Add a value to a digest: its kind, and what it is made of.
+
+    Functions count by their names, and by the numbers, texts and arrays of the functions around them that they use; those without a
+    name by their code, too. Objects of unknown kinds count by the names of their classes.
+    """
     if isinstance(value, np.ndarray):
         values = np.broadcast_to(value.reshape(-1)[:1], (1,)) if value.size and not any(value.strides) else value
         _text(digest, "array", value.dtype.str, value.shape)
@@ -30,18 +36,36 @@ def _add(digest: Any, value: Any) -> None:
         _members(digest, "Task", {"T": value.T, "P": value.P, "positions": value.positions, "weights": value.weights})
     elif isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         _text(digest, value.__module__, value.__qualname__)
+        _function(digest, value)
     elif is_dataclass(value):
         _members(digest, type(value).__qualname__, {field.name: getattr(value, field.name) for field in fields(value)})
     elif isinstance(value, Mapping):
         _members(digest, "mapping", value)
     elif isinstance(value, list | tuple):
         _members(digest, "sequence", dict(enumerate(value)))
-    elif isinstance(value, bool | int | float | str | None):
+    elif isinstance(value, _PLAIN):
         _text(digest, type(value).__name__, repr(value))
     elif hasattr(value, "__dict__"):
         _members(digest, type(value).__qualname__, vars(value))
     else:
         _text(digest, type(value).__qualname__)
+
+
+def _function(digest: Any, value: Any) -> None:
+    """Add what tells two functions of one name apart; nothing for a class."""
+    code = getattr(value, "__code__", None)
+    if code is None:
+        return
+    if code.co_name == "<lambda>":
+        _text(digest, code.co_code.hex(), code.co_names, [one for one in code.co_consts if isinstance(one, _PLAIN)])
+    for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
+        try:
+            found = cell.cell_contents
+        except ValueError:  # not set yet
+            continue
+        if isinstance(found, _PLAIN | np.ndarray):
+            _text(digest, name)
+            _add(digest, found)
 
 
 def _members(digest: Any, kind: str, members: Mapping[Any, Any]) -> None:

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from scb import metrics
-from scb.geometry import Array
-from scb.inputs import InputError, integer, one_of
+from scb.inputs import InputError, InputTypeError, fitted, integer, one_of
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.engine import Composed, Fused, step_keys
 from scb.training.fingerprint import fingerprints
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
-from scb.training.sources.sampled import Fresh
-from scb.training.stages import Recipe
+from scb.training.sources.sampled import Dataset, Fresh
+from scb.training.stages import Recipe, Stage, StatefulRule
 from scb.training.verdict import GOOD, HELD_OUT, HeldOut
 
 if TYPE_CHECKING:
     from scb.training.cuda import Cuda
 
 Device = Literal["cpu", "cuda"]
+JUDGED = 10_000_000  # entries of A up to which a run is judged unless asked otherwise
 
 
 def train(
@@ -40,6 +40,7 @@ def train(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 100,
     resume: bool = False,
+    judge: bool | None = None,
 ) -> Run:
     """Train on a task by a recipe.
 
@@ -53,15 +54,24 @@ def train(
     resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
         because what is random in step i depends on (seed, i) alone. A checkpoint of another task, recipe, seed, source, start or
         ``every`` is an InputError that names what differs
+    judge : whether held-out samples are asked at the end what ``run.verdict`` says, "learned" or what is wrong. Unless given, they
+        are where A has at most 10,000,000 entries, since it takes a few copies of A. A recipe that asks for it itself is always
+        judged. Held out are further samples of the source; of the task, where the source is a data set
     """
     every = integer("every", every, low=1)
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
     seed = integer("seed", seed, low=0)
+    one_of("device", device, get_args(Device))
+    fitted("judge", judge, bool | None)
+    for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
+        if not isinstance(value, kind):
+            raise InputTypeError(f"{name} is of type {type(value).__name__}: it must be a {kind.__name__}")
     recipe.check_fits(task)
     made_by = fingerprints(task=task, recipe=recipe, seed=seed, every=every, source=source, start=start)
     if device != "cpu":
         made_by |= fingerprints(device=device)
-    engine = _engine(task, recipe, device, source)
+    composed = Composed(Fresh(task) if source is None else source, recipe.transformer)
+    engine = _engine(task, recipe, device, source) or composed
     if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
         run = Run.load(checkpoint)
         _check_resumable(run, made_by, Path(checkpoint))
@@ -75,9 +85,10 @@ def train(
         run = evaluate(task, run, batch_loss=np.nan)
     saved = run.step
     while not run.finished:
-        run, batch_loss = advance(run, recipe, engine, every)
-        if run.finished and recipe.check is not None:
-            run = judge(run, recipe.check, recipe.mu, engine)
+        run, batch_loss = advance(run, recipe, composed if remembers(recipe.stages[run.stage]) else engine, every)
+        if run.finished:
+            held_out = Fresh(task) if isinstance(source, Dataset) else composed.source
+            run = judged(task, run, recipe, held_out, judge)
         if run.step % every == 0 or run.finished or run.stage_step == 0:
             run = evaluate(task, run, batch_loss)
             for callback in callbacks:
@@ -88,13 +99,12 @@ def train(
     return run
 
 
-def _engine(task: Task, recipe: Recipe, device: Device, source: GradientSource | None) -> "Composed | Fused | Cuda":
-    """The fastest engine for these."""
-    one_of("device", device, get_args(Device))
+def _engine(task: Task, recipe: Recipe, device: Device, source: GradientSource | None) -> "Fused | Cuda | None":
+    """An engine that is faster than ``Composed``, if there is one for these."""
     if source is not None or recipe.transformer is not LinearTransformer:
         if device != "cpu":
             raise InputError(f"device = {device!r} trains the linear transformer on fresh samples: leave it out for all else")
-        return Composed(Fresh(task) if source is None else source, recipe.transformer)
+        return None
     if device == "cuda":
         from scb.training.cuda import Cuda
 
@@ -113,6 +123,11 @@ def _check_resumable(run: Run, made_by: dict[str, str], checkpoint: Path) -> Non
         )
 
 
+def remembers(stage: Stage) -> bool:
+    """Whether the rule of a stage has a state, which ``Composed`` alone hands on."""
+    return isinstance(stage.update, StatefulRule)
+
+
 def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: int) -> tuple[Run, float]:
     """Steps up to the next evaluation, stage end or question whether to stop; the run after them, and the last batch's loss."""
     stage = recipe.stages[run.stage]
@@ -121,34 +136,45 @@ def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: 
         for rounding in stage.enter:
             V, A = rounding(V, A, mu)
     ahead = min(every - run.step % every, stage.ahead(run.stage_step))
-    taken = engine.take(V, A, mu, stage, run.seed, range(run.step, run.step + ahead))
+    now = stage.at(run.stage_step)
+    steps = range(run.step, run.step + ahead)
+    if isinstance(engine, Composed):
+        taken = engine.take(V, A, mu, now, run.seed, steps, state=run.state if run.stage_step else None)
+    else:
+        taken = engine.take(V, A, mu, now, run.seed, steps)
     V, A = taken.V, taken.A
     diverged = taken.steps < ahead
     tried = taken.steps + 1 if diverged else taken.steps  # a step that diverges counts, though (V, A) stay before it
     step = run.step + tried
     stage_step = run.stage_step + tried
-    after = replace(run, step=step, stage_step=stage_step, samples=run.samples + taken.samples)
+    after = replace(run, step=step, stage_step=stage_step, samples=run.samples + taken.samples, state=dict(taken.state))
     if diverged:
         after = replace(after, diverged=step, finished=True)
     elif stage.over(stage_step, V, A, mu):
         for rounding in stage.leave:
             V, A = rounding(V, A, mu)
-        after = replace(after, stage=run.stage + 1, stage_step=0, finished=run.stage + 1 == len(recipe.stages))
+        after = replace(after, stage=run.stage + 1, stage_step=0, state={}, finished=run.stage + 1 == len(recipe.stages))
     return replace(after, V=V, parameters=A), taken.loss
 
 
-def judge(run: Run, check: HeldOut, mu: Array, engine: "Composed | Fused | Cuda") -> Run:
-    """The run with the verdict of held-out samples; a warning where it is not that the task has been learned."""
-    word = f"not learned: diverged at step {run.diverged}"
+def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: bool | None) -> Run:
+    """The run with its verdict, and with what would do where that is not that the task has been learned."""
     samples = 0
-    if run.diverged is None:
-        source = engine.source if isinstance(engine, Composed) else engine.fresh
-        verdict = check(run.V, run.A, mu, source, step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2)))
+    if run.diverged is not None:
+        word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"
+    elif judge or recipe.check is not None or (judge is None and run.parameters.size <= JUDGED):
+        check = HeldOut.of(task, recipe.mu) if recipe.check is None else recipe.check
+        verdict = check(run.V, run.A, recipe.mu, source, step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2)))
         word = verdict.word
         samples = verdict.samples
-    if word != GOOD:
+    else:
+        return run
+    if recipe.check is None:
+        samples = 0  # the recipe did not ask for them, and what it takes is compared with others
+    elif word != GOOD:
         warnings.warn(f"the run of recipe {run.recipe!r} has failed. {word}", stacklevel=3)
-    return replace(run, verdict=word, samples=run.samples + samples)
+    remedy = {} if word == GOOD else dict(recipe.remedy)
+    return replace(run, verdict=word, remedy=remedy, samples=run.samples + samples)
 
 
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:

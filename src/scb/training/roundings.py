@@ -121,8 +121,13 @@ def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
     return spread * noise_quantile(A.size, false_positions) + 1e-12
 
 
-def estimated_signal(A: Array, mu: Array) -> float:
-    """An estimate of |α_A| without the truth: the μ-weighted mean, over columns, of the mass above the noise."""
+def standing_out(A: Array, mu: Array) -> float:
+    """An estimate of α_A without the truth: the μ-weighted mean, over columns, of the mass that stands out of the noise."""
     centred = A - np.median(A, axis=0)
     mass = np.where(np.abs(centred) > noise_threshold(A), centred, 0.0).sum(axis=0)
-    return abs(float(mu @ mass))
+    return float(mu @ mass)
+
+
+def estimated_signal(A: Array, mu: Array) -> float:
+    """An estimate of |α_A|, which does not depend on whether (V, A) or its mirror image has been learned."""
+    return abs(standing_out(A, mu))

@@ -1,24 +1,30 @@
 """A training run: where it stands, its history, and its file (arrays, with the facts as JSON in the header)."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from scb import metrics
-from scb.files import read_arrays, warn_unless, write_arrays
+from scb import metrics, notebook
+from scb.files import make_directory, read_arrays, warn_unless, write_arrays
 from scb.geometry import Array
-from scb.inputs import DamagedFileError, InputError, fitted, integer
+from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer, one_of
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
+from scb.training.reading import RunSummary, curves, frame, typed
+
+if TYPE_CHECKING:
+    from scb.drawing import Drawn
 
 FILE = "run.safetensors"
 COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """Where training stands: parameters, history, and how to go on.
 
@@ -29,8 +35,10 @@ class Run:
     transformer : the kind of transformer whose parameters these are
     history : column name → array, one entry an evaluation
     stage : index of the current one
-    verdict : what held-out samples say of it at the end ("learned", or what is wrong), if the recipe asks for that
+    verdict : what held-out samples say of it at the end: "learned", or what is wrong (see ``training.verdict``)
+    remedy : settings that would do, where the task has not been learned and the recipe knows some
     diverged : the step at which V or A reached 1e6 or became NaN (V and A are then those before it), or None
+    state : what the rule of the current stage remembers, if it is one that does (momentum, for instance)
     made_by : digests of what determines the run (task, recipe, seed, …), by which a resume knows whether it fits
     """
 
@@ -47,6 +55,8 @@ class Run:
     diverged: int | None = None
     finished: bool = False
     verdict: str | None = None
+    remedy: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, Array] = field(default_factory=dict)
     made_by: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -59,20 +69,47 @@ class Run:
         """The transformer that has been learned."""
         return self.transformer(self.V, self.parameters)
 
+    def summary(self) -> RunSummary:
+        """What became of it: a table when printed, with the last row of each stage and the verdict; ``to_pandas()``."""
+        return RunSummary(self)
+
+    def to_pandas(self) -> Any:
+        """The history as a data frame, one row an evaluation."""
+        return frame(typed(self.history))
+
+    def plot(self) -> "Drawn":
+        """Distances to the truth, signals and errors against steps; a notebook shows it, and ``savefig(path)`` writes it."""
+        return curves(self.history, self.summary().title)
+
+    def __repr__(self) -> str:
+        T, N = self.parameters.shape
+        return f"<Run of {self.recipe!r}: N = {N}, T = {T:,}, seed {self.seed}, step {self.step:,}>"
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        shown = self.summary()._repr_html_()
+        if not find_spec("matplotlib"):
+            return shown
+        return shown + notebook.picture(self.plot(), alt=f"curves of {self!r}")
+
     def save(self, directory: str | Path) -> None:
         """Write the run to ``directory`` (safetensors); a kill leaves the old file or the new one, never half of one."""
         facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)} | {"versions": versions()}
         facts["softmax"] = facts.pop("transformer") is SoftmaxTransformer
         arrays: dict[str, Array] = {name: facts.pop(name) for name in ("V", "parameters")}
+        state, facts["state"] = _flat(facts.pop("state"))
+        arrays |= state
         arrays |= {f"history.{name}": column for name, column in facts.pop("history").items()}
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        make_directory(Path(directory))
         # Transposed, so that column-contiguous arrays are written as they lie in memory.
         write_arrays(Path(directory) / FILE, "run", {name: array.T for name, array in arrays.items()}, facts)
 
     @staticmethod
     def load(directory: str | Path) -> "Run":
         """Read a run that ``save`` wrote, finished or not; a DamagedFileError if it is not as it was written."""
-        path = Path(directory) / FILE
+        path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         arrays, facts, sealed = read_arrays(path, "run")
@@ -86,13 +123,33 @@ class Run:
         return run
 
 
-_TYPES = {"recipe": str, "diverged": int | None, "finished": bool, "verdict": str | None, "made_by": dict}
+def _flat(state: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
+    """What a rule remembers as flat arrays, and the shape and the order of each: sums over it give the same bits afterwards."""
+    flat = {}
+    layouts = {}
+    for name, value in state.items():
+        array = np.asarray(value, np.float64)
+        order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
+        flat[f"state.{name}"] = array.ravel(order)
+        layouts[name] = {"shape": array.shape, "order": order}
+    return flat, layouts
+
+
+def _unflat(arrays: dict[str, Array], layouts: dict[str, Any]) -> dict[str, Array]:
+    """What ``_flat`` has laid flat."""
+    return {
+        name: arrays[f"state.{name}"].reshape(layout["shape"], order=one_of("order", layout["order"], ("C", "F")))
+        for name, layout in layouts.items()
+    }
+
+
+_TYPES = {"recipe": str, "diverged": int | None, "finished": bool, "verdict": str | None, "remedy": dict, "made_by": dict}
 _TYPES |= dict.fromkeys(("seed", "step", "stage", "stage_step", "samples"), int)
 
 
 def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     """The run that a file holds, whatever wrote it; an error says what cannot be."""
-    later = ("verdict", "made_by")  # what older versions did not write
+    later = ("verdict", "remedy", "made_by")  # what older versions did not write
     known = {name: fitted(name, facts[name], hint) for name, hint in _TYPES.items() if name in facts or name not in later}
     for name in ("step", "stage", "stage_step", "samples"):
         integer(name, known[name], low=0)
@@ -106,4 +163,5 @@ def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     history = {name: arrays[f"history.{name}"] for name in COLUMNS}
     if any(column.shape != (len(history["step"]),) for column in history.values()):
         raise InputError("its history has columns of different lengths")
-    return Run(V=V, parameters=parameters, transformer=transformer, history=history, **known)
+    state = _unflat(arrays, fitted("state", facts.get("state", {}), dict))
+    return Run(V=V, parameters=parameters, transformer=transformer, history=history, state=state, **known)

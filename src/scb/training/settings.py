@@ -11,14 +11,26 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
-from scb.files import read_json, write_json
+from scb.extensions import Registry
+from scb.files import make_directory, read_json, write_json
 from scb.geometry import Array
-from scb.inputs import InputError, fitted, one_of
+from scb.inputs import InputError, file_path, fitted, one_of
 from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES, Recipe
 from scb.training.run import Run
+from scb.training.sources import GradientSource
 
 FILE = "config.json"
+SOURCES = Registry(
+    "source",
+    {
+        "fresh": "scb.training.sources.sampled:Fresh",
+        "reference": "scb.training.sources.sampled:Reference",
+        "population": "scb.training.sources.population:Population",
+        "gaussian": "scb.training.sources.population:Gaussian",
+    },
+)
+"""All sources of gradients by name, those of other packages among them; each is made from a task. A data set has no name."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -47,7 +59,11 @@ def parse_option(text: str) -> tuple[str, Any]:
 def arguments(function: Any) -> dict[str, Any]:
     """The arguments of a function other than the task, and their types."""
     hints = get_type_hints(function)
-    return {name: hints[name] for name in signature(function).parameters if name != "task"}
+    names = [name for name in signature(function).parameters if name != "task"]
+    for name in names:
+        if name not in hints:
+            raise InputError(f"{function.__module__}:{function.__qualname__} has an argument {name!r} without a type: give it one")
+    return {name: hints[name] for name in names}
 
 
 def pretrained_value(task: Task, *, overlap: float = 0.6, related_seed: int = 1, pretrained: str | None = None) -> Array:
@@ -67,6 +83,14 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
     return hints
 
 
+def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a recipe with those that were not given, as its types have them."""
+    functions = [RECIPES[recipe], pretrained_value] if "V_hat" in arguments(RECIPES[recipe]) else [RECIPES[recipe]]
+    parameters = {name: parameter for function in functions for name, parameter in signature(function).parameters.items()}
+    defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
+    return recipe_options(recipe, defaults) | recipe_options(recipe, options)
+
+
 def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a recipe, checked and as its types have them; ValueError for a name or value that it does not take."""
     one_of("recipe", recipe, RECIPES)
@@ -78,13 +102,16 @@ def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
-    """The recipe with these options, which ``recipe_options`` has checked, for a task."""
+    """The recipe with these options for a task."""
     make = RECIPES[recipe]
-    given = dict(options)
+    given = recipe_options(recipe, options)
     if "V_hat" in arguments(make):
         of_V_hat = {name: given.pop(name) for name in arguments(pretrained_value) if name in given}
         given["V_hat"] = pretrained_value(task, **of_V_hat)
-    return make(task, **given)
+    made = make(task, **given)
+    if not isinstance(made, Recipe):
+        raise InputError(f"recipe = {recipe!r} gives a {type(made).__name__}: it must give a scb.Recipe")
+    return made
 
 
 @dataclass(frozen=True)
@@ -98,8 +125,9 @@ class TrainingSettings:
     task_seed: int = 0
     ensemble: Ensemble = "strong"  # the law of P
     K_P: float | None = None  # of P, if it is to be moved there
-    recipe: str = "paper"  # name of one of ``recipes.RECIPES``
+    recipe: str = "tuned"  # name of one of ``recipes.RECIPES``
     options: dict[str, Any] = field(default_factory=dict)  # of the recipe, by the names of ``recipe_hints``
+    source: str = "fresh"  # of gradients, name of one of ``SOURCES``
     seed: int = 0  # of the training run
     every: int = 10  # steps between two rows of the history
     device: Literal["cpu", "cuda"] = "cpu"  # where steps are taken
@@ -109,6 +137,7 @@ class TrainingSettings:
         for name, hint in hints.items():
             object.__setattr__(self, name, fitted(name, getattr(self, name), hint))
         recipe_options(self.recipe, self.options)  # refuses what does not fit; the file keeps what was written
+        one_of("source", self.source, SOURCES)
         if self.every < 1:
             raise InputError(f"every = {self.every}: it must be at least 1")
 
@@ -128,15 +157,32 @@ class TrainingSettings:
         task = Task.random(self.N, self.T, self.sparsity, self.task_seed, ensemble=self.ensemble, K_P=self.K_P)
         return task, build_recipe(self.recipe, task, self.options)
 
+    def build_source(self, task: Task) -> GradientSource | None:
+        """The source of gradients; None for fresh samples, for which ``train`` has an engine of its own."""
+        return None if self.source == "fresh" else SOURCES[self.source](task)
+
+    def differences(self, other: "TrainingSettings") -> dict[str, tuple[Any, Any]]:
+        """What differs between two: name → (here, there). An option that is not given counts as what it is then."""
+        here, there = (settings._flat() for settings in (self, other))
+        names = dict.fromkeys((*here, *there))
+        return {name: (here.get(name), there.get(name)) for name in names if here.get(name) != there.get(name)}
+
+    def _flat(self) -> dict[str, Any]:
+        """All fields and all options by name; an option that has the name of a field is called one of the recipe."""
+        found = asdict(self)
+        for name, value in all_options(self.recipe, found.pop("options")).items():
+            found[f"{name} of the recipe" if name in found else name] = value
+        return found
+
     def save(self, directory: str | Path) -> None:
         """Write the settings as JSON beside the run."""
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        make_directory(Path(directory))
         write_json(Path(directory) / FILE, asdict(self))
 
     @classmethod
     def load(cls, directory: str | Path) -> "TrainingSettings":
         """Read what ``save`` wrote."""
-        path = Path(directory) / FILE
+        path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         return cls.read(path)

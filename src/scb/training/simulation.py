@@ -206,10 +206,11 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     rows = [_row(state, step, 1, samples)]
     for number, stage in enumerate(recipe.stages, start=1):
         state.round(stage.enter)
-        if stage.eta_A and stage.levels(1.0, task.mu).any():
-            state.entries()  # from here on, A is followed entry by entry
         for i in range(stage.steps):
-            _step(state, stage)
+            now = stage.at(i)
+            if now.eta_A and now.levels(1.0, task.mu).any():
+                state.entries()  # from here on, A is followed entry by entry
+            _step(state, now)
             step += 1
             samples += stage.batch_size
             if i + 1 == stage.steps:

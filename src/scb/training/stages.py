@@ -1,10 +1,12 @@
 """What a recipe is made of: an initial point, and stages; and the updates of Algorithm 1 as pure functions, each one line of it."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from scb.extensions import Registry
 from scb.geometry import (
     Array,
     Projection,
@@ -17,7 +19,7 @@ from scb.geometry import (
     projector_row,
     signal_V,
 )
-from scb.inputs import InputError, integer, number, one_of, real_array
+from scb.inputs import InputError, InputTypeError, fitted, integer, number, one_of, real_array
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.theory.noise import residual_variance
@@ -37,18 +39,46 @@ class MeasuredNoise:
     multiple: float
 
 
+Schedule = float | Callable[[int], float] | Sequence[float] | Array
+"""A step size or a λ: a number, a function of the step of a stage (from 0 on), or one value for each step."""
+
+State = Mapping[str, Array]
+"""What a rule keeps from step to step: arrays of float64 by name."""
+
+
+@runtime_checkable
+class StatefulRule(Protocol):
+    """A rule that remembers, as momentum does. What it remembers begins anew in each stage, and is saved with a run."""
+
+    def start(self, V: Array, A: Array) -> State:
+        """What it remembers before the first step of a stage, from V (N, N) and A (T, N)."""
+        ...
+
+    def __call__(
+        self, V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: "Stage", state: State
+    ) -> tuple[Array, Array, State]:
+        """V and A after a step with the plain gradients gV (N, N) and gA (T, N), and what it remembers then."""
+        ...
+
+
+Rule = Callable[..., Any]
+"""(V, A, gV, gA, mu, stage) → (V, A), or a ``StatefulRule``."""
+
+
 @dataclass(frozen=True)
 class Stage:
-    """A number of steps of one rule with constant hyperparameters.
+    """A number of steps of one rule.
 
     Attributes
     ----------
     name : for the progress bar and the history
     steps : at most this many
-    eta_V, eta_A : step sizes; 0 freezes that layer
-    lam : λ of each proximal step: a number, or a ``MeasuredNoise`` that gives it
+    eta_V, eta_A : step sizes, numbers or schedules; 0 freezes that layer
+    lam : λ of each proximal step: a number, a schedule, or a ``MeasuredNoise`` that gives it
     batch_size : samples a step
-    rule : "proximal" (preconditioned, proximal, projected: the paper's) or "vanilla" (plain gradients)
+    rule : "proximal" (preconditioned, proximal, projected: the paper's), "vanilla" (plain gradients), the name of a rule of
+        another package, or a rule itself: any function (V, A, gV, gA, mu, stage) → (V, A), or a ``StatefulRule``. The stage that
+        a rule sees has numbers in place of schedules
     centred : take the common part out of each column's gradient before the proximal step instead of after it
     projector : how proximal steps keep Vμ = μ: "euclidean" is the paper's, "mu" has far less noise (see ``precondition_V``)
     enter, leave : what is done to (V, A) before the first step and after the last, in this order
@@ -57,11 +87,11 @@ class Stage:
 
     name: str
     steps: int
-    eta_V: float
-    eta_A: float
-    lam: float | MeasuredNoise = 0.0
+    eta_V: Any  # a Schedule; here and below, a number or an array (steps,) once the stage is made
+    eta_A: Any
+    lam: Any = 0.0  # or a MeasuredNoise
     batch_size: int = 64
-    rule: Literal["proximal", "vanilla"] = "proximal"
+    rule: str | Rule = "proximal"
     centred: bool = False
     projector: Projector = "euclidean"
     enter: tuple[Rounding, ...] = ()
@@ -74,14 +104,33 @@ class Stage:
         where = f" in stage {self.name!r}"
         for name, low in (("steps", 0), ("batch_size", 1), ("check_every", 1)):
             object.__setattr__(self, name, integer(name, getattr(self, name), low=low, where=where))
-        for name in ("eta_V", "eta_A"):
-            object.__setattr__(self, name, number(name, getattr(self, name), low=0, where=where))
-        if isinstance(self.lam, MeasuredNoise):
-            number("lam", self.lam.multiple, low=0, where=where)
-        else:
-            object.__setattr__(self, "lam", number("lam", self.lam, low=0, where=where))
-        one_of("rule", self.rule, STEPS)
+        for name in ("eta_V", "eta_A", "lam"):
+            value = getattr(self, name)
+            if isinstance(value, MeasuredNoise) and name == "lam":
+                number("lam", value.multiple, low=0, where=where)
+            else:
+                object.__setattr__(self, name, tabulated(name, value, self.steps, where))
+        if not callable(self.rule):
+            object.__setattr__(self, "rule", one_of("rule", self.rule, RULES))
+            RULES[self.rule]  # one of another package is loaded here, where it can still be refused
         projector_row(np.ones(1), self.projector)  # refuses a name that it does not know
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether a step size or λ changes from step to step."""
+        return any(isinstance(value, np.ndarray) for value in (self.eta_V, self.eta_A, self.lam))
+
+    def at(self, step: int) -> "Stage":
+        """The stage with numbers in place of schedules, as they are in its step number ``step``."""
+        if not self.scheduled:
+            return self
+        values = {name: getattr(self, name) for name in ("eta_V", "eta_A", "lam")}
+        return replace(self, **{name: float(v[step]) for name, v in values.items() if isinstance(v, np.ndarray)})
+
+    @property
+    def update(self) -> Rule:
+        """The rule as a function, or as a ``StatefulRule``."""
+        return RULES[self.rule] if isinstance(self.rule, str) else self.rule
 
     def levels(self, K_V: float, mu: Array) -> Array:
         """(N,): λ of each column in a step from a V with ‖V − μ1ᵀ‖_μ² = K_V."""
@@ -97,7 +146,9 @@ class Stage:
         return float(self.lam), 0.0, np.ones(len(mu))
 
     def ahead(self, step: int) -> int:
-        """How many steps can be taken after ``step`` before ``over`` must be asked."""
+        """How many steps can be taken after ``step`` before ``over`` must be asked, or a step size or λ changes."""
+        if self.scheduled:
+            return 1
         left = self.steps - step
         if self.stop is None:
             return left
@@ -106,6 +157,21 @@ class Stage:
     def over(self, step: int, V: Array, A: Array, mu: Array) -> bool:
         """Whether the stage ends after its step number ``step``."""
         return step >= self.steps or (self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu))
+
+
+def tabulated(name: str, value: Any, steps: int, where: str = "") -> float | Array:
+    """A schedule as a number, or as the values (steps,) that it has: no one changes it then, and a resume can compare it."""
+    if callable(value):
+        value = [value(step) for step in range(steps)]
+    elif not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        return number(name, value, low=0, where=where)
+    values = real_array(name, value)
+    if values.shape != (steps,):
+        raise InputError(f"{name} has shape {values.shape}{where}: a schedule must have one value for each of the {steps} steps")
+    for step, one in enumerate(values):
+        number(f"{name} of step {step}", float(one), low=0, where=where)
+    values.flags.writeable = False
+    return values
 
 
 # ------------------------------------------------------------------------------------------------------ updates
@@ -147,7 +213,8 @@ def vanilla_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Sta
     return V - stage.eta_V * gV, A - stage.eta_A * gA
 
 
-STEPS = {"proximal": proximal_step, "vanilla": vanilla_step}
+RULES = Registry("rule", {"proximal": proximal_step, "vanilla": vanilla_step})
+"""All rules by name, those of other packages among them."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +258,9 @@ class Recipe:
     stages : those without steps are left out, with their roundings
     samples : spent before the first step, on estimating what is not known
     transformer : whose parameters (V, A) are trained
-    check : tells at the end, from held-out samples, whether the task has been learned
+    check : how held-out samples are asked at the end whether the task has been learned, where that is a part of the recipe: its
+        samples count, and a run that has failed is a warning. Other runs are judged by ``HeldOut.of``
+    remedy : settings (recipe, and options of it) that would do where a run has not learned its task
     """
 
     name: str
@@ -201,8 +270,13 @@ class Recipe:
     samples: int = 0
     transformer: type[Transformer] = LinearTransformer
     check: "HeldOut | None" = None
+    remedy: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        fitted("name", self.name, str)
+        object.__setattr__(self, "samples", integer("samples", self.samples, low=0))
+        if not isinstance(self.stages, list | tuple) or not all(isinstance(stage, Stage) for stage in self.stages):
+            raise InputTypeError(f"stages = {self.stages!r} of a recipe: it must be a tuple of Stage")
         object.__setattr__(self, "stages", tuple(stage for stage in self.stages if stage.steps))
         mu = real_array("mu", self.mu)
         if mu.ndim != 1 or not (mu > 0).all() or not abs(mu.sum() - 1) <= 1e-6:

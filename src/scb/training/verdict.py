@@ -1,4 +1,4 @@
-"""Whether a run has learned its task, told from held-out samples and without the truth.
+"""Whether a run has learned its task, in words: told from held-out samples, without the truth; or from the truth where it is known.
 
 At (P, Q) the expected preconditioned gradients vanish, and elsewhere they say how far it is: with S = ‖A‖_μ² and
 K_V = ‖V − μ1ᵀ‖_μ²
@@ -7,20 +7,95 @@ K_V = ‖V − μ1ᵀ‖_μ²
 
 so E∇̂_V l / S is V − P where A is right, and A − E∇̂_A l / K_V is Q where V is. The product of two independent estimates of a
 gradient has no noise on average, so ⟨g, g'⟩_μ measures squared distances down to well below the noise of either.
+
+What a learner is taken to know beside its samples is what Algorithm 1 takes as known: μ, K_P, and how many positions matter.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array, centred_square, mu_inner, root
-from scb.theory.noise import noise_quantile
+from scb.geometry import Array, centred_square, mu_inner, mu_norm, root, threshold_normalize
+from scb.task import Task
+from scb.theory.noise import noise_quantile, residual_variance
+from scb.training.roundings import noise_threshold, standing_out
 from scb.training.sources import GradientSource
 from scb.training.stages import precondition_A, precondition_V
 
 GOOD = "learned"
+TOLERANCE = 0.05
+"""The largest ‖V − P‖_μ and ‖A − Q‖_μ that count as learned."""
 HELD_OUT = 1 << 40  # steps whose keys no run uses: their samples are not those that it was trained on
+
+
+class Distance(NamedTuple):
+    """A distance, and the standard error of its square; 0 where the truth is known."""
+
+    value: float
+    error: float = 0.0
+
+    def within(self, tolerance: float) -> bool:
+        """Whether it is at most the tolerance, and known well enough to say so."""
+        return self.value <= tolerance and self.error <= tolerance**2
+
+    def beyond(self, tolerance: float) -> bool:
+        """Whether it is more than the tolerance, by more than noise would make it."""
+        return self.value**2 - 2 * self.error > tolerance**2
+
+    def __str__(self) -> str:
+        return f"{self.value:.2g}"
+
+
+class Findings(NamedTuple):
+    """What is known of a point (V, A).
+
+    Attributes
+    ----------
+    share : K_V / K_P, which is α_V² but for noise
+    signal : α_A; as an estimate, what stands out of the noise in the columns of A, 0 if nothing does
+    dist_V, dist_A, dist_A_star : ‖V − P‖_μ, ‖A − Q‖_μ, and the latter for A thresholded and normalised
+    """
+
+    share: float
+    signal: float
+    dist_V: Distance
+    dist_A: Distance
+    dist_A_star: Distance
+
+
+def in_words(found: Findings, tolerance: float = TOLERANCE) -> str:
+    """The verdict: "learned", or what is wrong, its first words one of a few and the rest its reason in numbers."""
+    if 0.5 <= found.share <= 2 and found.dist_V.within(tolerance) and found.dist_A.within(tolerance):
+        return GOOD
+    if found.signal < 0:
+        return f"sign unresolved: (V, A) is the mirror image of the truth, with a signal of {found.signal:.2g}"
+    if found.signal == 0:
+        return f"too slow: nothing in A stands out of the noise yet, and V has {found.share:.2g} of K_P"
+    if found.dist_A_star.within(tolerance):
+        return (
+            f"learned up to normalisation: ‖A* − Q‖ is about {found.dist_A_star}, while (V, A) itself is {_fault(found, tolerance)}"
+        )
+    return _fault(found, tolerance)
+
+
+def _fault(found: Findings, tolerance: float) -> str:
+    """What is wrong with a point that has the right sign: α_V α_A, by which the model predicts, is far from 1, or it is noise."""
+    if found.signal * root(found.share) < 0.5:
+        return f"too slow: the signal has come to {found.signal:.2g}, and V has {found.share:.2g} of K_P"
+    name, worst = max((("‖V − P‖", found.dist_V), ("‖A − Q‖", found.dist_A)), key=lambda one: one[1].value)
+    if worst.beyond(tolerance) or found.share > 2:
+        return f"too noisy: {name} is about {worst}, more than {tolerance:g}"
+    return f"undecided: {name} is about {worst}, and the held-out samples are too few to tell that from {tolerance:g}"
+
+
+def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
+    """The verdict by the truth, from the last row of a history; that of a simulation has no normalised A."""
+    distances = (Distance(float(last.get(name, np.inf))) for name in ("dist_V", "dist_A", "dist_A_star"))
+    return in_words(Findings(float(last["alpha_V"]) ** 2, float(last["alpha_A"]), *distances), tolerance)
 
 
 @dataclass(frozen=True)
@@ -55,7 +130,18 @@ class HeldOut:
     batch_size: int
     K_P: float
     sparsity: int
-    tolerance: float = 0.05
+    tolerance: float = TOLERANCE
+
+    @classmethod
+    def of(cls, task: Task, mu: Array, tolerance: float = TOLERANCE) -> "HeldOut":
+        """With batches large enough for a task of this size and this K_P: standard errors of squares are a quarter of tolerance².
+
+        At the truth these are (N − 1)ρ/(‖Q‖_μ² B) for V and √(NQ)·ρ/(K_P B) for the entries of A that are looked at.
+        """
+        N, Q = task.N, task.sparsity
+        rho = residual_variance(1 - float(mu @ mu), N)
+        per_sample = max((N - 1) * rho * Q, sqrt(N * Q) * rho / task.K_P)  # ‖Q‖_μ² is 1/Q at least
+        return cls(ceil(4 * per_sample / tolerance**2), task.K_P, Q, tolerance)
 
     def __call__(self, V: Array, A: Array, mu: Array, source: GradientSource, keys: NDArray[np.uint64]) -> Verdict:
         """The verdict on (V, A), by the gradients that ``source`` gives with these two keys."""
@@ -63,38 +149,49 @@ class HeldOut:
         square_A = mu_inner(A, A, mu)
         K_V = centred_square(V, mu)
         steps_V = [precondition_V(g.V, mu, "mu") / square_A for g in (one, two)]
-        dist_V = root(mu_inner(steps_V[0], steps_V[1], mu))
-        dist_A = np.inf
+        dist_V = _distance(steps_V[0], steps_V[1], mu, (len(mu) - 1) ** 2)
+        dist_A = dist_A_star = Distance(np.inf)
         if K_V > 1e-12:
-            dist_A = self._distance_A(A, [A - precondition_A(g.A, mu) / K_V for g in (one, two)], mu)
-        samples = one.samples + two.samples
-        return Verdict(self._word(K_V, dist_V, dist_A), dist_V, dist_A, samples)
+            estimates = [A - precondition_A(g.A, mu) / K_V for g in (one, two)]
+            dist_A = self._distance_A(A, estimates, mu)
+            dist_A_star = self._distance_A(threshold_normalize(A, 1 / (6 * self.sparsity)), estimates, mu)
+        signal = standing_out(A, mu) if self._is_sparse(A) else 1.0  # without noise to compare with, distances alone must tell
+        found = Findings(K_V / self.K_P, signal, dist_V, dist_A, dist_A_star)
+        return Verdict(in_words(found, self.tolerance), dist_V.value, dist_A.value, one.samples + two.samples)
 
-    def _word(self, K_V: float, dist_V: float, dist_A: float) -> str:
-        if not self.K_P / 2 <= K_V <= 2 * self.K_P:
-            return f"not learned: V has {K_V / self.K_P:.2g} of the K_P of the task"
-        for name, distance in (("V − P", dist_V), ("A − Q", dist_A)):
-            if not distance <= self.tolerance:
-                return f"not learned: ‖{name}‖ is about {distance:.2g} by held-out samples, more than {self.tolerance:g}"
-        return GOOD
+    def _is_sparse(self, A: Array) -> bool:
+        """Whether most entries of a column are noise, so that the noise can be measured by them."""
+        return 4 * self.sparsity <= len(A)
 
-    def _distance_A(self, A: Array, estimates: list[Array], mu: Array) -> float:
+    def _distance_A(self, A: Array, estimates: list[Array], mu: Array) -> Distance:
         """‖A − Q‖_μ from two independent estimates of βQ + (1 − β)11ᵀ/T, β = K_VP/K_V, all (T, N).
 
-        All but a few of the T·N entries are noise: looked at is where A stands out, and where the first estimate does. What columns
-        sum to there tells β, which is not 1 where V is P on another scale. Where most positions matter, all are looked at.
+        All but a few of the T·N entries are noise: looked at is where A stands out, and where the first estimate does; elsewhere Q
+        is 0. What columns sum to there tells β, which is not 1 where V is P on another scale. Where most positions matter, all are
+        looked at.
         """
         T = len(A)
         there = np.ones(A.shape, dtype=bool)
         beta = 1.0
-        if 4 * self.sparsity <= T:
+        if self._is_sparse(A):
             apart = estimates[0] - A
             spread = 1.4826 * np.median(np.abs(apart), axis=0)
-            there = (np.abs(A - np.median(A, axis=0)) > 1e-9) | (np.abs(apart) > spread * noise_quantile(A.size) + 1e-12)
+            there = np.abs(A - np.median(A, axis=0)) > noise_threshold(A)
+            there |= np.abs(apart) > spread * noise_quantile(A.size) + 1e-12
             share = mu @ there.mean(axis=0)
             mass = np.mean([mu @ np.where(there, estimate, 0.0).sum(axis=0) for estimate in estimates])
             beta = float((mass - share) / (1 - share))
         if not beta > 0.1:
-            return np.inf
+            return Distance(np.inf)
         errors = [np.where(there, A - (estimate - (1 - beta) / T) / beta, 0.0) for estimate in estimates]
-        return root(mu_inner(errors[0], errors[1], mu))
+        seen = _distance(errors[0], errors[1], mu, max(int(there.sum()), 1))
+        elsewhere = mu_norm(np.where(there, 0.0, A), mu)
+        return Distance(float(np.hypot(seen.value, elsewhere)), seen.error)
+
+
+def _distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
+    """‖x‖_μ from two independent estimates of x, both (·, N), whose noise has so many dimensions."""
+    square = mu_inner(one, two, mu)
+    noise = mu_norm(one - two, mu) / np.sqrt(2)
+    value = root(square)
+    return Distance(value, float((noise**2 + np.sqrt(2) * noise * value) / np.sqrt(dimensions)))

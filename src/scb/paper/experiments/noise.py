@@ -24,7 +24,7 @@ class NoiseJob(Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return 0.02 + 3e-7 * self.T
+        return 0.003 + 2e-7 * self.T
 
     def run(self) -> Rows:
         """One row: ‖h_A‖_μ², the largest |entry| of h, and its mean square, where h is the noise of the gradient a unit of μ_k."""
@@ -43,7 +43,7 @@ class RoundingJob(Job):
     """A at α_A = 0.3 with noise as large as the lemma allows; threshold α_A/(6Q)."""
 
     label: ClassVar = {"experiment": "rounding", "job": "Job"}
-    seconds: ClassVar = 0.1
+    seconds: ClassVar = 0.005
 
     T: int
     replicate: int
@@ -76,7 +76,7 @@ class SeparationJob(Job):
     """
 
     label: ClassVar = {"experiment": "separation", "job": "Job"}
-    seconds: ClassVar = 0.05
+    seconds: ClassVar = 0.002
 
     margin: float
     replicate: int

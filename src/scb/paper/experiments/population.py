@@ -50,7 +50,7 @@ class StageOneJob(Job):
     """Steps until α_V + α_A passes 0.2."""
 
     label: ClassVar = {"experiment": "population", "job": "StageOneJob"}
-    seconds: ClassVar = 0.1
+    seconds: ClassVar = 0.02
 
     T: int
     eta: float = 0.01
@@ -74,7 +74,7 @@ class NearOneJob(Job):
     """From (1 + δ, 1 − δ) and from (1 − δ, 1 − δ): how fast difference and sum go to their limits; and with A normalised."""
 
     label: ClassVar = {"experiment": "population", "job": "NearOneJob"}
-    seconds: ClassVar = 0.1
+    seconds: ClassVar = 0.01
 
     T: int = 5000
     direction: Literal["difference", "sum", "normalised"] = "difference"

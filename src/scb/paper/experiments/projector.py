@@ -108,7 +108,7 @@ class SignJob(Job):
             projector=self.projector,
             signal=(0.1, None),
         )
-        run = train(task, recipe, self.seed, every=self.steps)
+        run = train(task, recipe, self.seed, every=self.steps, judge=False)
         alpha = run.history["alpha_A"][-1]
         return {"right": alpha > 0, "alpha_A": alpha, "samples": run.samples}
 

@@ -177,7 +177,7 @@ class RateJob(Job):
         uniform = stage.name == "1"
         start = UniformAttention(point.V, self.T) if uniform else GivenStart(point.V, point.A)
         seed = seed_of(use="rates", job=self.seed, stage=stage.name, batch_size=stage.batch_size, run=run)
-        done = train(task, Recipe("rates", start, task.mu, (stage,)), seed, every=NEVER)
+        done = train(task, Recipe("rates", start, task.mu, (stage,)), seed, every=NEVER, judge=False)
         return None if done.diverged else Point(task, done.V, done.A, done.step)
 
     def _stage_one(self, point: Point, batch_size: int, run: int) -> Point | None:

@@ -32,7 +32,7 @@ class SupportJob(Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return 0.05 + 2e-5 * self.T
+        return 0.15 + 2e-5 * self.T
 
     def run(self) -> Rows:
         """One row: n by the likelihood and by the moments alone."""
@@ -58,7 +58,7 @@ class BoundJob(Job):
     """One fit by likelihood, beside the bound."""
 
     label: ClassVar = {"experiment": "recovery", "job": "BoundJob"}
-    seconds: ClassVar = 0.15
+    seconds: ClassVar = 0.05
 
     N: int
     n: int
@@ -100,7 +100,7 @@ class SequenceJob(Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return 0.2 + 8e-6 * self.length
+        return 0.13 + 5e-6 * self.length
 
     def run(self) -> Rows:
         """One row: whether the support is exactly right, by both, and how many positions a column the moments mark."""

@@ -55,7 +55,7 @@ class StageTwoErrorJob(Job):
     def run(self) -> Rows:
         """One row: signals, squared errors and squared distances."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        done = train(task, second_stage(task, self.multiple, self.batch_size, self.eta), self.seed, every=NEVER)
+        done = train(task, second_stage(task, self.multiple, self.batch_size, self.eta), self.seed, every=NEVER, judge=False)
         p = population_projection(task, done.V, done.A)
         return {
             "alpha_V": p.alpha_V,
@@ -99,6 +99,6 @@ class StageTwoJob(Job):
     def _attempt(self, point: Point, batch_size: int, run: int) -> Point | None:
         task = point.task
         seed = seed_of(use="regulariser", job=self.seed, batch_size=batch_size, run=run)
-        done = train(task, second_stage(task, self.multiple, batch_size, self.eta), seed, every=NEVER)
+        done = train(task, second_stage(task, self.multiple, batch_size, self.eta), seed, every=NEVER, judge=False)
         close = done.diverged is None and max(distance_V(task, done.V), distance_A(task, done.A)) ** 2 <= self.epsilon
         return Point(task, done.V, done.A, done.step) if close else None

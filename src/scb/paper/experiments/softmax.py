@@ -68,7 +68,7 @@ class AttentionJob(Job):
     def run(self) -> Rows:
         """One row: samples until α_A passes 0.1, 0.5 and 0.8 (∞ if it does not), ‖Δ_A‖_μ there (NaN), and both at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        history = train(task, self._recipe(task), self.seed, every=10).history
+        history = train(task, self._recipe(task), self.seed, every=10, judge=False).history
         row = {f"{name}_end": history[name][-1] for name in ("alpha_A", "delta_A", "sim_A")}
         for level in LEVELS:
             above = np.flatnonzero(history["alpha_A"] >= level)

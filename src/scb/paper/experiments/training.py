@@ -56,7 +56,7 @@ class TrainingJob(Job):
     def cost(self) -> float:
         """Seconds, measured."""
         steps = STAGE_ONE + len(self.methods) * (self.steps - STAGE_ONE)
-        return self.batch_size * self.T * steps * (1.2e-9 if self.N == 3 else 2.8e-9) + 0.05
+        return self.batch_size * self.T * steps * (8e-10 if self.N == 3 else 1.8e-9) + 0.05
 
     @property
     def seed(self) -> int:
@@ -83,10 +83,10 @@ class TrainingJob(Job):
         """The histories, one after the other."""
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble, self.K_P)
         recipes = [self.recipe(method, task) for method in self.methods]
-        first = train(task, replace(recipes[0], stages=recipes[0].stages[:1]), self.seed, every=self.every)
+        first = train(task, replace(recipes[0], stages=recipes[0].stages[:1]), self.seed, every=self.every, judge=False)
         tables = []
         for method, recipe in zip(self.methods, recipes, strict=True):
-            run = train(task, recipe, self.seed, start=first, every=self.every)
+            run = train(task, recipe, self.seed, start=first, every=self.every, judge=False)
             facts = {"method": method, "K_P": task.K_P, "K_Q": task.K_Q, "diverged": run.diverged is not None}
             length = len(run.history["step"])
             worst = {"delta_V_worst": np.maximum.accumulate(run.history["delta_V"])}
@@ -132,7 +132,7 @@ class LateJob(Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return 64 * self.T * len(LATE) * self.steps * 1.2e-9
+        return 64 * self.T * len(LATE) * self.steps * 8e-10
 
     def run(self) -> Rows:
         """One row a method: distance and loss at the end, where they were least, and the loss where the distance was."""
@@ -164,6 +164,7 @@ class SoftmaxJob(Job):
     """One run: its history, or what it has learned."""
 
     label: ClassVar = {"experiment": "softmax", "job": "Job"}
+    seconds: ClassVar = 0.4
 
     model: Literal["softmax", "linear"]
     replicate: int
@@ -180,7 +181,7 @@ class SoftmaxJob(Job):
         """The history; or the entries of V and A, and of the true P and Q, if ``patterns`` are asked for."""
         task = random_task(self.N, self.T, 2, self.replicate)
         recipe = {"softmax": softmax, "linear": tuned}[self.model](task)
-        run = train(task, recipe, self.seed, every=20)
+        run = train(task, recipe, self.seed, every=20, judge=False)
         if not self.patterns:
             return {name: run.history[name] for name in ("step", "samples", "loss", "dist_V", "dist_A", "sim_V", "sim_A")}
         tables = []
@@ -195,7 +196,7 @@ class LastStageJob(Job):
     """Stages 1 and 2 of the tuned recipe; then Stage 3, or Stage 2 going on for as many steps of as many samples."""
 
     label: ClassVar = {"experiment": "last stage", "job": "Job"}
-    seconds: ClassVar = 0.2
+    seconds: ClassVar = 0.08
 
     last: Literal["normalised", "not normalised"]
     replicate: int
@@ -214,7 +215,7 @@ class LastStageJob(Job):
         one, two, three = recipe.stages
         if self.last == "not normalised":
             three = replace(two, name="3", steps=three.steps, batch_size=three.batch_size, enter=(), stop=None)
-        history = train(task, replace(recipe, stages=(one, two, three)), self.seed, every=50).history
+        history = train(task, replace(recipe, stages=(one, two, three)), self.seed, every=50, judge=False).history
         before = np.flatnonzero(history["stage"] == 2)[-1]
         found = {}
         for when, i in (("before", before), ("after", -1)):
@@ -228,7 +229,7 @@ class PreconditionerJob(Job):
 
     label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
     came_later: ClassVar = Job.came_later | {"spread": 0.01}
-    seconds: ClassVar = 0.1
+    seconds: ClassVar = 0.01
 
     T: int
     first: float

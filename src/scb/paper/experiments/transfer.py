@@ -36,7 +36,7 @@ class TransferJob(Job):
     @property
     def cost(self) -> float:
         """Seconds, measured."""
-        return (40_000 if self.overlap else 45_000) * self.T * 1.3e-9 + 0.1
+        return (40_000 if self.overlap else 45_000) * self.T * 7e-10 + 0.05
 
     def run(self) -> Rows:
         """One row: samples until both distances are ε, until A normalised is within 0.1 of Q, all samples, distances at the end."""
@@ -48,7 +48,7 @@ class TransferJob(Job):
                 warnings.simplefilter("ignore", UserWarning)  # that it has failed: the distances say it too
                 history = train(task, recipe, self.seed, every=1).history
         else:
-            history = train(task, tuned(task, accuracy=0.04), self.seed, every=10).history
+            history = train(task, tuned(task, accuracy=0.04), self.seed, every=10, judge=False).history
         samples = history["samples"]
         good = (history["dist_V"] <= self.epsilon) & (history["dist_A"] <= self.epsilon)
         known = np.flatnonzero(history["dist_A_star"] > 0.1)[-1] + 1  # from here on, A normalised has the support of Q
@@ -108,7 +108,7 @@ class PretrainedJob(Job):
         task = family_task(self.family, self.N, self.T, self.sparsity, self.replicate)
         seed = seed_of(use="related", N=self.N, T=self.T, overlap=self.overlap, replicate=self.replicate)
         first = task.related(self.overlap, seed)
-        V_hat = train(first, tuned(first), seed, every=1000).V
+        V_hat = train(first, tuned(first), seed, every=1000, judge=False).V
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it has failed: the verdict says it too
             run = train(task, transfer(task, V_hat, theta=self.theta), self.seed, every=1)
@@ -136,7 +136,7 @@ class DriftJob(Job):
     """
 
     label: ClassVar = {"experiment": "transfer", "job": "DriftJob"}
-    seconds: ClassVar = 0.5
+    seconds: ClassVar = 0.15
 
     T: int
     replicate: int

@@ -56,7 +56,7 @@ class WindowsJob(Job):
         if self.law == "frequencies":
             mu = np.bincount(data.last, minlength=self.N) / len(data)
             recipe = replace(recipe, mu=mu, start=UniformAttention(trivial_V(mu), self.T))
-        run = train(task, recipe, self.seed, source=Dataset(data), every=20)
+        run = train(task, recipe, self.seed, source=Dataset(data), every=20, judge=False)
         ends = {name: run.history[name][-1] for name in ("alpha_V", "alpha_A", "dist_V", "dist_A")}
         return ends | {
             "exact": all(np.array_equal(np.flatnonzero(run.A[:, k]), support) for k, support in enumerate(task.support)),

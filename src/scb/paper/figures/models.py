@@ -5,20 +5,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from scb.jobs.table import Table, by_value, pick, values
+from scb.drawing import COLOURS, band, caption, grid, look, panels
+from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
 from scb.paper.experiments.population import residual
-from scb.paper.figures.style import COLOURS, band, caption, grid, look, panels, replicates
 from scb.paper.figures.training import with_right_sign
 from scb.theory.dynamics import population_drift
 
 
 def softmax(patterns: Table, table: Table) -> Figure:
     """F2: learned attention and value matrices of softmax and linear attention beside the truth, and both loss curves."""
-    figure = Figure(figsize=(10.2, 4.6), layout="constrained")
-    figure.suptitle("F2  Softmax and linear attention learn the same", fontsize=10)
-    axes = figure.subplots(2, 4, width_ratios=(1, 1, 1, 1.5))
+    title = "F2  Softmax and linear attention learn the same"
+    figure, axes = grid(2, 4, title, width=2.55, height=2.05, beside=2, width_ratios=(1, 1, 1, 1.5))
     sources = {"softmax": ("softmax", "A", "V"), "linear": ("linear", "A", "V"), "truth": ("linear", "Q", "P")}
-    kinds = (("attention", "last token", "position", 0.8), ("value matrix", "from", "to", 0.5))
+    kinds = (("attention", "last token", "position", 0.8), ("values", "from", "to", 0.5))
     for column, (name, (model, *matrices)) in enumerate(sources.items()):
         for ax, matrix, (what, xlabel, ylabel, darkest) in zip(axes[:, column], matrices, kinds, strict=True):
             entries = pick(patterns, model=model, matrix=matrix)
@@ -30,7 +29,7 @@ def softmax(patterns: Table, table: Table) -> Figure:
             ax.set(title=f"{name}: {what}", xlabel=xlabel, ylabel=ylabel)
             if column == 2:
                 figure.colorbar(image, ax=ax, shrink=0.8)
-    for ax, y, title in zip(axes[:, 3], ("loss", "sim_A"), ("population loss", "similarity of A with Q"), strict=True):
+    for ax, y, title in zip(axes[:, 3], ("loss", "sim_A"), ("population loss", "similarity with Q"), strict=True):
         for number, model in enumerate(("softmax", "linear")):
             _by_samples(ax, pick(table, model=model), y, number, model)
         ax.set(title=title, xlabel="samples")
@@ -46,7 +45,7 @@ def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None
     runs = [pick(table, replicate=i) for i in np.unique(table["replicate"])]
     xs = np.linspace(0, min(run["samples"][-1] for run in runs), 80)
     curves = {"samples": np.tile(xs, len(runs)), y: np.concatenate([np.interp(xs, run["samples"], run[y]) for run in runs])}
-    band(ax, curves, "samples", y, number, label)
+    band(ax, quartiles(curves, "samples", y), number, label)
 
 
 def simulation(simulated: Table, prediction: Table) -> Figure:
@@ -58,10 +57,10 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
         for number, method in enumerate(("proximal", "SGD")):
             mine = pick(simulated, N=N, method=method, batch_size=batch)
             for ax, column in zip(row, ("alpha_A", "delta_A", "dist_A"), strict=True):
-                band(ax, mine, "step", column, number, method)
+                band(ax, quartiles(mine, "step", column), number, method)
         row[0].set_ylabel(f"N = {N}, T = {simulated['T'][0]:,}\nsimulated, B = {batch:,}", fontsize=8)
-    for ax, title in zip(axes[0], ("signal α$_A$", "‖Δ$_A$‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
-        ax.set_title(title)
+        for ax, title in zip(row, ("signal α$_A$", "‖Δ$_A$‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
+            ax.set_title(f"N = {N}: {title}")
     axes[0, 1].legend()
     last = axes[-1]
     circles = {"marker": "o", "linestyle": "none", "markersize": 3, "markerfacecolor": "white"}
@@ -69,10 +68,10 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
         name = "SGD" if lam == 0 else f"proximal, λ = {lam:.0e}"
         real, guess = (pick(prediction, lam=lam, gradients=kind) for kind in ("real", "simulated"))
         for ax, column in zip(last, ("alpha_A", "delta_A", "alpha_V"), strict=True):
-            band(ax, real, "step", column, number, name)
+            band(ax, quartiles(real, "step", column), number, name)
             ax.plot(*by_value(guess, "step", column), color=COLOURS[number], **circles)
     for ax, title in zip(last, ("signal α$_A$", "‖Δ$_A$‖$_μ$", "signal α$_V$"), strict=True):
-        ax.set(title=title, xlabel="step")
+        ax.set(title=f"N = {prediction['N'][0]}: {title}", xlabel="step")
     last[1].plot([], [], color="0.3", label="circles: simulated", **circles)
     last[1].legend()
     last[0].set_ylabel(f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = {prediction['batch_size'][0]}", fontsize=8)
@@ -112,6 +111,6 @@ def flow(training: Table, near: Table) -> Figure:
         right.semilogy(mine["step"], residual(mine, direction), label=label, **look(number))
     right.set(xlabel="step", title=f"near (1, 1), η = {near['eta'][0]:g}", ylim=(1e-6, 3))
     right.legend(loc="upper right")
-    real = f"left: N = 3, T = {training['T'][0]:,}, {len(shown)} random tasks on which noise chose the right sign"
-    caption(figure, f"{real}; right: recursion with K$_P$ = K$_Q$ = 0.5, T = {near['T'][0]:,}")
+    real = f"first: N = 3, T = {training['T'][0]:,}, {len(shown)} random tasks on which noise chose the right sign"
+    caption(figure, f"{real}; second: recursion with K$_P$ = K$_Q$ = 0.5, T = {near['T'][0]:,}")
     return figure

@@ -1,7 +1,6 @@
 """Phase diagrams: how often runs succeed over two axes of a sweep, and how sure that is."""
 
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from scb.drawing import caption, panels, quiet
 from scb.jobs.table import Table, concatenate, pick, values, where, wilson
 from scb.paper.experiments.training import lost_to_noise
-from scb.paper.figures.style import caption, panels, quiet
 
 NAMES = {
     "N": "tokens N",
@@ -95,8 +94,7 @@ def phase(table: Table, x: str, y: str, panel: str | None = None, title: str = "
     bar = figure.colorbar(axes[0].collections[0], ax=axes, label="success rate", pad=0.02, aspect=30)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     meaning = "solid line: rate 1/2; dashed: where an end of its 95 % interval is 1/2" if any(crossed) else ""
-    fits = int(18 * size["width"] * len(parts))  # characters
-    caption(figure, "\n".join(line for text in (setting, meaning) for line in wrap(text, fits)))
+    caption(figure, "\n".join(filter(None, (setting, meaning))))
     return figure
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from scb.jobs.table import Table, by_value, pick, values, wilson
+from scb.drawing import COLOURS, LINES, MARKERS, caption, look, panels
+from scb.jobs.table import Table, by_value, pick, replicates, values, wilson
 from scb.paper.experiments.projector import GOAL
-from scb.paper.figures.style import COLOURS, LINES, MARKERS, caption, look, panels, replicates
 from scb.paper.stage_one import least_batches, stage_one_slopes
 
 NAMES = {"euclidean": "I − μμᵀ/‖μ‖² (the paper's)", "mu": "H − (Hμ)1ᵀ"}
@@ -43,7 +43,7 @@ def projectors(noise: Table, signs: Table, stage_one: Table) -> Figure:
     right.legend(loc="upper left")
     sizes = " and ".join(f"N = {N} ({line})" for N, line in zip(values(noise, "N"), ("solid, ○", "dashed, □"), strict=False))
     runs = f"{replicates(signs)} and {replicates(stage_one)} runs a point on random tasks (N = 3), sparsity 2, no sign resolution"
-    caption(figure, f"left: exact (lines) and real gradients (marks), {sizes}; {runs}; dotted: T and T²")
+    caption(figure, f"first: exact (lines) and real gradients (marks), {sizes}; {runs}; dotted: T and T²")
     return figure
 
 

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from scb.jobs.table import Table, pick, quartiles, values, where
-from scb.paper.figures.style import COLOURS, band, caption, grid, look, panels, replicates
+from scb.drawing import COLOURS, band, caption, grid, label_outer, look, panels
+from scb.jobs.table import Table, pick, quartiles, replicates, values, where
 from scb.paper.slopes import log_log_slope, printed_exponent, varied
 
 AXES = {"T": "T", "N": "N", "sparsity": "Q", "epsilon": "ε", "K_P": "K$_P$"}
@@ -43,7 +43,7 @@ def _ticks(ax: Axes, xs: list[float]) -> None:
 def rates(table: Table) -> Figure:
     """F15: the least number of samples of each stage and in all, one size varied at a time, on one scale in all panels."""
     title = "F15  The least number of samples, one size varied at a time"
-    figure, axes = grid(len(STAGES), len(AXES), title, width=2.0, height=1.75)
+    figure, axes = grid(len(STAGES), len(AXES), title, width=2.0, height=1.9, beside=2)
     for row, (stage, words) in zip(axes, STAGES.items(), strict=True):
         column = f"samples_{stage}" if stage else "samples"
         for ax, (axis, symbol) in zip(row, AXES.items(), strict=True):
@@ -53,13 +53,11 @@ def rates(table: Table) -> Figure:
                 _bars(ax, rows, axis, column, number, PROJECTORS[projector])
                 found.append(f"{log_log_slope(rows[axis], rows[column]).value:+.2f}")
             ax.sharey(axes[0][0])
-            ax.label_outer()
             _ticks(ax, values(varied(table, axis), axis))
-            printed = f"  (printed {round(printed_exponent(table, axis, stage), 1) + 0.0:+.1f})" if stage else ""
+            printed = f"\nprinted {round(printed_exponent(table, axis, stage), 1) + 0.0:+.1f}" if stage else ""
             ax.set_title(" | ".join(found) + printed, fontsize=7.5)
-            if stage == 0:
-                ax.set_xlabel(symbol)
-        row[0].set_ylabel(f"{words}: samples")
+            ax.set(xlabel=symbol, ylabel=f"{words}: samples")
+            label_outer(ax)
     axes[0][0].legend(fontsize=6, loc="upper left")
     words = "the others N = 3, T = 400, Q = 2, ε = 0.0025, K$_P$ = 0.4; exponents above the panels"
     caption(figure, f"{words}; quartiles of {replicates(table)} searches with {table['runs'][0]} tasks each")
@@ -79,7 +77,7 @@ def regulariser(least: Table, error: Table) -> Figure:
         target.set_xlabel("sequence length T")
         target.set_ylim(top=4 * target.get_ylim()[1])  # room for the legend
         target.legend(fontsize=7, loc="upper left", ncols=2)
-    ax.set(title="least samples until both layers are within ε", ylabel="samples")
+    ax.set(title="least samples, both layers within ε", ylabel="samples")
     beside.set(title=f"‖Δ$_A$‖$_μ^2$ at B = {error['batch_size'][0]:,}")
     caption(figure, f"N = 3, Q = 2; ε = {least['epsilon'][0]:g}; σ: standard deviation of one entry's noise in one step; quartiles")
     return figure
@@ -97,7 +95,7 @@ def softmax(attention: Table, one_step: Table) -> Figure:
     error.set(title="‖Δ$_A$‖$_μ$ when α$_A$ passes 0.5")
     first.legend(fontsize=7)
     for number, T in enumerate(values(one_step, "T")):
-        band(step, pick(one_step, T=T), "size", "error", number, f"T = {T:,}")
+        band(step, quartiles(pick(one_step, T=T), "size", "error"), number, f"T = {T:,}")
     step.set(xscale="log", yscale="log", xlabel="ηT", title="one step: relative difference")
     step.tick_params(labelsize=7)
     step.legend(fontsize=7)
@@ -139,7 +137,7 @@ def windows(table: Table, marginal: Table) -> Figure:
     for ax, name in zip(axes, ("dist_A", "dist_V"), strict=False):
         for number, (data, law) in enumerate(kinds):
             label = "independent samples" if data == "independent" else LAWS[law]
-            band(ax, pick(table, data=data, law=law), "length", name, number, label)
+            band(ax, quartiles(pick(table, data=data, law=law), "length", name), number, label)
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
         _ticks(ax, values(table, "length"))
         ax.set_xlabel("tokens of the sequence")
@@ -154,5 +152,5 @@ def windows(table: Table, marginal: Table) -> Figure:
     axes[2].tick_params(labelsize=7)
     axes[2].legend(fontsize=7)
     words = f"N = {table['N'][0]}, Q = 2, T = {table['T'][0]}; recipe tuned"
-    caption(figure, f"{words}; quartiles over {replicates(table)} tasks; right: {marginal['length'][0]:,} tokens")
+    caption(figure, f"{words}; quartiles over {replicates(table)} tasks; last: {marginal['length'][0]:,} tokens")
     return figure

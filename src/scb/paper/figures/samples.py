@@ -3,9 +3,10 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
-from scb.jobs.table import Table, by_value, pick, quartiles, values
-from scb.paper.figures.style import COLOURS, MARKERS, caption, look, panels, replicates
+from scb.drawing import COLOURS, MARKERS, caption, look, panels
+from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
 
 
 def transfer(table: Table, drift: Table) -> Figure:
@@ -13,9 +14,9 @@ def transfer(table: Table, drift: Table) -> Figure:
     figure, (ax,) = panels(1, "F7  Samples needed against sequence length", width=6.0, height=3.4)
     lines = {"from scratch, sign settled by skewness": (pick(table, overlap=0.0), "reached")}
     lines |= {f"transferred, overlap {o:g}": (pick(table, overlap=o), "reached") for o in values(table, "overlap") if o}
-    _against_T(ax, lines, apart=0.04, drift=drift, by_drift="Stage 1 by the drift alone, as printed (simulated)")
+    _against_T(ax, lines, apart=0.04, drift=drift, by_drift="Stage 1 by the drift alone (simulated)")
     ax.set_ylim(1e3, None)
-    ax.legend(loc="upper left")
+    ax.legend(loc="upper left", fontsize=7)
     until = f"until ‖V − P‖$_μ$ and ‖A − Q‖$_μ$ ≤ {table['epsilon'][0]:g}"
     caption(figure, f"N = 3, sparsity 2; {until}; median and quartiles over {replicates(table)} random tasks")
     return figure
@@ -72,6 +73,9 @@ def sequences(table: Table) -> Figure:
     for number, (name, label) in enumerate((("likelihood", "likelihood"), ("moments", "moments alone"))):
         ax.plot(*by_value(table, "length", name, np.mean), marker=MARKERS[number], label=label, **look(number))
     ax.set(xscale="log", xlabel="tokens", ylabel="exactly right", ylim=(-0.05, 1.05))
-    ax.legend(loc="center right")
+    lengths = values(table, "length")
+    ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.legend(loc="lower center")
     caption(figure, f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks a length")
     return figure

@@ -1,12 +1,12 @@
-"""F1, F3, F4, F6, F8: what training with the paper's methods looks like; and the curves of one run."""
+"""F1, F3, F4, F6, F8: what training with the paper's methods looks like."""
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scb.jobs.table import Table, at, concatenate, pick, values, where
-from scb.paper.figures.style import COLOURS, band, caption, grid, look, mark, panels, quiet, replicates, star
+from scb.drawing import COLOURS, band, caption, grid, mark, panels, star
+from scb.jobs.table import Table, at, concatenate, pick, quartiles, replicates, values, where
 
 NAMES = {
     "proximal": "proximal, λ = 1e-5",
@@ -54,14 +54,16 @@ def similarity(table: Table) -> Figure:
     """F4: μ-cosines with the truth, before and after normalisation."""
     titles = {
         "sim_V": "V with P",
-        "sim_V_star": "V with P, after normalisation",
+        "sim_V_star": "V* with P, after normalisation",
         "sim_A": "A with Q",
-        "sim_A_star": "A with Q, after normalisation",
+        "sim_A_star": "A* with Q, after normalisation",
     }
     figure, axes = _four(with_right_sign(table), "F4  Similarity with the truth, before and after normalisation", titles)
     for ax in axes.flat:
         ax.set(ylim=(-0.02, 1.15))
     axes[1, 0].legend(loc="lower right")
+    note = "V* is the best V beside A*, computed from P itself:\nnear 1 from step 0 on, whatever has been learned"
+    axes[0, 1].annotate(note, (0.5, 0.45), xycoords="axes fraction", ha="center", va="center", fontsize=7.5, color="0.35")
     return figure
 
 
@@ -79,9 +81,8 @@ def sizes(smallest: Table, others: Table) -> Figure:
         for ax, layer in zip(row, "VA", strict=False):
             star(ax, mine["step"].max(), np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"]), 0)
             ax.set_ylim(-0.02, None)
-        row[0].set_ylabel(f"N = {N}")
-    for ax, title in zip(axes[0], ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
-        ax.set_title(title)
+        for ax, title in zip(row, ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
+            ax.set_title(f"N = {N}: {title}")
     axes[0, 1].legend(loc="lower left")
     caption(figure, f"{_setting(table, N=False)}. Stars: proximal, after normalisation")
     return figure
@@ -123,29 +124,9 @@ def _four(table: Table, title: str, titles: dict[str, str]) -> tuple[Figure, np.
 
 def _methods(ax: Axes, table: Table, column: str) -> None:
     for method in values(table, "method"):
-        band(ax, pick(table, method=method), "step", column, NUMBER[method], NAMES[method])
+        band(ax, quartiles(pick(table, method=method), "step", column), NUMBER[method], NAMES[method])
 
 
 def _stages(ax: Axes) -> None:
     mark(ax, 400, "Stage 2")
     ax.set_xlabel("step")
-
-
-@quiet
-def curves(history: Table, title: str) -> Figure:
-    """Distances, signals and errors of one run against steps; grey lines where a stage begins."""
-    shown = {
-        "distance to the truth": {"dist_V": "‖V − P‖", "dist_A": "‖A − Q‖", "dist_A_star": "‖A* − Q‖, normalised"},
-        "signals": {"alpha_V": "α_V", "alpha_A": "α_A"},
-        "distance to the population's line": {"delta_V": "‖Δ_V‖", "delta_A": "‖Δ_A‖"},
-    }
-    figure, axes = panels(len(shown), title)
-    changes = history["step"][np.flatnonzero(np.diff(history["stage"]))]
-    for ax, (name, lines) in zip(axes, shown.items(), strict=True):
-        for number, (column, label) in enumerate(lines.items()):
-            ax.plot(history["step"], history[column], label=label, **look(number))
-        for step in changes:
-            ax.axvline(step, color="0.5", linewidth=0.8)
-        ax.set(title=name, xlabel="step")
-        ax.legend()
-    return figure

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from scb.jobs.table import Table, by_value, pick, values, wilson
-from scb.paper.figures.style import COLOURS, caption, look, panels, replicates
+from scb.drawing import COLOURS, caption, look, panels
+from scb.jobs.table import Table, by_value, pick, replicates, values, wilson
 
 
 def pretrained(table: Table, overlaps: Table) -> Figure:
@@ -44,10 +44,12 @@ def pretrained(table: Table, overlaps: Table) -> Figure:
         N, T, sparsity, family = case
         words = {"strong": "", "zipf": ", Zipf μ", "flat": ", flat P"}[family]
         labels.append(f"N {N}, T {T:,}, Q {sparsity}{words}: {np.median(mine['samples']):,.0f}")
-    last.set_yticks(-np.arange(len(labels)), labels, fontsize=6.5)
+    for row, label in enumerate(labels):
+        last.text(0.02, -row, label, fontsize=6.5, va="center")
+    last.set_yticks([])
     last.axvline(0.9, color="0.5", linewidth=0.8, linestyle=":")
     last.set(xlim=(0, 1.03), title="overlap 0.6, θ = 0.5; median samples")
-    caption(figure, f"{replicates(overlaps)} (left) and {replicates(table)} (right) random tasks a point, 95 % intervals")
+    caption(figure, f"{replicates(overlaps)} (first panels) and {replicates(table)} (last) random tasks a point, 95 % intervals")
     return figure
 
 

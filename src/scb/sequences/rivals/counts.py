@@ -5,7 +5,8 @@ The context of a label is the symbols before it, as far back as ``depth``, a gap
 and a digit 0 says that nothing stands there. Counts of several places add up.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -155,14 +156,35 @@ def sums(table: csr_array) -> Array:
     return np.asarray(table.sum(axis=1)).reshape(-1)
 
 
-def likelihoods_by_laws(laws: Callable[[Ints], Array], labels: Labels, N: int, depth: int) -> Array:
-    """(n,): the probability of each label, from the laws after the different contexts among theirs."""
-    contexts, place = np.unique(labels.context % (N + 1) ** depth, return_inverse=True)
-    p = np.empty(labels.label.size)
-    order = np.argsort(place, kind="stable")
-    most = max(1, ENTRIES // N)
-    bounds = np.searchsorted(place[order], np.arange(0, contexts.size + most, most))
-    for i, first in enumerate(range(0, contexts.size, most)):
-        mine = order[bounds[i] : bounds[i + 1]]
-        p[mine] = laws(contexts[first : first + most])[place[mine] - first, labels.label[mine]]
-    return p
+@dataclass(frozen=True)
+class ContextLaws(ABC):
+    """A model whose laws of a label follow from how often labels came after contexts: context trees, PPM."""
+
+    counts: ContextCounts
+
+    @property
+    def N(self) -> int:
+        """Number of symbols."""
+        return self.counts.N
+
+    @abstractmethod
+    def _laws(self, contexts: Ints) -> Array:
+        """(n, N): the law of the label after each of not too many contexts."""
+
+    def laws(self, contexts: Ints) -> Array:
+        """(n, N): the law of the label after each context, given all labels that were seen."""
+        most = max(1, ENTRIES // self.N)
+        parts = [self._laws(contexts[first : first + most]) for first in range(0, contexts.size, most)]
+        return np.concatenate([np.zeros((0, self.N)), *parts])
+
+    def likelihoods(self, labels: Labels) -> Array:
+        """(n,): the probability of each label after its context, from the laws after the different contexts among theirs."""
+        contexts, place = np.unique(labels.context % (self.N + 1) ** self.counts.depth, return_inverse=True)
+        p = np.empty(labels.label.size)
+        order = np.argsort(place, kind="stable")
+        most = max(1, ENTRIES // self.N)
+        bounds = np.searchsorted(place[order], np.arange(0, contexts.size + most, most))
+        for i, first in enumerate(range(0, contexts.size, most)):
+            mine = order[bounds[i] : bounds[i + 1]]
+            p[mine] = self._laws(contexts[first : first + most])[place[mine] - first, labels.label[mine]]
+        return p

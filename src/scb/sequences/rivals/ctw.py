@@ -18,17 +18,16 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from scb.geometry import Array
-from scb.sequences.rivals.counts import ENTRIES, ContextCounts, Ints, Labels, Level, deepest, labels_of, likelihoods_by_laws, sums
+from scb.sequences.rivals.counts import ContextCounts, ContextLaws, Ints, Level, deepest, labels_of, sums
 
 DEPTH = 12
 ALPHAS = (0.5, 0.25, 0.1, 0.05, 0.02)  # of which the one is taken under which the data are most probable
 
 
 @dataclass(frozen=True)
-class ContextTree:
+class ContextTree(ContextLaws):
     """All trees of contexts up to a depth, weighted by how well they explain the labels."""
 
-    counts: ContextCounts
     alpha: float = 0.5
 
     @classmethod
@@ -36,11 +35,6 @@ class ContextTree:
         """Weigh all trees up to ``depth``, or fewer where longer contexts are hardly ever seen twice."""
         depth = deepest(N, depth)
         return likely_tree(ContextCounts.of(labels_of(sequences, N, depth), N, depth))
-
-    @property
-    def N(self) -> int:
-        """Number of symbols."""
-        return self.counts.N
 
     @property
     def name(self) -> str:
@@ -88,12 +82,6 @@ class ContextTree:
             weighted.append((below, np.exp(leaf - np.log(2) - below)))
         return weighted[::-1]
 
-    def laws(self, contexts: Ints) -> Array:
-        """(n, N): the law of the label after each context, given all labels that were seen."""
-        most = max(1, ENTRIES // self.N)
-        parts = [self._laws(contexts[first : first + most]) for first in range(0, contexts.size, most)]
-        return np.concatenate([np.zeros((0, self.N)), *parts])
-
     def _laws(self, contexts: Ints) -> Array:
         laws = np.zeros((contexts.size, self.N))
         left = np.ones(contexts.size)  # the probability of trees that go beyond the nodes looked at so far
@@ -115,10 +103,6 @@ class ContextTree:
         """(r, N): the law of a label after some contexts, were they leaves."""
         counts = level.counts[rows].toarray()
         return (counts + self.alpha) / (counts.sum(axis=1, keepdims=True) + self.N * self.alpha)
-
-    def likelihoods(self, labels: Labels) -> Array:
-        """(n,): the probability of each label after its context."""
-        return likelihoods_by_laws(self.laws, labels, self.N, self.counts.depth)
 
 
 def likely_tree(counts: ContextCounts) -> ContextTree:

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from scb.geometry import Array
-from scb.sequences.rivals.counts import ENTRIES, ContextCounts, Ints, Labels, deepest, labels_of, likelihoods_by_laws
+from scb.sequences.rivals.counts import ContextCounts, ContextLaws, Ints, Labels, deepest, labels_of
 
 LONGEST = 12  # context that is tried
 _TRIED = 6  # contexts up to this length are tried in any case
@@ -26,10 +26,9 @@ _PATIENCE = 2  # lengths that may be worse than the best one before no longer on
 
 
 @dataclass(frozen=True)
-class PPM:
+class PPM(ContextLaws):
     """Prediction by partial matching, with contexts of up to ``counts.depth`` symbols."""
 
-    counts: ContextCounts
     method: Literal["C", "D"] = "D"
     update_exclusion: bool = True
 
@@ -53,20 +52,9 @@ class PPM:
         return cls(ContextCounts.of(labels, N, depth), update_exclusion=exclusion)
 
     @property
-    def N(self) -> int:
-        """Number of symbols."""
-        return self.counts.N
-
-    @property
     def name(self) -> str:
         """Method and length of the contexts."""
         return f"PPM-{self.method}, contexts up to {self.counts.depth}"
-
-    def laws(self, contexts: Ints) -> Array:
-        """(n, N): the law of the label after each context."""
-        most = max(1, ENTRIES // self.N)
-        parts = [self._laws(contexts[first : first + most]) for first in range(0, contexts.size, most)]
-        return np.concatenate([np.zeros((0, self.N)), *parts])
 
     def _laws(self, contexts: Ints) -> Array:
         laws = np.zeros((contexts.size, self.N))
@@ -98,7 +86,3 @@ class PPM:
         kept = (counts > 0).sum(axis=1)  # with method D what escapes is what was taken off: ½ for each label that is left
         total = np.maximum(t, 1)
         return np.maximum(counts - 0.5, 0) / total[:, None], np.where(t > 0, kept / (2 * total), 1.0)
-
-    def likelihoods(self, labels: Labels) -> Array:
-        """(n,): the probability of each label after its context."""
-        return likelihoods_by_laws(self.laws, labels, self.N, self.counts.depth)

@@ -1,13 +1,12 @@
 """Recipes: an initial point and a list of stages. Each file reads as the algorithm that it is."""
 
-from collections.abc import Callable
-
+from scb.extensions import Registry
 from scb.training.recipes.algorithm1 import Knowledge, paper, tuned
 from scb.training.recipes.descent import sgd, softmax
 from scb.training.recipes.transfer import transfer
 from scb.training.stages import MeasuredNoise, Recipe, Stage
 
-RECIPES: dict[str, Callable[..., Recipe]] = {recipe.__name__: recipe for recipe in (paper, tuned, sgd, softmax, transfer)}
-"""All recipes by name: what ``scb train --recipe`` and sweeps know."""
+RECIPES = Registry("recipe", {recipe.__name__: recipe for recipe in (paper, tuned, sgd, softmax, transfer)})
+"""All recipes by name, those of other packages among them: what ``scb train --recipe`` and sweeps know."""
 
 __all__ = ["RECIPES", "Knowledge", "MeasuredNoise", "Recipe", "Stage", "paper", "sgd", "softmax", "transfer", "tuned"]

@@ -1,5 +1,6 @@
 """Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -16,6 +17,9 @@ from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
 
 if TYPE_CHECKING:
     from scb.task.sampling import Batch
+
+Rate = float | Callable[[int], float]
+"""A step size or a λ: a number, or a function of the step of a stage."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +40,53 @@ class Knowledge:
 
         return estimate(sample(task, 4000, seed), task.N)
 
-    def stage(self, name: str, steps: int, eta: float, **rest: Any) -> Stage:
+    def stage(self, name: str, steps: int, eta: Rate, **rest: Any) -> Stage:
         """A stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P, unless ``rest`` has others."""
-        rates: dict[str, Any] = {"eta_V": eta / self.K_Q, "eta_A": eta / self.K_P}
+        rates: dict[str, Any] = {"eta_V": _divided(eta, self.K_Q), "eta_A": _divided(eta, self.K_P)}
         return Stage(name, steps, **(rates | rest))
+
+
+def _divided(eta: Rate, constant: float) -> Rate:
+    if callable(eta):
+        return lambda step: eta(step) / constant
+    return eta / constant
+
+
+@dataclass(frozen=True)
+class Enough:
+    """Batch sizes of the three stages, λ of Stage 2 and 1/η, such that the noise stays below a target: see ``tuned``."""
+
+    batch_sizes: tuple[int, int, int]
+    lam: float
+    length: int  # 1/η, in steps
+    goals: tuple[float, float] = (0.2, 0.95)  # the estimated signals at which Stages 1 and 2 end
+
+    @property
+    def steps(self) -> tuple[int, int, int]:
+        """At most so many steps for each stage."""
+        return 30 * self.length, 10 * self.length, 5 * self.length
+
+    def options(self) -> dict[str, Any]:
+        """As options of ``paper``, which has one batch size for all stages."""
+        return {
+            "eta": 1 / self.length,
+            "steps": list(self.steps),
+            "batch_size": max(self.batch_sizes),
+            "lam": self.lam,
+            "signal": list(self.goals),
+            "projector": "mu",
+        }
+
+
+def enough(k: Knowledge, sparsity: int, eta: float, accuracy: float) -> Enough:
+    """What ``tuned`` takes for steps of size η and a target for the noise in A and in V."""
+    N = len(k.mu)
+    rho = residual_variance(1 - float(k.mu @ k.mu) - k.K_P * k.K_Q, N)
+    spread = eta * rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a, up to factors
+    B1 = ceil(spread * (10 * 3 * sparsity) ** 2)
+    B2 = ceil(max(spread / 2 * sparsity / accuracy**2, B1))
+    B3 = ceil((N - 1) ** 2 * eta * rho / (2 * k.K_Q * accuracy**2))
+    return Enough(batch_sizes=(B1, B2, B3), lam=eta * accuracy / sparsity, length=ceil(1 / eta))
 
 
 def estimate(data: "Batch", N: int) -> Knowledge:
@@ -72,10 +119,10 @@ def estimate(data: "Batch", N: int) -> Knowledge:
 def paper(
     task: Task,
     *,
-    eta: tuple[float, float, float] = (0.01, 0.005, 0.005),
+    eta: tuple[Rate, Rate, Rate] = (0.01, 0.005, 0.005),
     steps: tuple[int, int, int] = (400, 600, 0),
     batch_size: int = 64,
-    lam: float = 1e-5,
+    lam: Rate = 1e-5,
     threshold: float | None = None,
     normalize_at: float | None = None,
     resolve_sign: bool = True,
@@ -90,8 +137,9 @@ def paper(
 
     Parameters
     ----------
-    eta, steps : of Stages 1, 2 and 3; η_V = η/K_Q and η_A = η/K_P. The experiment has no Stage 3 of its own
-    lam : λ of Stage 2
+    eta, steps : of Stages 1, 2 and 3; η_V = η/K_Q and η_A = η/K_P. The experiment has no Stage 3 of its own. One value stands for
+        three equal ones; each η may be a function of the step of its stage
+    lam : λ of Stage 2, a number or a function of the step
     threshold : of the thresholding-projection after Stage 1; None skips it, as the experiment does
     normalize_at : of the thresholding-normalisation before Stage 3; 1/(6Q) unless given
     resolve_sign : go over to the mirror image after Stage 1 where A is skewed to the left, and after Stage 2, since the signal
@@ -123,7 +171,8 @@ def paper(
         k.stage("2", steps[1], eta[1], lam=lam, enter=rounding, leave=sign, stop=stop_2, **common),
         k.stage("3", steps[2], eta[2], eta_A=0.0, enter=(normalize,), **common),
     )
-    return Recipe("paper", point, k.mu, stages=stages, samples=samples)
+    remedy = {"recipe": "paper"} | enough(k, task.sparsity, eta=0.01, accuracy=0.02).options()
+    return Recipe("paper", point, k.mu, stages=stages, samples=samples, remedy=remedy)
 
 
 def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> GivenStart:
@@ -138,7 +187,15 @@ def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> Given
 
 @typed
 def tuned(
-    task: Task, *, accuracy: float = 0.02, eta: float = 0.02, projector: Projector = "mu", known: bool = True, seed: Seed = 0
+    task: Task,
+    *,
+    accuracy: float = 0.02,
+    eta: float = 0.02,
+    batch_size: int | None = None,
+    lam: float | None = None,
+    projector: Projector = "mu",
+    known: bool = True,
+    seed: Seed = 0,
 ) -> Recipe:
     """Algorithm 1 with batch sizes, λ and stage ends by the theory's rules and measured noise.
 
@@ -154,24 +211,27 @@ def tuned(
     ----------
     accuracy : target for the noise in A and in V
     eta : the η of all stages; batch sizes are proportional to it, and steps to 1/η
+    batch_size : of all stages, in place of those that follow from the noise
+    lam : λ of Stage 2, in place of the one that follows from the accuracy
     projector : how steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean"
     """
     k = Knowledge.of(task, known, seed)
-    Q = task.sparsity
-    N = len(k.mu)
-    rho = residual_variance(1 - float(k.mu @ k.mu) - k.K_P * k.K_Q, N)
-    spread = eta * rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a, up to factors
-    B1 = ceil(spread * (10 * 3 * Q) ** 2)
-    B2 = ceil(max(spread / 2 * Q / accuracy**2, B1))
-    B3 = ceil((N - 1) ** 2 * eta * rho / (2 * k.K_Q * accuracy**2))
-    lam = eta * accuracy / Q
-    length = ceil(1 / eta)
+    for name, value in (("accuracy", accuracy), ("eta", eta)):
+        if not value > 0:
+            raise InputError(f"{name} = {value}: it must be positive")
+    plan = enough(k, task.sparsity, eta, accuracy)
+    B1, B2, B3 = plan.batch_sizes if batch_size is None else (batch_size, batch_size, batch_size)
+    first, second, third = plan.steps
+    stop_1, stop_2 = (SignalAbove(goal) for goal in plan.goals)
     rounding = (ResolveSign(), ThresholdProject())
     stage = partial(k.stage, projector=projector)
     normalize = ThresholdNormalize(task.weight_threshold)
+    lam_2 = plan.lam if lam is None else lam
     stages = (
-        stage("1", 30 * length, eta, batch_size=B1, stop=SignalAbove(0.2)),
-        stage("2", 10 * length, eta, batch_size=B2, lam=lam, centred=True, enter=rounding, stop=SignalAbove(0.95)),
-        stage("3", 5 * length, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
+        stage("1", first, eta, batch_size=B1, stop=stop_1),
+        stage("2", second, eta, batch_size=B2, lam=lam_2, centred=True, enter=rounding, stop=stop_2),
+        stage("3", third, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
-    return Recipe("tuned", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)
+    remedy = {"recipe": "tuned", "accuracy": accuracy / 2, "eta": eta / 2}
+    start = UniformAttention(trivial_V(k.mu), task.T)
+    return Recipe("tuned", start, k.mu, stages=stages, samples=k.samples, remedy=remedy)

@@ -6,21 +6,22 @@ from scb.geometry import Projector, trivial_V
 from scb.inputs import typed
 from scb.model import SoftmaxTransformer
 from scb.task import Seed, Task
-from scb.training.recipes.algorithm1 import Knowledge
+from scb.training.recipes.algorithm1 import Knowledge, Rate
 from scb.training.roundings import ResolveSign
-from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
+from scb.training.stages import GivenStart, Recipe, Rule, Stage, UniformAttention
 
 
 @typed
 def sgd(
     task: Task,
     *,
-    eta: tuple[float, float] = (0.01, 0.005),
+    eta: tuple[Rate, Rate] = (0.01, 0.005),
     steps: tuple[int, int] = (400, 600),
     batch_size: int = 64,
     preconditioned: bool = True,
     projector: Projector = "euclidean",
     resolve_sign: bool = True,
+    rule: str | Rule | None = None,
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
@@ -33,15 +34,18 @@ def sgd(
         which steps of this size diverge
     projector : how preconditioned steps on V keep Vμ = μ; "euclidean" is the paper's, "mu" the one with less noise
     resolve_sign : go over to the mirror image where A is skewed to the left, so that SGD can be compared with ``paper``
+    rule : another update in place of these, by its name or as a function: see ``Stage``
     """
     k = Knowledge.of(task, known, seed)
-    rule = "proximal" if preconditioned else "vanilla"
+    if rule is None:
+        rule = "proximal" if preconditioned else "vanilla"
     sign = (ResolveSign(),) if resolve_sign else ()
     stages = (
         k.stage("1", steps[0], eta[0], batch_size=batch_size, rule=rule, projector=projector),
         k.stage("2", steps[1], eta[1], batch_size=batch_size, rule=rule, projector=projector, enter=sign, leave=sign),
     )
-    return Recipe("sgd", UniformAttention(trivial_V(k.mu), task.T), k.mu, stages=stages, samples=k.samples)
+    start = UniformAttention(trivial_V(k.mu), task.T)
+    return Recipe("sgd", start, k.mu, stages=stages, samples=k.samples, remedy={"recipe": "tuned"})
 
 
 @typed
@@ -64,4 +68,5 @@ def softmax(
     N, T = task.N, task.T
     stage = Stage("softmax", steps, eta_V=eta_V * N, eta_A=eta_W * N * T, batch_size=batch_size, rule="vanilla")
     start = GivenStart(V=trivial_V(k.mu), A=np.zeros((T, N), order="F"))
-    return Recipe("softmax", start, k.mu, stages=(stage,), samples=k.samples, transformer=SoftmaxTransformer)
+    remedy = {"recipe": "tuned"}
+    return Recipe("softmax", start, k.mu, stages=(stage,), samples=k.samples, transformer=SoftmaxTransformer, remedy=remedy)

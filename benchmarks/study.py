@@ -1,0 +1,82 @@
+"""A study: cases that are run in processes of their own, one thread each, and kept one by one; and tables on pages.
+
+Every case is a line of JSON in a file, written as soon as it is there, and what is in the file is not run again: a study that was
+cut off goes on where it was. A table on a page stands between ``<!-- table NAME -->`` and ``<!-- end -->``.
+"""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+Case = dict[str, Any]
+Row = dict[str, Any]
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def read(path: Path) -> list[tuple[Case, Row]]:
+    """What is there already; a line that was cut off is left out."""
+    found = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            case, row = json.loads(line)
+        except ValueError:
+            continue
+        found.append((case, row))
+    return found
+
+
+def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], jobs: int) -> None:
+    """Run the cases that are missing in a file, and say how far it is."""
+    done = {_key(case) for case, _ in read(path)}
+    missing = [case for case in cases if _key(case) not in done]
+    print(f"{len(missing)} of {len(cases)} cases are to be run", file=sys.stderr, flush=True)
+    began = time.perf_counter()
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # the processes are spawned, and see it before they load anything
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool, path.open("a") as file:
+        futures = {pool.submit(work, case): case for case in missing}
+        for number, future in enumerate(as_completed(futures), start=1):
+            try:
+                row = future.result()
+            except Exception as error:  # the others go on, and this one is run again the next time
+                print(f"\n{futures[future]}: {error!r}", file=sys.stderr, flush=True)
+                continue
+            print(json.dumps([futures[future], row]), file=file, flush=True)
+            left = (time.perf_counter() - began) / number * (len(missing) - number) / 60
+            print(f"\r{number} of {len(missing)}, about {left:.0f} minutes left ", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+def _key(case: Case) -> str:
+    return json.dumps(case, sort_keys=True)
+
+
+def group(rows: list[tuple[Case, Row]], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Rows by some fields of their cases, sorted."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for case, row in rows:
+        found.setdefault(tuple(case[name] for name in names), []).append(row)
+    return dict(sorted(found.items()))
+
+
+def table_of(headings: str, lines: Sequence[Sequence[Any]]) -> list[str]:
+    """A table in Markdown; headings with bars between them."""
+    names = headings.split("|")
+    rows = [" | ".join(str(cell) for cell in line) for line in lines]
+    return [f"| {' | '.join(names)} |", "|---" * len(names) + "|", *(f"| {row} |" for row in rows)]
+
+
+def fill(page: Path, name: str, table: Sequence[str]) -> None:
+    """Put a table into its place on a page."""
+    text = page.read_text(encoding="utf-8")
+    place = re.compile(rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
+    if not place.search(text):
+        raise SystemExit(f"{page.name} has no place for the table {name!r}")
+    page.write_text(place.sub(lambda found: found[1] + "\n".join(table) + "\n" + found[2], text), encoding="utf-8")

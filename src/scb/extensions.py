@@ -1,0 +1,96 @@
+"""What other packages add to scb: recipes, rules, sources of gradients and kinds of sweep, found by their entry points.
+
+A package that is installed beside scb names its things in its pyproject.toml, and scb knows them by these names:
+
+    [project.entry-points."scb.recipes"]
+    brief = "their_package:brief"
+
+``GROUPS`` has the groups. Nothing of another package is imported before one of its names is asked for.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
+from typing import Any
+
+from scb.inputs import InputError
+
+GROUPS = {"recipe": "scb.recipes", "rule": "scb.rules", "source": "scb.sources", "kind": "scb.sweeps"}
+"""What can be added, and the group of entry points in which it is named."""
+
+
+def something_to_call(name: str, loaded: Any) -> Any:
+    """What was loaded, if it can be called."""
+    if not callable(loaded):
+        raise InputError(f"it is of type {type(loaded).__name__}, and must be something that can be called")
+    return loaded
+
+
+class Registry(MutableMapping[str, Any]):
+    """Things of one sort by name: scb's own, and those of other packages, which are loaded when they are asked for.
+
+    A name that scb has stays scb's. What cannot be loaded is an InputError that names its package, for whoever asks for it; all
+    other names go on working.
+
+    Parameters
+    ----------
+    noun : the sort of thing, one of ``GROUPS``
+    own : scb's own, by name; "module:name" stands for what is to be imported when it is asked for
+    adapt : (name, what another package has) → what is kept; it may refuse what does not fit
+    """
+
+    def __init__(self, noun: str, own: Mapping[str, Any], adapt: Callable[[str, Any], Any] = something_to_call) -> None:
+        self.noun = noun
+        self._known = dict(own)
+        self._adapt = adapt
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._load(name)
+        elif isinstance(self._known[name], str):
+            self._known[name] = resolve_name(self._known[name])
+        return self._known[name]
+
+    def __setitem__(self, name: str, thing: Any) -> None:
+        self._known[name] = thing
+
+    def __delitem__(self, name: str) -> None:
+        del self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known or any(name == point.name for point in self._points())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._known, *(point.name for point in self._points()))))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def _points(self) -> tuple[EntryPoint, ...]:
+        return _named_in(GROUPS[self.noun])
+
+    def _load(self, name: str) -> Any:
+        """What another package has under this name, imported now; a KeyError if none has it."""
+        offers = {point.value: point for point in self._points() if point.name == name}
+        if not offers:
+            raise KeyError(name)
+        if len(offers) > 1:
+            packages = " and ".join(_package(point) for point in offers.values())
+            raise InputError(f"{self.noun} = {name!r}: {packages} both have it; uninstall one of them")
+        (point,) = offers.values()
+        try:
+            return self._adapt(name, point.load())
+        except Exception as error:  # whatever goes wrong in code that is not ours
+            what = f"{type(error).__name__}: {error}"
+            raise InputError(f"{self.noun} = {name!r} of {_package(point)} cannot be loaded ({point.value}): {what}") from error
+
+
+@cache
+def _named_in(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group, looked up once in a process: all installed packages are read for it."""
+    return tuple(entry_points(group=group))
+
+
+def _package(point: EntryPoint) -> str:
+    return "an unnamed package" if point.dist is None else f"package {point.dist.name!r}"

@@ -1,0 +1,40 @@
+"""Packages that a plain installation does without, and what to say where one of them is missing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from scb.inputs import InputError
+
+INSTALL = {
+    "matplotlib": "scb[report]",
+    "jinja2": "scb[report]",
+    "pyarrow": "scb[tables]",
+    "dask": "scb[dask]",
+    "distributed": "scb[dask]",
+    "pandas": "pandas",
+}
+"""Package → what to install for it."""
+
+
+class MissingExtraError(InputError, ImportError):
+    """A package that is not part of a plain installation is missing; the message has the command that installs it."""
+
+
+def require(what: str, *packages: str) -> None:
+    """MissingExtraError unless all of the packages are installed; nothing is loaded."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtraError(f"{what} needs {package}: pip install '{INSTALL[package]}'")
+
+
+@contextmanager
+def wanted_for(what: str) -> Iterator[None]:
+    """Around imports: where one of the optional packages is missing, MissingExtraError says what it is wanted for."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in INSTALL:
+            raise
+        raise MissingExtraError(f"{what} needs {package}: pip install '{INSTALL[package]}'") from None

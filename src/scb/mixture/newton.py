@@ -1,0 +1,209 @@
+"""Newton steps for a mixture: with the matrix of second derivatives where that is small, else by conjugate gradients.
+
+With the matrix, a step goes to the maximum of a quadratic model of the log-likelihood on the simplices: entries that would become
+negative go to 0, and the others are solved for again. The model has the second derivatives themselves where they make it concave.
+They need not, since P and q multiply each other; then it has the products of first derivatives alone, which always do, and a ridge
+if that reaches too far. For conjugate gradients the EM step is the preconditioner (Jamshidian and Jennrich 1993).
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.mixture.data import Rows
+from scb.mixture.law import Mixture, normalised
+from scb.mixture.rows import RowTable
+from scb.theory.information import Information
+
+_ZERO = 1e-10  # entries of P up to this are on the boundary
+_REVIVED = 1e-4  # what an entry gets at most that EM has lost
+_EAGER = 1e-3  # by this part of itself its derivative must exceed the column's mean for that; less by less
+_ROUNDING = 1e-13  # relative, of a log-likelihood
+_LEAST = 1e-9  # a weight that Newton would make negative becomes this
+# with the second derivatives themselves, or the products of first derivatives alone; and a ridge, relative
+_MODELS = ((True, 0.0), (True, 1e-6), (False, 1e-6), (False, 1e-3), (False, 1e-1))
+_ROUNDS = 8  # of sending entries to 0, in one step
+_EARLY = 0.1  # part of a step in which an entry gets there early
+_SHORTER = (1.0, 0.5, 0.25, 0.125)  # parts of a step with matrices that are tried
+_PROMISED = 0.1  # part of what its slope promises that a step must gain
+_HALVINGS = 10
+_PRODUCTS = 60  # with the second derivatives in one step of conjugate gradients, at most
+_PRECISION = 0.05  # relative, of such a step
+_SHRINK = 0.1  # to this part of itself an entry may fall in such a step
+
+
+class Point(NamedTuple):
+    """Parameters, and the log-likelihood with its derivatives there."""
+
+    at: Mixture
+    loglik: float
+    columns: Array  # (N, C + 1), the derivatives in the columns
+    gq: Array  # (K, s), the derivatives in q
+
+    @classmethod
+    def of(cls, rows: Rows, at: Mixture) -> "Point":
+        """One pass over the rows."""
+        return cls(at, *rows.total(RowTable.evaluate, at))
+
+    @property
+    def gP(self) -> Array:
+        """(N, C): the derivatives in P; the background is fixed, and has none."""
+        return self.columns[:, :-1]
+
+    @property
+    def excess_P(self) -> Array:
+        """(N, C): by how much a derivative exceeds its column's mean; positive where an entry wants to grow."""
+        return self.gP - (self.at.P * self.gP).sum(axis=0)
+
+    def gap(self, held: NDArray[np.bool_]) -> float:
+        """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of both concave problems."""
+        in_q = (self.gq.max(axis=1) - (self.at.q * self.gq).sum(axis=1)).sum()
+        in_columns = np.where(held, 0.0, self.gP).max(axis=0) - (self.at.P * self.gP).sum(axis=0)
+        return float(in_q + in_columns.sum())
+
+
+def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
+    """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them back."""
+    at = point.at
+    lost = (at.P <= _ZERO) & (point.excess_P > 0) & ~held
+    if not lost.any():
+        return point
+    eagerness = point.excess_P / np.where(lost, point.gP, 1.0) / _EAGER
+    P = np.where(lost, _REVIVED * np.clip(eagerness, 1e-4, 1.0), at.P)
+    return Point.of(rows, at.moved(P / P.sum(axis=0), at.q))
+
+
+def newton_step(rows: Rows, point: Point, held: NDArray[np.bool_], caution: int = 0) -> tuple[Point | None, int]:
+    """A Newton step with the matrix of second derivatives, None if none climbs; and the caution with which to take the next one.
+
+    Caution numbers the models that are tried, from the second derivatives themselves to the one with the largest ridge; the next
+    step begins one before that which climbed. Entries of P that are ``held`` stay 0.
+    """
+    at = point.at
+    PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
+    # Entries at 0 whose derivative does not exceed their column's mean are held there.
+    free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0) & ~held
+    wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
+    free_q = (at.q > 2 * _LEAST) | ((at.q > 0) & wants_to_grow)
+    for level in range(caution, len(_MODELS)):
+        is_exact, ridge = _MODELS[level]
+        H = Information(PP, Pq - mixed if is_exact else Pq, qq, free_P, free_q).ridged(ridge)
+        step = _step_on_simplices(H, point)
+        after = None if step is None else _climbed(rows, point, *step)
+        if after is not None:
+            return after, max(0, level - 1)
+    return None, 0
+
+
+def _step_on_simplices(H: Information, point: Point) -> tuple[Array, Array] | None:
+    """The step d, in P and in q, that maximises gᵀd − dᵀHd/2 with no entry negative at its end, nearly; None if H is singular.
+
+    Entries that would become negative are sent to 0, what they had goes to the others of their distribution, and these are solved
+    for again. Those that get there early in the step go first: what the others do may be their doing.
+    """
+    at = point.at
+    free_P = H.free_P
+    free_q = H.free_q
+    in_P = np.zeros_like(at.P)
+    in_q = np.zeros_like(at.q)
+    for _ in range(_ROUNDS):
+        sent_P = normalised(np.where(free_P, at.P, 0.0), 0, at.P) - at.P
+        sent_q = normalised(np.where(free_q, at.q, np.minimum(at.q, _LEAST)), 1, at.q) - at.q
+        H_P, H_q = H.times(sent_P, sent_q)
+        further = replace(H, free_P=free_P, free_q=free_q).solve(point.gP - H_P, point.gq - H_q)
+        if further is None or not np.isfinite(further[0]).all():
+            return None
+        in_P = sent_P + further[0]
+        in_q = sent_q + further[1]
+        part = _EARLY if _falls_short(at, in_P, in_q, _EARLY) else 1.0
+        if part == 1 and not _falls_short(at, in_P, in_q, 1.0):
+            break
+        free_P = _not_all_gone(free_P, at.P + part * in_P >= 0, at.P, axis=0)
+        free_q = _not_all_gone(free_q, at.q + part * in_q >= 0, at.q, axis=1)
+    return in_P, in_q
+
+
+def _falls_short(at: Mixture, in_P: Array, in_q: Array, part: float) -> bool:
+    """Whether an entry is negative after a part of a step."""
+    return bool((at.P + part * in_P < 0).any() or (at.q + part * in_q < 0).any())
+
+
+def _not_all_gone(free: NDArray[np.bool_], positive: NDArray[np.bool_], values: Array, axis: int) -> NDArray[np.bool_]:
+    """Those of the free entries that stay positive; the largest one where none of a distribution would."""
+    stay = free & positive
+    largest = free & (values == np.where(free, values, -1.0).max(axis=axis, keepdims=True))
+    return np.where(stay.any(axis=axis, keepdims=True), stay, largest)
+
+
+def _climbed(rows: Rows, point: Point, in_P: Array, in_q: Array) -> Point | None:
+    """A step shortened until it gains enough; None if it never does."""
+    at = point.at
+    promised = max(0.0, _inner((in_P, in_q), (point.gP, point.gq)))
+    for size in _SHORTER:
+        P = normalised(np.maximum(at.P + size * in_P, 0.0), 0, at.P)
+        q = normalised(np.maximum(at.q + size * in_q, _LEAST * (at.q > 0)), 1, at.q)
+        after = Point.of(rows, at.moved(P, q))
+        if after.loglik - point.loglik > _PROMISED * size * promised - _ROUNDING * abs(point.loglik):
+            return after
+    return None
+
+
+def newton_step_by_products(rows: Rows, point: Point, least: float) -> Point | None:
+    """A Newton step by conjugate gradients, shortened until the log-likelihood is ``least``; None if it never is.
+
+    Entries at 0 stay there.
+    """
+    at = point.at
+    in_P, in_q = inverse_along(rows, at, point.gP, point.gq)
+    size = 1.0
+    for _ in range(_HALVINGS):
+        P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
+        q = normalised(np.maximum(at.q + size * in_q, _SHRINK * at.q), 1, at.q)
+        after = Point.of(rows, at.moved(P, q))
+        if after.loglik > least - _ROUNDING * abs(least):
+            return after
+        size /= 2
+    return None
+
+
+def inverse_along(rows: Rows, at: Mixture, in_P: Array, in_q: Array) -> tuple[Array, Array]:
+    """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives; entries at 0 do not move.
+
+    With the first derivatives as its argument this is Newton's step. It ends early where the likelihood is not concave.
+    """
+    counts = rows.total(RowTable.evaluate, at)
+    scale_P = at.P / np.maximum((at.P * counts.columns[:, :-1]).sum(axis=0), 1e-12)
+    scale_q = at.q / np.maximum((at.q * counts.q).sum(axis=1, keepdims=True), 1e-12)
+
+    def em_direction(rest: tuple[Array, Array]) -> tuple[Array, Array]:
+        along_P = scale_P * (rest[0] - (at.P * rest[0]).sum(axis=0))
+        along_q = scale_q * (rest[1] - (at.q * rest[1]).sum(axis=1, keepdims=True))
+        return along_P, along_q
+
+    rest = in_P, in_q
+    direction = em_direction(rest)
+    step = np.zeros_like(at.P), np.zeros_like(at.q)
+    size = first = _inner(rest, direction)
+    for turn in range(_PRODUCTS):
+        curved = rows.total(RowTable.curvature_along, at, *direction)
+        curvature = _inner(direction, curved)
+        if curvature <= 0:
+            return direction if turn == 0 else step
+        along = size / curvature
+        step = step[0] + along * direction[0], step[1] + along * direction[1]
+        rest = rest[0] - along * curved[0], rest[1] - along * curved[1]
+        ahead = em_direction(rest)
+        before = size
+        size = _inner(rest, ahead)
+        if size <= _PRECISION**2 * first:
+            break
+        direction = ahead[0] + size / before * direction[0], ahead[1] + size / before * direction[1]
+    return step
+
+
+def _inner(a: tuple[Array, Array], b: tuple[Array, Array]) -> float:
+    """The inner product of two directions (P, q)."""
+    return float((a[0] * b[0]).sum() + (a[1] * b[1]).sum())

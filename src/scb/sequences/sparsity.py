@@ -1,0 +1,120 @@
+"""How many lags are worth having: models with one lag in each context, with two, and so on, on symbols that they have not seen."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.inputs import InputError, integer, number
+from scb.sequences.coding import Codes, windows_of_codes
+from scb.sequences.estimator import SparseContextualBigram
+from scb.sequences.lag_fit import fit_lags
+from scb.sequences.report import paired_error
+from scb.sequences.symbols import as_sequences, encode
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class SparsityPath:
+    """Models from few lags to many; the last one has the lags that the data ask for."""
+
+    columns: dict[str, NDArray[Any]]
+
+    def to_pandas(self) -> Any:
+        """The same as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns)
+
+    def __str__(self) -> str:
+        forms = {"bits": "{:.4f}", "difference": "{:+.4f}", "error": "{:.4f}", "bic": "{:,.1f}"}
+        cells = {name: [forms.get(name, "{}").format(x) for x in column.tolist()] for name, column in self.columns.items()}
+        widths = {name: max(len(name), *map(len, column)) for name, column in cells.items()}
+        lines = [[name.rjust(widths[name]) for name in cells]]
+        lines += [[x.rjust(widths[name]) for name, x in zip(cells, row, strict=True)] for row in zip(*cells.values(), strict=True)]
+        return "\n".join("  ".join(line) for line in lines)
+
+    __repr__ = __str__
+
+    def plot(self, criterion: Literal["bits", "bic"] = "bits", ax: "Axes | None" = None) -> "Axes":
+        """Held-out bits a symbol (with the standard error of their distance from the best) or the BIC, against the number of lags;
+        the model with the lags that the data ask for stands apart.
+        """
+        from matplotlib.figure import Figure
+
+        if criterion not in ("bits", "bic"):
+            raise InputError(f"criterion = {criterion!r}: it must be 'bits' or 'bic'")
+        if ax is None:
+            ax = Figure(figsize=(4.5, 3.2), layout="constrained").subplots()
+        given = self.columns["lags"] != "auto"
+        total = self.columns["total"]
+        value = self.columns[criterion]
+        error = self.columns["error"] if criterion == "bits" else np.zeros(len(value))
+        ax.errorbar(total[given], value[given], error[given], marker="o", capsize=3, label="so many in each context")
+        ax.errorbar(total[~given], value[~given], error[~given], marker="s", capsize=3, ls="none", label="as the data ask for")
+        for x, y, name in zip(total[given], value[given], self.columns["lags"][given].tolist(), strict=True):
+            ax.annotate(name, (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
+        ax.set(xlabel="lags, over all contexts", ylabel={"bits": "held-out bits a symbol", "bic": "BIC"}[criterion])
+        ax.legend(fontsize=8)
+        return ax
+
+
+def sparsity_path(
+    model: SparseContextualBigram, X: Any, numbers: Sequence[int] = (1, 2, 3, 4), *, lengths: Any = None, held_out: float = 0.2
+) -> SparsityPath:
+    """Fit a model with so many lags in each context, for several numbers, and with those that the data ask for.
+
+    Parameters
+    ----------
+    model : an estimator with the parameters that are to be used; it need not be fitted, is not changed, and says how far it is
+        where it is ``verbose``
+    X, lengths : sequences, as for ``fit``
+    numbers : how many lags each context has
+    held_out : the last part of one sequence, or of many sequences the last ones, which are predicted and not fitted
+
+    Returns
+    -------
+    SparsityPath
+        A table: lags (a number, or "auto"), total (over all contexts), parameters, the BIC on what is fitted, bits a held-out
+        symbol, by how much more than the best (difference), and its standard error over blocks of neighbours (error).
+        ``to_pandas()``, ``plot()``
+    """
+    if not 0 < number("held_out", held_out) < 1:
+        raise InputError(f"held_out = {held_out}: it must lie between 0 and 1")
+    settings = model._settings()
+    asked: list[Any] = [integer("numbers", one, low=1) for one in numbers]
+    codes, classes = encode(as_sequences(X, lengths))
+    train, test, skipped = _parted(codes, held_out, settings.max_lag)
+    contexts = bool(settings.context)
+    data = windows_of_codes(train, len(classes), settings.max_lag, contexts)
+    unseen = windows_of_codes(test, len(classes), settings.max_lag, contexts, skipped)
+    rows = []
+    bits = []
+    for lags in [*asked, "auto"]:
+        if model.verbose:
+            print(f"path: {lags} lags in each context", file=sys.stderr, flush=True)
+        fitted, facts = fit_lags(data, classes, replace(settings, lags=lags))
+        bits.append(-fitted.log_likelihoods(unseen) / np.log(2))
+        bic = np.log(facts.n_windows) * facts.n_parameters - 2 * facts.loglik
+        rows.append({"lags": str(lags), "total": fitted.attention.nnz, "parameters": facts.n_parameters, "bic": float(bic)})
+    best = min(bits, key=lambda one: float(one.mean()))
+    for row, one in zip(rows, bits, strict=True):
+        row |= {"bits": float(one.mean()), "difference": float((one - best).mean()), "error": paired_error(one - best)}
+    return SparsityPath({name: np.array([row[name] for row in rows]) for name in rows[0]})
+
+
+def _parted(codes: list[Codes], part: float, max_lag: int) -> tuple[list[Codes], list[Codes], int]:
+    """What is fitted, what is predicted, and how many symbols at the start of that are only there to be looked back at."""
+    if len(codes) > 1:
+        cut = min(max(1, round(len(codes) * (1 - part))), len(codes) - 1)
+        return codes[:cut], codes[cut:], 0
+    cut = round(len(codes[0]) * (1 - part))
+    if not 1 < cut < len(codes[0]):
+        raise InputError(f"{len(codes[0])} symbols are too few for held_out = {part}")
+    first = max(0, cut - max_lag)
+    return [codes[0][:cut]], [codes[0][first:]], cut - first

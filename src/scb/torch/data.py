@@ -1,0 +1,154 @@
+"""Data without end for a PyTorch loop: fresh samples of a task, and sequences that it generates."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from scb.inputs import integer
+from scb.task import Task
+from scb.task.sampling import closed_cumulative, generate, step_keys
+from scb.task.stream import stream
+
+Pair = tuple[torch.Tensor, torch.Tensor]
+
+
+class _Endless(IterableDataset[Pair]):
+    """Numbered mini-batches without end. A worker of a DataLoader takes every W-th of them, so that they arrive in their order."""
+
+    def __init__(self, task: Task, batch_size: int, seed: int, start: int) -> None:
+        self.task = task
+        self.batch_size = integer("batch_size", batch_size, low=1)
+        self.seed = integer("seed", seed, low=0)
+        self.step = integer("start", start, low=0)
+
+    def at(self, step: int) -> Pair:
+        """Mini-batch number ``step``."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Pair]:
+        worker = get_worker_info()
+        if worker is None:
+            return self
+        return (self.at(step) for step in _count(self.step + worker.id, worker.num_workers))
+
+    def __next__(self) -> Pair:
+        pair = self.at(self.step)
+        self.step += 1
+        return pair
+
+    def state_dict(self) -> dict[str, int]:
+        """Where the stream is; for ``load_state_dict`` of another one."""
+        return {"step": self.step}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on from where another stream was."""
+        self.step = integer("step", state["step"], low=0)
+
+
+class Stream(_Endless):
+    """Mini-batches of fresh samples of a task: ``(tokens, label)``, of shapes (B, T + 1) and (B,).
+
+    ``tokens[:, -1]`` is the last token, which chooses the attention. It is an iterator by itself, and an ``IterableDataset`` for
+    a ``DataLoader(stream, batch_size=None, num_workers=…)``, which gets the same batches in the same order.
+
+    Parameters
+    ----------
+    task : whose samples they are
+    batch_size : samples of a mini-batch
+    seed : the same seed gives the same batches, on the same kind of device
+    device : where they are drawn. On the CPU by the compiled sampler of ``scb.stream``; elsewhere by PyTorch on the device, which
+        gives other samples of the same law. A DataLoader with workers wants the CPU
+    start : number of the first batch. Batch i depends on (task, batch_size, seed, i) alone
+
+    Attributes
+    ----------
+    step : number of the batch that comes next
+
+    Examples
+    --------
+    >>> import scb, scb.torch
+    >>> batches = scb.torch.Stream(scb.Task.random(3, 100, 2), batch_size=32, seed=1)
+    >>> tokens, label = next(batches)
+    >>> tokens.shape, label.shape, batches.step
+    (torch.Size([32, 101]), torch.Size([32]), 1)
+    """
+
+    def __init__(
+        self, task: Task, batch_size: int = 64, seed: int = 0, device: torch.device | str = "cpu", *, start: int = 0
+    ) -> None:
+        super().__init__(task, batch_size, seed, start)
+        self.device = torch.device(device)
+        if self.device.type == "cpu":
+            self._compiled = stream(task, self.batch_size, self.seed, dtype=np.int64)
+        else:
+            self._drawn = _Drawn(task, self.device)
+
+    def at(self, step: int) -> Pair:
+        """Mini-batch number ``step``; the stream itself does not move."""
+        if self.device.type == "cpu":
+            batch = self._compiled.at(step)
+            return torch.from_numpy(batch.tokens), torch.from_numpy(batch.label)
+        key = int(step_keys(self.seed, range(step, step + 1))[0])
+        return self._drawn(self.batch_size, key)
+
+
+class Sequences(_Endless):
+    """Mini-batches for next-token training: ``(inputs, targets)``, both (B, length), of sequences that a task generates.
+
+    ``targets[:, i]`` is the token after ``inputs[:, i]``. The first T + 1 tokens of a sequence are drawn from μ, every other one
+    from those before it; a lag of the task is a position counted from the token that is predicted.
+
+    Parameters
+    ----------
+    task : which generates them
+    length : tokens of an input
+    batch_size, seed, start : as of ``Stream``
+    """
+
+    def __init__(self, task: Task, length: int, batch_size: int = 64, seed: int = 0, *, start: int = 0) -> None:
+        super().__init__(task, batch_size, seed, start)
+        self.length = integer("length", length, low=1)
+
+    def at(self, step: int) -> Pair:
+        """Mini-batch number ``step``; the stream itself does not move."""
+        rng = np.random.default_rng(step_keys(self.seed, range(step, step + 1))[0])
+        tokens = torch.from_numpy(generate(self.task, self.length + 1, rng, n=self.batch_size).astype(np.int64))
+        return tokens[:, :-1], tokens[:, 1:]
+
+
+class _Drawn:
+    """Samples of a task drawn by PyTorch on a device: uniforms in float64, and where they fall among the cumulative sums."""
+
+    def __init__(self, task: Task, device: torch.device) -> None:
+        def put(array: np.ndarray[Any, Any]) -> torch.Tensor:
+            return torch.tensor(np.ascontiguousarray(array), device=device)
+
+        self.T = task.T
+        self.device = device
+        self.mu = put(closed_cumulative(task.mu)[:-1])
+        self.positions = put(task.positions.T.astype(np.int64))  # (N, Q)
+        self.q = put(closed_cumulative(task.weights)[:-1].T)  # (N, Q − 1)
+        self.P = put(closed_cumulative(task.P)[:-1].T)  # row j: the cumulative law of what follows token j
+
+    def __call__(self, B: int, key: int) -> Pair:
+        """B samples that depend on the key alone."""
+        generator = torch.Generator(self.device).manual_seed(key % (1 << 63))
+
+        def uniform(*shape: int) -> torch.Tensor:
+            return torch.rand(shape, dtype=torch.float64, device=self.device, generator=generator)
+
+        tokens = torch.bucketize(uniform(B, self.T + 1), self.mu, right=True)
+        last = tokens[:, -1]
+        slot = (uniform(B, 1) >= self.q[last]).sum(dim=1)
+        source = tokens.gather(1, self.positions[last].gather(1, slot[:, None]))[:, 0]
+        label = (uniform(B, 1) >= self.P[source]).sum(dim=1)
+        return tokens, label
+
+
+def _count(start: int, step: int) -> Iterator[int]:
+    while True:
+        yield start
+        start += step

@@ -1,0 +1,176 @@
+"""Many transformers of one shape, trained side by side: what a study of many tasks and learning rates wants.
+
+Parameters of all models are stacked along a first axis and go through ``torch.func.vmap``; each model has its own task and its own
+learning rate, and none knows of the others. On a GPU the steps are recorded once and replayed.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from scb.inputs import InputError, one_of
+from scb.task import Task
+from scb.task.sampling import closed_cumulative, step_keys
+
+Loss = Literal["cross-entropy", "square"]
+MOMENTS = (0.9, 0.999)  # Adam's; sgd has the first as its momentum
+
+
+class Ensemble:
+    """G models with stacked parameters, and their optimiser.
+
+    Parameters
+    ----------
+    models : of one shape, all on one device
+    rates : a learning rate for each
+    loss : "cross-entropy" of the logits, or "square": ½‖e_o − F‖² with F the softmax of the logits
+    optimiser : "adam", or "sgd" with momentum
+    frozen : parameters whose names begin with one of these stay as they are
+    """
+
+    def __init__(
+        self,
+        models: Sequence[nn.Module],
+        rates: Sequence[float],
+        *,
+        loss: Loss = "cross-entropy",
+        optimiser: Literal["adam", "sgd"] = "adam",
+        frozen: tuple[str, ...] = (),
+    ) -> None:
+        one_of("loss", loss, ("cross-entropy", "square"))
+        one_of("optimiser", optimiser, ("adam", "sgd"))
+        if len(models) != len(rates):
+            raise InputError(f"{len(models)} models and {len(rates)} learning rates: there must be one for each")
+        self.model = models[0]
+        parameters, self.buffers = stack_module_state(list(models))
+        self.parameters = {name: value.detach().clone() for name, value in parameters.items()}
+        self.trained = [name for name in self.parameters if not name.startswith(frozen)] if frozen else list(self.parameters)
+        for name in self.trained:
+            self.parameters[name].requires_grad_()
+        self.loss = loss
+        self.optimiser = optimiser
+        one = next(iter(self.parameters.values()))
+        self.rates = torch.tensor(rates, device=one.device, dtype=one.dtype)
+        self.count = torch.zeros((), device=one.device, dtype=torch.float64)
+        self.moments = {name: [torch.zeros_like(self.parameters[name]) for _ in MOMENTS] for name in self.trained}
+        self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor] | None = None
+
+    def logits(self, tokens: torch.Tensor) -> torch.Tensor:
+        """(G, n, N), from tokens (G, n, L)."""
+        return vmap(lambda p, b, x: functional_call(self.model, (p, b), (x,)))(self.parameters, self.buffers, tokens)
+
+    def step(self, tokens: torch.Tensor, label: torch.Tensor) -> None:
+        """One step of every model on its own mini-batch, (G, B, L) and (G, B)."""
+        if tokens.device.type != "cuda":
+            self._step(tokens, label)
+            return
+        if self._graph is None:
+            self._record(tokens, label)
+        assert self._graph is not None
+        graph, to_tokens, to_label = self._graph
+        to_tokens.copy_(tokens)
+        to_label.copy_(label)
+        graph.replay()
+
+    def _step(self, tokens: torch.Tensor, label: torch.Tensor) -> None:
+        logits = self.logits(tokens)
+        if self.loss == "cross-entropy":
+            loss = -logits.log_softmax(dim=2).gather(2, label[..., None])
+        else:
+            loss = 0.5 * (logits.softmax(dim=2) - nn.functional.one_hot(label, logits.shape[2])).square().sum(dim=2)
+        gradients = torch.autograd.grad(loss.sum() / label.shape[1], [self.parameters[name] for name in self.trained])
+        with torch.no_grad():
+            self.count += 1
+            for name, gradient in zip(self.trained, gradients, strict=True):
+                self._update(name, gradient)
+
+    def _update(self, name: str, gradient: torch.Tensor) -> None:
+        parameter = self.parameters[name]
+        first, second = self.moments[name]
+        a, b = MOMENTS
+        rates = self.rates.view(-1, *[1] * (parameter.ndim - 1))
+        if self.optimiser == "sgd":
+            first.mul_(a).add_(gradient)
+            parameter -= rates * first
+            return
+        first.mul_(a).add_(gradient, alpha=1 - a)
+        second.mul_(b).addcmul_(gradient, gradient, value=1 - b)
+        scale = (second / (1 - b**self.count)).sqrt() + 1e-8
+        parameter -= rates / (1 - a**self.count) * first / scale
+
+    def _record(self, tokens: torch.Tensor, label: torch.Tensor) -> None:
+        """Record a step as a CUDA graph; what was trained while it warmed up is put back."""
+        state = [self.count, *(x for name in self.trained for x in (self.parameters[name], *self.moments[name]))]
+        before = [x.detach().clone() for x in state]
+        inputs = tokens.clone(), label.clone()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self._step(*inputs)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._step(*inputs)
+        with torch.no_grad():
+            for x, was in zip(state, before, strict=True):
+                x.copy_(was)
+        self._graph = graph, *inputs
+
+
+class Draws:
+    """Fresh samples of several tasks of one size at once, drawn on a device: tokens (G, B, T + 1) and labels (G, B)."""
+
+    def __init__(self, tasks: Sequence[Task], seed: int, device: torch.device | str) -> None:
+        def put(arrays: list[np.ndarray]) -> torch.Tensor:
+            return torch.tensor(np.stack([np.ascontiguousarray(x) for x in arrays]), device=device)
+
+        self.T = tasks[0].T
+        self.device = torch.device(device)
+        self.seed = seed
+        self.mu = put([closed_cumulative(task.mu)[:-1] for task in tasks])  # (G, N − 1)
+        self.positions = put([task.positions.T.astype(np.int64) for task in tasks])  # (G, N, Q)
+        self.q = put([closed_cumulative(task.weights)[:-1].T for task in tasks])  # (G, N, Q − 1)
+        self.P = put([closed_cumulative(task.P)[:-1].T for task in tasks])  # (G, N, N − 1)
+        self.weights = put([task.weights.T for task in tasks])  # (G, N, Q)
+        self.laws = put([task.P.T for task in tasks])  # (G, N, N): row j is the law of what follows token j
+        self._each = torch.arange(len(tasks), device=device)[:, None]
+
+    def __call__(self, step: int, B: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mini-batch number ``step`` of every task."""
+        key = int(step_keys(self.seed, range(step, step + 1))[0])
+        generator = torch.Generator(self.device).manual_seed(key % (1 << 63))
+        G = len(self.mu)
+        u = torch.rand((G, B * (self.T + 1)), dtype=torch.float64, device=self.device, generator=generator)
+        tokens = torch.searchsorted(self.mu, u, right=True).view(G, B, self.T + 1)
+        of_slot, of_label = torch.rand((2, G, B, 1), dtype=torch.float64, device=self.device, generator=generator)
+        last = tokens[..., -1]
+        slot = (of_slot >= self.q[self._each, last]).sum(dim=2)
+        position = self.positions[self._each, last].gather(2, slot[..., None])
+        source = tokens.gather(2, position)[..., 0]
+        label = (of_label >= self.P[self._each, source]).sum(dim=2)
+        return tokens, label
+
+    def truth(self, tokens: torch.Tensor) -> torch.Tensor:
+        """(G, n, N): the true law of each label."""
+        last = tokens[..., -1]
+        sources = tokens.gather(2, self.positions[self._each, last])  # (G, n, Q)
+        laws = self.laws[self._each[..., None], sources]  # (G, n, Q, N)
+        return (self.weights[self._each, last][..., None] * laws).sum(dim=2)
+
+
+def excess(truth: torch.Tensor, F: torch.Tensor, mu: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(G,) twice: what is left of the excess loss of a model that always predicts μ, in KL divergence and in squared error."""
+    trivial = mu[:, None].expand_as(truth)
+
+    def divergence(law: torch.Tensor) -> torch.Tensor:
+        return (truth * (truth.clamp(min=1e-300).log() - law.clamp(min=1e-12).log())).sum(dim=2).mean(dim=1)
+
+    def square(law: torch.Tensor) -> torch.Tensor:
+        return (law - truth).square().sum(dim=2).mean(dim=1)
+
+    return divergence(F) / divergence(trivial), square(F) / square(trivial)

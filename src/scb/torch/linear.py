@@ -1,0 +1,178 @@
+"""The paper's model and method in PyTorch: ``LinearAttention``, and Algorithm 1 as an optimiser for any loop."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from scb.geometry import Array, projector_row
+from scb.inputs import InputError, number
+from scb.training.stages import MeasuredNoise, Recipe, Stage
+
+
+class LinearAttention(nn.Module):
+    """The one-layer linear transformer: F(x, k) = V·X·a^(k), whose parameters are V (N, N) and the attention A (T, N) itself.
+
+    Parameters
+    ----------
+    V, A : initial values
+
+    Examples
+    --------
+    >>> import scb, scb.torch, torch
+    >>> task = scb.Task.random(3, 100, 2)
+    >>> model = scb.torch.LinearAttention(task.P, task.Q)  # the task itself
+    >>> tokens, label = next(scb.torch.Stream(task, 8))
+    >>> model(tokens).sum(dim=1).allclose(torch.ones(8, dtype=torch.float64))
+    True
+    """
+
+    def __init__(self, V: Array, A: Array) -> None:
+        super().__init__()
+        self.V = nn.Parameter(torch.tensor(np.ascontiguousarray(V)))
+        self.A = nn.Parameter(torch.tensor(np.ascontiguousarray(A)))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """(B, N): the predicted law of each label; ``tokens`` are (B, T + 1), the last of which chooses the attention."""
+        context = tokens[:, :-1]
+        weights = self.A.T[tokens[:, -1]]  # (B, T)
+        mass = torch.zeros(len(tokens), len(self.V), dtype=weights.dtype, device=weights.device).scatter_add(1, context, weights)
+        return mass @ self.V.T
+
+    def loss(self, tokens: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        """The paper's loss, the mean of ½‖e_o − F‖²."""
+        e = nn.functional.one_hot(label, len(self.V))
+        return 0.5 * (self(tokens) - e).square().sum(dim=1).mean()
+
+
+class Algorithm1(torch.optim.Optimizer):
+    """The steps of Algorithm 1 on V and A: preconditioned, soft-thresholded, projected.
+
+    V ← V − η_V (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ; and, column by column,
+    a ← Proj(soft(a − (η_A/μ_k)·∇_a, λ)), which keeps 1ᵀa = 1. The two are parameter groups with learning rates η_V and η_A under
+    the usual name ``lr``, so that PyTorch's schedulers work on them; ``lr`` = 0 freezes a layer.
+
+    Parameters
+    ----------
+    V, A : parameters of shapes (N, N) and (T, N), those of a ``LinearAttention`` or of any module that has such a part
+    mu : (N,), the law of the tokens
+    eta_V, eta_A : learning rates
+    lam : λ of each proximal step
+    centred : take the common part out of each column's gradient before the proximal step instead of after it
+    projector : "euclidean" is the paper's w = μ/‖μ‖², "mu" is w = 1, which has far less noise
+    """
+
+    def __init__(
+        self,
+        V: nn.Parameter,
+        A: nn.Parameter,
+        mu: Array,
+        *,
+        eta_V: float,
+        eta_A: float,
+        lam: float = 0.0,
+        centred: bool = False,
+        projector: str = "mu",
+    ) -> None:
+        for name, value in (("eta_V", eta_V), ("eta_A", eta_A), ("lam", lam)):
+            number(name, value, low=0)
+        N = len(mu)
+        if V.shape != (N, N) or A.ndim != 2 or A.shape[1] != N:
+            raise InputError(f"V has shape {tuple(V.shape)} and A {tuple(A.shape)}: with {N} tokens, (N, N) and (T, N) go")
+        self.mu = torch.as_tensor(np.array(mu), dtype=V.dtype, device=V.device)
+        of_V = {"params": [V], "lr": eta_V, "layer": "V", "row": self._row(projector)}
+        of_A = {"params": [A], "lr": eta_A, "layer": "A", "lam": lam, "centred": centred}
+        super().__init__([of_V, of_A], {})
+
+    def enter(self, stage: Stage) -> None:
+        """Take learning rates, λ and projector of a stage of a recipe from now on."""
+        of_V, of_A = self.param_groups
+        of_V |= {"lr": stage.eta_V, "row": self._row(stage.projector)}
+        of_A |= {
+            "lr": stage.eta_A,
+            "centred": stage.centred,
+            "lam": stage.lam if isinstance(stage.lam, float) else _measured(stage),
+        }
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        """One step from the gradients of V and A."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        of_V, of_A = self.param_groups
+        (V,) = of_V["params"]
+        (A,) = of_A["params"]
+        lam = of_A["lam"](V, self.mu) if callable(of_A["lam"]) else of_A["lam"]  # of the V before the step
+        if of_V["lr"] and V.grad is not None:
+            H = (V.grad - V.grad.mean(dim=0)) / self.mu
+            V -= of_V["lr"] * (H - torch.outer(H @ self.mu, of_V["row"]))
+        if of_A["lr"] and A.grad is not None:
+            g = A.grad - A.grad.mean(dim=0) if of_A["centred"] else A.grad
+            a = A - of_A["lr"] * g / self.mu
+            a = a.sign() * (a.abs() - lam).clamp(min=0)
+            A.copy_(a + (1 - a.sum(dim=0)) / len(a))
+        return loss
+
+    def _row(self, projector: Any) -> torch.Tensor:
+        row = projector_row(self.mu.cpu().numpy(), projector)
+        return torch.as_tensor(row, dtype=self.mu.dtype, device=self.mu.device)
+
+
+def follow(recipe: Recipe, batches: Callable[[int, int], tuple[torch.Tensor, torch.Tensor]]) -> LinearAttention:
+    """Train a ``LinearAttention`` by a recipe of scb, in a loop like one's own.
+
+    Parameters
+    ----------
+    recipe : a recipe of proximal stages
+    batches : (number of the step, batch size) → (tokens, label)
+
+    Returns
+    -------
+    LinearAttention
+        After the last stage
+    """
+    if any(stage.rule != "proximal" for stage in recipe.stages):
+        raise InputError("a stage of the recipe is not proximal: Algorithm1 takes proximal steps only")
+    mu = recipe.mu
+    model = LinearAttention(recipe.start.V, recipe.start.A)
+    optimiser = Algorithm1(model.V, model.A, mu, eta_V=0.0, eta_A=0.0)
+    done = 0
+    for stage in recipe.stages:
+        optimiser.enter(stage)
+        _round(model, stage.enter, mu)
+        for step in range(1, stage.steps + 1):
+            optimiser.zero_grad()
+            model.loss(*batches(done, stage.batch_size)).backward()
+            optimiser.step()
+            done += 1
+            if stage.over(step, *_values(model), mu):
+                break
+        _round(model, stage.leave, mu)
+    return model
+
+
+def _measured(stage: Stage) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """V, μ ↦ λ of each column, by the noise of a step from V."""
+    assert isinstance(stage.lam, MeasuredNoise)
+
+    def levels(V: torch.Tensor, mu: torch.Tensor) -> torch.Tensor:
+        K_V = float(((V - mu[:, None]).square() * mu).sum())
+        return torch.as_tensor(stage.levels(K_V, mu.cpu().numpy()), dtype=V.dtype, device=V.device)
+
+    return levels
+
+
+def _values(model: LinearAttention) -> tuple[Array, Array]:
+    return model.V.detach().cpu().numpy(), model.A.detach().cpu().numpy()
+
+
+@torch.no_grad()
+def _round(model: LinearAttention, roundings: Iterable[Callable[[Array, Array, Array], tuple[Array, Array]]], mu: Array) -> None:
+    for rounding in roundings:
+        V, A = rounding(*_values(model), mu)
+        model.V.copy_(torch.as_tensor(np.array(V)))
+        model.A.copy_(torch.as_tensor(np.array(A)))

@@ -1,0 +1,277 @@
+"""``probe``: what has a model learned, if all that it lets us see are its predictions?
+
+A sparse contextual bigram predicts F(x, k) = V·Σ_t a_t^(k) e_{x_t}. Tokens of a context are independent, so with G = F − E[F | k],
+U = V − Vμ1ᵀ and m = Σ_t a_t (e_{x_t} − μ) the form says G = U·m, and moments separate its two factors:
+
+    a_t^(k) = E[⟨G, U e_{x_t}⟩ | k] / E‖U e_x‖²         U = E[G mᵀ] E[m mᵀ]⁺
+
+Taking them in turns is a power iteration for the best such form. What stands out among the a_t is kept, and the rest of a column
+is one number for all positions; with so few unknowns least squares fits G exactly where it has the form, and what is left over is
+what the form does not explain. No label is drawn: the predictions themselves are regressed, and their noise is none.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from scb.geometry import Array, population_projection
+from scb.inputs import InputError, integer, one_of
+from scb.metrics import distance_A, distance_V
+from scb.model import scatter_scores, token_mass
+from scb.task import Task
+from scb.task.sampling import Batch, sample, token_dtype
+from scb.training.roundings import noise_threshold
+
+Model = Callable[[torch.Tensor], torch.Tensor]
+Sampler = Callable[[int, int], np.ndarray]
+
+FAINT = 0.01
+"""A model whose predictions change with the context by less than this, in the root mean square, has learned nothing from it."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What ``probe`` found.
+
+    The scale of V − μ1ᵀ and that of A cannot be told apart but through what all positions have in common. Here the columns of A
+    sum to 1 in the mean, and ``signal`` does not depend on the choice.
+    """
+
+    V: Array  # (N, N), the best V
+    A: Array  # (T, N), the best attention: what stands out, and a common value
+    support: tuple[np.ndarray, ...]  # for each last token, the positions that stand out
+    spread: float  # root mean square of F − E[F | k]: how much predictions depend on the context
+    unexplained: float  # the share of its square that has not the form of a sparse contextual bigram
+    samples: int
+    distance_V: float = np.nan  # ‖V − P‖_μ; this and what follows is known where the task is
+    distance_A: float = np.nan  # ‖A − Q‖_μ
+    alpha_V: float = np.nan
+    alpha_A: float = np.nan
+    mass: float = np.nan  # share of the attention, in absolute values, that lies on the true positions
+    excess: float = np.nan  # loss above the task's own, in nats: mean of KL(true law ‖ F)
+    excess_trivial: float = np.nan  # the same of a model that ignores the context
+
+    @property
+    def found(self) -> bool:
+        """Whether predictions depend on some positions more than on others, and enough to matter."""
+        return self.spread >= FAINT and any(len(positions) for positions in self.support)
+
+    @property
+    def signal(self) -> float:
+        """α_V·α_A: 0 where nothing has been learned, 1 for the task itself."""
+        return self.alpha_V * self.alpha_A if self.found else 0.0
+
+    @property
+    def left(self) -> float:
+        """Excess loss over that of a model that ignores the context."""
+        return self.excess / self.excess_trivial
+
+    def __str__(self) -> str:
+        """A few lines for people."""
+        lines = [f"{self.samples:,} contexts; predictions vary with the context by {self.spread:.3g} (root mean square)"]
+        if self.found:
+            lines.append(f"{self.unexplained:.1%} of that has not the form of a sparse contextual bigram")
+            lines += [f"after token {k}: " + _positions(t, self.A[t, k]) for k, t in enumerate(self.support)]
+        else:
+            lines.append("nothing found: no position matters more than the others")
+        if np.isfinite(self.excess):
+            lines.append(f"excess loss {self.excess:.4g} nats, {self.left:.1%} of that of a model that ignores the context")
+            if self.found:
+                lines.append(f"‖V − P‖ = {self.distance_V:.3g}, ‖A − Q‖ = {self.distance_A:.3g}, signal {self.signal:.3g}")
+                lines.append(f"attention on the true positions: {self.mass:.1%}")
+        return "\n".join(lines)
+
+
+def probe(
+    model: Model,
+    source: Task | Sampler,
+    samples: int = 20_000,
+    seed: int = 0,
+    *,
+    output: str = "logits",
+    device: torch.device | str = "cpu",
+    batch_size: int = 512,
+) -> Probe:
+    """Fit (V, A) to what a model predicts, whatever it is inside.
+
+    Parameters
+    ----------
+    model : maps tokens (B, T + 1) on ``device`` to logits (B, N), or to laws
+    source : the task, or (samples, seed) → tokens (samples, T + 1) that are independent of each other
+    samples : contexts on which the model is asked
+    seed : of the contexts
+    output : what the model gives, "logits" or "law"
+    device : where the model is
+    batch_size : contexts that the model gets at a time
+
+    Returns
+    -------
+    Probe
+        V, A, the positions that stand out, and what the form leaves unexplained; with a task, distances from it
+
+    Examples
+    --------
+    >>> import scb, scb.torch
+    >>> task = scb.Task.random(3, 100, 2)
+    >>> model = scb.torch.LinearAttention(task.P, task.Q)
+    >>> found = scb.torch.probe(model, task, output="law")
+    >>> bool(found.distance_V < 1e-3), bool(found.distance_A < 1e-3), round(found.mass, 3)
+    (True, True, 1.0)
+    """
+    samples = integer("samples", samples, low=100)
+    one_of("output", output, ("logits", "law"))
+    tokens = sample(source, samples, seed).tokens if isinstance(source, Task) else np.asarray(source(samples, seed))
+    F = _laws(model, tokens, output, device, batch_size)
+    N = F.shape[1]
+    batch = Batch(tokens[:, :-1].astype(token_dtype(N)), tokens[:, -1], tokens[:, -1])
+    mu = np.bincount(tokens.ravel(), minlength=N) / tokens.size
+    G = F - _means(F, batch.last)[batch.last]
+    spread = float(np.sqrt(np.square(G).sum(axis=1).mean()))
+    U, A = _power(G, batch, mu, seed)
+    U, A, support = _refine(U, A, G, batch, mu)
+    V = (F.mean(axis=0) - U @ _mass(A, batch, mu).mean(axis=0))[:, None] + U  # F = Vμ + U·m where the columns of A sum to 1
+    left = G - _predict(U, A, batch, mu)
+    unexplained = float(np.square(left).sum() / max(np.square(G).sum(), 1e-300))
+    found = Probe(V, A, support, spread=spread, unexplained=unexplained, samples=samples)
+    return _against(found, source, F, batch) if isinstance(source, Task) else found
+
+
+def _laws(model: Model, tokens: np.ndarray, output: str, device: torch.device | str, batch_size: int) -> Array:
+    """(n, N): what the model predicts, as laws in float64."""
+    found = []
+    with torch.no_grad():
+        for start in range(0, len(tokens), batch_size):
+            part = torch.from_numpy(tokens[start : start + batch_size].astype(np.int64)).to(device)
+            out = model(part).double()
+            if out.ndim != 2 or len(out) != len(part):
+                raise InputError(f"the model made {tuple(out.shape)} of tokens {tuple(part.shape)}: (B, N) is wanted")
+            found.append((out.softmax(dim=1) if output == "logits" else out).cpu().numpy())
+    return np.concatenate(found)
+
+
+def _means(F: Array, last: np.ndarray) -> Array:
+    """(N, N): row k is the mean of F where the last token is k."""
+    N = F.shape[1]
+    sums = np.zeros((N, N))
+    np.add.at(sums, last, F)
+    return sums / np.maximum(np.bincount(last, minlength=N), 1)[:, None]
+
+
+def _power(G: Array, batch: Batch, mu: Array, seed: int, turns: int = 30) -> tuple[Array, Array]:
+    """U (N, N) and a dense A (T, N) by the two moments in turns, from a random U."""
+    N = len(mu)
+    counts = np.maximum(np.bincount(batch.last, minlength=N), 1)
+    U = np.random.default_rng(seed).standard_normal((N, N))
+    A = np.zeros((batch.context.shape[1], N))
+    for turn in range(turns):
+        U = U - (U @ mu)[:, None]
+        before = U
+        A = scatter_scores(G @ U, batch, len(A)) / (counts * max(float(mu @ np.square(U).sum(axis=0)), 1e-300))
+        kept = A if turn < 5 else np.where(np.abs(A - np.median(A, axis=0)) > noise_threshold(A), A, 0.0)
+        U = _regress(G, _mass(kept, batch, mu))
+        if _cosine(U, before) > 1 - 1e-6:
+            break
+    return U - (U @ mu)[:, None], A
+
+
+def _cosine(X: Array, Y: Array) -> float:
+    return float((X * Y).sum() / max(float(np.linalg.norm(X) * np.linalg.norm(Y)), 1e-300))
+
+
+def _mass(A: Array, batch: Batch, mu: Array) -> Array:
+    """(n, N): m = Σ_t a_t (e_{x_t} − μ), row by row."""
+    mass = token_mass(np.asfortranarray(A), batch)
+    return mass - mass.sum(axis=1, keepdims=True) * mu
+
+
+def _regress(G: Array, m: Array) -> Array:
+    """The U with the least ‖G − m Uᵀ‖."""
+    return np.linalg.lstsq(m.T @ m, m.T @ G, rcond=1e-10)[0].T
+
+
+def _predict(U: Array, A: Array, batch: Batch, mu: Array) -> Array:
+    """(n, N): U·m without its mean for each last token, as G has none."""
+    F = _mass(A, batch, mu) @ U.T
+    return F - _means(F, batch.last)[batch.last]
+
+
+def _refine(U: Array, A: Array, G: Array, batch: Batch, mu: Array, turns: int = 100) -> tuple[Array, Array, tuple[np.ndarray, ...]]:
+    """Least squares for U, and for each column the entries that stand out and one common value, in turns until nothing moves."""
+    T, N = A.shape
+    stands_out = np.abs(A - np.median(A, axis=0)) > noise_threshold(A)
+    support = tuple(np.flatnonzero(stands_out[:, k]) for k in range(N))
+    if not stands_out.any():
+        return U, np.full((T, N), 1 / T), support
+    rows = [np.flatnonzero(batch.last == k) for k in range(N)]
+    shares = _mass(np.full((T, N), 1 / T), batch, mu)  # (n, N): what a uniform attention sees
+    for _ in range(turns):
+        before = U
+        A = np.zeros((T, N))
+        for k in range(N):
+            A[:, k] = _column(U, G[rows[k]], batch.context[rows[k]], shares[rows[k]], support[k], T, mu)
+        A /= mu @ A.sum(axis=0) or 1.0
+        U = _regress(G, _centred(_mass(A, batch, mu), batch.last))
+        U = U - (U @ mu)[:, None]
+        if np.abs(U - before).max() < 1e-10:
+            break
+    return U, A, support
+
+
+def _centred(m: Array, last: np.ndarray) -> Array:
+    return m - _means(m, last)[last]
+
+
+def _column(U: Array, G: Array, context: np.ndarray, shares: Array, positions: np.ndarray, T: int, mu: Array) -> Array:
+    """(T,): the column of A by least squares: an entry for each position that stands out, and one value for all.
+
+    The common value is hardly seen where T is large, since a uniform attention sees nearly the same in every context: it stays
+    at 0 unless it is three standard errors away.
+    """
+    if len(G) <= len(positions) + 1:
+        return np.zeros(T)
+    seen = [U[:, context[:, t]].T for t in positions] + [shares @ U.T]
+    X = np.stack([(x - x.mean(axis=0)).ravel() for x in seen], axis=1)  # (n_k·N, positions + 1)
+    for regressors in (X, X[:, :-1]):
+        gram = regressors.T @ regressors
+        a = np.linalg.lstsq(gram, regressors.T @ G.ravel(), rcond=1e-12)[0]
+        if regressors is X:
+            noise = np.square(G.ravel() - X @ a).mean()
+            if a[-1] ** 2 > 9 * noise * np.linalg.pinv(gram)[-1, -1]:
+                break
+    column = np.full(T, a[-1] / T if len(a) > len(positions) else 0.0)
+    column[positions] += a[: len(positions)]
+    return column
+
+
+def _against(found: Probe, task: Task, F: Array, batch: Batch) -> Probe:
+    """The same, measured by the task that the model was to learn."""
+    k = batch.last
+    sources = batch.context[np.arange(len(batch)), task.positions[:, k]]  # (Q, n)
+    truth = np.einsum("qn,jqn->nj", task.weights[:, k], task.P[:, sources])
+    nats = _divergence(truth, F)
+    trivial = _divergence(truth, np.broadcast_to(task.mu, truth.shape))
+    at = population_projection(task, found.V, np.asfortranarray(found.A))
+    weight = np.abs(found.A)
+    on = weight[task.positions, np.arange(task.N)].sum(axis=0)
+    return Probe(
+        **{name: getattr(found, name) for name in ("V", "A", "support", "spread", "unexplained", "samples")},
+        distance_V=distance_V(task, found.V),
+        distance_A=distance_A(task, found.A),
+        alpha_V=at.alpha_V,
+        alpha_A=at.alpha_A,
+        mass=float(task.mu @ on / (task.mu @ weight.sum(axis=0))),
+        excess=nats,
+        excess_trivial=trivial,
+    )
+
+
+def _divergence(truth: Array, F: Array) -> float:
+    """Mean of KL(truth ‖ F), in nats; a prediction of 0 or less counts as 1e-12."""
+    return float((truth * (np.log(np.maximum(truth, 1e-300)) - np.log(np.maximum(F, 1e-12)))).sum(axis=1).mean())
+
+
+def _positions(t: np.ndarray, a: Array) -> str:
+    order = np.argsort(-np.abs(a))[:8]
+    return "  ".join(f"{t[i]}: {a[i]:.3f}" for i in order) or "no position that stands out"

@@ -1,0 +1,157 @@
+"""A small, standard decoder: embeddings, pre-norm attention and MLP blocks, readout. One file, nothing hidden.
+
+With one layer, the prediction after the last token needs one query only, and a key or value depends on a token and its position
+and on nothing else. There are T·N such pairs, often far fewer than tokens in a mini-batch: ``Transformer`` then works on a table
+of them, which gives the same numbers in a fraction of the time.
+"""
+
+from typing import Literal
+
+import torch
+from torch import nn
+
+from scb.geometry import Array
+from scb.inputs import InputError, integer, one_of
+
+Attention = Literal["softmax", "linear", "shrunk"]
+
+
+class Transformer(nn.Module):
+    """A causal transformer over N tokens that maps tokens (B, L ≤ T + 1) to logits.
+
+    Parameters
+    ----------
+    N : how many tokens there are
+    T : positions of a context; with the last token, inputs have up to T + 1 of them
+    width, heads, layers : of the decoder
+    mlp : width of the MLP over that of the decoder; 0 leaves the MLP out
+    attention : "softmax"; "linear", weights q·k/√d over earlier positions as they are; or "shrunk", a softmax whose weights lose
+        ``shrink``/L each, but not more than they have, before they are made to sum to 1 again: the proximal step's idea
+    norm : with layer norm
+    shrink : see ``attention``
+    centre : (N,), the law μ of the tokens: take from each value its μ-mean over the tokens at its position, so that a value says
+        only in what a token differs from the others, as the μ-orthogonal projector makes it be; None leaves values as they are
+
+    Examples
+    --------
+    >>> import torch, scb.torch
+    >>> model = scb.torch.Transformer(N=10, T=100, width=32)
+    >>> model(torch.randint(10, (8, 101))).shape
+    torch.Size([8, 10])
+    """
+
+    def __init__(
+        self,
+        N: int,
+        T: int,
+        width: int = 64,
+        heads: int = 1,
+        layers: int = 1,
+        mlp: int = 4,
+        *,
+        attention: Attention = "softmax",
+        norm: bool = True,
+        shrink: float = 1.0,
+        centre: Array | None = None,
+    ) -> None:
+        super().__init__()
+        for name, value in (("N", N), ("T", T), ("width", width), ("heads", heads), ("layers", layers)):
+            integer(name, value, low=1)
+        one_of("attention", attention, ("softmax", "linear", "shrunk"))
+        if width % heads:
+            raise InputError(f"width = {width}, heads = {heads}: the width must be a multiple of the heads")
+        if centre is not None and layers > 1:
+            raise InputError(f"layers = {layers}: values can be centred in a model of one layer only")
+        self.embed = nn.Embedding(N, width)
+        self.position = nn.Embedding(T + 1, width)
+        self.blocks = nn.ModuleList(Block(width, heads, mlp, attention, norm, shrink) for _ in range(layers))
+        self.norm = nn.LayerNorm(width) if norm else nn.Identity()
+        self.readout = nn.Linear(width, N, bias=False)
+        self.register_buffer("centre", None if centre is None else torch.tensor(centre, dtype=torch.get_default_dtype()))
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+
+    def forward(self, tokens: torch.Tensor, *, last: bool = True) -> torch.Tensor:
+        """Logits of the token after the last one, (B, N); or, with ``last`` False, of the token after each one, (B, L, N)."""
+        L = tokens.shape[1]
+        if len(self.blocks) == 1 and last:
+            table = self.embed.weight + self.position.weight[:L, None]  # (L, N, width)
+            return self.readout(self.norm(self.blocks[0].last_by_table(table, tokens, self.centre)))
+        if self.centre is not None:
+            raise InputError("a model with centred values predicts after the last token only")
+        x = self.embed(tokens) + self.position.weight[:L]
+        for depth, block in enumerate(self.blocks, start=1):
+            x = block(x, last=last and depth == len(self.blocks))
+        logits = self.readout(self.norm(x))
+        return logits[:, -1] if last else logits
+
+
+class Block(nn.Module):
+    """Attention, then an MLP, each on a normalised input and added to it."""
+
+    def __init__(self, width: int, heads: int, mlp: int, attention: Attention, norm: bool, shrink: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.attention = attention
+        self.shrink = shrink
+        self.norm_1 = nn.LayerNorm(width) if norm else nn.Identity()
+        self.query = nn.Linear(width, width, bias=False)
+        self.key = nn.Linear(width, width, bias=False)
+        self.value = nn.Linear(width, width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.mlp = None
+        if mlp:
+            self.norm_2 = nn.LayerNorm(width) if norm else nn.Identity()
+            self.mlp = nn.Sequential(nn.Linear(width, mlp * width), nn.GELU(), nn.Linear(mlp * width, width))
+
+    def forward(self, x: torch.Tensor, *, last: bool) -> torch.Tensor:
+        """(B, L, width) → the same; with ``last``, only its last position, (B, 1, width)."""
+        normed = self.norm_1(x)
+        of = normed[:, -1:] if last else normed
+        q = self._by_head(self.query(of))
+        k = self._by_head(self.key(normed))
+        v = self._by_head(self.value(normed))
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5  # (B, heads, 1 or L, L)
+        if not last:
+            L = x.shape[1]
+            earlier = torch.ones(L, L, dtype=torch.bool, device=x.device).tril()
+            scores = scores.masked_fill(~earlier, 0.0 if self.attention == "linear" else -torch.inf)
+        attended = (self._weights(scores) @ v).transpose(1, 2).flatten(2)  # (B, 1 or L, width)
+        return self._add_mlp((x[:, -1:] if last else x) + self.out(attended))
+
+    def last_by_table(self, table: torch.Tensor, tokens: torch.Tensor, centre: torch.Tensor | None) -> torch.Tensor:
+        """(B, width): what ``forward`` gives at the last position, from the inputs for every position and token, (L, N, width)."""
+        L, N, width = table.shape
+        B = len(tokens)
+        normed = self.norm_1(table)
+        q = self.query(normed[-1]).view(N, self.heads, -1)  # of each last token
+        k = self.key(normed).view(L, N, self.heads, -1)
+        v = self.value(normed)
+        if centre is not None:
+            v = v - torch.einsum("m,lmd->ld", centre, v)[:, None]
+        v = v.view(L * N, self.heads, -1)
+        scores = torch.einsum("khd,lmhd->khlm", q, k) / q.shape[-1] ** 0.5
+        last = tokens[:, -1]
+        pair = torch.arange(L, device=tokens.device) * N + tokens  # (B, L): which row of the table
+        row = last[:, None] * self.heads + torch.arange(self.heads, device=tokens.device)  # (B, heads)
+        which = row[:, :, None] * (L * N) + pair[:, None]  # (B, heads, L), of the scores
+        weights = self._weights(scores.reshape(-1).gather(0, which.reshape(-1)).view(which.shape))
+        spread = weights.new_zeros(B, self.heads, L * N).scatter(2, pair[:, None].expand(B, self.heads, L), weights)
+        attended = torch.einsum("bhp,phd->bhd", spread, v).reshape(B, width)
+        return self._add_mlp(table[-1][last] + self.out(attended))
+
+    def _by_head(self, x: torch.Tensor) -> torch.Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def _weights(self, scores: torch.Tensor) -> torch.Tensor:
+        if self.attention == "linear":
+            return scores
+        weights = scores.softmax(dim=-1)
+        if self.attention == "shrunk":
+            weights = (weights - self.shrink / scores.shape[-1]).clamp(min=0)
+            weights = weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-6)
+        return weights
+
+    def _add_mlp(self, x: torch.Tensor) -> torch.Tensor:
+        return x if self.mlp is None else x + self.mlp(self.norm_2(x))

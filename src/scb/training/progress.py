@@ -1,0 +1,81 @@
+"""How far a training run is, while it runs: on a terminal, in a notebook, and silently where nobody looks."""
+
+import sys
+from html import escape
+from shutil import get_terminal_size
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scb.inputs import integer
+from scb.notebook import in_notebook
+
+if TYPE_CHECKING:
+    from scb.training.run import Run
+
+_PAUSE = 0.1  # seconds between two pictures of it
+_WIDTH = 16  # characters of the bar
+
+
+class ProgressBar:
+    """A callback for ``scb.train`` that shows stage, step, signals and the time left.
+
+    In a notebook it is one output that changes, on a terminal one line of stderr. In a pipe, a file or a job it shows nothing.
+
+    Parameters
+    ----------
+    steps : of the whole run, ``recipe.steps``; a stage that ends early ends it before
+
+    Examples
+    --------
+    >>> recipe = scb.recipes.paper(task)
+    >>> run = scb.train(task, recipe, callbacks=[scb.ProgressBar(recipe.steps)])
+    """
+
+    def __init__(self, steps: int) -> None:
+        self._steps = max(integer("steps", steps, low=0), 1)
+        self._begun: tuple[int, float] | None = None  # step and time of the first call
+        self._shown = -_PAUSE
+        self._output: Any = None  # what a notebook shows
+
+    def __call__(self, run: "Run") -> None:
+        """Show where the run stands."""
+        now = monotonic()
+        if self._begun is None:
+            self._begun = (run.step, now)
+        if run.finished or now >= self._shown + _PAUSE:
+            self._shown = now
+            share = 1.0 if run.finished else min(run.step / self._steps, 1.0)  # a stage may end early
+            self._show(share, self.text(run, now), run.finished)
+
+    def text(self, run: "Run", now: float) -> str:
+        """Stage, step, signals, and the time left, or taken."""
+        last = {name: column[-1] for name, column in run.history.items()}
+        of = "" if run.finished else f" of {self._steps:,}"
+        parts = [
+            f"stage {last['stage']:.0f}  step {run.step:,}{of}",
+            f"α_V {last['alpha_V']:+.3f}  α_A {last['alpha_A']:+.3f}",
+        ]
+        step, begin = self._begun or (run.step, now)
+        if run.finished:
+            parts.append(f"{now - begin:.0f} s")
+        elif run.step > step:
+            parts.append(f"{(now - begin) / (run.step - step) * (self._steps - run.step):.0f} s left")
+        return "  ".join(parts)
+
+    def _show(self, share: float, text: str, last: bool) -> None:
+        if in_notebook():
+            self._show_html(share, text)
+        elif sys.stderr is not None and sys.stderr.isatty():
+            full = round(share * _WIDTH)
+            line = "━" * full + "╌" * (_WIDTH - full) + f" {text}"
+            fits = get_terminal_size().columns - 1  # a line that breaks cannot be written over
+            print(f"\r\x1b[2K{line[:fits]}", end="\n" if last else "", file=sys.stderr, flush=True)
+
+    def _show_html(self, share: float, text: str) -> None:
+        from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
+
+        page = HTML(f'<progress value="{share:.4f}"></progress> <code>{escape(text)}</code>')
+        if self._output is None:
+            self._output = display(page, display_id=True)
+        else:
+            self._output.update(page)

@@ -1,0 +1,128 @@
+"""A run for people: a summary that prints well, a table of its history, and its curves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb import notebook
+from scb.extras import wanted_for
+from scb.geometry import Array
+
+if TYPE_CHECKING:
+    from scb.drawing import Drawn
+    from scb.training.run import Run
+
+# column of the history → heading and how a value is written
+SHOWN = {
+    "stage": ("stage", ".0f"),
+    "step": ("step", ",.0f"),
+    "samples": ("samples", ",.0f"),
+    "alpha_V": ("α_V", ".3f"),
+    "alpha_A": ("α_A", ".3f"),
+    "dist_V": ("‖V−P‖", ".3f"),
+    "dist_A": ("‖A−Q‖", ".3f"),
+    "dist_A_star": ("‖A*−Q‖", ".3f"),
+    "loss": ("loss", ".4f"),
+}
+COUNTS = ("step", "stage", "samples")  # what is a whole number in the history
+
+
+@dataclass(frozen=True, repr=False)
+class RunSummary:
+    """What became of a run: a table for people when printed, HTML in a notebook, ``columns`` and ``to_pandas()`` for programs."""
+
+    run: "Run"
+
+    @property
+    def title(self) -> str:
+        """Recipe, sizes, seed and how far it is."""
+        run = self.run
+        T, N = run.parameters.shape
+        return f"{run.recipe}: N = {N}, T = {T:,}, seed {run.seed}; {run.step:,} steps, {run.samples:,} samples"
+
+    @property
+    def outcome(self) -> list[str]:
+        """How it ended, in words, and which settings would do if it has not learned its task; a line each."""
+        run = self.run
+        if not run.finished:
+            return ["not finished"]
+        lines = [f"verdict: {run.verdict}"] if run.verdict else []
+        if run.remedy:
+            options = ", ".join(f"{name}={value!r}" for name, value in run.remedy.items() if name != "recipe")
+            lines.append(f"these settings would do: scb.recipes.{run.remedy['recipe']}(task, {options})")
+        return lines
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The last row of each stage in the history; counts are integers."""
+        stage = self.run.history["stage"]
+        last = [np.flatnonzero(stage == number)[-1] for number in np.unique(stage)]
+        return typed({name: column[last] for name, column in self.run.history.items()})
+
+    def to_pandas(self) -> Any:
+        """``columns`` as a data frame."""
+        return frame(self.columns)
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """The table as texts: headings, and a row for the end of each stage."""
+        columns = self.columns
+        headings = [heading for heading, _ in SHOWN.values()]
+        rows = [[format(columns[name][i], form) for name, (_, form) in SHOWN.items()] for i in range(len(columns["step"]))]
+        return headings, rows
+
+    def __str__(self) -> str:
+        headings, rows = self.cells()
+        widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (headings, *rows)]
+        said = [part for line in self.outcome for part in wrap(line, 80, subsequent_indent="  ", break_long_words=False)]
+        return "\n".join((self.title, *lines, *said))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return notebook.text(self.title) + notebook.table(*self.cells()) + "".join(map(notebook.text, self.outcome))
+
+
+def typed(table: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
+    """A history, or rows of it, with whole numbers as integers."""
+    return {name: column.astype(np.int64) if name in COUNTS else column for name, column in table.items()}
+
+
+def frame(table: Mapping[str, NDArray[Any]]) -> Any:
+    """A table as a data frame of pandas."""
+    with wanted_for("to_pandas()"):
+        import pandas as pd
+
+    return pd.DataFrame(dict(table))
+
+
+# panel → column of the history → label
+CURVES = {
+    "distance to the truth": {"dist_V": "‖V − P‖", "dist_A": "‖A − Q‖", "dist_A_star": "‖A* − Q‖, normalised"},
+    "signals": {"alpha_V": "α_V", "alpha_A": "α_A"},
+    "distance to the population's line": {"delta_V": "‖Δ_V‖", "delta_A": "‖Δ_A‖"},
+}
+
+
+def curves(history: Mapping[str, Array], title: str) -> "Drawn":
+    """Distances, signals and errors of one run against steps; grey lines where a stage begins."""
+    with wanted_for("a picture"):
+        from scb.drawing import look, panels, quiet
+
+    def draw() -> "Drawn":
+        figure, axes = panels(len(CURVES), title)
+        changes = history["step"][np.flatnonzero(np.diff(history["stage"]))]
+        for ax, (name, lines) in zip(axes, CURVES.items(), strict=True):
+            for number, (column, label) in enumerate(lines.items()):
+                ax.plot(history["step"], history[column], label=label, **look(number))
+            for step in changes:
+                ax.axvline(step, color="0.5", linewidth=0.8)
+            ax.set(title=name, xlabel="step")
+            ax.legend()
+        return figure
+
+    return quiet(draw)()
