@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from scb.cli.progress import progress
-from scb.cli.terminal import interruptible, terminal
+from scb.cli.terminal import terminal
 from scb.extras import require
 from scb.files import alone, write_atomically
 from scb.inputs import InputError
@@ -66,7 +66,7 @@ def reproduce(
         if value is not None and value < 1:
             raise InputError(f"{name} = {value}: it must be at least 1")
     order = _order(only, quick, full, shipped, seeds)
-    with alone(out, "making results"), interruptible("finished runs are kept, and the same command goes on"):
+    with alone(out, "making results"):
         made = _make(order, out, jobs or os.cpu_count() or 1, scheduler)
         _report(order, made, out, begin, quick)
 
