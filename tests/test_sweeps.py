@@ -322,9 +322,13 @@ def test_rows_do_not_depend_on_threads_or_batches():
             assert alone[run.key].rows == at_once.results[run.key].rows
 
 
+class UnitJob(RecoverJob):
+    cost = 1.0
+
+
 def test_batches_grow_to_a_second_and_shrink_at_the_end():
     def size(left, slots):
-        jobs = deque(RecoverJob(replicate=i) for i in range(left))
+        jobs = deque(UnitJob(replicate=i) for i in range(left))
         return len(pace.take(jobs, left, slots))
 
     pace = Pace()
