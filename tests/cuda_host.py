@@ -1,4 +1,4 @@
-"""A device for the CUDA kernels that is no GPU: their source, compiled by a C++ compiler behind ``cuda/host.cpp``; arrays are NumPy's."""
+"""A device for the CUDA kernels that is no GPU: their source, compiled behind ``cuda/host.cpp``; arrays are NumPy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``make test-gpu``: the engine on a real GPU against the processor's, token by token, and whole runs. Not collected by ``make test``."""
+"""``make test-gpu``: the engine on a real GPU against the processor's, token by token, and whole runs; no part of ``make test``."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ SIZES = [(2, 5000), (3, 5000), (4, 5000), (10, 5000), (20, 5000), (50, 5000), (1
 
 @pytest.fixture(scope="module")
 def gpu():
-    numba.set_num_threads(min(4, numba.config.NUMBA_NUM_THREADS))
+    numba.set_num_threads(min(4, numba.get_num_threads()))
     return Gpu()
 
 
@@ -80,9 +80,8 @@ def test_gradients_are_the_processors(gpu, N, T, bits):
         np.linalg.norm(g - gA) / np.linalg.norm(gA),
         np.abs(g - gA).max(),
     ]
-    print(
-        f"N = {N}, T = {T}, B = {B}, {bits} bits: loss {errors[0]:.1e}, gV {errors[1]:.1e}, g {errors[2]:.1e}; worst {errors[3]:.1e}"
-    )
+    size = f"N = {N}, T = {T}, B = {B}, {bits} bits"
+    print(f"{size}: loss {errors[0]:.1e}, gV {errors[1]:.1e}, g {errors[2]:.1e}, worst {errors[3]:.1e}")
     assert max(errors[:3]) < 1e-6
     assert errors[3] < 1e-3
 

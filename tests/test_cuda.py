@@ -21,9 +21,7 @@ from scb.training.sources.sampled import Fresh
 from scb.training.stages import MeasuredNoise, Stage
 from truth import twins
 
-pytestmark = pytest.mark.skipif(
-    COMPILER is None, reason="there is no C++ compiler: the source of the CUDA kernels is NOT exercised"
-)
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: the source of the CUDA kernels is NOT exercised")
 
 KEY = np.uint64(0x1234_5678_9ABC_DEF1)
 SIZES = [(2, 70), (3, 600), (FEW, 90), (FEW + 1, 130), (12, 300), (SOME, 60), (SOME + 1, 140), (MATRIX + 6, 50), (130, 200)]
@@ -183,9 +181,10 @@ def test_divergence_stops_at_the_same_step():
     assert np.abs(found.V).max() < 1e6
 
 
+LOAD = "        for (int p = threadIdx.x; p < TILE * TOKENS;"
 BROKEN = {
     "a tie that never rises": ("stream.cuh", "return u >= law.fraction[token];", "return 0;"),
-    "a barrier": ("scores.cu", "        __syncthreads();\n        for (int p = threadIdx.x; p < TILE * TOKENS;", "        for (int p = threadIdx.x; p < TILE * TOKENS;"),
+    "a barrier": ("scores.cu", f"        __syncthreads();\n{LOAD}", LOAD),
     "the second segment": ("gradient.cu", "segment < columns[k + 1]; ++segment) s +=", "segment < columns[k] + 1; ++segment) s +="),
     "a shifted stream": ("mass.cu", "z += 4 * GOLDEN", "z += 3 * GOLDEN"),
 }  # fmt: skip
@@ -217,7 +216,7 @@ def test_what_is_missing_is_said_in_one_line(monkeypatch):
     task = scb.Task.random(3, 60, 2)
     with pytest.raises(InputError, match="CuPy"):
         scb.train(task, scb.recipes.paper(task), device="cuda")
-    with pytest.raises(InputError, match="fresh samples"):
+    with pytest.raises(InputError, match="leave it out"):
         scb.train(task, scb.recipes.paper(task), device="cuda", source=Fresh(task))
     with pytest.raises(InputError, match="device = 'tpu'"):
         scb.train(task, scb.recipes.paper(task), device="tpu")

@@ -532,3 +532,10 @@ def test_an_unfitted_model_says_so(tmp_path):
     for use in (lambda m: m.score([0, 1]), lambda m: m.sample(3), lambda m: m.save(tmp_path / "x"), lambda m: m.lags_):
         with pytest.raises(NotFittedError):
             use(Bigram(3))
+
+
+def test_a_label_that_only_windows_at_the_beginning_have_is_no_end_of_the_fit():
+    """The search per lag looks at whole windows first; here a label after its symbol comes with the others only."""
+    found = scb.SparseContextualBigram(5, transition="per_lag").fit(scb.generate(scb.Task.random(3, 5, 2), 300))
+    assert found.converged_
+    assert np.isfinite(found.loglik_)

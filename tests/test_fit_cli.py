@@ -60,7 +60,7 @@ def test_a_text_is_fitted_shown_and_sampled(tmp_path, capsys, letters):
     assert f"scb fit {file} --max-lag 12 --out {out}" in page
     assert "first 9,600 symbols are fitted" in page
     (out / "attention.png").unlink()
-    assert call(capsys, "show", out).splitlines()[:5] == text.splitlines()[2:7]
+    assert call(capsys, "show", out).splitlines()[:5] == text.splitlines()[3:8]
     assert (out / "attention.png").exists()
     assert call(capsys, "sample", out, "--length", 30) == "".join(model.sample(30)) + "\n"
     lines = call(capsys, "sample", out / "model.safetensors", "--length", 5, "--seed", 3, "--separator", "\\n")
@@ -160,8 +160,21 @@ def test_what_was_done_with_users_is_said(tmp_path, capsys):
     assert "column 'page' in 120 sequences, one for each 'user', sorted by 'time'" in words
     assert "% are missing" in words or "%) are missing" in words
     assert "say nothing about what comes next" in words
+    assert "1 kind(s) of symbols occur only in what is held out ('rare')" in words
+    assert "The first 96 sequences are fitted" in words
     assert "inf" not in words.replace("influence", "")
     model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
     assert model.background == "ngram"
     assert "first 96 sequences are fitted, the 24 after them held out" in (tmp_path / "o" / "report.html").read_text()
     assert "Infinity" not in (tmp_path / "o" / "summary.json").read_text()
+
+
+def test_many_symbols_and_few_labels(tmp_path, capsys):
+    """That nothing is found is said with what a lag would have had to be worth."""
+    codes = np.random.default_rng(0).integers(60, size=3000)
+    (tmp_path / "codes.csv").write_text("\n".join(["code", *(f"c{x:02d}" for x in codes)]) + "\n")
+    words = " ".join(call(capsys, "fit", tmp_path / "codes.csv", "--max-lag", 5, "--out", tmp_path / "o").split())
+    assert "of 60 kinds in 1 sequence(s)" in words
+    price = 59**2 * np.log(1 + 2399 / 60) / 2 / 2399 / np.log(2)
+    assert f"one would have to save about {price:.2g} bits a symbol" in words
+    assert "with fewer kinds of symbols" in words

@@ -11,8 +11,8 @@ from scb.cli.reproduce import reproduce
 from scb.paper.claims.claim import Outcome
 from scb.paper.rates_page import BLOCKS, filled
 from scb.paper.registry import FIGURES, TABLES, claims_for, drawable, needed, tables
-from scb.paper.report import judge
-from scb.paper.shipped import read_shipped, shipped, write_shipped
+from scb.paper.report import draw_figure, judge, write_report
+from scb.paper.shipped import copy_shipped, read_shipped, shipped, write_shipped
 
 SHIPPED = Path(__file__).parents[1] / "docs" / "tables"
 HEAVY = [name for name, experiment in TABLES.items() if experiment.full_only]
@@ -97,3 +97,19 @@ def test_a_figure_of_the_full_run_is_not_drawn_without_it(tmp_path):
 def test_a_directory_of_shipped_tables_that_is_not_there_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"shipped = .*nowhere: there is no such directory"):
         reproduce(tmp_path, shipped=tmp_path / "nowhere")
+
+
+def test_the_report_links_to_shipped_tables_as_text(tmp_path):
+    """Copied beside the report, as they are; a table that is nowhere has no link."""
+    copy_shipped(SHIPPED, tmp_path / "tables", ["noise wins"])
+    found = {name: read_shipped(tmp_path / "tables", name)[0] for name in FIGURES["F13"].needs}
+    draw_figure("F13", found, tmp_path / "figures", ("png",))
+    facts = {"machine": "", "versions": {"scb": ""}, "date": "", "quick": True, "jobs": 0, "fresh": 0, "wall": "", "compute": ""}
+    facts |= {"tables": {}, "shipped": {}, "left_out": []}
+    for linked in (True, False):
+        write_report(tmp_path / "report.html", [], ["F13"], tmp_path / "figures", facts)
+        page = (tmp_path / "report.html").read_text()
+        assert ('noise wins (<a href="tables/noise-wins.csv">data</a>)' in page) is linked
+        (tmp_path / "tables" / "noise-wins.csv").unlink(missing_ok=True)
+    assert page.count("data:image/png;base64,") == 2  # for wide screens and for narrow ones
+    assert (tmp_path / "figures" / "F13-narrow.png").exists()

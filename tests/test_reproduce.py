@@ -113,6 +113,8 @@ def test_interrupts_leave_nothing_broken_and_processes_do_not_matter(results, tm
         (("--only", "F1,F99"), "only has 'F99': the figures are F1, F2"),
         (("--jobs", "0"), "jobs = 0: it must be at least 1"),
         (("--seeds", "0"), "seeds = 0: it must be at least 1"),
+        (("--seeds", "9" * 40), "it must be at most 1,000,000"),
+        (("--jobs", "9" * 40), "it must be at most 4,096"),
     ],
 )
 def test_bad_options_are_one_line(tmp_path, options, message):

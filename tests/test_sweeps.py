@@ -99,6 +99,7 @@ def do(sweep, directory, retry=False):
         ('kind = "recover"\nsedes = 3', "the file has 'sedes', which means nothing: it may have kind, seeds"),
         ('kind = "recover"\nseeds = 0', "seeds = 0: it must be at least 1"),
         ('kind = "recover"\nseeds = true', "seeds = True: it must be an integer"),
+        ('kind = "recover"\nseeds = 9999999999', "seeds = 9999999999: it must be at most 1,000,000"),
         ('kind = "recover"\nfixed = 3', r"fixed = 3: it must be a table, \[fixed\]"),
         ('kind = "recover"\n[grid]\nT = []', r"T = \[\] in \[grid\]: an axis must have at least one value"),
         ('kind = "recover"\n[grid]\nT = 5', r"T = 5 in \[grid\]: it must be a list of values"),

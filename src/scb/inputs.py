@@ -35,8 +35,8 @@ LARGEST = 10**12
 """Counts and sizes beyond this are mistakes: no array is that long."""
 
 
-def integer(name: str, value: Any, low: int | None = None, where: str = "") -> int:
-    """The value as an int, if it is one (of Python or NumPy, no truth value), at least ``low`` and no larger than any array."""
+def integer(name: str, value: Any, low: int | None = None, where: str = "", high: int = LARGEST) -> int:
+    """The value as an int, if it is one (of Python or NumPy, no truth value), at least ``low`` and at most ``high``."""
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
@@ -45,8 +45,8 @@ def integer(name: str, value: Any, low: int | None = None, where: str = "") -> i
         raise InputError(f"{name} = {value!r}{where}: it must be an integer") from None
     if low is not None and found < low:
         raise InputError(f"{name} = {found}{where}: it must be at least {low}")
-    if found > LARGEST and name not in _SEEDS:
-        raise InputError(f"{name} = {found}{where}: it must be at most {LARGEST:.0e}")
+    if found > high and name not in _SEEDS:
+        raise InputError(f"{name} = {found}{where}: it must be at most {high:,}")
     return found
 
 

@@ -34,7 +34,7 @@ OPTIONS = {
     "fit": ["--max-lag", "--lags", "--split", "--by", "--top", "--sep", "--column", "--group", "--halves", "--background"],
     "train": [*TASK, "--seed", "--every", "--set", "--recipe", "--config", "--eta", "--lam", "--batch-size", "--source"],
     "sweep": ["--status", "--jobs", "--scheduler"],
-    "reproduce": ["--only", "--seeds", "--shipped", "--jobs"],
+    "reproduce": ["--seeds", "--shipped", "--jobs"],
     "bench": ["--sizes", "--repeats", "--contenders"],
     "lab": ["--scene"],
 }
@@ -45,7 +45,7 @@ BEGIN = {
     "sample": [["fit"], ["fit/model.safetensors"]],
     "fit": [["text.txt", "--halves", "0", "--out", "fit"], ["table.csv", "--column", "a", "--halves", "0", "--out", "fit"]],
     "train": [["--recipe", "paper", "--T", "9", "--set", "steps=[2,0,0]", "--out", "run"]],
-    "reproduce": [["--only", "F99"]],
+    "reproduce": [["--only", "F99"], ["--only", "[/b]"], ["--only", "F1,λ"]],
     "bench": [["--sizes", "x"]],
     "sweep": [["nowhere.toml"], ["sweep.toml", "--out", "sweep", "--jobs", "1"], ["--status", "sweep"]],
     "lab": [["--out", "lab.html"]],

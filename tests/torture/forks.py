@@ -29,12 +29,13 @@ NEVER = 0  # the number of no call
 SAID = "said.txt"  # what the command wrote to stderr
 COUNTED = "calls.txt"
 A_YEAR = 3.2e7
+PATIENT_TURNS = 20  # how often the clock is asked before it is set
 
 
 class Weather(NamedTuple):
     """What may differ between two calls of a command."""
 
-    clock: float = 0.0  # seconds that time.time is ahead, every other time it is asked
+    clock: float = 0.0  # seconds by which the clock is set while the command runs, when it has been asked some times
     zone: str = "UTC"
     plain: bool = False  # the locale C, in which text is ASCII
 
@@ -111,7 +112,8 @@ class Child:
 
     def said(self) -> str:
         """What it wrote to stderr."""
-        return (self.folder / SAID).read_text(errors="replace")
+        path = self.folder / SAID
+        return path.read_text(errors="replace") if path.exists() else ""  # it may have been killed before its first word
 
     def calls(self) -> int:
         """How often it has called its file layer, if it came to its end."""
@@ -174,7 +176,7 @@ def _fork_workers() -> None:
 def _expose(weather: Weather) -> None:
     now = time.time
     turns = iter(range(sys.maxsize))
-    time.time = lambda: now() + weather.clock * (next(turns) % 2)
+    time.time = lambda: now() + weather.clock * (next(turns) >= PATIENT_TURNS)
     os.environ["TZ"] = weather.zone
     time.tzset()
     encoding = "utf-8"

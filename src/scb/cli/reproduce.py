@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from scb.cli.progress import progress
-from scb.cli.terminal import interruptible, terminal
+from scb.cli.terminal import terminal
 from scb.extras import require
 from scb.files import alone, write_atomically
-from scb.inputs import InputError
+from scb.inputs import InputError, integer
 from scb.provenance import machine, versions
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 START = 1.7  # seconds until a process is there, has loaded what it needs, and has compiled its first kernels
 FIGURE = 1.7  # seconds to draw one, in all its formats
+
+MOST_JOBS = 4096  # processes; more are a mistake
 
 
 def reproduce(
@@ -51,7 +53,7 @@ def reproduce(
     Args:
         out: Directory for the results.
         only: Figures to make, such as F1,F7; all of them unless given.
-        quick: Smaller sizes and fewer seeds: half a minute for a first look.
+        quick: Smaller sizes and fewer seeds: a first look in about a minute.
         full: Larger sizes, and the figures and claims that the default run leaves out because they take long: an hour or more on
             two cores. With --quick: small versions of all of them.
         shipped: Directory with tables of an earlier full run, such as docs/tables: what needs them is drawn and judged from there,
@@ -60,13 +62,15 @@ def reproduce(
         jobs: Processes side by side; as many as there are cores unless given.
         scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
     """
+    from scb.jobs.grid import MOST_SEEDS
+
     begin = perf_counter()
     require("scb reproduce", "matplotlib", "jinja2", "pyarrow")
-    for name, value in (("seeds", seeds), ("jobs", jobs)):
-        if value is not None and value < 1:
-            raise InputError(f"{name} = {value}: it must be at least 1")
+    for name, value, most in (("seeds", seeds, MOST_SEEDS), ("jobs", jobs, MOST_JOBS)):
+        if value is not None:
+            integer(name, value, low=1, high=most)
     order = _order(only, quick, full, shipped, seeds)
-    with alone(out, "making results"), interruptible("finished runs are kept, and the same command goes on"):
+    with alone(out, "making results"):
         made = _make(order, out, jobs or os.cpu_count() or 1, scheduler)
         _report(order, made, out, begin, quick)
 

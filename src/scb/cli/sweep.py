@@ -14,7 +14,7 @@ from rich.table import Table as TerminalTable
 
 import scb.jobs
 from scb.cli.progress import duration, progress
-from scb.cli.terminal import interruptible, terminal
+from scb.cli.terminal import terminal
 from scb.extras import require
 from scb.inputs import InputError
 
@@ -114,7 +114,7 @@ def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retr
     from scb.jobs.pool import InProcess, run_jobs
     from scb.jobs.store import SweepStore
 
-    with SweepStore(directory).alone(), interruptible("finished runs are kept, and the same command goes on"):
+    with SweepStore(directory).alone():
         store = SweepStore(directory)  # what is there now that nobody else writes
         missing = store.missing(asked.jobs(), retry)
         store.begin(asked, missing)

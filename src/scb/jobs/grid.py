@@ -30,11 +30,13 @@ from typing import Any
 
 import numpy as np
 
-from scb.inputs import InputError, fitted, one_of
+from scb.inputs import InputError, fitted, integer, one_of
 from scb.jobs.job import Job
 from scb.jobs.table import Table
 
 Parameters = dict[str, Any]
+MOST_SEEDS = 1_000_000
+"""More at one point are a mistake: the list of all runs must fit into memory."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,7 @@ class Sweep:
         _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
         known = kinds if _known(given, kinds) else further()
         kind = known[one_of("kind", given.get("kind"), (*kinds, *known))]
-        seeds = fitted("seeds", given.get("seeds", 10), int)
-        if seeds < 1:
-            raise InputError(f"seeds = {seeds}: it must be at least 1")
+        seeds = integer("seeds", given.get("seeds", 10), low=1, high=MOST_SEEDS)
         fixed = _table(given, "fixed")
         grid = _table(given, "grid")
         _check_axes(fixed, grid)

@@ -85,11 +85,6 @@ class RecoverJob(Job):
         if not 0 < self.false_positions < 1:
             raise InputError(f"false_positions = {self.false_positions}: it must lie between 0 and 1")
 
-    @property
-    def cost(self) -> float:
-        """Seconds, measured for N = 3."""
-        return 0.02 + 2e-6 * self.N * self.T
-
     def run(self) -> Rows:
         """One row: wrong positions, and distances to the truth."""
         from scb.mixture.recovery import recover  # here and below: what computes is for the workers, and takes its time to load

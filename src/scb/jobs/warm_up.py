@@ -46,6 +46,7 @@ PIECES = (
     Piece(compile_training, used_by="scb.training.engine", seconds=25.0),
     Piece(compile_mixture, used_by="scb.mixture.fit", seconds=3.6),
 )
+SPAWN = 1.5  # seconds until another process is there and has loaded what it needs
 LOADING = 0.01  # of that: how long it takes to load kernels that have been compiled
 
 
@@ -78,10 +79,10 @@ def warm_up(pool: Processes, jobs: Sequence[Job], forecast: Forecast) -> None:
     cost = compiling(pieces, pool.workers) * (1.0 if first.cold else LOADING)
     forecast.expect("compiling kernels", cost)
     forecast.note("compiling kernels", 0.0)
-    through = 0.0
+    through = SPAWN if pool.workers > 1 else 0.0
     for piece in pool.each(compile_piece, [(piece,) for piece in pieces]):
         through += piece.seconds
-        forecast.note("compiling kernels", through / sum(piece.seconds for piece in pieces))
+        forecast.note("compiling kernels", min(through / compiling(pieces, pool.workers), 1.0))
 
 
 def compiling(pieces: Sequence[Piece], workers: int) -> float:

@@ -126,9 +126,13 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
     gauge_matters = held.any() and (data.present < data.counts[:, None]).any()
     if gauge_matters or search.data is not data:
         # Where a lag is not there, the background gets its weight, which is another one now.
+        start = search.mixture
+        if search.data is not data:  # what a part of the data has never seen is not impossible in the whole
+            P = np.where(held, 0.0, start.lifted().P)
+            start = replace(start, columns=np.c_[P / P.sum(axis=0), start.background])
         search.data = data
         rows = search.rows()
-        fit = maximise(rows, search.mixture, tolerance=1e-3, steps=5000, held=held)
+        fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held)
         search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)

@@ -37,8 +37,8 @@ class Batch:
             if not isinstance(getattr(self, name), np.ndarray):
                 raise InputError(f"{name} is of type {type(getattr(self, name)).__name__}: it must be an array of tokens")
             unmasked(name, getattr(self, name))
-            if getattr(self, name).dtype.kind not in "iu":
-                raise InputError(f"{name} holds values of dtype {getattr(self, name).dtype}: it must hold integers")
+            if getattr(self, name).dtype.kind not in "iuf":  # whole numbers of any type will do
+                raise InputError(f"{name} holds values of dtype {getattr(self, name).dtype}: it must hold tokens")
         n = self.context.shape[0] if self.context.ndim else 0
         if self.context.ndim != 2 or self.last.shape != (n,) or self.label.shape != (n,):
             shapes = self.context.shape, self.last.shape, self.label.shape

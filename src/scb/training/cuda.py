@@ -17,9 +17,9 @@ class Cuda:
     """Fresh samples of a task, drawn, differentiated and forgotten on a GPU; V and A come back at the end of ``take``.
 
     Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded otherwise (``kernels.cuda``), so
-    that a step agrees with the processor's to about 1e-7; on one kind of GPU it is the same to the last bit every time, however the
-    batch is divided. Where A is frozen, ``Fused`` takes the steps, which do not depend on T; but large batches are drawn on the GPU:
-    tokens at the positions where A is not 0, the same as in whole contexts (``Composed``), and all of them if A is 0 hardly anywhere.
+    that a step agrees with the processor's to about 1e-7; on one kind of GPU it is the same to the last bit every time, however
+    the batch is divided. Where A is frozen, ``Fused`` takes the steps, which do not depend on T. Only large batches are drawn on
+    the GPU then: tokens at the positions where A is not 0, the same as in whole contexts (``Composed``); all, if A is seldom 0.
 
     Parameters
     ----------

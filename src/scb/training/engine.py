@@ -1,4 +1,4 @@
-"""Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast, ``cuda`` has another one."""
+"""Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast, ``cuda.Cuda`` faster."""
 
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -103,9 +103,7 @@ def _engine(task: Task, recipe: Recipe, device: Device, source: GradientSource |
     """An engine that is faster than ``Composed``, if there is one for these."""
     if source is not None or recipe.transformer is not LinearTransformer:
         if device != "cpu":
-            raise InputError(
-                f"device = {device!r} trains the linear transformer on fresh samples: with another source, leave it out"
-            )
+            raise InputError(f"device = {device!r} trains the linear transformer on fresh samples: leave it out for all else")
         return None
     if device == "cuda":
         from scb.training.cuda import Cuda

@@ -161,7 +161,7 @@ class Stage:
 
 def tabulated(name: str, value: Any, steps: int, where: str = "") -> float | Array:
     """A schedule as a number, or as the values (steps,) that it has: no one changes it then, and a resume can compare it."""
-    if callable(value):
+    if callable(value) and not isinstance(value, type):
         value = [value(step) for step in range(steps)]
     elif not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
         return number(name, value, low=0, where=where)

@@ -8,6 +8,6 @@
     pass 2         g (N, T) by drawing every token again                                  gradient.cu
     update         V and A                                                                update.cu
 
-Tokens are never stored: ``stream.cuh`` draws them, bit for bit those of ``kernels.random``. Sums whose order could depend on how the
-work is divided are either sums of integers, or have an order that depends on the sizes of the batch and the task alone.
+Tokens are never stored: ``stream.cuh`` draws them, bit for bit those of ``kernels.random``. Sums whose order could depend on how
+the work is divided are either sums of integers, or have an order that depends on the sizes of the batch and the task alone.
 """

@@ -31,15 +31,13 @@ class Gpu:
 
     def __init__(self) -> None:
         try:
-            import cupy
+            import cupy  # pyright: ignore[reportMissingImports] (an extra)
         except ImportError:
             raise InputError("device = 'cuda' needs CuPy: pip install 'scb[cuda13]', or scb[cuda12] for an older driver") from None
         try:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:
-            raise InputError(
-                f"device = 'cuda' finds no NVIDIA GPU with a driver that fits CuPy {cupy.__version__}: {error}"
-            ) from None
+            raise InputError(f"device = 'cuda' finds no NVIDIA GPU whose driver fits CuPy {cupy.__version__}: {error}") from None
         if count == 0:
             raise InputError("device = 'cuda' finds no NVIDIA GPU; nvidia-smi lists those that the driver knows")
         self.xp: Any = cupy

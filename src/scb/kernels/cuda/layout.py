@@ -69,9 +69,8 @@ def layout(N: int, T: int) -> Layout:
     while N > SOME and 4 * N * mass_threads // 32 > 96 * 1024:
         mass_threads //= 2
     words = 4
-    threads = 256 if N > SOME else 64
-    while threads > 32 and -(-T // (4 * words * threads)) * 4 * words * threads > 1.05 * T + 256:  # the last tile is nearly empty
-        threads //= 2
+    choices = (256, 128, 64, 32) if N > SOME else (64, 32)
+    threads = next(x for x in choices if -(-T // (16 * x)) * 16 * x <= 1.05 * T + 512)  # little of the last tile is empty
     return Layout(mass_threads, threads, words, stage=max(4, min(64, 6144 // N // 4 * 4)))
 
 

@@ -273,9 +273,7 @@ class DeviceSteps:
                 losses=xp.empty(batch_size),
             )
         except MemoryError as error:
-            raise InputError(
-                f"N = {N}, T = {self.T:,}: even {UNIT:,} samples at a time do not fit into the GPU's memory"
-            ) from error
+            raise InputError(f"N = {N}, T = {self.T:,}: not even {UNIT:,} samples fit into the GPU's memory at a time") from error
         self._segments = xp.empty((most, 2), np.int32)
         self._workspace = batch_size, work
         return work

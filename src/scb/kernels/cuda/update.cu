@@ -32,8 +32,9 @@ __device__ inline double block_max(double value, double* parts) {
 //
 // The unit is the smallest power of two with which the mass on a token fits into 31 bits. It is at most Σ|a|; and by Bernstein's
 // inequality it exceeds μ_n|Σa| + z, z = L·max|a|/3 + √((L·max|a|/3)² + 2L·μ_n·Σa²), with probability below 2e^−L only, L = 80.
-// Rounding goes up or down by a sequence that is spread evenly (the fractions of t/φ), so that what it adds to a sum over many
-// positions is 0 but for a few units, also where all of them are equal.
+// Rounding goes up or down by a sequence that is spread evenly (the fractions of t/φ), and what it then adds to the sum of the column,
+// ``excess``, is taken back in steps of 1 that are spread evenly too. So it adds nothing to a sum over many positions, and the mean
+// over samples, of which there are many more than of anything else, is right.
 extern "C" __global__ void weigh(int T, int stride, double largest_mu, const double* A, int* W, double* scale, int* totals) {
     SHARED_POOL(pool);
     double* parts = (double*)pool;
@@ -60,11 +61,17 @@ extern "C" __global__ void weigh(int T, int stride, double largest_mu, const dou
     if (bound > 0.0 && bound < 1e300) exponent = (int)floor(log2((2147483648.0 - stride) / bound));
     exponent = min(exponent, 1000);
     double unit = ldexp(1.0, exponent);
-    u32 total = 0;
+    double excess = 0.0;
     for (int t = threadIdx.x; t < stride; t += BLOCK) {
         u32 even = (u32)t * 2654435769u;  // 2^32/φ
         double x = t < T ? floor(a[t] * unit + even * (1.0 / 4294967296.0)) : 0.0;
         w[t] = fabs(x) < 2147483648.0 ? (int)x : 0;
+        if (t < T) excess += w[t] - a[t] * unit;
+    }
+    excess = rint(block_sum(excess, parts)) / T;
+    u32 total = 0;
+    for (int t = threadIdx.x; t < T; t += BLOCK) {
+        if (fabs(excess) < 1.0) w[t] -= (int)(floor((t + 1) * excess) - floor(t * excess));
         total += (u32)w[t];
     }
     // Two halves of 16 bits are summed exactly as doubles.

@@ -7,6 +7,7 @@ import numpy as np
 
 from scb.geometry import line_A, line_V
 from scb.jobs.job import Job, Rows, random_task
+from scb.task import Task
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd
 from scb.training.roundings import ResolveSign, ThresholdProject
@@ -34,18 +35,20 @@ class GaussianJob(Job):
         """Seconds, measured."""
         return 0.08 if self.method == "SGD" else 0.3
 
+    def recipe(self, task: Task) -> Recipe:
+        """What is run, with simulated gradients or with real ones."""
+        if self.method == "SGD":
+            return sgd(task, eta=RATES[:2], steps=(STEPS[0], STEPS[1] + STEPS[2]), batch_size=self.batch_size)
+        recipe = paper(task, eta=RATES, steps=STEPS, batch_size=self.batch_size)
+        one, two, three = recipe.stages
+        two = replace(two, lam=MeasuredNoise(4.5), centred=True, enter=(ResolveSign(), ThresholdProject()), leave=())
+        return replace(recipe, stages=(one, two, three))
+
     def run(self) -> Rows:
         """The history of the run."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        if self.method == "SGD":
-            recipe = sgd(task, eta=RATES[:2], steps=(STEPS[0], STEPS[1] + STEPS[2]), batch_size=self.batch_size)
-        else:
-            recipe = paper(task, eta=RATES, steps=STEPS, batch_size=self.batch_size)
-            one, two, three = recipe.stages
-            two = replace(two, lam=MeasuredNoise(4.5), centred=True, enter=(ResolveSign(), ThresholdProject()), leave=())
-            recipe = replace(recipe, stages=(one, two, three))
         with np.errstate(over="ignore", invalid="ignore"):  # SGD with small batches diverges, and shows as NaN
-            return simulate(task, recipe, self.seed)
+            return simulate(task, self.recipe(task), self.seed)
 
 
 @dataclass(frozen=True)
