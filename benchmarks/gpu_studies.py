@@ -91,7 +91,9 @@ def sign(replicates: int, seconds: float, out: Path) -> None:
     """Stage 1 by its drift alone: whether the sign is right, for batch sizes around the least that does it."""
     table = Rows(out / "sign.csv")
     begin = time.perf_counter()
-    cases = [(T, B, p) for p, ladder in LADDER.items() for T, batches in ladder.items() for B in batches]
+    cases: list[tuple[int, int, Projector]] = [
+        (T, B, p) for p, ladder in LADDER.items() for T, batches in ladder.items() for B in batches
+    ]
     cases.sort(key=lambda case: case[0] * case[1])
     for T, B, projector in cases:
         for replicate in range(replicates):
