@@ -155,10 +155,17 @@ def test_a_change_of_what_is_shown_or_of_who_runs_discards_nothing(sources):
 
 
 def test_a_change_of_a_kernel_discards_everything(sources):
-    kernels = sorted((sources / "kernels").rglob("*.py"))
+    kernels = sorted(path for path in (sources / "kernels").rglob("*.py") if path.parent.name != "cuda")
     assert len(kernels) > 5
     for path in kernels:
         assert changed(sources, path.relative_to(sources), [*MODULES, "scb.jobs.kinds"]) == {*MODULES, "scb.jobs.kinds"}
+
+
+def test_a_change_of_a_kernel_for_a_gpu_discards_what_trains(sources):
+    for path in sorted((sources / "kernels" / "cuda").glob("*.*")):
+        found = changed(sources, path.relative_to(sources), [*MODULES, "scb.jobs.kinds"])
+        assert {"scb.jobs.kinds", "scb.paper.experiments.training"} <= found, path
+        assert "scb.paper.experiments.population" not in found
 
 
 def test_a_change_discards_what_depends_on_it(sources):

@@ -156,6 +156,11 @@ TARGETS: dict[str, Target] = {
         },
         lambda found: bool((found.columns["difference"] >= 0).all()),
     ),
+    "sparsity_path": Target(
+        lambda X, **given: scb.sparsity_path(scb.SparseContextualBigram(2), X, **given),
+        {"X": SYMBOLS, "numbers": st.lists(st.integers(1, 2), max_size=2), "lengths": st.none(), "held_out": st.floats(0.1, 0.6)},
+        lambda found: bool((found.columns["difference"] >= -1e-9).all()),
+    ),
     "measure": Target(
         lambda **given: scb.measure(TASK, **given),
         {"V": LAWS, "A": ATTENTION},

@@ -1,7 +1,7 @@
 """How many lags are worth having: models with one lag in each context, with two, and so on, on symbols that they have not seen."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -87,6 +87,8 @@ def sparsity_path(
     if not 0 < number("held_out", held_out) < 1:
         raise InputError(f"held_out = {held_out}: it must lie between 0 and 1")
     settings = model._settings()
+    if not isinstance(numbers, Iterable):
+        raise InputError(f"numbers = {numbers!r}: it must be a list of integers, each at least 1")
     asked: list[Any] = [integer("numbers", one, low=1) for one in numbers]
     codes, classes = encode(as_sequences(X, lengths))
     train, test, skipped = _parted(codes, held_out, settings.max_lag)
