@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import scb
-from scb.kernels import mixture
+from scb.kernels import windows
 from scb.kernels.random import continue_lags
 from scb.mixture.law import Mixture
 from scb.mixture.partition import Partition
@@ -199,12 +199,12 @@ def test_kernels_equal_their_twins():
     tokens, starts = rng.integers(N + 1, size=300).astype(np.uint8), rng.integers(290, size=n)  # N: nothing is there
     label, row, laws = rng.integers(N, size=n), rng.integers(9, size=n), rng.dirichlet(np.ones(N), 9)
     scores, information = np.zeros((T, N, N)), np.zeros((T, N, N))
-    mixture.add_source_tables(tokens, starts, label, row, 1 / laws, np.arange(n), scores, information)
+    windows.add_source_tables(tokens, starts, label, row, 1 / laws, np.arange(n), scores, information)
     for fast, plain in zip((scores, information), reference.source_tables(tokens, starts, label, row, laws, T), strict=True):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)
     last, positions, matrices = rng.integers(N, size=n), np.array([1, 4]), rng.dirichlet(np.ones(N), (2, N))
     scores, information = np.zeros((N, 2)), np.zeros((N, 2))
-    mixture.add_weight_scores(tokens, starts, last, label, row, 1 / laws, positions, matrices, scores, information)
+    windows.add_weight_scores(tokens, starts, last, label, row, 1 / laws, positions, matrices, scores, information)
     twin = reference.weight_scores(tokens, starts, last, label, laws[row], positions, matrices)
     for fast, plain in zip((scores, information), twin, strict=True):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 import scb
-from scb.kernels import mixture
+from scb.kernels import mixture, windows
 from scb.mixture.data import Here, Rows
 from scb.mixture.em import maximise
 from scb.mixture.errors import standard_errors
@@ -66,21 +66,21 @@ def test_pair_kernels_equal_their_twins(N, T, n):
     bounds = np.searchsorted(last[order], np.arange(N + 1))
     for starts in (np.arange(n) * T, np.arange(n)):
         fast, plain = np.zeros((N, T)), np.zeros((N, T))
-        mixture.add_pair_scores(tokens, starts, last, label, weight, order, table, fast)
+        windows.add_pair_scores(tokens, starts, last, label, weight, order, table, fast)
         reference.add_pair_scores(tokens, starts, last, label, weight, table, plain)
         np.testing.assert_allclose(fast, plain, atol=1e-12)
         chi = np.zeros((N, T))
-        mixture.pair_chi_squares(tokens, starts, label, order, bounds, mu, chi)
+        windows.pair_chi_squares(tokens, starts, label, order, bounds, mu, chi)
         plain = reference.pair_chi_squares(tokens, starts, last, label, mu, T)
         np.testing.assert_allclose(chi, plain, rtol=1e-9, atol=1e-9)
         positions = rng.integers(-1, T, size=(N, 4))
         out, codes = np.empty((n, 4), np.uint16), np.empty(n, np.int64)
-        mixture.gather_tokens(tokens, starts, last, positions, N, out)
+        windows.gather_tokens(tokens, starts, last, positions, N, out)
         np.testing.assert_array_equal(out, reference.gathered(tokens, starts, last, positions, N))
-        mixture.encode_rows(tokens, starts, last, label, positions, N, codes)
+        windows.encode_rows(tokens, starts, last, label, positions, N, codes)
         np.testing.assert_array_equal(codes, reference.row_codes(last, label, out.astype(np.int64), N))
     counts = np.ones(N)
-    mixture.count_tokens(tokens, counts)
+    windows.count_tokens(tokens, counts)
     np.testing.assert_array_equal(counts, 1 + np.bincount(tokens, minlength=N))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.inputs import InputError
-from scb.kernels.mixture import add_pair_scores, add_source_tables, add_weight_scores, encode_rows, gather_tokens, pair_chi_squares
+from scb.kernels.windows import add_pair_scores, add_source_tables, add_weight_scores, encode_rows, gather_tokens, pair_chi_squares
 from scb.mixture.law import Background, Mixture
 from scb.mixture.rows import RowCode, RowTable, Slots
 from scb.mixture.windows import Block, Ints

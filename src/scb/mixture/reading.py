@@ -9,7 +9,7 @@ import numpy as np
 
 from scb.geometry import Array
 from scb.inputs import InputError
-from scb.kernels.mixture import count_tokens
+from scb.kernels.windows import count_tokens
 from scb.mixture.dask import dask_source
 from scb.mixture.data import Data, Source, is_dask
 from scb.mixture.partition import Partition, Shape

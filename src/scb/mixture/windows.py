@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.inputs import InputError, unmasked
-from scb.kernels.mixture import count_tokens
+from scb.kernels.windows import count_tokens
 from scb.task.sampling import Batch, token_dtype
 
 Ints = NDArray[np.int64]
