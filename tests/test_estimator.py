@@ -539,3 +539,13 @@ def test_a_label_that_only_windows_at_the_beginning_have_is_no_end_of_the_fit():
     found = scb.SparseContextualBigram(5, transition="per_lag").fit(scb.generate(scb.Task.random(3, 5, 2), 300))
     assert found.converged_
     assert np.isfinite(found.loglik_)
+
+
+def test_a_symbol_that_only_windows_at_the_beginning_have_is_in_the_background():
+    """A capital that begins a text and never comes again: the search per lag does not see it, the last fit does."""
+    x = np.random.default_rng(1).choice(list("abc"), size=3000)
+    x[1] = "A"
+    found = scb.SparseContextualBigram(20, transition="per_lag").fit(x)
+    assert found.converged_
+    assert np.isfinite(found.loglik_)
+    assert np.isfinite(found.bic(x))

@@ -57,6 +57,7 @@ def bench(
         if (found := re.fullmatch("([0-9]+)x([0-9]+)", size)) is None:
             raise InputError(f"sizes has {size!r}: it must look like 3x5000")
         N, T = map(int, found.groups())
+        terminal(stderr=True).print(f"timing N = {N}, T = {T:,}: up to two minutes …")
         with console.status(f"N = {N}, T = {T:,}"):
             results.append(compare(N, T, repeats, contenders))
     names = list(results[0]["ms"])

@@ -87,6 +87,7 @@ def train(
     """
     from scb.training.loop import train as run_training
     from scb.training.progress import ProgressBar
+    from scb.training.run import FILE, Run
     from scb.training.settings import TrainingSettings, parse_option
 
     console = terminal()
@@ -112,6 +113,8 @@ def train(
         if not resume:
             _refuse_overwriting(directory)
             settings.save(directory)
+        elif (directory / FILE).exists() and Run.load(directory).finished:
+            console.print(f"the run in {directory} is finished: there is nothing left to go on with")
         task.save(directory / "task.npz")
         run = run_training(
             task,

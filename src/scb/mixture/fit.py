@@ -129,7 +129,7 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
         start = search.mixture
         if search.data is not data:  # what a part of the data has never seen is not impossible in the whole
             P = np.where(held, 0.0, start.lifted().P)
-            start = replace(start, columns=np.c_[P / P.sum(axis=0), start.background])
+            start = replace(start, columns=np.c_[P / P.sum(axis=0), data.label_law])
         search.data = data
         rows = search.rows()
         fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held)

@@ -112,7 +112,7 @@ def _read(name: str, process: Any) -> float:
 def busy_neighbours() -> Iterator[None]:
     """One busy process for each core, for as long as the context lasts."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cores)]
+    neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True) for _ in range(cores)]
     try:
         sleep(0.2)  # until they are at it
         yield
@@ -141,21 +141,28 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
 
     Our engine is timed once more beside a busy process on each core (``busy_ms``).
     """
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     processes = {}
     losses = {}
-    for name in contenders(file):
-        command = [sys.executable, "-m", __name__, name, str(N), str(T), *([] if file is None else [str(file)])]
-        processes[name] = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        losses[name] = _read(name, processes[name])
-    if max(losses.values()) > 2 * min(losses.values()):
-        raise InputError(f"the contenders do not compute the same: losses {losses}")
-    alone = _take_turns(processes, repeats)
-    with busy_neighbours():
-        busy = _take_turns({name: processes[name] for name in OURS}, repeats)
     memory = {}
-    for name, process in processes.items():
-        process.stdin.close()  # ends the process
-        memory[name] = _read(name, process)
+    try:
+        for name in contenders(file):
+            command = [sys.executable, "-m", __name__, name, str(N), str(T), *([] if file is None else [str(file)])]
+            # In a session of its own: an interrupt from the terminal is for us alone.
+            processes[name] = subprocess.Popen(command, start_new_session=True, **pipes)
+            losses[name] = _read(name, processes[name])
+        if max(losses.values()) > 2 * min(losses.values()):
+            raise InputError(f"the contenders do not compute the same: losses {losses}")
+        alone = _take_turns(processes, repeats)
+        with busy_neighbours():
+            busy = _take_turns({name: processes[name] for name in OURS}, repeats)
+        for name, process in processes.items():
+            process.stdin.close()  # ends the process
+            memory[name] = _read(name, process)
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
     return {"N": N, "T": T, "ms": alone, "busy_ms": busy, "mb": memory}
 
 
