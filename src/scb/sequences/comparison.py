@@ -12,9 +12,9 @@ from scb.sequences.estimator import SparseContextualBigram
 from scb.sequences.report import paired_error
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Models on the same symbols, the best one first."""
+@dataclass(frozen=True, repr=False)
+class ModelTable:
+    """A row for each of several models, judged on the same symbols; a text when printed."""
 
     columns: dict[str, NDArray[Any]]
 
@@ -33,6 +33,10 @@ class Comparison:
         return "\n".join("  ".join(line) for line in lines)
 
     __repr__ = __str__
+
+
+class Comparison(ModelTable):
+    """Models on the same symbols, the best one first."""
 
 
 def compare(models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: Any = None) -> Comparison:

@@ -2,14 +2,14 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.inputs import InputError, integer, number
 from scb.sequences.coding import Codes, windows_of_codes
+from scb.sequences.comparison import ModelTable
 from scb.sequences.estimator import SparseContextualBigram
 from scb.sequences.lag_fit import fit_lags
 from scb.sequences.report import paired_error
@@ -19,27 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class SparsityPath:
+class SparsityPath(ModelTable):
     """Models from few lags to many; the last one has the lags that the data ask for."""
-
-    columns: dict[str, NDArray[Any]]
-
-    def to_pandas(self) -> Any:
-        """The same as a data frame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns)
-
-    def __str__(self) -> str:
-        forms = {"bits": "{:.4f}", "difference": "{:+.4f}", "error": "{:.4f}", "bic": "{:,.1f}"}
-        cells = {name: [forms.get(name, "{}").format(x) for x in column.tolist()] for name, column in self.columns.items()}
-        widths = {name: max(len(name), *map(len, column)) for name, column in cells.items()}
-        lines = [[name.rjust(widths[name]) for name in cells]]
-        lines += [[x.rjust(widths[name]) for name, x in zip(cells, row, strict=True)] for row in zip(*cells.values(), strict=True)]
-        return "\n".join("  ".join(line) for line in lines)
-
-    __repr__ = __str__
 
     def plot(self, criterion: Literal["bits", "bic"] = "bits", ax: "Axes | None" = None) -> "Axes":
         """Held-out bits a symbol (with the standard error of their distance from the best) or the BIC, against the number of lags;
