@@ -18,7 +18,8 @@ from truth.statistics import assert_law
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: `make test-torch` installs it and runs these tests")
 bridge = pytest.importorskip("scb.torch")
 
-from scb.torch.ensemble import Draws, Ensemble, excess  # noqa: E402
+from scb.torch.data import Draws  # noqa: E402
+from scb.torch.ensemble import Ensemble, excess  # noqa: E402
 
 TASK = scb.Task.random(3, 200, 2, seed=1)
 
@@ -112,7 +113,7 @@ def backward(loss):
 def test_the_stream_follows_the_enumerated_law(world, drawn_by_torch):
     """Drawn by PyTorch is what other devices do; its code is the same on the CPU."""
     if drawn_by_torch:
-        tokens, label = bridge.data._Drawn(world.task, torch.device("cpu"))(200_000, 7)
+        tokens, label = (drawn[0] for drawn in Draws([world.task], seed=7, device="cpu")(0, 200_000))
     else:
         tokens, label = bridge.Stream(world.task, 200_000, seed=3).at(0)
     code = np.zeros(len(label), dtype=int)

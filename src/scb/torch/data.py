@@ -1,7 +1,6 @@
 """Data without end for a PyTorch loop: fresh samples of a task, and sequences that it generates."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -84,15 +83,15 @@ class Stream(_Endless):
         if self.device.type == "cpu":
             self._compiled = stream(task, self.batch_size, self.seed, dtype=np.int64)
         else:
-            self._drawn = _Drawn(task, self.device)
+            self._draws = Draws([task], self.seed, self.device)
 
     def at(self, step: int) -> Pair:
         """Mini-batch number ``step``; the stream itself does not move."""
         if self.device.type == "cpu":
             batch = self._compiled.at(step)
             return torch.from_numpy(batch.tokens), torch.from_numpy(batch.label)
-        key = int(step_keys(self.seed, range(step, step + 1))[0])
-        return self._drawn(self.batch_size, key)
+        tokens, label = self._draws(step, self.batch_size)
+        return tokens[0], label[0]
 
 
 class Sequences(_Endless):
@@ -119,33 +118,45 @@ class Sequences(_Endless):
         return tokens[:, :-1], tokens[:, 1:]
 
 
-class _Drawn:
-    """Samples of a task drawn by PyTorch on a device: uniforms in float64, and where they fall among the cumulative sums."""
+class Draws:
+    """Fresh samples of several tasks of one size at once, drawn on a device: tokens (G, B, T + 1) and labels (G, B)."""
 
-    def __init__(self, task: Task, device: torch.device) -> None:
-        def put(array: np.ndarray[Any, Any]) -> torch.Tensor:
-            return torch.tensor(np.ascontiguousarray(array), device=device)
+    def __init__(self, tasks: Sequence[Task], seed: int, device: torch.device | str) -> None:
+        def put(arrays: list[np.ndarray]) -> torch.Tensor:
+            return torch.tensor(np.stack([np.ascontiguousarray(x) for x in arrays]), device=device)
 
-        self.T = task.T
-        self.device = device
-        self.mu = put(closed_cumulative(task.mu)[:-1])
-        self.positions = put(task.positions.T.astype(np.int64))  # (N, Q)
-        self.q = put(closed_cumulative(task.weights)[:-1].T)  # (N, Q − 1)
-        self.P = put(closed_cumulative(task.P)[:-1].T)  # row j: the cumulative law of what follows token j
+        self.T = tasks[0].T
+        self.device = torch.device(device)
+        self.seed = seed
+        self.mu = put([closed_cumulative(task.mu)[:-1] for task in tasks])  # (G, N − 1)
+        self.positions = put([task.positions.T.astype(np.int64) for task in tasks])  # (G, N, Q)
+        self.q = put([closed_cumulative(task.weights)[:-1].T for task in tasks])  # (G, N, Q − 1)
+        self.P = put([closed_cumulative(task.P)[:-1].T for task in tasks])  # (G, N, N − 1)
+        self.weights = put([task.weights.T for task in tasks])  # (G, N, Q)
+        self.laws = put([task.P.T for task in tasks])  # (G, N, N): row j is the law of what follows token j
+        self._each = torch.arange(len(tasks), device=device)[:, None]
 
-    def __call__(self, B: int, key: int) -> Pair:
-        """B samples that depend on the key alone."""
+    def __call__(self, step: int, B: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mini-batch number ``step`` of every task."""
+        key = int(step_keys(self.seed, range(step, step + 1))[0])
         generator = torch.Generator(self.device).manual_seed(key % (1 << 63))
-
-        def uniform(*shape: int) -> torch.Tensor:
-            return torch.rand(shape, dtype=torch.float64, device=self.device, generator=generator)
-
-        tokens = torch.bucketize(uniform(B, self.T + 1), self.mu, right=True)
-        last = tokens[:, -1]
-        slot = (uniform(B, 1) >= self.q[last]).sum(dim=1)
-        source = tokens.gather(1, self.positions[last].gather(1, slot[:, None]))[:, 0]
-        label = (uniform(B, 1) >= self.P[source]).sum(dim=1)
+        G = len(self.mu)
+        u = torch.rand((G, B * (self.T + 1)), dtype=torch.float64, device=self.device, generator=generator)
+        tokens = torch.searchsorted(self.mu, u, right=True).view(G, B, self.T + 1)
+        of_slot, of_label = torch.rand((2, G, B, 1), dtype=torch.float64, device=self.device, generator=generator)
+        last = tokens[..., -1]
+        slot = (of_slot >= self.q[self._each, last]).sum(dim=2)
+        position = self.positions[self._each, last].gather(2, slot[..., None])
+        source = tokens.gather(2, position)[..., 0]
+        label = (of_label >= self.P[self._each, source]).sum(dim=2)
         return tokens, label
+
+    def truth(self, tokens: torch.Tensor) -> torch.Tensor:
+        """(G, n, N): the true law of each label."""
+        last = tokens[..., -1]
+        sources = tokens.gather(2, self.positions[self._each, last])  # (G, n, Q)
+        laws = self.laws[self._each[..., None], sources]  # (G, n, Q, N)
+        return (self.weights[self._each, last][..., None] * laws).sum(dim=2)
 
 
 def _count(start: int, step: int) -> Iterator[int]:

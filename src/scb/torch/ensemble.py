@@ -7,14 +7,11 @@ learning rate, and none knows of the others. On a GPU the steps are recorded onc
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from scb.inputs import InputError, one_of
-from scb.task import Task
-from scb.task.sampling import closed_cumulative, step_keys
 
 Loss = Literal["cross-entropy", "square"]
 MOMENTS = (0.9, 0.999)  # Adam's; sgd has the first as its momentum
@@ -120,47 +117,6 @@ class Ensemble:
             for x, was in zip(state, before, strict=True):
                 x.copy_(was)
         self._graph = graph, *inputs
-
-
-class Draws:
-    """Fresh samples of several tasks of one size at once, drawn on a device: tokens (G, B, T + 1) and labels (G, B)."""
-
-    def __init__(self, tasks: Sequence[Task], seed: int, device: torch.device | str) -> None:
-        def put(arrays: list[np.ndarray]) -> torch.Tensor:
-            return torch.tensor(np.stack([np.ascontiguousarray(x) for x in arrays]), device=device)
-
-        self.T = tasks[0].T
-        self.device = torch.device(device)
-        self.seed = seed
-        self.mu = put([closed_cumulative(task.mu)[:-1] for task in tasks])  # (G, N − 1)
-        self.positions = put([task.positions.T.astype(np.int64) for task in tasks])  # (G, N, Q)
-        self.q = put([closed_cumulative(task.weights)[:-1].T for task in tasks])  # (G, N, Q − 1)
-        self.P = put([closed_cumulative(task.P)[:-1].T for task in tasks])  # (G, N, N − 1)
-        self.weights = put([task.weights.T for task in tasks])  # (G, N, Q)
-        self.laws = put([task.P.T for task in tasks])  # (G, N, N): row j is the law of what follows token j
-        self._each = torch.arange(len(tasks), device=device)[:, None]
-
-    def __call__(self, step: int, B: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mini-batch number ``step`` of every task."""
-        key = int(step_keys(self.seed, range(step, step + 1))[0])
-        generator = torch.Generator(self.device).manual_seed(key % (1 << 63))
-        G = len(self.mu)
-        u = torch.rand((G, B * (self.T + 1)), dtype=torch.float64, device=self.device, generator=generator)
-        tokens = torch.searchsorted(self.mu, u, right=True).view(G, B, self.T + 1)
-        of_slot, of_label = torch.rand((2, G, B, 1), dtype=torch.float64, device=self.device, generator=generator)
-        last = tokens[..., -1]
-        slot = (of_slot >= self.q[self._each, last]).sum(dim=2)
-        position = self.positions[self._each, last].gather(2, slot[..., None])
-        source = tokens.gather(2, position)[..., 0]
-        label = (of_label >= self.P[self._each, source]).sum(dim=2)
-        return tokens, label
-
-    def truth(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(G, n, N): the true law of each label."""
-        last = tokens[..., -1]
-        sources = tokens.gather(2, self.positions[self._each, last])  # (G, n, Q)
-        laws = self.laws[self._each[..., None], sources]  # (G, n, Q, N)
-        return (self.weights[self._each, last][..., None] * laws).sum(dim=2)
 
 
 def excess(truth: torch.Tensor, F: torch.Tensor, mu: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
