@@ -103,7 +103,7 @@ class _Climb:
             self.move(pending, after, self.evaluate(after, pending))
 
     def best_of_the_model(self, k: int) -> Array:
-        """The weights y ≥ 0 of the slots in use that maximise the model of log-likelihood − n·Σy about q; where that is best, Σy = 1.
+        """The weights y ≥ 0 of the slots in use that maximise the model of log-likelihood − n·Σy about q; at its top Σy = 1.
 
         With H minus the second derivatives and g the first, H·q = g, and the model is (2g − n)ᵀy − yᵀHy/2: a least-squares
         problem with the Cholesky factor of H, in coordinates that make its diagonal 1.
