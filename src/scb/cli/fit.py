@@ -191,7 +191,7 @@ def _only_held_out(train: list[Any], test: list[Any], classes: Any) -> list[str]
         return []
     names = ", ".join(repr(x) for x in classes[strange[:5]].tolist()) + (", …" if len(strange) > 5 else "")
     return [
-        f"{_counted(len(strange), 'kind')} of symbols occurring only in what is held out ({names}): unlikely there, but not impossible"
+        f"{_counted(len(strange), 'kind')} of symbols occurring only in what is held out ({names}): unlikely, but not impossible"
     ]
 
 
