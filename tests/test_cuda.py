@@ -101,7 +101,7 @@ def test_bits_depend_on_nothing_but_the_numbers(N):
     usual = differentiated(Host(), law, V, A, B)
     variants = {
         "groups": differentiated(Host(), law, V, A, B, memory=1),
-        "blocks": differentiated(Host(), law, V, A, B, sizes=Layout(mass_threads=64, gradient_threads=128, stage=8, copies=8)),
+        "blocks": differentiated(Host(), law, V, A, B, sizes=Layout(mass_threads=64, gradient_threads=128, stage=8)),
         "order": differentiated(Host(descending=True), law, V, A, B),
     }
     for name, found in variants.items():

@@ -116,6 +116,7 @@ void launch(void (*kernel)(Arguments...), unsigned x, unsigned y, unsigned count
 #define blockDim host::block
 #define gridDim host::grid
 #define __syncthreads host::barrier
+#define __syncwarp host::barrier  // all warps of a block come to it as often
 #define __ffs __builtin_ffs
 #define __ffsll __builtin_ffsll
 using std::max;

@@ -1,43 +1,28 @@
 // Pass 2: the gradient of column k of A, g[t] = Σ_i u_i[x_i(t)] over the samples i with last token k, from the tokens that pass 1 kept.
 //
 // A block has a segment of samples (blockIdx.y), all of one column and at most PIECE, and a range of positions (blockIdx.x); a
-// thread has a batch of 16 positions and their sums in registers. Scores of STAGE samples at a time pass through shared memory, COPIES
-// times side by side, so that threads that look up different tokens seldom want the same bank (never, with 32 copies):
+// thread has a batch of 16 positions and their sums in registers:
 //
-//     staged   u[0] u[0] … u[0] │ u[1] u[1] … u[1] │ …      (STAGE, TOKENS, COPIES)
-//     thread    0    1  …          0    1  …                 modulo COPIES
+//     batch     0        1        2      …  THREADS−1 │ THREADS …                of every sample
+//     thread    0        1        2      …  THREADS−1 │ 0       …                a block has THREADS batches
 //
-// Every position adds one number a sample, in the order of the samples, whatever the sizes are. partial (segments, stride) takes the sums.
+// Scores of STAGE samples at a time pass through shared memory. Every position adds one number a sample, in the order of the samples,
+// whatever the sizes are. partial (segments, stride) takes the sums.
 #include "stream.cuh"
 
 constexpr int THREADS = GRADIENT_THREADS;
-constexpr int AT_ONCE = COPIES < 4 ? 1 : 4;  // copies that a thread writes together
-constexpr int AHEAD = BYTES ? 4 : 2;         // samples whose tokens are on their way from memory together
-
-struct alignas(4 * AT_ONCE) Same {
-    float copy[AT_ONCE];
-};
+constexpr int AHEAD = BYTES ? 4 : 2;  // samples whose tokens are on their way from memory together
 
 struct alignas(16) Sums {
     float position[16];
 };
 
-__device__ inline void stage_scores(const float* rows, int size, float* staged) {
-    constexpr int each = COPIES / AT_ONCE;
-    for (int p = threadIdx.x; p < size * TOKENS * each; p += THREADS) {
-        Same same;
-        for (int c = 0; c < AT_ONCE; ++c) same.copy[c] = rows[p / each];
-        ((Same*)staged)[p] = same;
-    }
-}
-
-// Add u[x(t)] to the sums of 16 positions; ``u`` is where a thread's copy begins.
+// Add u[x(t)] to the sums of 16 positions.
 __device__ inline void add_scores(const Batch& batch, const float* u, Sums& sums) {
 #pragma unroll
     for (int j = 0; j < 16; ++j) {
         u32 bits = batch.quad[j / 4].bits[BYTES ? 0 : j % 4 / 2];
-        u32 token = BYTES ? bits >> (8 * (j % 4)) & 0xff : bits >> (16 * (j % 2)) & 0xffff;
-        sums.position[j] += u[token * COPIES];
+        sums.position[j] += u[BYTES ? bits >> (8 * (j % 4)) & 0xff : bits >> (16 * (j % 2)) & 0xffff];
     }
 }
 
@@ -48,7 +33,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int end = segments[2 * blockIdx.y + 1];
     if (begin == end) return;
     float* staged = (float*)pool;
-    const float* u = staged + threadIdx.x % COPIES;
     int b = blockIdx.x * THREADS + threadIdx.x;
     bool used = b < batches;
     const Batch* mine = (const Batch*)tokens + b;
@@ -57,7 +41,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int staging = begin; staging < end; staging += STAGE) {
         int size = min(STAGE, end - staging);
         __syncthreads();
-        stage_scores(scores + (size_t)(staging - first) * TOKENS, size, staged);
+        const float* rows = scores + (size_t)(staging - first) * TOKENS;
+        for (int p = threadIdx.x; p < size * TOKENS; p += THREADS) staged[p] = rows[p];
         __syncthreads();
         if (!used) continue;
         const Batch* row = mine + (size_t)(staging - first) * batches;
@@ -67,9 +52,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
             for (int j = 0; j < AHEAD; ++j) next[j] = row[(size_t)(s + j) * batches];
 #pragma unroll
-            for (int j = 0; j < AHEAD; ++j) add_scores(next[j], u + (s + j) * (TOKENS * COPIES), sums);
+            for (int j = 0; j < AHEAD; ++j) add_scores(next[j], staged + (s + j) * TOKENS, sums);
         }
-        for (; s < size; ++s) add_scores(row[(size_t)s * batches], u + s * (TOKENS * COPIES), sums);
+        for (; s < size; ++s) add_scores(row[(size_t)s * batches], staged + s * TOKENS, sums);
     }
     ((Sums*)(partial + (size_t)blockIdx.y * stride))[b] = sums;
 }

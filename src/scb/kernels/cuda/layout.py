@@ -32,13 +32,11 @@ class Layout:
     mass_threads : of pass 1
     gradient_threads : of pass 2
     stage : samples whose scores are in shared memory together in pass 2
-    copies : of each score there
     """
 
     mass_threads: int
     gradient_threads: int
     stage: int
-    copies: int
 
     @property
     def tile(self) -> int:
@@ -55,13 +53,14 @@ class Layout:
 
     def mass_shared(self, N: int, table: int) -> int:
         """Bytes of shared memory of a block of pass 1, with a table of so many bytes."""
+        tiles = 4 * 16 * self.mass_threads  # four batches of 16 bytes for each thread
         if N <= FEW:
-            return 0
-        return table + 4 * N * self.mass_samples(N)
+            return tiles
+        return table + 4 * N * self.mass_samples(N) + (tiles if N <= SOME else 0)
 
     def gradient_shared(self, N: int) -> int:
         """Bytes of shared memory of a block of pass 2."""
-        return 4 * self.stage * N * self.copies
+        return 4 * self.stage * N
 
 
 def layout(N: int, T: int) -> Layout:
@@ -70,14 +69,12 @@ def layout(N: int, T: int) -> Layout:
     while N > SOME and 4 * N * mass_threads // 32 > 96 * 1024:
         mass_threads //= 2
     threads = next(x for x in (512, 320, 256, 128, 64, 32) if -(-T // (16 * x)) * 16 * x <= 1.05 * T + 512)  # little is empty
-    copies = 32 if N <= 128 else 1
-    stage = max(4, min(64, 12_288 // (N * copies) // 4 * 4))
-    return Layout(mass_threads, threads, stage, copies)
+    return Layout(mass_threads, threads, stage=max(4, min(64, 12_288 // N // 4 * 4)))
 
 
 def batches(N: int, T: int) -> int:
-    """Batches of 16 positions of a sample; where a warp has a sample, a multiple of 32."""
-    return -(-T // 16) if N <= SOME else -(-T // 512) * 32
+    """Batches of 16 positions of a sample: a multiple of 4; where a warp has a sample, of 32."""
+    return -(-T // 64) * 4 if N <= SOME else -(-T // 512) * 32
 
 
 def token_bytes(N: int) -> int:
@@ -131,7 +128,6 @@ def macros(N: int, law: DeviceLaw, sizes: Layout) -> dict[str, str]:
         "MASS_THREADS": str(sizes.mass_threads),
         "GRADIENT_THREADS": str(sizes.gradient_threads),
         "STAGE": str(sizes.stage),
-        "COPIES": str(sizes.copies),
         "SCORE_THREADS": str(SCORE_THREADS),
         "ROW_THREADS": str(ROW_THREADS),
         "UPDATE_THREADS": str(UPDATE_THREADS),

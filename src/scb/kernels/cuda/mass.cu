@@ -3,27 +3,47 @@
 // a is in fixed point, W (TOKENS, stride) of 32-bit integers (``weigh`` in update.cu), so that a sum does not depend on its order:
 // positions are divided into ranges, one for each blockIdx.y, and parts are added atomically. Every token is kept for pass 2:
 //
-//     position           0  …  15 │ 16  …  31 │ …          tokens (samples, 16·batches), a byte each, or two above 256 tokens
+//     position           0  …  15 │ 16  …  31 │ …          tokens (samples, 16·batches), a byte each, or two if N > 256
 //     batch                0      │     1     │ …          4 words of the stream, 16 positions
 //     open         0 0 1 0 …      │ 0 0 0 0 … │ …          one bit each: tied, to be settled after its batch
 //
-// Positions from T on have weight 0. There are three ways, of which the number of tokens chooses one.
+// Positions from T on have weight 0. There are three ways, of which the number of tokens chooses one. In the first two a thread has a
+// sample; four of its batches wait in shared memory, in a *tile* (32 samples, 4 batches) for each warp, until the warp writes
+// them together: memory takes 64 bytes in a row at their full speed, and 16 at a third of it.
 #include "stream.cuh"
 
 struct alignas(16) Four {
     int weight[4];  // of the positions of one word
 };
 
+// Where batch s of a warp's sample lies in its tile: in an order in which neither rows nor columns share banks.
+__device__ inline int place_in_tile(int row, int s) { return 4 * row + (s ^ (row / 2 % 4)); }
+
+// Write the tile of a warp whose samples begin at ``first_row`` to the tokens of batches b … b + 3.
+__device__ inline void write_tile(const Batch* tile, int first_row, int samples, int batches, int b, Token* tokens) {
+    int lane = threadIdx.x % 32;
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+        int row = 8 * j + lane / 4;
+        Batch* out = (Batch*)tokens + (size_t)(first_row + row) * batches + b;
+        if (first_row + row < samples) out[lane % 4] = tile[place_in_tile(row, lane % 4)];
+    }
+    __syncwarp();
+}
+
 #if TOKENS <= FEW
 // A thread has a sample and sums Σ a_t [w_t > m_j] in registers. totals[k] = Σ_t W[k][t].
 extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samples, int batches, int range, const int* W, int stride,
                                     const int* totals, const int* lasts, const u16* whole, const u64* fraction, const u16* table,
                                     int* mass, Token* tokens) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= samples) return;
-    int k = lasts[i];
+    SHARED_POOL(pool);
+    int lane = threadIdx.x % 32;
+    Batch* tile = (Batch*)pool + (threadIdx.x - lane) * 4;
+    int i = blockIdx.x * MASS_THREADS + threadIdx.x;
+    bool used = i < samples;  // others go along, since a warp writes together
+    int k = lasts[used ? i : 0];
     const int* a = W + (size_t)k * stride;
-    Token* mine = tokens + (size_t)i * (16 * batches);
     u64 stream = sample_key(key, batch_size, first + i);
     u32 m[THRESHOLDS];
     int above[THRESHOLDS];
@@ -56,18 +76,22 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
             }
             batch.quad[q].bits[0] = bits;
         }
-        ((Batch*)mine)[b] = batch;
-        if (!any) continue;
-        for (int t = 16 * b; t < 16 * b + 16; ++t) {
-            u32 w = sixteen_bits(random_word(stream, t / 4) & MASK, t % 4);
-            for (int j = 0; j < THRESHOLDS; ++j) {
-                if (w == m[j] && random_word(stream, FRACTIONS + t) >> 11 >= fraction[j]) {
-                    above[j] += a[t];
-                    ++mine[t];
+        Batch* kept = tile + place_in_tile(lane, b % 4);
+        *kept = batch;
+        if (any) {
+            for (int t = 16 * b; t < 16 * b + 16; ++t) {
+                u32 w = sixteen_bits(random_word(stream, t / 4) & MASK, t % 4);
+                for (int j = 0; j < THRESHOLDS; ++j) {
+                    if (w == m[j] && random_word(stream, FRACTIONS + t) >> 11 >= fraction[j]) {
+                        above[j] += a[t];
+                        ++((Token*)kept)[t % 16];
+                    }
                 }
             }
         }
+        if (b % 4 == 3) write_tile(tile, i - lane, samples, batches, b - 3, tokens);
     }
+    if (!used) return;
     int* sums = mass + (size_t)i * TOKENS;
     atomicAdd(&sums[0], (blockIdx.y == 0 ? totals[k] : 0) - above[0]);
     for (int j = 1; j < THRESHOLDS; ++j) atomicAdd(&sums[j], above[j - 1] - above[j]);
@@ -81,14 +105,15 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
                                      int* mass, Token* tokens) {
     SHARED_POOL(pool);
     const u16* cells = load_table(table, pool);
-    int* histogram = (int*)(pool + TABLE_BYTES) + threadIdx.x;
+    int lane = threadIdx.x % 32;
+    Batch* tile = (Batch*)(pool + TABLE_BYTES) + (threadIdx.x - lane) * 4;
+    int* histogram = (int*)(pool + TABLE_BYTES + MASS_THREADS * 4 * sizeof(Batch)) + threadIdx.x;
     for (int n = 0; n < TOKENS; ++n) histogram[n * MASS_THREADS] = 0;
     __syncthreads();
     int i = blockIdx.x * MASS_THREADS + threadIdx.x;
-    if (i >= samples) return;
+    bool used = i < samples;  // others go along, since a warp writes together
     Law law = {whole, fraction, cells};
-    const int* a = W + (size_t)lasts[i] * stride;
-    Token* mine = tokens + (size_t)i * (16 * batches);
+    const int* a = W + (size_t)lasts[used ? i : 0] * stride;
     u64 stream = sample_key(key, batch_size, first + i);
     int b = blockIdx.y * range;
     int end = min(b + range, batches);
@@ -108,17 +133,21 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
             batch.quad[q] = pack(found);
             open |= tied_bits(found, q);
         }
-        ((Batch*)mine)[b] = batch;
+        Batch* kept = tile + place_in_tile(lane, b % 4);
+        *kept = batch;
         while (open) {
-            u32 t = 16 * b + position_of(__ffs(open) - 1);
+            int j = position_of(__ffs(open) - 1);
             open &= open - 1;
-            int below = mine[t];
+            u32 t = 16 * b + j;
+            int below = ((Token*)kept)[j];
             int token = below + rise(stream, t, below, law);
             histogram[below * MASS_THREADS] -= a[t];
             histogram[token * MASS_THREADS] += a[t];
-            mine[t] = token;
+            ((Token*)kept)[j] = token;
         }
+        if (b % 4 == 3) write_tile(tile, i - lane, samples, batches, b - 3, tokens);
     }
+    if (!used) return;
     for (int n = 0; n < TOKENS; ++n) atomicAdd(&mass[(size_t)i * TOKENS + n], histogram[n * MASS_THREADS]);
 }
 #else

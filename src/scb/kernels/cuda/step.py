@@ -196,7 +196,8 @@ class DeviceSteps:
         blocks = -(-samples // self.sizes.mass_samples(N))
         wanted = min(-(-16 * self._device.processors // blocks), -(-self._batches // 32))
         length = -(-self._batches // wanted)  # of a range of positions, in batches of 16
-        length = -(-length // 128) * 128 if N > SOME else length
+        multiple = 128 if N > SOME else 4
+        length = -(-length // multiple) * multiple
         launch(
             "add_mass", (blocks, -(-self._batches // length)), self.sizes.mass_threads, self.sizes.mass_shared(N, self._table_bytes),
             key, B, first, samples, self._batches, length,
