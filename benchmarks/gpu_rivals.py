@@ -3,8 +3,8 @@
 Both draw one part of a mini-batch, differentiate and update V and A with λ > 0, in 32 bits and without a copy to the host.
 
 - *plain*: tokens are integers of 64 (PyTorch) or 32 bits (JAX); scores are gathered, and added to their columns by index.
-- *tuned*: tokens are bytes where they fit; up to ``FEW`` tokens scores are sums of masked terms; columns are added by a product with a
-  one-hot matrix, which PyTorch may round to TF32.
+- *tuned*: tokens are bytes where they fit; up to ``FEW`` tokens scores are sums of masked terms; columns are added by a product
+  with a one-hot matrix, which PyTorch may round to TF32.
 """
 
 import time
@@ -176,18 +176,13 @@ RIVALS: dict[str, Callable[[Task, int], Step]] = {
 }
 
 
-def rates(task: Task, tokens: int, names: tuple[str, ...] = tuple(RIVALS)) -> dict[str, float]:
-    """10⁹ tokens a second of each, in parts of ``tokens`` tokens; NaN where one cannot run."""
-    rows = tokens // task.T
-    found = {}
-    for name in names:
-        try:
-            found[name] = rows * task.T / timed(*RIVALS[name](task, rows)) / 1e9
-        except Exception as error:  # a rival that runs out of memory or fails to compile is a result, too
-            found[name] = float("nan")
-            print(name, type(error).__name__, str(error)[:200], flush=True)
-        if name.startswith("PyTorch"):
-            import torch
+def profile(once: Callable[[], Any], wait: Callable[[], Any], steps: int = 3) -> dict[str, float]:
+    """Milliseconds a step of the kernels of a PyTorch step that take longest."""
+    import torch
 
-            torch.cuda.empty_cache()
-    return found
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as found:
+        for _ in range(steps):
+            once()
+        wait()
+    totals = {event.key[:90]: event.self_device_time_total / 1000 / steps for event in found.key_averages()}
+    return dict(sorted(totals.items(), key=lambda item: -item[1])[:8])

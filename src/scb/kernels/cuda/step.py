@@ -199,7 +199,8 @@ class DeviceSteps:
         multiple = 128 if N > SOME else 4
         length = -(-length // multiple) * multiple
         launch(
-            "add_mass", (blocks, -(-self._batches // length)), self.sizes.mass_threads, self.sizes.mass_shared(N, self._table_bytes),
+            "add_mass", (blocks, -(-self._batches // length)),
+            self.sizes.mass_threads, self.sizes.mass_shared(N, self._table_bytes),
             key, B, first, samples, self._batches, length,
             self._W, self.stride, self._totals, work.lasts, *self._law, work.mass, work.tokens,
         )  # fmt: skip
