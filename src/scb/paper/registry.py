@@ -82,7 +82,7 @@ FIGURES = {
     "F23": PaperFigure("Rates at large sizes", "Theorem 1 and its lemmas (no figure there)", ("large rates",), "large:rates",
         "F15 again, far beyond its sizes: the least number of samples of each stage."),
     "F24": PaperFigure("At the planner's batch sizes", "the lemmas of Appendices D to F (no figure there)", ("plan",), "large:plan",
-        "One run with exactly what the lemmas ask for, on the smallest task for which that can be run; dotted: what they promise."),
+        "One run with exactly what the lemmas ask for, on the smallest task for which that can be run; crosses are promises."),
 }
 # fmt: on
 
@@ -254,7 +254,7 @@ TABLES = {
     "marginal": Experiment(MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True),
     "real gradients": Experiment(
         RealJob,
-        {("N", "method", "batch_size", "gradients", "replicate"): REAL, "device": ("cuda",)},
+        {("N", "method", "batch_size", "gradients", "trial"): REAL, "device": ("cuda",)},
         quick=(None, {"T": (2000,)}),
         gpu=True,
     ),

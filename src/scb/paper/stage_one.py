@@ -7,10 +7,10 @@ from scb.jobs.table import Table, concatenate, pick, values
 from scb.paper.experiments.projector import GOAL
 
 
-def least_batches(rows: Table) -> tuple[Array, Array]:
-    """The values of T, and at each the least B with which the sign is right with probability ``GOAL``.
+def least_batches(rows: Table, goal: float = GOAL) -> tuple[Array, Array]:
+    """The values of T, and at each the least B with which the sign is right with probability ``goal``.
 
-    Maximum likelihood for Pr(right) = Φ(z + c·log(B/B_T)), Φ(z) = ``GOAL``, with one c for all T.
+    Maximum likelihood for Pr(right) = Φ(z + c·log(B/B_T)), Φ(z) = ``goal``, with one c for all T.
     """
     from scipy.optimize import minimize
     from scipy.special import log_ndtr, ndtri
@@ -21,7 +21,7 @@ def least_batches(rows: Table) -> tuple[Array, Array]:
     sign = np.where(rows["right"], 1.0, -1.0)
 
     def loss(theta: Array) -> float:
-        z = ndtri(GOAL) + np.exp(theta[-1]) * (log_batch - theta[which])
+        z = ndtri(goal) + np.exp(theta[-1]) * (log_batch - theta[which])
         return -float(log_ndtr(sign * z).sum())
 
     start = [np.mean(log_batch[which == i]) for i in range(len(T))]
@@ -29,7 +29,7 @@ def least_batches(rows: Table) -> tuple[Array, Array]:
     return T, np.exp(found[:-1])
 
 
-def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, float, float]]:
+def stage_one_slopes(table: Table, draws: int = 100, goal: float = GOAL) -> dict[str, tuple[float, float, float]]:
     """For each projector the exponent of the least B in T, and its 95 % interval by drawing replicates anew."""
     found = {}
     for projector in values(table, "projector"):
@@ -37,14 +37,14 @@ def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, f
         mine = pick(table, projector=projector)
         replicates = np.unique(mine["replicate"])
         by_replicate = [pick(mine, replicate=i) for i in replicates]
-        slopes = [_slope(mine)]
+        slopes = [_slope(mine, goal)]
         for _ in range(draws):
             chosen = [by_replicate[i] for i in rng.integers(len(replicates), size=len(replicates))]
-            slopes.append(_slope(concatenate(chosen)))
+            slopes.append(_slope(concatenate(chosen), goal))
         found[projector] = (slopes[0], *np.percentile(slopes[1:], (2.5, 97.5)))
     return found
 
 
-def _slope(rows: Table) -> float:
-    T, least = least_batches(rows)
+def _slope(rows: Table, goal: float) -> float:
+    T, least = least_batches(rows, goal)
     return float(np.polyfit(np.log(T), np.log(least), 1)[0])

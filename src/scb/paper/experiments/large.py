@@ -36,7 +36,7 @@ class RealJob(Job):
     method: Literal["proximal", "SGD"] = "proximal"
     batch_size: int = 1 << 17
     gradients: Literal["real", "simulated"] = "real"
-    replicate: int = 0
+    trial: int = 0
     T: int = 100_000
     every: int = 20
     device: Device | None = None
@@ -44,7 +44,7 @@ class RealJob(Job):
     @property
     def seed(self) -> int:
         """The number of the run; all runs of a size have one task."""
-        return self.replicate
+        return self.trial
 
     @property
     def cost(self) -> float:
@@ -145,9 +145,9 @@ LARGE_SETTINGS = tuple(
 """As ``SETTINGS`` of the rates: all sizes, one varied at a time, each with a projector."""
 
 REAL = tuple(
-    (N, method, B, gradients, replicate)
-    for N, method, B in ((100, "proximal", 1 << 17), (100, "SGD", 1 << 17), (500, "proximal", 1 << 20))
-    for gradients, runs in (("real", 1), ("simulated", 5))
-    for replicate in range(runs)
+    (N, method, B, gradients, trial)
+    for N, method, B, real in ((100, "proximal", 1 << 17, 4), (100, "SGD", 1 << 17, 1), (500, "proximal", 1 << 20, 1))
+    for gradients, runs in (("real", real), ("simulated", 5))
+    for trial in range(runs)
 )
-"""(N, method, batch_size, gradients, replicate) of Figure 5."""
+"""(N, method, batch_size, gradients, trial) of Figure 5."""
