@@ -148,8 +148,10 @@ def write_tables(lines: Path, out: Path) -> None:
         made_with = [done[job.key]["facts"] for job in jobs]
         machines = Counter(facts["machine"] for facts in made_with).most_common()
         names = [f"{name} ({count} of {len(jobs)} jobs)" for name, count in machines] if len(machines) > 1 else [machines[0][0]]
-        told = {"machine": "; ".join(names), "minutes": round(seconds / 60, 1)}
-        facts = full_run_facts(experiment) | made_with[0] | told
+        facts = full_run_facts(experiment, "; ".join(names)) | {
+            "versions": made_with[0]["versions"],
+            "minutes": round(seconds / 60, 1),
+        }
         print(f"{write_shipped(out, name, table, facts)}: {len(jobs)} jobs, {seconds / 60:.1f} core-minutes")
 
 

@@ -12,11 +12,11 @@ from scb.jobs.job import seed_of
 from scb.jobs.pool import InProcess, processes, run_jobs
 from scb.jobs.store import FAILURE, Cache, JobFailed, Result
 from scb.jobs.table import at, concatenate, pick, quartiles, read_table, write_table
+from scb.paper.entries import Experiment
 from scb.paper.experiments.noise import RoundingJob
 from scb.paper.experiments.population import StageOneJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
 from scb.paper.experiments.training import TrainingJob
-from scb.paper.entries import Experiment
 from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, needed, tables
 from scb.provenance import ROOT, code_digest
 

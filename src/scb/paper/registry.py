@@ -6,7 +6,7 @@ from scb.jobs.job import Job
 from scb.paper.claims import convergence, large, limits, models, projector, rates, samples, theory
 from scb.paper.claims.claim import Claim
 from scb.paper.entries import Experiment, PaperFigure
-from scb.paper.experiments.large import LARGE_SETTINGS, LONG_LADDER, REAL, PlanJob, RealJob
+from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
 from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
 from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
@@ -267,9 +267,8 @@ TABLES = {
     ),
     "large rates": Experiment(
         RateJob,
-        {SIZES: LARGE_SETTINGS, "eta": (0.05,), "runs": (10,), "device": ("cuda",)},
-        seeds=2,
-        quick=(1, {SIZES: LARGE_SETTINGS[:2], "runs": (3,)}),
+        {(*SIZES, "replicate"): LARGE_SEARCHES, "eta": (0.05,), "runs": (10,), "device": ("cuda",)},
+        quick=(None, {(*SIZES, "replicate"): LARGE_SEARCHES[:2], "runs": (3,)}),
         gpu=True,
     ),
     "plan": Experiment(PlanJob, {"device": ("cuda",)}, quick=(None, {"epsilon": (0.3,)}), gpu=True),

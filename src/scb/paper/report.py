@@ -52,12 +52,12 @@ def write_tables(directory: Path, tables: Mapping[str, Table], experiments: Mapp
             write_shipped(directory, name, table, full_run_facts(experiments[name]))
 
 
-def full_run_facts(experiment: Experiment) -> dict[str, Any]:
-    """How a table of the full run was made, for those who get the table alone."""
+def full_run_facts(experiment: Experiment, made_on: str | None = None) -> dict[str, Any]:
+    """How a table of the full run was made, for those who get the table alone; on this machine unless another one is named."""
     return {
         "command": experiment.command,
         "settings": str(experiment),
-        "machine": _machine(experiment),
+        "machine": made_on or _machine(experiment),
         "made": date.today().isoformat(),
         "versions": versions(),
     }

@@ -1,5 +1,7 @@
 """How many samples Stage 1 needs to find the sign, from runs with several batch sizes: a fit, and the exponent in T."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from scb.geometry import Array
@@ -7,10 +9,10 @@ from scb.jobs.table import Table, concatenate, pick, values
 from scb.paper.experiments.projector import GOAL
 
 
-def least_batches(rows: Table, goal: float = GOAL) -> tuple[Array, Array]:
-    """The values of T, and at each the least B with which the sign is right with probability ``goal``.
+def least_batches(rows: Table) -> tuple[Array, Array]:
+    """The values of T, and at each the least B with which the sign is right with probability ``GOAL``.
 
-    Maximum likelihood for Pr(right) = Φ(z + c·log(B/B_T)), Φ(z) = ``goal``, with one c for all T.
+    Maximum likelihood for Pr(right) = Φ(z + c·log(B/B_T)), Φ(z) = ``GOAL``, with one c for all T.
     """
     from scipy.optimize import minimize
     from scipy.special import log_ndtr, ndtri
@@ -21,7 +23,7 @@ def least_batches(rows: Table, goal: float = GOAL) -> tuple[Array, Array]:
     sign = np.where(rows["right"], 1.0, -1.0)
 
     def loss(theta: Array) -> float:
-        z = ndtri(goal) + np.exp(theta[-1]) * (log_batch - theta[which])
+        z = ndtri(GOAL) + np.exp(theta[-1]) * (log_batch - theta[which])
         return -float(log_ndtr(sign * z).sum())
 
     start = [np.mean(log_batch[which == i]) for i in range(len(T))]
@@ -29,7 +31,7 @@ def least_batches(rows: Table, goal: float = GOAL) -> tuple[Array, Array]:
     return T, np.exp(found[:-1])
 
 
-def stage_one_slopes(table: Table, draws: int = 100, goal: float = GOAL) -> dict[str, tuple[float, float, float]]:
+def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, float, float]]:
     """For each projector the exponent of the least B in T, and its 95 % interval by drawing replicates anew."""
     found = {}
     for projector in values(table, "projector"):
@@ -37,14 +39,91 @@ def stage_one_slopes(table: Table, draws: int = 100, goal: float = GOAL) -> dict
         mine = pick(table, projector=projector)
         replicates = np.unique(mine["replicate"])
         by_replicate = [pick(mine, replicate=i) for i in replicates]
-        slopes = [_slope(mine, goal)]
+        slopes = [_slope(mine)]
         for _ in range(draws):
             chosen = [by_replicate[i] for i in rng.integers(len(replicates), size=len(replicates))]
-            slopes.append(_slope(concatenate(chosen), goal))
+            slopes.append(_slope(concatenate(chosen)))
         found[projector] = (slopes[0], *np.percentile(slopes[1:], (2.5, 97.5)))
     return found
 
 
-def _slope(rows: Table, goal: float) -> float:
-    T, least = least_batches(rows, goal)
+class PowerLaw(NamedTuple):
+    """Pr(right) = Φ(z·√(B/B_T)), as ``experiments.projector`` says, with B_T = scale·(T/middle)^exponent and Φ(z) = ``goal``."""
+
+    exponent: float
+    scale: float
+    middle: float  # the geometric mean of T
+    goal: float
+
+    def least(self, T: Array) -> Array:
+        """The least B at each T."""
+        return self.scale * (np.asarray(T, dtype=float) / self.middle) ** self.exponent
+
+
+def power_law(rows: Table, goal: float) -> PowerLaw:
+    """The power law of the least B in T by maximum likelihood, over all T together: a few runs at each are enough."""
+    from scipy.optimize import minimize
+
+    log_T = np.log(rows["T"])
+    middle = log_T.mean()
+    log_batch = np.log(rows["batch_size"])
+    start = np.polyfit(log_T - middle, log_batch, 1)
+
+    def loss(theta: Array) -> float:
+        return _disagreement(rows["right"], log_batch - theta[0] - theta[1] * (log_T - middle), goal)
+
+    level, exponent = minimize(loss, start[::-1], method="Nelder-Mead").x
+    return PowerLaw(float(exponent), float(np.exp(level)), float(np.exp(middle)), goal)
+
+
+def least_at_each(rows: Table, goal: float) -> tuple[Array, Array]:
+    """The values of T, and the least B at each by its own runs; at most 30 times the largest B that was run."""
+    from scipy.optimize import minimize_scalar
+
+    T = np.unique(rows["T"])
+    found = []
+    for t in T:
+        mine = pick(rows, T=t)
+        log_batch = np.log(mine["batch_size"])
+        ends = (log_batch.min() - np.log(30), log_batch.max() + np.log(30))
+
+        def loss(level: float, right: Array = mine["right"], log_batch: Array = log_batch) -> float:
+            return _disagreement(right, log_batch - level, goal)
+
+        found.append(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+    return T, np.array(found)
+
+
+def law_share(ratio: Array, goal: float) -> Array:
+    """The share of right signs at a multiple of B_T."""
+    from scipy.special import ndtr, ndtri
+
+    return ndtr(ndtri(goal) * np.sqrt(ratio))
+
+
+def _disagreement(right: Array, above: Array, goal: float) -> float:
+    """Minus the log-likelihood of the signs, ``above`` being log(B/B_T)."""
+    from scipy.special import log_ndtr, ndtri
+
+    z = ndtri(goal) * np.exp(np.clip(above / 2, -50, 5))
+    return -float(log_ndtr(np.where(right, z, -z)).sum())
+
+
+def power_laws(table: Table, goal: float, draws: int = 100) -> dict[str, tuple[PowerLaw, float, float]]:
+    """For each projector the power law of the least B in T, and the 95 % interval of its exponent by drawing replicates anew."""
+    found = {}
+    for projector in values(table, "projector"):
+        rng = np.random.default_rng(0)
+        mine = pick(table, projector=projector)
+        by_replicate = [pick(mine, replicate=i) for i in np.unique(mine["replicate"])]
+        exponents = []
+        for _ in range(draws):
+            chosen = [by_replicate[i] for i in rng.integers(len(by_replicate), size=len(by_replicate))]
+            exponents.append(power_law(concatenate(chosen), goal).exponent)
+        found[projector] = (power_law(mine, goal), *np.percentile(exponents, (2.5, 97.5)))
+    return found
+
+
+def _slope(rows: Table) -> float:
+    T, least = least_batches(rows)
     return float(np.polyfit(np.log(T), np.log(least), 1)[0])

@@ -144,9 +144,24 @@ LARGE_SETTINGS = tuple(
 )
 """As ``SETTINGS`` of the rates: all sizes, one varied at a time, each with a projector."""
 
+
+def _searches(N: int, T: int, projector: str) -> tuple[int, ...]:
+    """Which replicates are searched: two, or one where a search takes long."""
+    if max(LARGE_AXES["N"]) == N:
+        return (1,)
+    return (0,) if projector == "euclidean" or T in (1600, 102_400) else (0, 1)
+
+
+LARGE_SEARCHES = tuple(
+    (*setting, replicate)
+    for setting in LARGE_SETTINGS
+    for replicate in _searches(int(setting[0]), int(setting[1]), str(setting[-1]))
+)
+"""``LARGE_SETTINGS``, each with a replicate."""
+
 REAL = tuple(
     (N, method, B, gradients, trial)
-    for N, method, B, real in ((100, "proximal", 1 << 17, 4), (100, "SGD", 1 << 17, 1), (500, "proximal", 1 << 20, 1))
+    for N, method, B, real in ((100, "proximal", 1 << 17, 3), (100, "SGD", 1 << 17, 1), (500, "proximal", 1 << 20, 1))
     for gradients, runs in (("real", real), ("simulated", 5))
     for trial in range(runs)
 )

@@ -3,13 +3,13 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, caption, grid, label_outer, look, panels
+from scb.drawing import COLOURS, MARKERS, caption, grid, label_outer, look, panels
 from scb.jobs.table import Table, by_value, pick, replicates, values, where
 from scb.paper.claims.large import AXES, PROJECTORS, RIGHT
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.figures.rates import log_ticks, quartile_bars
 from scb.paper.slopes import log_log_slope, printed_exponent, varied
-from scb.paper.stage_one import least_batches, stage_one_slopes
+from scb.paper.stage_one import law_share, least_at_each, power_laws
 from scb.theory.planner import attention_error
 
 CURVES = {"alpha_V": "α$_V$", "alpha_A": "α$_A$", "delta_V": "‖Δ$_V$‖$_μ$", "delta_A": "‖Δ$_A$‖$_μ$"}
@@ -44,28 +44,33 @@ def real(table: Table) -> Figure:
 
 
 def signs(table: Table) -> Figure:
-    """F22: how often Stage 1 finds the sign at each batch size, and the least batch against T."""
+    """F22: the least batch against T, and how often Stage 1 finds the sign with a multiple of it."""
     figure, (left, right) = panels(2, "F22  Stage 1 by the drift alone, at long lengths", width=4.4, height=3.4)
     for number, projector in enumerate(("euclidean", "mu")):
         mine = pick(table, projector=projector)
-        lengths = sorted(values(mine, "T"))
-        for i, T in enumerate(lengths):
-            batch, share = by_value(pick(mine, T=T), "batch_size", "right", np.mean)
-            shade = 0.35 + 0.65 * (i + 1) / len(lengths)
-            left.plot(batch, share, marker="o", markersize=3, color=COLOURS[number], alpha=shade, linewidth=0.9)
-            left.annotate(f"{T:,}", (batch[0], share[0]), fontsize=6, color=COLOURS[number], ha="right", va="top")
-        T, least = least_batches(mine, RIGHT)
-        slope, low, high = stage_one_slopes(mine, goal=RIGHT)[projector]
-        text = f"{PROJECTORS[projector]}: T$^{{{slope:.2f}}}$ [{low:.2f}, {high:.2f}]"
-        right.plot(T, least, label=text, **look(number, marker=True))
+        law, low, high = power_laws(mine, RIGHT)[projector]
+        T, each = least_at_each(mine, RIGHT)
+        text = f"{PROJECTORS[projector]}: T$^{{{law.exponent:.2f}}}$ [{low:.2f}, {high:.2f}]"
+        points = {"color": COLOURS[number], "marker": MARKERS[number], "markersize": 5, "linestyle": "none"}
+        left.plot(T, law.least(T), color=COLOURS[number], label=text)
+        left.plot(T, each, **points)
         power = 2 - number
-        right.plot(T, least[0] * (T / T[0]) ** power, color="0.6", linewidth=0.8, linestyle=":")
-        right.annotate("T²" if number == 0 else "T", (T[-1], least[0] * (T[-1] / T[0]) ** power), fontsize=8)
-    left.axhline(RIGHT, color="0.6", linewidth=0.8, linestyle=":")
-    left.set(xscale="log", xlabel="batch size B", title="share of right signs (T at each line)", ylim=(0, 1.05))
-    right.set(xscale="log", yscale="log", xlabel="sequence length T", title=f"least B for {RIGHT:.0%} right signs")
-    right.legend(loc="upper left", fontsize=7)
-    caption(figure, f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks a point, no sign resolution; dotted: T and T²")
+        left.plot(T, law.least(T)[0] * (T / T[0]) ** power, color="0.6", linewidth=0.8, linestyle=":")
+        left.annotate("T²" if number == 0 else "T", (T[-1], law.least(T)[0] * (T[-1] / T[0]) ** power), fontsize=8)
+        label: str | None = PROJECTORS[projector]
+        for t in T:
+            batch, share = by_value(pick(mine, T=t), "batch_size", "right", np.mean)
+            right.plot(batch / law.least(t), share, label=label, alpha=0.7, **points)
+            label = None
+    ratio = np.geomspace(0.05, 8, 100)
+    right.plot(ratio, law_share(ratio, RIGHT), color="0.4", linewidth=1.0, label="Φ(z√(B/B$_T$))")
+    left.set(xscale="log", yscale="log", xlabel="sequence length T", title=f"least B for {RIGHT:.0%} right signs, B$_T$")
+    left.set_ylim(top=30 * left.get_ylim()[1])  # room for the legend
+    left.legend(loc="upper left", fontsize=7)
+    right.set(xscale="log", xlabel="B / B$_T$", title="share of right signs", ylim=(0.4, 1.03))
+    right.legend(loc="lower right", fontsize=7)
+    runs = f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks a point, no sign resolution"
+    caption(figure, f"{runs}; lines: one law for all T; marks: each T by itself; dotted: T and T²")
     return figure
 
 
@@ -87,13 +92,17 @@ def rates(table: Table) -> Figure:
                 slope = log_log_slope(rows[axis], rows[column]).value
                 found.append(f"{slope:+.2f}" if np.isfinite(slope) else "none")
                 printed = printed_exponent(mine, axis, stage, LARGE_BASE)
-            log_ticks(ax, values(varied(table, axis, LARGE_BASE), axis))
+            ax.sharey(axes[0][0])
+            xs = sorted(values(varied(table, axis, LARGE_BASE), axis))
+            log_ticks(ax, xs)
+            if axis == "epsilon":
+                ax.set_xticks(xs, [f"{x:.2g}" for x in xs], fontsize=7)
             ax.set_title(f"{' | '.join(found)}\nprinted {round(printed, 1) + 0.0:+.1f}", fontsize=7.5)
             ax.set(xlabel=symbol, ylabel=f"Stage {stage}: samples")
             label_outer(ax)
-    axes[0][0].legend(fontsize=6, loc="upper left")
+    axes[0][0].legend(fontsize=6, loc="lower right")
     base = f"the others N = {LARGE_BASE['N']}, T = {LARGE_BASE['T']:,}, Q = {LARGE_BASE['sparsity']}, ε = {LARGE_BASE['epsilon']}"
-    searches = f"{replicates(table)} searches with {table['runs'][0]} tasks each"
+    searches = f"1 or {replicates(table)} searches with {table['runs'][0]} tasks each"
     caption(figure, f"{base}, K$_P$ = {LARGE_BASE['K_P']}; exponents above the panels; {searches}")
     return figure
 
