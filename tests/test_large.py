@@ -6,6 +6,7 @@ import pytest
 from scb.cli.reproduce import reproduce
 from scb.inputs import InputError
 from scb.jobs.kinds import TrainJob
+from scb.paper import stage_one
 from scb.paper.claims import large
 from scb.paper.claims.claim import Verdict
 from scb.paper.experiments.large import KEPT, LARGE_AXES, LARGE_BASE, LARGE_SETTINGS, PlanJob, RealJob
@@ -103,22 +104,32 @@ def test_simulation_is_right(factor, expected):
 
 
 def sign_table(**powers):
-    """Runs whose sign is right exactly if B exceeds a threshold around (T/500)^power, which differs from run to run."""
+    """Runs whose signs are right with the law's probability, the least B being 40·(T/500)^power."""
+    rng = np.random.default_rng(1)
     rows = [
-        (T, round(16 * (T / 500) ** power * 2.0**level), projector, i, level + (i - 4.5) / 3 > 0)
+        (T, round(40 * (T / 500) ** power * ratio), projector, i, rng.random() < stage_one.law_share(ratio, large.RIGHT))
         for projector, power in powers.items()
         for T in (500, 5000, 50_000)
-        for level in (-1, 0, 1)
-        for i in range(10)
+        for ratio in (0.25, 0.5, 1.0, 2.0)
+        for i in range(20)
     ]
     return {
         name: np.array([row[j] for row in rows]) for j, name in enumerate(("T", "batch_size", "projector", "replicate", "right"))
     }
 
 
+def test_a_power_law_is_found_again():
+    table = sign_table(mu=1.0)
+    law = stage_one.power_law(table, large.RIGHT)
+    assert law.exponent == pytest.approx(1.0, abs=0.15)
+    assert law.least(np.array([5000.0]))[0] == pytest.approx(400, rel=0.5)
+    T, each = stage_one.least_at_each(table, large.RIGHT)
+    np.testing.assert_allclose(np.log(each), np.log(40 * T / 500), atol=1.0)
+
+
 @pytest.mark.parametrize(("ours", "theirs", "expected"), [(1, 2, HOLDS), (2, 2, FAILS), (1, 1, FAILS)])
 def test_sign_by_drift_alone(ours, theirs, expected, monkeypatch):
-    monkeypatch.setattr(large, "DRAWS", 5)
+    monkeypatch.setattr(large, "DRAWS", 20)
     assert large.sign_by_drift_alone(sign_table(euclidean=theirs, mu=ours)).verdict is expected
 
 
