@@ -1,6 +1,6 @@
 """How many samples Stage 1 needs to find the sign, from runs with several batch sizes: a fit, and the exponent in T."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,7 +90,8 @@ def least_at_each(rows: Table, goal: float) -> tuple[Array, Array]:
         def loss(level: float, right: Array = mine["right"], log_batch: Array = log_batch) -> float:
             return _disagreement(right, log_batch - level, goal)
 
-        found.append(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+        best: Any = minimize_scalar(loss, bounds=ends, method="bounded")
+        found.append(np.exp(best.x))
     return T, np.array(found)
 
 
