@@ -45,7 +45,7 @@ class Workspace:
     most: int  # segments of a group
     lasts: Any  # (group,)
     labels: Any  # (group,)
-    tokens: Any  # (group, 16·batches): those of all positions, from pass 1 to pass 2
+    tokens: Any  # (group, bytes of a row): those of all positions, from pass 1 to pass 2; empty where only a few are drawn
     mass: Any  # (group, N), 32-bit integers
     scores: Any  # (group, N), 32 bits
     partial: Any  # (most, stride), 32 bits: parts of g
@@ -92,7 +92,7 @@ class DeviceSteps:
         self._columns = xp.empty(N + 1, np.int32)
         self._segments = xp.empty(0, np.int32)
         self._level = xp.empty(1)
-        self._workspace: tuple[int, Workspace] | None = None
+        self._workspace: tuple[tuple[int, bool], Workspace] | None = None
 
     def put(self, V: Array, A: Array) -> None:
         """Take over V (N, N) and A (T, N)."""
@@ -156,7 +156,7 @@ class DeviceSteps:
 
         With the ``active`` positions of a frozen A no other tokens are drawn.
         """
-        work = self._work(batch_size)
+        work = self._work(batch_size, all_tokens=active is None)
         self._launch(
             "weigh", (self.N,), UPDATE_THREADS, 8 * UPDATE_THREADS,
             self.T, self.stride, self._largest_mu, self.A, self._W, self._scale, self._totals,
@@ -250,21 +250,22 @@ class DeviceSteps:
             xp.matmul(r.reshape(chunks, CHUNK, self.N).transpose(0, 2, 1), xa.reshape(chunks, CHUNK, self.N), out=parts)
             self._launch("add_chunks", (-(-self.N * self.N // 128),), 128, 0, chunks, parts, self.gV)
 
-    def _work(self, batch_size: int) -> Workspace:
+    def _work(self, batch_size: int, *, all_tokens: bool) -> Workspace:
         """Memory for a batch size, kept until another one is asked for; a batch that does not fit is divided into groups."""
-        if self._workspace is not None and self._workspace[0] == batch_size:
+        if self._workspace is not None and self._workspace[0] == (batch_size, all_tokens):
             return self._workspace[1]
         self._workspace = None
         xp = self._device.xp
         N = self.N
         whole = -(-batch_size // UNIT) * UNIT
-        row = 16 * self._batches * token_bytes(N)
+        row = 16 * self._batches * token_bytes(N) if all_tokens else 0
         each = 8 + 8 * N + 4 * self.stride / PIECE + row
         each += 8 * N * N / CHUNK if N <= MATRIX else 0
         fixed = 8 * batch_size + 4 * (N + 1) * self.stride + (0 if N <= MATRIX else 8 * (3 * UNIT * N + UNIT // CHUNK * N * N))
         memory = int(_SHARE * self._device.free_memory()) if self._memory is None else self._memory
         units = int((memory - fixed) / (each * UNIT))
-        units = min(units, _TOKENS // (row * UNIT))
+        if all_tokens:
+            units = min(units, _TOKENS // (row * UNIT))
         group = min(max(units, 1) * UNIT, whole, 60_000 * PIECE)
         most = group // PIECE + 1 + N
         size = min(group, batch_size)
@@ -285,7 +286,7 @@ class DeviceSteps:
         except MemoryError as error:
             raise InputError(f"N = {N}, T = {self.T:,}: not even {UNIT:,} samples fit into the GPU's memory at a time") from error
         self._segments = xp.empty((most, 2), np.int32)
-        self._workspace = batch_size, work
+        self._workspace = (batch_size, all_tokens), work
         return work
 
 
