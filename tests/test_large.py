@@ -9,7 +9,7 @@ import pytest
 
 from scb.cli.reproduce import reproduce
 from scb.inputs import InputError
-from scb.jobs.kinds import TrainJob
+from scb.jobs.kinds import TrainJob, kind_of
 from scb.jobs.table import pick
 from scb.paper import stage_one
 from scb.paper.claims import large
@@ -52,6 +52,14 @@ def test_a_device_changes_the_key_and_not_the_samples():
     assert RateJob(device="cuda").seed == RateJob().seed
     assert TrainJob({"T": 100, "device": "cuda"}, 0).seed == TrainJob({"T": 100}, 0).seed
     assert "device" not in SignJob(T=500).columns
+
+
+def test_a_sweep_of_an_experiment_may_name_a_device():
+    kind = kind_of("wrong signs", SignJob)
+    assert kind.make(kind.complete({"T": 100, "device": "cuda"}), 0).device == "cuda"
+    assert kind.make(kind.complete({"T": 100}), 0).device is None
+    with pytest.raises(InputError, match="device = 'tpu': it must be one of 'cpu', 'cuda'"):
+        kind.complete({"T": 100, "device": "tpu"})
 
 
 def test_the_processor_named_is_the_processor_by_default():

@@ -38,7 +38,7 @@ def real(table: Table) -> Figure:
             ax.set(title=symbol, xlabel="step", yscale="log" if column.startswith("delta") else "linear")
             ax.tick_params(labelsize=7)
         row[0].set_ylabel(f"N = {N}, {method}\nB = {batch_size:,}", fontsize=8)
-    axes[0][0].legend(fontsize=7)
+    axes[0][0].legend(fontsize=7, loc="upper left")
     caption(figure, f"T = {table['T'][0]:,}, sparsity 2, one task a size; no line where ‖Δ‖ is 0")
     return figure
 
@@ -94,13 +94,13 @@ def rates(table: Table) -> Figure:
                 printed = printed_exponent(mine, axis, stage, LARGE_BASE)
             ax.sharey(axes[0][0])
             xs = sorted(values(varied(table, axis, LARGE_BASE), axis))
-            log_ticks(ax, xs)
+            log_ticks(ax, xs if len(xs) < 5 else xs[::2])
             if axis == "epsilon":
                 ax.set_xticks(xs, [f"{x:.2g}" for x in xs], fontsize=7)
             ax.set_title(f"{' | '.join(found)}\nprinted {round(printed, 1) + 0.0:+.1f}", fontsize=7.5)
             ax.set(xlabel=symbol, ylabel=f"Stage {stage}: samples")
             label_outer(ax)
-    axes[0][0].legend(fontsize=6, loc="lower right")
+    axes[-1][0].legend(fontsize=6, loc="upper left")
     base = f"the others N = {LARGE_BASE['N']}, T = {LARGE_BASE['T']:,}, Q = {LARGE_BASE['sparsity']}, ε = {LARGE_BASE['epsilon']}"
     searches = f"1 or {replicates(table)} searches with {table['runs'][0]} tasks each"
     caption(figure, f"{base}, K$_P$ = {LARGE_BASE['K_P']}; exponents above the panels; {searches}")
