@@ -163,7 +163,7 @@ def test_sequences_are_shifted_by_one():
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("attention", ["softmax", "linear", "shrunk"])
+@pytest.mark.parametrize("attention", ["softmax", "linear", "shrunk", "thresholded"])
 def test_the_last_position_alone_is_what_the_whole_says(attention, layers):
     """One layer goes through the table of all tokens at all positions, two do not; gradients agree as well."""
     torch.manual_seed(1)
