@@ -97,10 +97,28 @@ def test_the_gradient_in_the_weights_is_that_of_each_context():
         np.testing.assert_allclose(gq[k], expected[k] if asked[k] else 0.0, rtol=1e-12)
 
 
-def test_weights_of_contexts_side_by_side_are_those_of_each_alone():
+def test_the_curvature_in_the_weights_is_that_of_each_context():
+    rows, P, q = random_rows(5, 3, 200, seed=2)
+    q[0] = [0.4, 0.0, 0.6]
+    g = np.random.default_rng(3).random(200)
+    asked = np.array([True, False, True, True, True])
+    logliks, gq, qq = np.ones(5), np.ones_like(q), np.ones((5, 3, 3))
+    mixture.weight_curvature(*rows.samples, g, q, P, asked, logliks, gq, qq)
+    expected = np.ones(5), np.ones_like(q)
+    mixture.weight_gradients(*rows.samples, g, q, P, asked, *expected)
+    np.testing.assert_allclose(logliks, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(np.where(q > 0, gq, 0.0), expected[1], rtol=1e-12)
+    H = reference.likelihood_curvature(*rows.samples, g, q, P)[-q.size :, -q.size :].reshape(5, 3, 5, 3)
+    for k in range(5):
+        np.testing.assert_allclose(qq[k], H[k, :, k] if asked[k] else 0.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("few", [0, 48])  # EM steps, and Newton's
+def test_weights_of_contexts_side_by_side_are_those_of_each_alone(few, monkeypatch):
     """With P fixed; against a general optimiser."""
     from scipy.optimize import minimize
 
+    monkeypatch.setattr("scb.mixture.weights._FEW", few)
     table, P, q = random_rows(3, 3, 300, seed=4)
     fit = fit_weights(together(table), Mixture(P, q), tolerance=1e-7)
     np.testing.assert_allclose(fit.q.sum(axis=1), 1)

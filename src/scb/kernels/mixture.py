@@ -69,6 +69,35 @@ def weight_gradients(tokens, last, label, weight, g, q, P, asked, logliks, gq):
 
 
 @compiled
+def weight_curvature(tokens, last, label, weight, g, q, P, asked, logliks, gq, qq):
+    """What ``weight_gradients`` gives, slots with weight 0 included, and minus the second derivatives into qq (K, s, s)."""
+    n, s = tokens.shape
+    C = P.shape[1] - 1
+    gq[:] = 0.0
+    qq[:] = 0.0
+    logliks[:] = 0.0
+    p = np.empty(s)
+    for i in range(n):
+        k = last[i]
+        if not asked[k]:
+            continue
+        o = label[i]
+        f = 0.0
+        for j in range(s):
+            x = tokens[i, j]
+            p[j] = P[o, x] if x < C else g[i]
+            f += q[k, j] * p[j]
+        logliks[k] += weight[i] * np.log(f)
+        r = weight[i] / f
+        rr = r / f
+        for j in range(s):
+            gq[k, j] += p[j] * r
+            to_q = rr * p[j]
+            for h in range(s):
+                qq[k, j, h] += to_q * p[h]
+
+
+@compiled
 def likelihood_information(tokens, last, weight, state, laws, q, P, PP, Pq, qq):
     """Fisher information of (P, q) given contexts and last tokens, each counted ``weight`` times, without constraints.
 

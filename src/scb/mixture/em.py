@@ -18,8 +18,10 @@ from scb.mixture.newton import Point, newton_step, newton_step_by_products, revi
 from scb.mixture.weights import IDLE, LEAST_LEFT
 
 INFORMATION_BYTES = 1 << 30  # memory that second derivatives may take
-_EM_STEPS = 24  # before Newton's first, up to N = 19; more for larger N, where only Newton's steps get dearer
-_NEAR = 1.0  # nats: where the gap is smaller, Newton's steps are taken from the first on
+_EM_STEPS = 36  # before Newton's first, at least
+_EM_STEPS_WITH_GAUGE = 60  # where there are several matrices, among which the likelihood is nearly flat, and Newton errs longer
+_EM_STEPS_BY_N = 0.24  # times N², where that is more: only Newton's steps get dearer with N
+_NEAR = 1.0  # nats: where the gap is smaller, the start is close to the maximum, and Newton's steps are taken from the first on
 _STALL_STEPS = 10
 _HOPE_STEPS = 5
 _HOPE = 0.05
@@ -51,6 +53,7 @@ def maximise(
     enough: float = np.inf,  # a log-likelihood that ends it too; so do five steps that gain a twentieth of what is missing, or less
     stall: float = 0.0,  # ten steps that gain less than this together end it too
     held: NDArray[np.bool_] | None = None,  # (N, C), entries of P that stay 0
+    near: bool = False,  # whether the start is known to be close to the maximum; it is, too, where the gap is small
 ) -> Fit:
     """Climb until the gap is below ``tolerance``, or for so many steps. Nothing but rounding goes down; weights at 0 stay there."""
     start = replace(start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q))
@@ -60,7 +63,10 @@ def maximise(
     taken = 0
     idle = 0
     small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
-    newton_from = 0 if point.gap(held) <= _NEAR else _EM_STEPS * max(1, start.N // 10) ** 2
+    newton_from = 0
+    if not near and point.gap(held) > _NEAR:
+        least = _EM_STEPS_WITH_GAUGE if len(start.owners or ()) > 1 else _EM_STEPS
+        newton_from = max(least, _EM_STEPS_BY_N * start.N**2)
     caution = 0  # of Newton's steps
     pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
     while (gap := point.gap(held)) > tolerance and taken < steps and point.loglik < enough:

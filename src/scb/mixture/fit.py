@@ -19,7 +19,7 @@ from scb.mixture.law import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.profile import Limit, rest_limit
 from scb.mixture.rows import RowTable, Slots, Support
-from scb.mixture.select import CLOSE, Policy, Progress, Selection, first_estimate, from_scratch, thinned_for_start
+from scb.mixture.select import CLOSE, Policy, Progress, Selection, em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.shared import SHARED_MATRIX
 from scb.mixture.weights import fit_weights
 
@@ -85,21 +85,25 @@ def fit_mixture(
 
 
 def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool) -> Selection:
-    """At these positions in every context that occurs, with equal weights; from known matrices where there are any."""
+    """At these positions in every context that occurs; from known matrices where there are any."""
     support = [positions if n else positions[:0] for n in data.counts]
-    weights = np.full(len(positions), 1 / len(positions))
-    q = np.where(data.counts[:, None] > 0, np.r_[0.0, weights], np.r_[1.0, np.zeros_like(weights)])
+    weights = np.full((data.K, len(positions)), 1 / len(positions))
     owners = None
     if per_lag:
         owners = tuple(positions.tolist())
         rows = data.rows(Slots.everywhere(positions, data.K))
         matrices = [smoothed_columns(rows.total(RowTable.pairs, j, data.N), data.label_law) for j in range(len(owners))]
         if known is not None and known.owners is not None:
-            before = Mixture.of(known.P, data.label_law, q, known.owners)
+            before = Mixture.of(known.P, data.label_law, weights, known.owners)
             matrices = [before.matrix(t) if t in known.owners else P for t, P in zip(owners, matrices, strict=True)]
         P = np.column_stack(matrices)
+    elif known is not None:
+        P = known.P
     else:
-        P = (known or from_scratch(thinned_for_start(data), positions)).P
+        fitted = em_from_scratch(thinned_for_start(data), positions)
+        P = fitted.P
+        weights = fitted.q
+    q = np.where(data.counts[:, None] > 0, np.c_[np.zeros(data.K), weights], np.eye(1, 1 + len(positions)))
     return Selection(data, policy, support, Mixture.of(P, data.label_law, q, owners))
 
 
@@ -107,15 +111,17 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
     """The last fit, what it leaves open settled, standard errors. A search may have looked at a part of the data."""
     search.put_in_order()
     beside = search.mixture  # where a search ends, the background stands beside the positions in every context
+    searched = bool(beside.q[:, 0].all())
     own = np.full(search.data.K, search.data.own_background)
     rows, fit = search.final_fit(own)
     empty = search.empty_slots(_LEAST)
     if empty:
-        search.mixture = beside
+        other = replace(search, support=list(search.support), mixture=beside)
+        other.remove(empty)
+        beside = other.mixture
         search.remove(empty)
-        beside = search.mixture
         rows, fit = search.final_fit(own)
-    if not beside.q[:, 0].all():
+    if not searched:
         beside = search.with_background(_TRACE)
     ratios = np.full(search.data.K, np.nan) if own.any() else rest_ratios(rows, fit, beside)
     if (ratios >= INCOMPLETE).any():
@@ -132,7 +138,7 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
             start = replace(start, columns=np.c_[P / P.sum(axis=0), data.label_law])
         search.data = data
         rows = search.rows()
-        fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held)
+        fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
         search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)

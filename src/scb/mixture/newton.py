@@ -80,7 +80,7 @@ def newton_step(rows: Rows, point: Point, held: NDArray[np.bool_], caution: int 
     """A Newton step with the matrix of second derivatives, None if none climbs; and the caution with which to take the next one.
 
     Caution numbers the models that are tried, from the second derivatives themselves to the one with the largest ridge; the next
-    step begins one before that which climbed. Entries of P that are ``held`` stay 0.
+    step begins with that which climbed, or one before it if it was the first. Entries of P that are ``held`` stay 0.
     """
     at = point.at
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
@@ -94,7 +94,7 @@ def newton_step(rows: Rows, point: Point, held: NDArray[np.bool_], caution: int 
         step = _step_on_simplices(H, point)
         after = None if step is None else _climbed(rows, point, *step)
         if after is not None:
-            return after, max(0, level - 1)
+            return after, max(0, level - 1) if level == caution else level
     return None, 0
 
 
@@ -141,12 +141,15 @@ def _not_all_gone(free: NDArray[np.bool_], positive: NDArray[np.bool_], values: 
 def _climbed(rows: Rows, point: Point, in_P: Array, in_q: Array) -> Point | None:
     """A step shortened until it gains enough; None if it never does."""
     at = point.at
-    promised = max(0.0, _inner((in_P, in_q), (point.gP, point.gq)))
+    rounding = _ROUNDING * abs(point.loglik)
+    promised = _inner((in_P, in_q), (point.gP, point.gq))
+    if promised < -rounding:  # what was sent to 0 leads down
+        return None
     for size in _SHORTER:
         P = normalised(np.maximum(at.P + size * in_P, 0.0), 0, at.P)
         q = normalised(np.maximum(at.q + size * in_q, _LEAST * (at.q > 0)), 1, at.q)
         after = Point.of(rows, at.moved(P, q))
-        if after.loglik - point.loglik > _PROMISED * size * promised - _ROUNDING * abs(point.loglik):
+        if after.loglik - point.loglik > _PROMISED * size * promised - rounding:
             return after
     return None
 

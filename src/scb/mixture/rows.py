@@ -20,6 +20,7 @@ from scb.kernels.mixture import (
     likelihood_gradient,
     likelihood_information,
     likelihood_product,
+    weight_curvature,
     weight_gradients,
 )
 from scb.mixture.law import Background, Mixture
@@ -175,6 +176,14 @@ class RowTable:
         gq = np.empty_like(at.q)
         weight_gradients(*self.samples, self.given(at), at.q, at.columns, asked, logliks, gq)
         return logliks, gq
+
+    def weight_curvature(self, at: Mixture, asked: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+        """(K,), (K, s) and (K, s, s): as ``weight_gradients``, and minus the second derivatives in q."""
+        logliks = np.empty(len(at.q))
+        gq = np.empty_like(at.q)
+        qq = np.empty((*at.q.shape, at.q.shape[1]))
+        weight_curvature(*self.samples, self.given(at), at.q, at.columns, asked, logliks, gq, qq)
+        return logliks, gq, qq
 
     def curvature(self, at: Mixture) -> tuple[Array, Array, Array, Array]:
         """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K, s), qq (K, s, s), and 1/f.

@@ -309,9 +309,14 @@ def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
     return _grown(few, replace(start, q=fitted.q), positions)
 
 
-def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initial:
-    """EM over all positions, or some, from uniform attention; P is shared and unknown."""
-    positions = np.arange(data.T) if positions is None else positions
+def from_scratch(data: Data) -> Initial:
+    """What grows in EM over all positions, from uniform attention; P is shared and unknown."""
+    positions = np.arange(data.T)
+    return _grown(data, em_from_scratch(data, positions), positions)
+
+
+def em_from_scratch(data: Data, positions: NDArray[np.intp]) -> Mixture:
+    """EM over some positions, with a slot each, from uniform attention; P is shared and unknown."""
     rows = data.rows(Slots.everywhere(positions, data.K))
     pairs = np.array([rows.total(RowTable.pairs, j, data.N) for j in range(len(positions))])
     total = np.maximum(pairs.sum(axis=(1, 2), keepdims=True), 1.0)
@@ -323,7 +328,7 @@ def from_scratch(data: Data, positions: NDArray[np.intp] | None = None) -> Initi
     for table in (pairs.sum(axis=0), pairs[dependence.argmax()]):
         start = Mixture.of(smoothed_columns(table, data.label_law), data.label_law, uniform)
         fits.append(maximise(rows, start, steps=_START_STEPS, newton=False))
-    return _grown(data, max(fits, key=lambda fit: fit.loglik).mixture, positions)
+    return max(fits, key=lambda fit: fit.loglik).mixture
 
 
 def _grown(data: Data, fitted: Mixture, positions: NDArray[np.intp]) -> Initial:
