@@ -320,6 +320,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e9, help="no unit is begun after so many")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "results" / "transformers")
+    parser.add_argument("--machine", default="", help="for ship: where the tables were made, in words")
     chosen = parser.parse_args()
     sheet = Sheet(chosen.out / "transformers.csv")
     if chosen.action == "list":
@@ -331,7 +332,7 @@ def main() -> None:
     elif chosen.action == "quick":
         quick(sheet)
     else:
-        ship(chosen.out)
+        ship(chosen.out, Path(__file__).parent.parent / "docs" / "tables", chosen.machine)
 
 
 if __name__ == "__main__":

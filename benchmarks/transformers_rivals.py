@@ -9,6 +9,7 @@ Everything runs on one core of a processor. Rows that a table has already are no
 import argparse
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from scb.metrics import measure
 from scb.task import Task
 from scb.task.sampling import sample
 
-SETTINGS = tuple((eta, batch_size) for batch_size in (64, 256) for eta in (0.05, 0.1))  # of Algorithm 1: four, as rates elsewhere
+BATCHES = {3: (64, 256), 10: (64, 256), 50: (1024, 4096)}  # of Algorithm 1, by N; with each
+ETAS = (0.05, 0.1)  # that makes four settings, as there are four learning rates elsewhere
 PROJECTORS = ("mu", "euclidean")
-SIZES = tuple((N, T) for N in (10, 3, 50) for T in (32, 128, 512, 2048, 8192))
+SIZES = (*((N, T) for N in (10, 3) for T in (32, 128, 512, 2048, 8192)), (50, 32), (50, 128))
 LARGEST = 1 << 17  # samples that recover gets at most
 
 
@@ -39,7 +41,7 @@ def by_algorithm(task: Task, i: int, projector: Any) -> Iterator[dict[str, Any]]
     """A row for each setting: samples until shares of the excess loss are left."""
     best = measure(task, task.P, task.Q)["loss"]
     trivial = measure(task, trivial_V(task.mu), np.full((task.T, task.N), 1 / task.T))["loss"]
-    for eta, batch_size in SETTINGS:
+    for eta, batch_size in product(ETAS, BATCHES[task.N]):
         began = time.perf_counter()
         recipe = scb.recipes.tuned(task, eta=eta, batch_size=batch_size, projector=projector)
         history = scb.train(task, recipe, seed=i, every=5, judge=False).history
@@ -49,6 +51,7 @@ def by_algorithm(task: Task, i: int, projector: Any) -> Iterator[dict[str, Any]]
             "setting": f"eta {eta:g}, B {batch_size}",
             **samples_until(history["samples"], left),
             "left": left[-1],
+            "samples": int(history["samples"][-1]),
             "seconds": time.perf_counter() - began,
         }
 
@@ -65,7 +68,8 @@ def by_recover(task: Task, i: int) -> Iterator[dict[str, Any]]:
         left.append(excess_square(task, fit.V, fit.A))
         n *= 2**0.5
     found = samples_until(samples, left)
-    yield {"rival": "recover", "setting": "none", **found, "left": left[-1], "seconds": time.perf_counter() - began}
+    facts = {"left": left[-1], "samples": samples[-1], "seconds": time.perf_counter() - began}
+    yield {"rival": "recover", "setting": "none", **found, **facts}
 
 
 def run_samples(sheet: Sheet) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -76,5 +77,41 @@ def held_out(task: Task, i: int) -> tuple[np.ndarray, np.ndarray]:
     return windows, np.einsum("qn,jqn->nj", task.weights[:, last], task.P[:, sources])
 
 
-def ship(directory: Path) -> None:
-    """later"""
+SHIPPED = {  # the table in docs/tables → the files that it is made of
+    "transformers": ("transformers.csv",),
+    "transformer rivals": ("rivals.csv",),
+    "transformer stages": ("stages.csv",),
+    "decoders": ("decoders.csv", "lag-models.csv"),
+}
+
+
+def ship(directory: Path, target: Path, made: str) -> None:
+    """Write what the studies have made so far as tables of docs; ``made`` says where."""
+    from scb.paper.registry import ELSEWHERE  # not above: a machine with a GPU may lack what the report needs
+    from scb.paper.shipped import write_shipped
+    from scb.provenance import versions
+
+    for name, files in SHIPPED.items():
+        sheets = [Sheet(directory / file) for file in files]
+        rows = [row for sheet in sheets for row in sheet.rows]
+        if rows:
+            table = {column: _typed([row[column] for row in rows]) for column in rows[0]}
+            facts = {"command": ELSEWHERE[name], "settings": _settings(table), "machine": made, "versions": versions()}
+            write_shipped(target, name, table, facts | {"made": date.today().isoformat()})
+            print(f"{name}: {len(rows)} rows")
+
+
+def _typed(column: list[str]) -> np.ndarray:
+    """Whole numbers, numbers, or text."""
+    for kind in (np.int64, np.float64):
+        try:
+            return np.array(column, dtype=kind)
+        except ValueError:
+            continue
+    return np.array(column)
+
+
+def _settings(table: dict[str, np.ndarray]) -> str:
+    """The values that were tried, for people."""
+    names = [name for name in ("study", "model", "start", "rival", "N", "T", "length", "rate", "replicate") if name in table]
+    return "; ".join(f"{name}: {', '.join(map(str, dict.fromkeys(table[name].tolist())))}" for name in names)

@@ -106,7 +106,7 @@ class _Made(NamedTuple):
 
 def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None) -> _Order:
     """What is asked for; InputError for a figure that there is not, or that needs tables which are not there."""
-    from scb.paper.registry import FIGURES, TABLES, drawable, needed, tables
+    from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, drawable, needed, tables
     from scb.paper.shipped import read_shipped
     from scb.paper.shipped import shipped as names_shipped
 
@@ -117,10 +117,12 @@ def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int 
     if shipped is not None and not shipped.is_dir():
         raise InputError(f"shipped = {shipped}: there is no such directory")
     made = tables(quick, seeds, full)
-    given = [] if shipped is None else names_shipped(shipped, (name for name in TABLES if name not in made))
+    given = [] if shipped is None else names_shipped(shipped, (name for name in (*TABLES, *ELSEWHERE) if name not in made))
     possible = drawable(FIGURES, (*made, *given))
     for name in asked:
         if name not in possible:
+            if any(need in ELSEWHERE for need in FIGURES[name].needs):
+                raise InputError(f"only has {name!r}, which needs tables that are made with PyTorch: add --shipped docs/tables")
             raise InputError(f"only has {name!r}, which needs tables of the full run: add --full, or --shipped docs/tables")
     figures = [name for name in possible if name in asked or not asked]
     wanted = needed(figures)
