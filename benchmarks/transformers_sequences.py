@@ -1,6 +1,6 @@
 """A causal decoder trained on one long sequence that a task generates: what it needs to predict held-out tokens, and its lags.
 
-    python benchmarks/transformers_sequences.py [--device cuda] [--steps 3000 1200] [--out DIR]
+    python benchmarks/transformers_sequences.py [--device cuda] [--steps 3000 1200] [--lengths …] [--rates …] [--out DIR]
 
 Two decoders: one is trained to predict every token of a window of 64 from those before it, as language models are; the other one
 the token after a window of T + 1 tokens, so that a position is a lag. Of the n tokens that a decoder may see, the last tenth
@@ -10,6 +10,7 @@ saw the longest sequence.
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +64,14 @@ class Data:
         return tokens[..., :-1], tokens[..., 1:]
 
 
-def train(data: Data, every: bool, steps: int) -> tuple[list[dict[str, Any]], dict[int, dict[str, torch.Tensor]]]:
+def train(
+    data: Data, every: bool, steps: int, lengths: Sequence[int], rates: Sequence[float]
+) -> tuple[list[dict[str, Any]], dict[int, dict[str, torch.Tensor]]]:
     """Rows of one kind of decoder, and the parameters of the best ones on the longest sequence, by task."""
     N, T = LAG_TASK
     L = WINDOW if every else T + 1
     device = data.device
-    grid = [(length, i, rate) for length in LENGTHS for rate in RATES for i in range(TASKS)]
+    grid = [(length, i, rate) for length in lengths for rate in rates for i in range(TASKS)]
     models = []
     for _, i, _ in grid:
         torch.manual_seed(i)
@@ -121,7 +124,7 @@ def train(data: Data, every: bool, steps: int) -> tuple[list[dict[str, Any]], di
     ]
     longest = {}
     for i in range(TASKS):
-        mine = [g for g, row in enumerate(rows) if row["length"] == LENGTHS[-1] and row["replicate"] == i]
+        mine = [g for g, row in enumerate(rows) if row["length"] == max(lengths) and row["replicate"] == i]
         g = min(mine, key=lambda g: rows[g]["valid"])
         longest[g] = {name.removeprefix("model."): x[g].cpu() for name, x in kept.items()}
     return rows, longest
@@ -167,14 +170,20 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--steps", type=int, nargs=2, default=(3_000, 1_200), help="of the two decoders, last position first")
+    parser.add_argument(
+        "--steps", type=int, nargs=2, default=(3_000, 1_200), help="of the two decoders, last position first; 0 leaves one out"
+    )
+    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--rates", type=float, nargs="+", default=RATES)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "results" / "transformers")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     sheet = Sheet(chosen.out / "decoders.csv")
     data = Data(chosen.out, chosen.device)
     for every, steps in zip((False, True), chosen.steps, strict=True):
-        rows, longest = train(data, every, steps)
+        if not steps:
+            continue
+        rows, longest = train(data, every, steps, chosen.lengths, chosen.rates)
         probed(rows, longest, data, every)
         sheet.add(rows)
         print(rows[0]["model"], f"{rows[0]['seconds']:.1f} s", flush=True)

@@ -83,10 +83,15 @@ FIGURES = {
         "transfer:pretrained",
         "V̂ is trained on a related task. First: how often both layers are learned, against the overlap of the two tasks; "
         "below what the paper asks for it goes on working for a while. Last: other sizes, sparsities and laws."),
-    "F21": PaperFigure("Real transformers", "Section 6, beyond the linear model", ("transformers", "transformer rivals"),
+    "F21": PaperFigure("Real transformers", "nothing; what its readers ask next", ("transformers", "transformer rivals"),
         "transformers:samples",
-        "TODO"),
-    "F22": PaperFigure("How a real transformer learns", "Sections 2.1 and 3", ("transformer stages", "decoders"), "transformers:stages",
-        "TODO"),
+        "First two: a transformer needs more samples the longer the context, tens of times those of Algorithm 1, a hundred times "
+        "those of recover, and at N = 10 nothing at T = 2,048 in the time that it had. Centred values and kept ones help. Last: "
+        "what one change does."),
+    "F22": PaperFigure("How a real transformer learns", "Figures 1 and 2, for another model", ("transformer stages", "decoders"),
+        "transformers:stages",
+        "A plateau, then attention and values together, then attention ahead of the values. With kept values the path comes from "
+        "the other side. Last: a decoder on one sequence finds the lags if it is asked for the token after a window; asked after "
+        "every position, it is far from them after the same time."),
 }
 # fmt: on

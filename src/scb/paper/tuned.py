@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.jobs.table import Table, pick, values
+from scb.jobs.table import Table, pick, values, where
 
 NEVER = 1e300  # stands for infinity where numbers are interpolated
 
@@ -32,3 +32,14 @@ def middle_and_quartiles(x: NDArray[Any]) -> tuple[float, float, float]:
     """Lower quartile, median and upper quartile; each is infinite as soon as a value that it is made of is."""
     low, middle, high = np.percentile(np.minimum(x, NEVER), (25, 50, 75))
     return tuple(float(q) if q < NEVER / 1e3 else np.inf for q in (low, middle, high))  # pyright: ignore[reportReturnType]
+
+
+def chosen_decoders(table: Table) -> Table:
+    """One row for each length and task, at the rate that its own held-back tokens choose; with ``share``, of the excess loss."""
+    rows = []
+    for length in values(table, "length"):
+        for i in np.unique(table["replicate"]):
+            mine = np.flatnonzero((table["length"] == length) & (table["replicate"] == i))
+            rows.append(mine[np.argmin(table["valid"][mine])])
+    found = where(table, np.array(rows))
+    return found | {"share": found["nats"] / found["trivial"]}

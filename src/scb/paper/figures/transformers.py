@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, band, caption, look, panels
 from scb.jobs.table import Table, pick, quartiles, values, where
-from scb.paper.tuned import best_setting, middle_and_quartiles
+from scb.paper.tuned import best_setting, chosen_decoders, middle_and_quartiles
 
 LINES = {
     "transformer": ("scaling", "standard"),
@@ -50,9 +50,9 @@ def samples(table: Table, rivals: Table) -> Figure:
         for label, rival in RIVALS.items():
             _line(ax, pick(rivals, N=N, rival=rival), "setting", number, label)
             number += 1
-        ax.set(xscale="log", yscale="log", xlabel="sequence length T", title=f"N = {N}", ylim=(100, 3e6))
+        ax.set(xscale="log", yscale="log", xlabel="sequence length T", title=f"N = {N}", ylim=(100, 6e7))
     ten.set_ylabel("samples")
-    ten.legend(fontsize=6.5, loc="upper left", bbox_to_anchor=(0.0, 0.62))
+    ten.legend(fontsize=6.5, loc="upper left")
     _bars(bars, pick(table, N=10, T=128))
     words = "▲: not reached by half of the tasks with that many samples; each at the best of four settings"
     caption(
@@ -79,7 +79,7 @@ def _line(ax: Axes, table: Table, setting: str, number: int, label: str) -> None
 
 def _bars(ax: Axes, table: Table) -> None:
     """A row for each variant: the median and the quartiles of its samples."""
-    for row, (label, (study, variant)) in enumerate(BARS.items()):
+    for row, (study, variant) in enumerate(BARS.values()):
         best = best_setting(pick(table, study=study, variant=variant), "rate")
         low, middle, high = middle_and_quartiles(best["samples_10"])
         colour = COLOURS[GROUPS[study]]
@@ -133,14 +133,3 @@ def _common(table: Table) -> Table:
     tasks = len(np.unique(table["replicate"]))
     steps = [step for step in np.unique(table["samples"]) if np.sum(table["samples"] == step) == tasks]
     return where(table, np.isin(table["samples"], steps))
-
-
-def chosen_decoders(table: Table) -> Table:
-    """One row for each length and task, at the rate that its own held-back tokens choose; with ``share``, of the excess loss."""
-    rows = []
-    for length in values(table, "length"):
-        for i in np.unique(table["replicate"]):
-            mine = np.flatnonzero((table["length"] == length) & (table["replicate"] == i))
-            rows.append(mine[np.argmin(table["valid"][mine])])
-    found = where(table, np.array(rows))
-    return found | {"share": found["nats"] / found["trivial"]}
