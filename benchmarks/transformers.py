@@ -120,6 +120,8 @@ def units() -> Iterator[Unit]:
     for T in SHORT[1:]:
         for variant, options in list(PROXIMAL.items())[:-1]:
             yield Unit("proximal, init 0.02", 10, T, variant, model=options | small)
+    for variant, options in list(PROXIMAL.items())[:2]:
+        yield Unit("proximal, init 0.02", 10, 2048, variant, model=options | small)
 
 
 def tasks_of(unit: Unit) -> list[Task]:

@@ -202,6 +202,9 @@ def stages(mass=0.9, form=0.05, fresh=("alpha_A", "alpha_V"), kept=0.9):
 @pytest.mark.parametrize(("mass", "form", "expected"), [(0.9, 0.05, HOLDS), (0.7, 0.05, FAILS), (0.9, 0.3, FAILS)])
 def test_attention_finds_the_positions(mass, form, expected):
     assert transformers.attention_finds_the_positions(stages(mass, form)).verdict is expected
+    late = stages(mass, form)
+    late["mass"][late["start"] == "values kept"] = 0.79
+    assert transformers.attention_finds_the_positions(late).verdict is (CHANGED if expected is HOLDS else FAILS)
     stuck = stages(mass, form)
     assert transformers.attention_finds_the_positions(stuck | {"left": stuck["left"] + 0.1}).verdict is FAILS
 

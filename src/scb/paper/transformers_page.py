@@ -164,11 +164,11 @@ def seconds(transformers: Table, rivals: Table) -> str:
 
 
 BLOCKS: Blocks = {
-    "lengths": (("transformers", "transformer rivals"), lengths),
-    "alphabets": (("transformers", "transformer rivals"), alphabets),
-    "changes": (("transformers",), changes),
-    "transfer": (("transformers",), transfer),
-    "stages": (("transformer stages",), stages),
-    "sequences": (("decoders",), sequences),
-    "seconds": (("transformers", "transformer rivals"), seconds),
+    "samples by length": (("transformers", "transformer rivals"), lengths),
+    "samples by alphabet": (("transformers", "transformer rivals"), alphabets),
+    "one change": (("transformers",), changes),
+    "what is kept": (("transformers",), transfer),
+    "course": (("transformer stages",), stages),
+    "one sequence": (("decoders",), sequences),
+    "wall time": (("transformers", "transformer rivals"), seconds),
 }
