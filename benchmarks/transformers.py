@@ -310,7 +310,7 @@ def quick(sheet: Sheet) -> None:
     """Two small units on the CPU: from scratch, and with the values kept."""
     sources = Sources(sheet, "cpu", print)
     for unit in (Unit("scaling", 3, 32), Unit("transfer", 3, 32, "values, overlap 1", overlap=1.0, keep="values")):
-        unit = replace(unit, steps=300, rates=(3e-3,), model={"width": 32}, tasks=4, contexts=500)
+        unit = replace(unit, steps=150, rates=(3e-3,), model={"width": 32}, tasks=4, contexts=500)
         if not sheet.has(**unit.key):
             sheet.add(run_unit(unit, sources, print))
 

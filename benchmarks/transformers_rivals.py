@@ -26,7 +26,7 @@ from scb.task.sampling import sample
 BATCHES = {3: (64, 256), 10: (64, 256), 50: (1024, 4096)}  # of Algorithm 1, by N; with each
 ETAS = (0.05, 0.1)  # that makes four settings, as there are four learning rates elsewhere
 PROJECTORS = ("mu", "euclidean")
-SIZES = (*((N, T) for N in (10, 3) for T in (32, 128, 512, 2048, 8192)), (50, 32), (50, 128))
+SIZES = (*((N, T) for N in (10, 3) for T in (32, 128, 512, 2048, 8192)), (50, 32))
 LARGEST = 1 << 17  # samples that recover gets at most
 
 
