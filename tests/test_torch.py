@@ -108,14 +108,15 @@ def backward(loss):
 # ------------------------------------------------------------------------------------------------------ data
 
 
-@pytest.mark.parametrize("drawn_by_torch", [False, True])
+@pytest.mark.parametrize("drawn", ["compiled", "by PyTorch", *(["cuda"] if torch.cuda.is_available() else [])])
 @pytest.mark.parametrize("world", WORLDS[::3], ids=lambda w: f"N{w.task.N}T{w.task.T}")
-def test_the_stream_follows_the_enumerated_law(world, drawn_by_torch):
+def test_the_stream_follows_the_enumerated_law(world, drawn):
     """Drawn by PyTorch is what other devices do; its code is the same on the CPU."""
-    if drawn_by_torch:
-        tokens, label = (drawn[0] for drawn in Draws([world.task], seed=7, device="cpu")(0, 200_000))
+    if drawn == "by PyTorch":
+        tokens, label = (part[0] for part in Draws([world.task], seed=7, device="cpu")(0, 200_000))
     else:
-        tokens, label = bridge.Stream(world.task, 200_000, seed=3).at(0)
+        device = "cuda" if drawn == "cuda" else "cpu"
+        tokens, label = (part.cpu() for part in bridge.Stream(world.task, 200_000, seed=3, device=device).at(0))
     code = np.zeros(len(label), dtype=int)
     exact = np.zeros(len(world), dtype=int)
     columns = (*tokens.numpy().T, label.numpy())

@@ -91,7 +91,7 @@ def _bars(ax: Axes, table: Table) -> None:
     standard = best_setting(pick(table, study="scaling", variant="standard"), "rate")
     ax.axvline(middle_and_quartiles(standard["samples_10"])[1], color="0.5", linewidth=0.8, linestyle=":")
     ax.set_yticks(-np.arange(len(BARS)), list(BARS), fontsize=6.5)
-    ax.set(xscale="log", xlabel="samples", title="N = 10, T = 128, one change at a time")
+    ax.set(xscale="log", xlabel="samples", title="N = 10, T = 128: one change")
 
 
 def stages(table: Table, decoders: Table) -> Figure:
@@ -114,8 +114,8 @@ def stages(table: Table, decoders: Table) -> Figure:
             label = None
     plane.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":")
     plane.plot(1, 1, "*", color="black", markersize=9)
-    plane.set(xlabel="α$_V$", ylabel="α$_A$", title="the two signals, a line a task", xlim=(-0.05, 1.6), ylim=(-0.05, 1.1))
-    plane.legend(fontsize=7, loc="lower right")
+    plane.set(xlabel="α$_V$", ylabel="α$_A$", title="the two signals, a line a task", xlim=(-0.05, 1.65), ylim=(-0.05, 1.25))
+    plane.legend(fontsize=7, loc="upper left")
     for number, model in enumerate(values(decoders, "model")):
         band(sequences, quartiles(chosen_decoders(pick(decoders, model=model)), "length", "share"), number, model)
     sequences.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
