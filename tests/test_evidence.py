@@ -376,6 +376,28 @@ def test_the_picture_of_the_influence():
     np.testing.assert_allclose(np.nan_to_num(np.asarray(image.get_array(), float)), model.influence_.toarray())
 
 
+def test_a_picture_of_nothing_says_so_and_every_symbol_can_be_seen():
+    noise = np.random.default_rng(0).choice(["a", " ", "\n", "$"], size=3000)
+    for ax in (model := Bigram(4).fit(noise)).plot(), model.plot_attention():
+        assert [text.get_text() for text in ax.get_yticklabels()] == ["'\\n'", "' '", "$", "a"]
+        assert [text.get_text() for text in ax.texts] == ["no lag is found"]
+
+
+def test_where_there_are_many_symbols_those_without_a_lag_are_left_out_of_the_picture():
+    """Fifty symbols, of which each of three is followed by itself; the others are drawn by chance."""
+    rng = np.random.default_rng(0)
+    x = [0]
+    for u, other in zip(rng.random(20_000), rng.integers(50, size=20_000), strict=True):
+        x.append(x[-1] if x[-1] < 3 and u < 0.9 else int(other))
+    model = Bigram(2, transition="per_lag").fit(np.array(x))
+    assert set(model.lags_["context"].tolist()) == {0, 1, 2}
+    ax = model.plot()
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["0", "1", "2"]
+    assert "47 without a lag" in ax.get_ylabel()
+    assert "grey: the current symbol" in ax.get_xlabel()
+    assert len(ax.patches) == 3
+
+
 # ------------------------------------------------------------------------------------------------ recover
 
 

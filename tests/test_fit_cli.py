@@ -80,7 +80,7 @@ def test_tables_with_groups_and_gaps(tmp_path, capsys, letters):
         source = read_sequences(tmp_path / name, column="state", group="person")
         assert sorted(source, key=str) == expected
     text = call(capsys, "fit", tmp_path / "careers.parquet", "--group", "person", "--max-lag", 12, "--out", tmp_path / "o")
-    assert "40 sequence(s)" in text
+    assert "40 sequences" in text
     model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
     assert model.n_windows_ == 32 * 299 - 2  # the last eight persons are held out; a gap is no label, and nor is what follows it
 
@@ -156,11 +156,11 @@ def test_what_was_done_with_users_is_said(tmp_path, capsys):
     options = ["--sep", ";", "--column", "page", "--group", "user", "--order", "time", "--background", "ngram", "--halves", 2]
     text = call(capsys, "fit", tmp_path / "users.csv", *options, "--max-lag", 5, "--out", tmp_path / "o")
     words = " ".join(text.split())
-    assert "of 4 kinds in 120 sequence(s) of 1 to 39 symbols" in words
+    assert "of 4 kinds in 120 sequences of 1 to 39 symbols" in words
     assert "column 'page' in 120 sequences, one for each 'user', sorted by 'time'" in words
     assert "% are missing" in words or "%) are missing" in words
     assert "say nothing about what comes next" in words
-    assert "1 kind(s) of symbols occur only in what is held out ('rare')" in words
+    assert "1 kind of symbols occurring only in what is held out ('rare')" in words
     assert "The first 96 sequences are fitted" in words
     assert "inf" not in words.replace("influence", "")
     model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
@@ -174,7 +174,19 @@ def test_many_symbols_and_few_labels(tmp_path, capsys):
     codes = np.random.default_rng(0).integers(60, size=3000)
     (tmp_path / "codes.csv").write_text("\n".join(["code", *(f"c{x:02d}" for x in codes)]) + "\n")
     words = " ".join(call(capsys, "fit", tmp_path / "codes.csv", "--max-lag", 5, "--out", tmp_path / "o").split())
-    assert "of 60 kinds in 1 sequence(s)" in words
+    assert "of 60 kinds in 1 sequence" in words
     price = 59**2 * np.log(1 + 2399 / 60) / 2 / 2399 / np.log(2)
     assert f"one would have to save about {price:.2g} bits a symbol" in words
     assert "with fewer kinds of symbols" in words
+    assert "predicts better" not in words
+
+
+def test_where_an_n_gram_predicts_better_the_background_is_named(tmp_path, capsys):
+    """The next symbol is the exclusive or of the last two, nine times in ten: lags one by one say nothing about it."""
+    rng = np.random.default_rng(0)
+    x = [0, 1]
+    for flip in rng.random(4000) < 0.1:
+        x.append(x[-1] ^ x[-2] ^ int(flip))
+    (tmp_path / "bits.txt").write_text("".join(map(str, x)))
+    words = " ".join(call(capsys, "fit", tmp_path / "bits.txt", "--max-lag", 4, "--out", tmp_path / "o").split())
+    assert "predicts better: with --background ngram" in words

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 MODEL = "model.safetensors"
 SUMMARY = "summary.json"
 REPORT = "report.html"
+_WORTH_SAYING = 0.01  # bits a symbol by which another model must be better
 
 
 def fit(
@@ -190,21 +191,28 @@ def _only_held_out(train: list[Any], test: list[Any], classes: Any) -> list[str]
     if not strange:
         return []
     names = ", ".join(repr(x) for x in classes[strange[:5]].tolist()) + (", …" if len(strange) > 5 else "")
-    return [f"{len(strange):,} kind(s) of symbols occur only in what is held out ({names}): unlikely there, but not impossible"]
+    return [
+        f"{_counted(len(strange), 'kind')} of symbols occurring only in what is held out ({names}): unlikely, but not impossible"
+    ]
+
+
+def _counted(number: int, noun: str) -> str:
+    """A number and what it is of."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _about(file: Path, source: "Sequences", codes: list[Any], classes: Any) -> list[str]:
     """What was read, how, and what is odd about it."""
     lengths = np.array([len(x) for x in codes])
     missing = sum(int((x < 0).sum()) for x in codes)
-    many = f"{len(codes):,} sequence(s)"
+    many = _counted(len(codes), "sequence")
     if len(codes) > 1:
         many += f" of {lengths.min():,} to {lengths.max():,} symbols, {int(np.median(lengths)):,} in the middle"
     lines = [f"{file.name}: {lengths.sum():,} symbols of {len(classes)} kinds in {many}", f"Read as: {source.said}"]
     if missing:
         lines.append(f"{missing:,} symbols ({missing / lengths.sum():.1%}) are missing")
     if short := int((lengths < 2).sum()):
-        lines.append(f"{short:,} sequence(s) of fewer than 2 symbols say nothing about what comes next")
+        lines.append(f"{_counted(short, 'sequence')} of fewer than 2 symbols: these say nothing about what comes next")
     return lines
 
 
@@ -263,6 +271,11 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
             more = [""] * 2 if one["own"] else [f"{one['difference']:+.4f}", f"{one['error']:.4f}"]
             bits.add_row(one["name"], f"{one['bits']:.4f}", *more, style="bold" if one["best"] else None)
         console.print(bits)
+        best = scores[0]
+        if model.background is None and best["difference"] < -max(2 * best["error"], _WORTH_SAYING):
+            console.print(
+                Text(f"{best['name']} predicts better: with --background ngram, a lag must say more than the recent symbols do")
+            )
     out.mkdir(parents=True, exist_ok=True)
     rows = model.whole_table()
     text = io.StringIO(newline="")
@@ -278,13 +291,13 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
 
 def _draw(model: "LagModel", out: Path) -> None:
     """Heat maps of the weights and of the influence."""
-    from scb.sequences.summary import plot_influence
+    from scb.sequences.pictures import plot_attention, plot_influence
 
     with wanted_for("a picture"):
         from scb.drawing import quiet, save
 
-    for name, picture in (("attention", model.plot), ("influence", partial(plot_influence, model))):
-        figure: Any = quiet(picture)().figure
+    for name, picture in (("attention", plot_attention), ("influence", plot_influence)):
+        figure: Any = quiet(picture)(model).figure
         save(figure, out / name, ("png",))
 
 

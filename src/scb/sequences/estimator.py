@@ -19,9 +19,10 @@ from scb.sequences.kept import MEMORY, KeptSymbols
 from scb.sequences.lag_fit import MAX_LAG, LagSettings, fit_lags
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.model_file import load_model, save_model
+from scb.sequences.pictures import plot_attention, plot_influence
 from scb.sequences.predictor import LagPredictor
 from scb.sequences.stability import found_again
-from scb.sequences.summary import LagSummary, plot_influence, problems
+from scb.sequences.summary import LagSummary, problems
 from scb.sequences.symbols import as_sequences
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ class SparseContextualBigram(LagPredictor):
 
     def plot_attention(self, ax: "Axes | None" = None) -> "Axes":
         """A heat map of ``attention_``: contexts down, lags across; white where a lag has no weight."""
-        return self._model().plot(ax)
+        return plot_attention(self._model(), ax)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """A heat map of ``influence_`` with the evidence: in each cell how far the lag moves the law, and its worth in nats."""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.extras import wanted_for
 from scb.geometry import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
@@ -28,7 +27,7 @@ from scb.sequences.symbols import MISSING
 from scb.task.sampling import closed_cumulative, token_dtype
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 SHARED = 0  # stands for the lag of a matrix that all lags share
 _BURN_IN = 10  # times max_lag: symbols that a sequence drawn from nothing loses at its start
@@ -192,38 +191,3 @@ class LagModel:
             law = self.laws(np.array(codes[-self.max_lag :], np.int64))[-1]
             codes.append(int(np.searchsorted(np.cumsum(law)[:-1], u, side="right")))
         return np.array(codes[before.size :], np.int64)
-
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """A heat map of the weights: contexts down, lags across; white where a lag has no weight."""
-        return self.plot_table(self.attention, "weight", ax, highest=1.0)
-
-    def plot_table(self, values: csr_array, label: str, ax: "Axes | None" = None, highest: float | None = None) -> "Axes":
-        """A heat map of values (contexts, max_lag), with numbers in the cells where these are few; white where they are 0."""
-        with wanted_for("a picture"):
-            from matplotlib import colormaps
-            from matplotlib.colors import ListedColormap
-            from matplotlib.figure import Figure
-
-        table = values.toarray()
-        contexts, lags = table.shape
-        if ax is None:
-            size = min(12.0, 1.8 + 0.32 * max(lags, 6)), min(10.0, 1.3 + 0.3 * contexts)
-            ax = Figure(figsize=size, layout="constrained").subplots()
-        blues = ListedColormap(colormaps["Blues"](np.linspace(0.15, 1, 256)))
-        top = highest or float(table.max()) or 1.0
-        shown = np.where(table > 0, table, np.nan)
-        extent = (0.5, lags + 0.5, contexts - 0.5, -0.5)
-        image = ax.imshow(shown, cmap=blues, vmin=0, vmax=top, aspect="auto", extent=extent)
-        ax.set(xlabel="lag: symbols before the one that is predicted", ylabel="current symbol" if self.context else "")
-        names = [str(x) for x in self.classes.tolist()] if self.context else ["all"]
-        every = -(-contexts // 40)  # so many labels along the side, at most
-        ax.set_yticks(range(0, contexts, every), names[::every], parse_math=False)  # a symbol may hold a $
-        step = next(step for step in (1, 2, 5, 10, 20, 50, 100, lags) if step >= min(lags, lags / 15))
-        ax.set_xticks(sorted({1, *range(step, lags + 1, step)}))
-        if contexts * lags <= 400:  # few enough to write numbers into the cells
-            for k, j in np.argwhere(table > 0):
-                text = f"{table[k, j]:.2f}".lstrip("0")
-                colour = "white" if table[k, j] > 0.55 * top else "black"
-                ax.text(j + 1, k, text, color=colour, fontsize=6.5, ha="center", va="center")
-        ax.figure.colorbar(image, ax=ax, label=label, shrink=0.9)
-        return ax

@@ -15,7 +15,8 @@ from scb.files import write_atomically
 from scb.geometry import Array
 from scb.provenance import versions
 from scb.sequences.lag_model import SHARED, LagModel
-from scb.sequences.summary import plot_influence
+from scb.sequences.pictures import plot_attention, plot_influence
+from scb.sequences.symbols import shown
 
 OWN = "this model"
 _ROWS = 60  # of the table of lags
@@ -75,12 +76,6 @@ HEADINGS = {
     "delta_bic": ("ΔBIC", "{:,.1f}", "by how much the BIC is worse without it; beyond 10 the evidence is very strong"),
     "found": ("found", "{:.0%}", "part of random halves of the data in which it is found again"),
 }
-
-
-def shown(symbol: Any) -> str:
-    """A symbol as a reader sees it: what cannot be printed, and space at its ends, is written out."""
-    text = str(symbol)
-    return text if isinstance(symbol, str) and text.isprintable() and text.strip() == text and text else repr(symbol)
 
 
 def compared(likelihoods: Mapping[str, Array]) -> list[Bits]:
@@ -226,7 +221,7 @@ def write_report(
         loader=PackageLoader("scb.sequences", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     image = BytesIO()
-    figure: Any = (plot_influence(model) if model.influence().max() > 0 else model.plot()).figure
+    figure: Any = (plot_influence(model) if model.influence().max() > 0 else plot_attention(model)).figure
     figure.savefig(image, format="png", dpi=150)
     page = environment.get_template("report.html.j2").render(
         title=title,

@@ -10,7 +10,7 @@ from scb.geometry import Array
 from scb.sequences.lag_model import FitFacts, LagModel
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 _SHOWN = 60  # rows of the table when printed
 _DEAR = 0.5  # bits a symbol
@@ -111,7 +111,10 @@ def _stand_ins(columns: dict[str, NDArray[Any]]) -> list[str]:
     """Lags that the others could do without, in words."""
     if "delta_bic" not in columns or not (columns["delta_bic"] < 0).any():
         return []
-    return ["a lag with a dBIC below 0 may stand in for others of its context: without it, they say nearly the same"]
+    return [
+        "a lag with a dBIC below 0 is in doubt: others of its context may say nearly the same, or its symbol is rare, and the"
+        " BIC charges its law as if all symbols spoke of it"
+    ]
 
 
 def problems(facts: FitFacts) -> list[str]:
@@ -132,17 +135,3 @@ def missing_parts(model: LagModel) -> list[str]:
     parts = ", ".join(f"{name} ({rest:.2f})" for name, rest in zip(names, model.rest[model.incomplete], strict=False))
     where = f"after {parts}" if model.context else f"({model.rest[0]:.2f})"
     return [f"not all lags are found {where}: that part of the law is explained by no lag"]
-
-
-def plot_influence(model: LagModel, ax: "Axes | None" = None) -> "Axes":
-    """A heat map of the influence: contexts down, lags across; in each cell its value, and below what the lag is worth in nats."""
-    shown = model.influence()
-    ax = model.plot_table(shown, "influence", ax)
-    influence = shown.toarray()
-    contexts = np.repeat(np.arange(len(influence)), np.diff(shown.indptr))
-    if influence.size <= 400 and "nats" in model.evidence:
-        for k, j, nats in zip(contexts.tolist(), shown.indices.tolist(), model.evidence["nats"].tolist(), strict=True):
-            if influence[k, j] > 0:  # lag 1 has none where it is the context
-                colour = "white" if influence[k, j] > 0.55 * influence.max() else "black"
-                ax.text(j + 1, k + 0.3, f"{nats:,.0f}", color=colour, fontsize=4.5, ha="center", va="center")
-    return ax

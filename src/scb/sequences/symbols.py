@@ -48,6 +48,12 @@ class Sequences:
         return f"Sequences({len(self.lengths):,} of them, {sum(self.lengths):,} symbols: {self.said or 'as given'})"
 
 
+def shown(symbol: Any) -> str:
+    """A symbol as a reader sees it: what cannot be printed, and space at its ends, is written out."""
+    text = str(symbol)
+    return text if isinstance(symbol, str) and text.isprintable() and text.strip() == text and text else repr(symbol)
+
+
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     """Tell one sequence from many, and check lengths."""
     if is_dask(X):
