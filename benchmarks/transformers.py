@@ -251,8 +251,8 @@ def run_unit(unit: Unit, sources: Sources, say: Callable[[str], None]) -> list[d
     ensemble = Ensemble(
         models * len(unit.rates),
         [rate for rate in unit.rates for _ in tasks],
-        loss=unit.loss,  # type: ignore[arg-type]
-        optimiser=unit.optimiser,  # type: ignore[arg-type]
+        loss=unit.loss,
+        optimiser=unit.optimiser,
         frozen=VALUES if unit.overlap is not None and unit.keep == "frozen" else (),
     )
     found = learn(ensemble, tasks, 1, unit.steps, unit.contexts, DONE, say)
