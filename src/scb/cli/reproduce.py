@@ -172,11 +172,17 @@ def _make(order: _Order, out: Path, workers: int, scheduler: str | None) -> _Mad
 
 def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) -> None:
     """Judge the claims, write them and the report, and print what came of it; ``begin`` is when all began."""
-    from scb.paper.registry import FIGURES, claims_for
+    from scb.paper.registry import ELSEWHERE, FIGURES, claims_for
     from scb.paper.report import judge, markdown_table, terminal_table, write_report
 
     judged = judge(order.figures, made.tables)
-    left_out = [number for number in claims_for(order.asked or FIGURES) if number not in {row.number for row in judged}]
+    seen = {row.number for row in judged}
+    left_out = {number: claim for number, claim in claims_for(order.asked or FIGURES).items() if number not in seen}
+    made_elsewhere = [number for number, claim in left_out.items() if not ELSEWHERE.keys().isdisjoint(claim.needs)]
+    left_out_by = {
+        "scb reproduce --full": [number for number in left_out if number not in made_elsewhere],
+        "scb reproduce --shipped docs/tables": made_elsewhere,
+    }
     facts = {
         "machine": machine(),
         "versions": versions(),
@@ -188,7 +194,7 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
         "compute": _duration(sum(made.seconds.values())),
         "tables": {name: (str(order.experiments[name]), seconds) for name, seconds in made.seconds.items()},
         "shipped": {name: facts for name, (_, facts) in order.from_file.items()},
-        "left_out": left_out,
+        "left_out": {command: numbers for command, numbers in left_out_by.items() if numbers},
     }
     report = out / "report.html"
     write_report(report, judged, order.figures, out / "figures", facts)
@@ -197,7 +203,8 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
         Console().print(terminal_table(judged))
     console = terminal()
     if left_out:
-        console.print(f"{_left_out(left_out)}; docs/claims.md has them")
+        told = (_left_out(numbers, command) for command, numbers in facts["left_out"].items())
+        console.print(f"{'; '.join(told)}; docs/claims.md has them")
     console.print(f"{made.fresh} new runs, {perf_counter() - begin:.0f} s; the report is {report}")
 
 
@@ -215,9 +222,9 @@ def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Fo
     return Forecast(costs, crowding(workers))
 
 
-def _left_out(numbers: list[int]) -> str:
-    noun = "claim" if len(numbers) == 1 else "claims"
-    return f"{len(numbers)} more {noun} ({', '.join(map(str, numbers))}) are judged by scb reproduce --full"
+def _left_out(numbers: list[int], command: str) -> str:
+    noun = "claim is" if len(numbers) == 1 else "claims are"
+    return f"{len(numbers)} more {noun} judged by {command} ({', '.join(map(str, numbers))})"
 
 
 def _duration(seconds: float) -> str:
