@@ -99,7 +99,7 @@ def units() -> Iterator[Unit]:
     for T in SHORT:
         for overlap in (1.0, 0.6, 0.3):
             for keep in KEPT:
-                if T < 512 or keep == "values" or overlap == 1:
+                if T < 512 or keep == "values" or overlap == 1 or (keep, overlap) == ("all", 0.6):
                     yield Unit("transfer", 10, T, f"{keep}, overlap {overlap:g}", overlap=overlap, keep=keep)
     yield Unit("proximal", 10, 2048, "values centred", model=PROXIMAL["values centred"], **longest)
     for keep in ("values", "frozen"):
@@ -129,11 +129,11 @@ def tasks_of(unit: Unit) -> list[Task]:
     return [random_task(unit.N, unit.T, 2, i) for i in range(unit.tasks)]
 
 
-def source_of(task: Task, overlap: float, i: int) -> Task:
-    """A task with other positions and weights, and a P with this overlap; 1 is the same P."""
-    other = random_task(task.N, task.T, 2, 100 + i)
+def source_of(task: Task, overlap: float, i: int, T: int | None = None) -> Task:
+    """A task with other positions, T of them if that is given, other weights, and a P with this overlap; 1 is the same P."""
+    other = random_task(task.N, T or task.T, 2, 100 + i)
     P = task.P if overlap == 1 else task.related(overlap, seed=i).P
-    return Task.sparse(P, other.positions, other.weights, task.T)
+    return Task.sparse(P, other.positions, other.weights, other.T)
 
 
 def models_of(unit: Unit, tasks: list[Task], device: str) -> list[Transformer]:
@@ -216,18 +216,18 @@ class Sources:
 
     def give(self, unit: Unit, overlap: float, models: list[Transformer]) -> None:
         """Put what the unit keeps into fresh models."""
-        source = replace(unit, T=unit.source_T or unit.T)
-        size = (source.N, source.T, overlap)
+        size = (unit.N, unit.T, overlap)
         if size not in self._made:
-            self._made = {size: self._train(source, overlap)}
+            self._made = {size: self._train(unit, overlap)}
         for i, model in enumerate(models):
             kept = {name: x[i] for name, x in self._made[size].items() if name.startswith(KEPT[unit.keep])}
             model.load_state_dict(model.state_dict() | kept)
 
     def _train(self, unit: Unit, overlap: float) -> dict[str, torch.Tensor]:
-        tasks = [source_of(task, overlap, i) for i, task in enumerate(tasks_of(unit))]
-        rate = best_rate(self.sheet, unit.N, unit.T)
-        ensemble = Ensemble(models_of(unit, tasks, self.device), [rate] * unit.tasks)
+        tasks = [source_of(task, overlap, i, unit.source_T) for i, task in enumerate(tasks_of(unit))]
+        source = replace(unit, T=tasks[0].T)
+        rate = best_rate(self.sheet, source.N, source.T)
+        ensemble = Ensemble(models_of(source, tasks, self.device), [rate] * unit.tasks)
         found = learn(ensemble, tasks, 2, unit.steps, unit.contexts, TRAINED, lambda text: None)
         self.say(f"sources of {unit.key}: {found[-1].left.max():.3f} left after {found[-1].step} steps at rate {rate:g}")
         return {name: x.detach().clone() for name, x in ensemble.parameters.items()}

@@ -65,13 +65,13 @@ class Data:
 
 
 def train(
-    data: Data, every: bool, steps: int, lengths: Sequence[int], rates: Sequence[float]
+    data: Data, every: bool, steps: int, lengths: Sequence[int], rates: Sequence[float], tasks: int = TASKS
 ) -> tuple[list[dict[str, Any]], dict[int, dict[str, torch.Tensor]]]:
     """Rows of one kind of decoder, and the parameters of the best ones on the longest sequence, by task."""
     N, T = LAG_TASK
     L = WINDOW if every else T + 1
     device = data.device
-    grid = [(length, i, rate) for length in lengths for rate in rates for i in range(TASKS)]
+    grid = [(length, i, rate) for length in lengths for rate in rates for i in range(tasks)]
     models = []
     for _, i, _ in grid:
         torch.manual_seed(i)
@@ -123,7 +123,7 @@ def train(
         for g, (length, i, rate) in enumerate(grid)
     ]
     longest = {}
-    for i in range(TASKS):
+    for i in range(tasks):
         mine = [g for g, row in enumerate(rows) if row["length"] == max(lengths) and row["replicate"] == i]
         g = min(mine, key=lambda g: rows[g]["valid"])
         longest[g] = {name.removeprefix("model."): x[g].cpu() for name, x in kept.items()}
@@ -174,6 +174,7 @@ def main() -> None:
         "--steps", type=int, nargs=2, default=(3_000, 1_200), help="of the two decoders, last position first; 0 leaves one out"
     )
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--rates", type=float, nargs="+", default=RATES)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "results" / "transformers")
     chosen = parser.parse_args()
@@ -183,7 +184,7 @@ def main() -> None:
     for every, steps in zip((False, True), chosen.steps, strict=True):
         if not steps:
             continue
-        rows, longest = train(data, every, steps, chosen.lengths, chosen.rates)
+        rows, longest = train(data, every, steps, chosen.lengths, chosen.rates, chosen.tasks)
         probed(rows, longest, data, every)
         sheet.add(rows)
         print(rows[0]["model"], f"{rows[0]['seconds']:.1f} s", flush=True)

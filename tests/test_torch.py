@@ -184,6 +184,25 @@ def test_the_last_position_alone_is_what_the_whole_says(attention, layers):
         torch.testing.assert_close(one, other, atol=1e-7, rtol=1e-7)
 
 
+def test_logits_are_soft_thresholded_at_standard_deviations():
+    """By hand; masked ones stay masked, and a threshold that none exceeds leaves uniform attention."""
+    block = bridge.Transformer(5, 6, width=8, attention="thresholded", shrink=1.0).blocks[0]
+    scores = np.random.default_rng(1).standard_normal(6)
+    centred = scores - scores.mean()
+    kept = np.sign(centred) * np.maximum(np.abs(centred) - centred.std(), 0)
+    expected = np.exp(kept) / np.exp(kept).sum()
+    masked = torch.tensor([*scores, -np.inf])
+    np.testing.assert_allclose(block._weights(masked).numpy(), [*expected, 0.0], atol=1e-12)
+    block.shrink = 10.0
+    np.testing.assert_allclose(block._weights(masked).numpy(), [*[1 / 6] * 6, 0.0], atol=1e-12)
+
+
+def test_initial_weights_are_those_that_were_asked_for():
+    torch.manual_seed(1)
+    assert bridge.Transformer(5, 500, init=0.02).position.weight.std().item() == pytest.approx(0.02, rel=0.05)
+    assert bridge.Transformer(5, 500).position.weight.std().item() == pytest.approx(1, rel=0.05)
+
+
 def test_bad_sizes_of_a_transformer_are_named():
     with pytest.raises(scb.InputError, match="multiple of the heads"):
         bridge.Transformer(5, 20, width=16, heads=3)

@@ -93,13 +93,12 @@ def changes(transformers: Table) -> str:
 def transfer(transformers: Table) -> str:
     """What is kept, from how close a task, and the samples until 10 % is left."""
     table = pick(transformers, study="transfer", N=10)
-    some = (32, 128, 512, 2048)
+    some = LENGTHS[:3]
     rows = [["nothing", "–", *(_cell(transformers, "rate", study="scaling", variant="standard", N=10, T=T) for T in some)]]
     for keep, words in (("all", "all weights"), ("values", "values"), ("frozen", "values, frozen")):
         for overlap in ("1", "0.6", "0.3"):
-            found = [_cell(table, "rate", variant=f"{keep}, overlap {overlap}", T=T) for T in some[:-1]]
-            far = _cell(table, "rate", variant=f"{keep} of T = 128, overlap {overlap}", T=2048)
-            rows.append([words, overlap, *found, far])
+            found = [_cell(table, "rate", variant=f"{keep}, overlap {overlap}", T=T) for T in some]
+            rows.append([words, overlap, *found])
     return markdown(["what is kept", "overlap", *(f"T = {T:,}" for T in some)], rows)
 
 
