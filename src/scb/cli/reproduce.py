@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rich.console import Console
 
@@ -20,16 +20,17 @@ from scb.inputs import InputError, integer
 from scb.provenance import machine, versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scb.jobs.forecast import Forecast
     from scb.jobs.job import Job
     from scb.jobs.table import Table
-    from scb.paper.registry import Experiment
+    from scb.paper.entries import Experiment
 
 START = 1.7  # seconds until a process is there, has loaded what it needs, and has compiled its first kernels
 FIGURE = 1.7  # seconds to draw one, in all its formats
 
+SHIPPED = "--shipped docs/tables"
 MOST_JOBS = 4096  # processes; more are a mistake
 
 
@@ -42,6 +43,7 @@ def reproduce(
     seeds: int | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
 ) -> None:
     """Redraw the paper's figures from real runs and judge its claims by them.
 
@@ -61,6 +63,8 @@ def reproduce(
         seeds: Random tasks at each point of every table; unless given, each table has a number of its own, 50 for most shares.
         jobs: Processes side by side; as many as there are cores unless given.
         scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
+        device: cuda makes the tables that ask for an NVIDIA GPU, too (F21 to F24), with one process unless jobs says otherwise;
+            best with --only, since they take minutes.
     """
     from scb.jobs.grid import MOST_SEEDS
 
@@ -69,7 +73,12 @@ def reproduce(
     for name, value, most in (("seeds", seeds, MOST_SEEDS), ("jobs", jobs, MOST_JOBS)):
         if value is not None:
             integer(name, value, low=1, high=most)
-    order = _order(only, quick, full, shipped, seeds)
+    if device == "cuda" and scheduler is None:
+        from scb.kernels.cuda.device import Gpu
+
+        Gpu()  # says at once what is missing
+        jobs = jobs or 1
+    order = _order(only, quick, full, shipped, seeds, device)
     with alone(out, "making results"):
         made = _make(order, out, jobs or os.cpu_count() or 1, scheduler)
         _report(order, made, out, begin, quick)
@@ -104,7 +113,7 @@ class _Made(NamedTuple):
     fresh: int  # jobs that were run now
 
 
-def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None) -> _Order:
+def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None, device: str = "cpu") -> _Order:
     """What is asked for; InputError for a figure that there is not, or that needs tables which are not there."""
     from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, drawable, needed, tables
     from scb.paper.shipped import read_shipped
@@ -116,14 +125,14 @@ def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int 
             raise InputError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
     if shipped is not None and not shipped.is_dir():
         raise InputError(f"shipped = {shipped}: there is no such directory")
-    made = tables(quick, seeds, full)
+    made = tables(quick, seeds, full, gpu=device == "cuda")
     given = [] if shipped is None else names_shipped(shipped, (name for name in (*TABLES, *ELSEWHERE) if name not in made))
     possible = drawable(FIGURES, (*made, *given))
     for name in asked:
         if name not in possible:
-            if any(need in ELSEWHERE for need in FIGURES[name].needs):
-                raise InputError(f"only has {name!r}, which needs tables that are made with PyTorch: add --shipped docs/tables")
-            raise InputError(f"only has {name!r}, which needs tables of the full run: add --full, or --shipped docs/tables")
+            words, option = _what_makes(FIGURES[name].needs)
+            options = dict.fromkeys((option, SHIPPED))  # once, where they are the same
+            raise InputError(f"only has {name!r}, which needs tables {words}: add {', or '.join(options)}")
     figures = [name for name in possible if name in asked or not asked]
     wanted = needed(figures)
     return _Order(
@@ -172,17 +181,15 @@ def _make(order: _Order, out: Path, workers: int, scheduler: str | None) -> _Mad
 
 def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) -> None:
     """Judge the claims, write them and the report, and print what came of it; ``begin`` is when all began."""
-    from scb.paper.registry import ELSEWHERE, FIGURES, claims_for
+    from scb.paper.registry import FIGURES, claims_for
     from scb.paper.report import judge, markdown_table, terminal_table, write_report
 
     judged = judge(order.figures, made.tables)
     seen = {row.number for row in judged}
-    left_out = {number: claim for number, claim in claims_for(order.asked or FIGURES).items() if number not in seen}
-    made_elsewhere = [number for number, claim in left_out.items() if not ELSEWHERE.keys().isdisjoint(claim.needs)]
-    left_out_by = {
-        "scb reproduce --full": [number for number in left_out if number not in made_elsewhere],
-        "scb reproduce --shipped docs/tables": made_elsewhere,
-    }
+    left_out: dict[str, list[int]] = {}  # by the command that judges them
+    for number, claim in claims_for(order.asked or FIGURES).items():
+        if number not in seen:
+            left_out.setdefault(f"scb reproduce {_what_makes(claim.needs)[1]}", []).append(number)
     facts = {
         "machine": machine(),
         "versions": versions(),
@@ -194,7 +201,7 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
         "compute": _duration(sum(made.seconds.values())),
         "tables": {name: (str(order.experiments[name]), seconds) for name, seconds in made.seconds.items()},
         "shipped": {name: facts for name, (_, facts) in order.from_file.items()},
-        "left_out": {command: numbers for command, numbers in left_out_by.items() if numbers},
+        "left_out": left_out,
     }
     report = out / "report.html"
     write_report(report, judged, order.figures, out / "figures", facts)
@@ -203,7 +210,7 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
         Console().print(terminal_table(judged))
     console = terminal()
     if left_out:
-        told = (_left_out(numbers, command) for command, numbers in facts["left_out"].items())
+        told = (_left_out(numbers, command) for command, numbers in left_out.items())
         console.print(f"{'; '.join(told)}; docs/claims.md has them")
     console.print(f"{made.fresh} new runs, {perf_counter() - begin:.0f} s; the report is {report}")
 
@@ -220,6 +227,16 @@ def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Fo
         "drawing": START + FIGURE * len(figures) / workers,
     }
     return Forecast(costs, crowding(workers))
+
+
+def _what_makes(needs: "Iterable[str]") -> tuple[str, str]:
+    """Of which kind tables are that the default run does not make, in words, and the option that brings them."""
+    from scb.paper.registry import ELSEWHERE, TABLES
+
+    names = set(needs)
+    if names & ELSEWHERE.keys():
+        return "that are made with PyTorch", SHIPPED
+    return ("of a GPU", "--device cuda") if any(TABLES[name].gpu for name in names) else ("of the full run", "--full")
 
 
 def _left_out(numbers: list[int], command: str) -> str:

@@ -1,13 +1,12 @@
 """The executable paper in one place: which tables are made, which figures are drawn from them, which claims are judged by them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from itertools import product
-from typing import Any
 
 from scb.jobs.job import Job
-from scb.paper.claims import convergence, limits, models, projector, rates, samples, theory, transformers
+from scb.paper.claims import convergence, large, limits, models, projector, rates, samples, theory, transformers
 from scb.paper.claims.claim import Claim
+from scb.paper.entries import Experiment, PaperFigure
+from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
 from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
 from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
@@ -20,52 +19,84 @@ from scb.paper.experiments.theorem import AssumptionsJob
 from scb.paper.experiments.training import LastStageJob, LateJob, PreconditionerJob, SoftmaxJob, TrainingJob
 from scb.paper.experiments.transfer import END_TO_END, DriftJob, PretrainedJob, TransferJob
 from scb.paper.experiments.windows import MarginalJob, WindowsJob
-from scb.paper.gallery import FIGURES
 from scb.task import ENSEMBLES
 
-Axes = dict[str | tuple[str, ...], tuple[Any, ...]]
-"""Name of a parameter → its values; or several names → values of all of them, which change together."""
+# fmt: off
+FIGURES = {
+    "F1": PaperFigure("Convergence", "Figure 1", ("convergence",), "training:convergence",
+        "After the common Stage 1, λ = 1e-4 brings A closer to Q than SGD does; λ = 1e-5, the paper's value, is below the noise "
+        "of one entry and does little more than SGD. Stars show the proximal method after thresholding and normalising A."),
+    "F2": PaperFigure("Softmax and linear attention", "Figure 2", ("patterns", "softmax"), "models:softmax",
+        "Both transformers find the same two positions for every token and the same transition matrix."),
+    "F3": PaperFigure("Signals and errors", "Appendix I, first figure", ("convergence",), "training:signals",
+        "α is what has been learned, ‖Δ‖ the distance to the path that the algorithm would take without noise."),
+    "F4": PaperFigure("Similarity with the truth", "Appendix I, second figure", ("convergence",), "training:similarity",
+        "Before normalisation the proximal method is ahead; after it SGD has the same support. V* is the population's regression "
+        "on the normalised A*: it is computed from P itself and similar to it from step 0 on. Only A* shows what was learned."),
+    "F5": PaperFigure("Large sizes", "Appendix I, simulation", ("gaussian", "prediction"), "models:simulation",
+        "N = 100 and 500 are simulated; N = 40 has real gradients, at a size that the authors could not run, and circles for the "
+        "simulation of the same steps."),
+    "F6": PaperFigure("Larger N", "Appendix I, last figure", ("convergence", "sizes"), "training:sizes",
+        "The paper's settings at N = 3, 10 and 20."),
+    "F7": PaperFigure("Transfer", "Section 4 (a theorem there; no figure)", ("transfer", "drift"), "samples:transfer",
+        "Samples until both layers are within ε. The dotted line is what Stage 1 asks for when nothing but the drift may "
+        "decide the sign."),
+    "F8": PaperFigure("The sign", "nothing; found by running it", ("convergence",), "training:signs",
+        "(V, A) and its mirror image fit almost equally well; at B = 64 noise chooses between them."),
+    "F9": PaperFigure("Population theory", "Section 3.1 (no figure there)", ("convergence", "near one"), "models:flow",
+        "Real runs follow the flow of the two signals; near (1, 1) their difference hardly moves."),
+    "F10": PaperFigure("Beyond: the support from few samples", "Section 6, an open question", ("support", "transfer", "drift"),
+        "samples:support",
+        "The covariances of label and token form a sparse rank-one matrix; its support shows from a few hundred samples. "
+        "Algorithm 1 and transfer count as there once A, normalised, is within 0.1 of Q."),
+    "F11": PaperFigure("Beyond: down to the Cramér–Rao bound", "nothing", ("bound",), "samples:bound",
+        "Lines: the least that unbiased estimates can have. Marks: maximum likelihood on the support that it found itself."),
+    "F12": PaperFigure("Beyond: sequences", "Section 6, an open question", ("sequences",), "samples:sequences",
+        "The likelihood asks for no independence; the moments do, and mark neighbours of the true sources as well."),
+    "F13": PaperFigure("Where noise wins", "Appendix I (no figure there)", ("noise wins",), "phase:noise_wins",
+        "A task is lost if after 1,000 steps A, normalised, is not within 0.1 of Q, and ‖Δ_A‖ is not below the signal either. "
+        "Ordinary random matrices of this size have K_P of about 0.03: at B = 64 both methods lose all of them. ℓ₁ helps above."),
+    "F14": PaperFigure("The projector", "Section 3, the preconditioner of V (no figure there)",
+        ("start noise", "wrong signs", "stage one"), "projector:projectors",
+        "The paper's projector leaves noise that does not fall with T, and the sign is lost in it; that of the μ-inner product "
+        "leaves O(1/T), and Stage 1 needs a number of samples that grows like T instead of T²."),
+    "F15": PaperFigure("Rates", "Theorem 1 and its lemmas (no figure there)", ("rates",), "rates:rates",
+        "The least number of samples of each stage, real runs. The printed bounds are far above; here are their slopes."),
+    "F16": PaperFigure("The need of ℓ₁", "Section 3.3 (no figure there)", ("stage two", "stage two error"), "rates:regulariser",
+        "Without the proximal step ‖Δ_A‖² grows like T, and so do the samples that Stage 2 needs."),
+    "F17": PaperFigure("Softmax dynamics", "Section 5.2", ("attention", "one step"), "rates:softmax",
+        "Samples until the signal shows, and ‖Δ_A‖ when half of it is there, for softmax, ℓ₁ and SGD."),
+    "F18": PaperFigure("Inside all assumptions", "Assumption 1, with (d)", ("theorem",), "rates:theorem",
+        "Algorithm 1 by its letter at T = (NQ)^10, with the paper's projector and with that of the μ-inner product."),
+    "F19": PaperFigure("Windows of one sequence", "Section 2.1, the extension", ("windows", "marginal"), "rates:windows",
+        "Distances after Algorithm 1 on windows of one sequence, with the μ of the task and with the frequencies of its tokens."),
+    "F20": PaperFigure("Transfer from end to end", "Section 4 and Appendix H (no figure there)", ("pretrained", "overlaps"),
+        "transfer:pretrained",
+        "V̂ is trained on a related task. First: how often both layers are learned, against the overlap of the two tasks; "
+        "below what the paper asks for it goes on working for a while. Last: other sizes, sparsities and laws."),
+    "F21": PaperFigure("The simulated sizes for real", "Appendix I, simulation", ("real gradients",), "large:real",
+        "The sizes that the paper could only simulate, with real gradients on a GPU, beside the simulation at the same settings."),
+    "F22": PaperFigure("The sign at long lengths", "Section 3.2 (no figure there)", ("long signs",), "large:signs",
+        "Stage 1 by the drift alone, up to T = 500,000: the least batch grows like T² with the paper's projector, and like T with "
+        "the other."),
+    "F23": PaperFigure("Rates at large sizes", "Theorem 1 and its lemmas (no figure there)", ("large rates",), "large:rates",
+        "F15 again, far beyond its sizes: the least number of samples of each stage."),
+    "F24": PaperFigure("At the planner's batch sizes", "the lemmas of Appendices D to F (no figure there)", ("plan",), "large:plan",
+        "One run with exactly what the lemmas ask for, on the smallest task for which that can be run; crosses are promises."),
+    "F25": PaperFigure("Real transformers", "nothing; what its readers ask next", ("transformers", "transformer rivals"),
+        "transformers:samples",
+        "First two: a transformer needs more samples the longer the context, tens of times those of Algorithm 1, a hundred times "
+        "those of recover, and at N = 10 nothing at T = 2,048 in the time that it had. Centred values and kept ones help. Last: "
+        "what one change does."),
+    "F26": PaperFigure("How a real transformer learns", "Figures 1 and 2, for another model", ("transformer stages", "decoders"),
+        "transformers:stages",
+        "A plateau, then attention and values together, then attention ahead of the values. With kept values the path comes from "
+        "the other side. Last: a decoder on one sequence finds the lags if it is asked for the token after a window; asked after "
+        "every position, it is far from them after the same time."),
+}
+# fmt: on
 
-
-@dataclass(frozen=True)
-class Experiment:
-    """The settings of an experiment; ``seeds`` is None if the number of random tasks cannot be chosen."""
-
-    job: type[Job]
-    axes: Axes = field(default_factory=dict)
-    seeds: int | None = None
-    quick: tuple[int | None, Axes | None] = (None, None)  # random tasks, and values of parameters, for a first look
-    full: Axes | None = None  # values of parameters that take a minute or more
-    full_only: bool = False  # whether the table is made in the full run and left out of the default one
-
-    def jobs(self) -> list[Job]:
-        """All jobs, in the order of the table: points, the last axis running fastest, and random tasks at each."""
-        found = []
-        for coordinates in product(*self.axes.values()):
-            point: dict[str, Any] = {}
-            for names, value in zip(self.axes, coordinates, strict=True):
-                point |= {names: value} if isinstance(names, str) else dict(zip(names, value, strict=True))
-            replicates = [{}] if self.seeds is None else [{"replicate": i} for i in range(self.seeds)]
-            found += [self.job(**point, **replicate) for replicate in replicates]
-        return found
-
-    def changed(self, seeds: int | None = None, axes: Axes | None = None) -> "Experiment":
-        """The experiment with another number of random tasks, if that can be chosen, and other values of some parameters."""
-        if seeds is None or self.seeds is None:
-            seeds = self.seeds
-        return replace(self, axes=self.axes | (axes or {}), seeds=seeds)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What is varied, and over how many random tasks, for people."""
-        found = {name if isinstance(name, str) else ", ".join(name): values for name, values in self.axes.items()}
-        return found if self.seeds is None else found | {"seeds": self.seeds}
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} = {value}" for name, value in self.settings.items())
-
-
-_FILES = (theory, convergence, limits, models, samples, projector, rates, transformers)
+_FILES = (theory, convergence, limits, models, samples, projector, rates, large, transformers)
 _JUDGED = [claim for file in _FILES for claim in file.CLAIMS]
 CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
 """The paper's claims in the order of the figures, and ours after them."""
@@ -231,6 +262,26 @@ TABLES = {
         full_only=True,
     ),
     "marginal": Experiment(MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True),
+    "real gradients": Experiment(
+        RealJob,
+        {("N", "method", "batch_size", "gradients", "trial"): REAL, "device": ("cuda",)},
+        quick=(None, {"T": (2000,)}),
+        gpu=True,
+    ),
+    "long signs": Experiment(
+        SignJob,
+        {("T", "batch_size", "projector"): LONG_LADDER, "eta": (0.05,), "device": ("cuda",)},
+        seeds=10,
+        quick=(2, {("T", "batch_size", "projector"): tuple(point for point in LONG_LADDER if point[0] <= 5000)}),
+        gpu=True,
+    ),
+    "large rates": Experiment(
+        RateJob,
+        {(*SIZES, "replicate"): LARGE_SEARCHES, "eta": (0.05,), "runs": (10,), "device": ("cuda",)},
+        quick=(None, {(*SIZES, "replicate"): LARGE_SEARCHES[:2], "runs": (3,)}),
+        gpu=True,
+    ),
+    "plan": Experiment(PlanJob, {"device": ("cuda",)}, quick=(None, {"epsilon": (0.3,)}), gpu=True),
 }
 ELSEWHERE = {
     "transformers": "python benchmarks/transformers.py run",
@@ -238,16 +289,19 @@ ELSEWHERE = {
     "transformer stages": "python benchmarks/transformers_stages.py",
     "decoders": "python benchmarks/transformers_sequences.py",
 }
-"""Tables that want PyTorch and a GPU → the command that makes them. No run of ``scb reproduce`` does; they are shipped."""
+"""Tables that want PyTorch → the command that makes them. No run of ``scb reproduce`` does; they are shipped."""
 EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment in TABLES.items()}
 """What can be swept: name → job."""
 
 
-def tables(quick: bool = False, seeds: int | None = None, full: bool = False) -> dict[str, Experiment]:
-    """Name → settings of the tables to make; ``quick`` makes them smaller, ``full`` larger and more; ``seeds`` sets the tasks."""
+def tables(quick: bool = False, seeds: int | None = None, full: bool = False, gpu: bool = False) -> dict[str, Experiment]:
+    """Name → settings of the tables to make.
+
+    ``quick`` makes them smaller, ``full`` larger and more; ``gpu`` adds those that ask for one; ``seeds`` sets the random tasks.
+    """
     made = {}
     for name, experiment in TABLES.items():
-        if experiment.full_only and not full:
+        if (experiment.full_only and not full) or (experiment.gpu and not gpu):
             continue
         if full:
             experiment = experiment.changed(axes=experiment.full)

@@ -216,7 +216,7 @@ def decoders_need_more_tokens(decoders: Table) -> Outcome:
 ONE = "one layer, width 64, softmax, layer norm, MLP, Adam, cross-entropy, B = 256, best of 4 learning rates"
 CLAIMS = (
     Claim(
-        figure="F21",
+        figure="F25",
         says="A real transformer needs more samples the longer the context, and its exponent is far above that of Algorithm 1.",
         quote="",
         where="beyond the paper: softmax, embeddings, layer norm, MLP, Adam, cross-entropy",
@@ -224,7 +224,7 @@ CLAIMS = (
         judge=samples_grow_with_T,
     ),
     Claim(
-        figure="F21",
+        figure="F25",
         says="Trained on fresh samples, it needs at least 5 times those of Algorithm 1, and 50 times those of recover.",
         quote="",
         where="beyond the paper",
@@ -232,7 +232,7 @@ CLAIMS = (
         judge=far_from_the_limit,
     ),
     Claim(
-        figure="F21",
+        figure="F25",
         says="It begins with a plateau, as Stage 1 does, and the plateau takes a larger share where T is larger.",
         quote="",
         where="Stage 1 of the paper, in a real transformer",
@@ -240,7 +240,7 @@ CLAIMS = (
         judge=a_plateau_that_grows,
     ),
     Claim(
-        figure="F21",
+        figure="F25",
         says="Values that are kept from another task save samples, and the more the closer the tasks are.",
         quote="",
         where="Section 4, in a real transformer",
@@ -248,7 +248,7 @@ CLAIMS = (
         judge=kept_values_save_samples,
     ),
     Claim(
-        figure="F21",
+        figure="F25",
         says="A proximal step inside the attention saves samples.",
         quote="",
         where="Section 2.3, in a real transformer",
@@ -256,7 +256,7 @@ CLAIMS = (
         judge=thresholds_in_attention,
     ),
     Claim(
-        figure="F21",
+        figure="F25",
         says="Values that are centred, as the μ-orthogonal projector has them, save samples.",
         quote="",
         where="the preconditioner of Section 2.3, in a real transformer",
@@ -264,7 +264,7 @@ CLAIMS = (
         judge=centred_values,
     ),
     Claim(
-        figure="F22",
+        figure="F26",
         says="A transformer that has learned a task attends to its positions: a black box shows it.",
         quote="",
         where="beyond the paper; probe sees predictions alone",
@@ -272,7 +272,7 @@ CLAIMS = (
         judge=attention_finds_the_positions,
     ),
     Claim(
-        figure="F22",
+        figure="F26",
         says="From a fresh start attention is there before the values are.",
         quote="",
         where="Stages 1 to 3 of the paper, in a real transformer",
@@ -280,7 +280,7 @@ CLAIMS = (
         judge=attention_before_values,
     ),
     Claim(
-        figure="F22",
+        figure="F26",
         says="On one sequence, the estimator needs a fraction of the tokens that a decoder needs.",
         quote="",
         where="Section 2.1, the extension to sequences",

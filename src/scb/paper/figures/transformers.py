@@ -1,4 +1,4 @@
-"""F21, F22: real transformers on the tasks of the paper."""
+"""F25, F26: real transformers on the tasks of the paper."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -38,8 +38,8 @@ GROUPS = {"scaling": 0, "design": 0, "proximal": 1, "transfer": 2}
 
 
 def samples(table: Table, rivals: Table) -> Figure:
-    """F21: samples until a tenth of the excess loss is left, against T, and at T = 128 for one change at a time."""
-    figure, (ten, three, bars) = panels(3, "F21  Real transformers: samples until 10 % of the excess loss is left", 4.0, 4.4)
+    """F25: samples until a tenth of the excess loss is left, against T, and at T = 128 for one change at a time."""
+    figure, (ten, three, bars) = panels(3, "F25  Real transformers: samples until 10 % of the excess loss is left", 4.0, 4.4)
     for ax, N in ((ten, 10), (three, 3)):
         number = 0
         for label, (study, variant) in LINES.items():
@@ -95,8 +95,8 @@ def _bars(ax: Axes, table: Table) -> None:
 
 
 def stages(table: Table, decoders: Table) -> Figure:
-    """F22: what probe sees along training; the two signals against each other; decoders on one long sequence."""
-    figure, (course, plane, sequences) = panels(3, "F22  How a real transformer learns, as probe sees it", 4.0, 3.6)
+    """F26: what probe sees along training; the two signals against each other; decoders on one long sequence."""
+    figure, (course, plane, sequences) = panels(3, "F26  How a real transformer learns, as probe sees it", 4.0, 3.6)
     fresh = pick(table, start="fresh")
     names = {"left": "excess loss left", "mass": "attention on true positions", "alpha_V": "α$_V$", "alpha_A": "α$_A$"}
     for number, (column, label) in enumerate(names.items()):
