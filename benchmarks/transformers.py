@@ -2,7 +2,7 @@
 
     python benchmarks/transformers.py list                       # what there is to run, and what of it is in the table
     python benchmarks/transformers.py run [STUDY ...] [--seconds 500] [--device cuda] [--out DIR]
-    python benchmarks/transformers.py quick [--out DIR]          # T = 32 on the CPU, under a minute
+    python benchmarks/transformers.py quick [--out DIR]          # T = 32 on the CPU, ten seconds
     python benchmarks/transformers.py ship [--out DIR]           # the tables of all studies → docs/tables
 
 Studies: scaling (T and N, from scratch), transfer (what is kept of a model of another task), design (one factor at a time),
@@ -308,6 +308,7 @@ def told(unit: Unit, rows: list[dict[str, Any]]) -> str:
 
 def quick(sheet: Sheet) -> None:
     """Two small units on the CPU: from scratch, and with the values kept."""
+    torch.set_num_threads(1)  # several would wait for each other at this size
     sources = Sources(sheet, "cpu", print)
     for unit in (Unit("scaling", 3, 32), Unit("transfer", 3, 32, "values, overlap 1", overlap=1.0, keep="values")):
         unit = replace(unit, steps=150, rates=(3e-3,), model={"width": 32}, tasks=4, contexts=500)

@@ -93,6 +93,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1_200)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "results" / "transformers")
     chosen = parser.parse_args()
+    torch.set_num_threads(1)  # several would wait for each other at this size
     sheet = Sheet(chosen.out / "stages.csv")
     for i in range(chosen.tasks):
         for start in STARTS:
