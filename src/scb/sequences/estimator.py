@@ -4,7 +4,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,10 @@ from scb.sequences.kept import MEMORY, KeptSymbols
 from scb.sequences.lag_fit import MAX_LAG, LagSettings, fit_lags
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.model_file import load_model, save_model
-from scb.sequences.pictures import plot_attention, plot_influence
 from scb.sequences.predictor import LagPredictor
 from scb.sequences.stability import found_again
-from scb.sequences.summary import LagSummary, problems
+from scb.sequences.summary import problems
 from scb.sequences.symbols import as_sequences
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class SparseContextualBigram(LagPredictor):
@@ -207,19 +203,9 @@ class SparseContextualBigram(LagPredictor):
         return FitFacts(**{name: getattr(self, f"{name}_") for name in FitFacts.__dataclass_fields__})
 
     @property
-    def lags_(self) -> dict[str, NDArray[Any]]:
-        """The table of lags in the support; the context is None in a model without context."""
-        return self._model().table()
-
-    @property
     def n_seen_(self) -> int:
         """How many symbols ``partial_fit`` has taken in; 0 without it."""
         return 0 if self._kept is None else self._kept.seen
-
-    @property
-    def influence_(self) -> csr_array:
-        """How far each lag in the support moves the law of the next symbol."""
-        return self._model().influence()
 
     def stability(self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0) -> NDArray[Any]:
         """(rows of ``lags_``,): in which part of random halves of X each lag is found again; ``summary`` shows it from then on.
@@ -234,18 +220,6 @@ class SparseContextualBigram(LagPredictor):
         found = found_again(model, data.data, self._settings(), n_halves, random_state, progress)
         self._evidence = {**self._evidence, "found": found}
         return found
-
-    def summary(self) -> LagSummary:
-        """What was found and how sure it is: a table for people when printed, ``to_pandas()``, and as a dict ``columns``."""
-        return LagSummary(self._model(), self._facts())
-
-    def plot_attention(self, ax: "Axes | None" = None) -> "Axes":
-        """A heat map of ``attention_``: contexts down, lags across; white where a lag has no weight."""
-        return plot_attention(self._model(), ax)
-
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """A heat map of ``influence_`` with the evidence: in each cell how far the lag moves the law, and its worth in nats."""
-        return plot_influence(self._model(), ax)
 
     # ------------------------------------------------------------------------------------------------- keeping it
 

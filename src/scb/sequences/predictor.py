@@ -1,19 +1,25 @@
 """What can be asked of a fitted model of lags: scores, laws of the next symbol, sequences drawn from it, forecasts."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 from scb.geometry import Array
 from scb.inputs import InputError, integer
 from scb.mixture.data import Data
 from scb.sequences.coding import windows_of_codes
-from scb.sequences.lag_model import LagModel
+from scb.sequences.lag_model import FitFacts, LagModel
+from scb.sequences.pictures import plot_attention, plot_influence
+from scb.sequences.summary import LagSummary
 from scb.sequences.symbols import as_sequences, encode
 from scb.task.task import generator
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class LagPredictor(BaseEstimator):
@@ -28,6 +34,10 @@ class LagPredictor(BaseEstimator):
     @abstractmethod
     def _model(self) -> LagModel:
         """The fitted model; an error if there is none yet."""
+
+    @abstractmethod
+    def _facts(self) -> FitFacts:
+        """How the fit went."""
 
     def _codes(self, X: Any, lengths: Any) -> tuple[list[NDArray[np.int64]], bool]:
         """Sequences in codes of the symbols of the fit, and whether they are many."""
@@ -130,3 +140,27 @@ class LagPredictor(BaseEstimator):
         laws = np.array([np.bincount(step, minlength=len(self.classes_)) for step in paths.T]) / n_samples
         laws[0] = model.laws(before)[-1]
         return laws
+
+    # ------------------------------------------------------------------------------------------------- what was found
+
+    @property
+    def lags_(self) -> dict[str, NDArray[Any]]:
+        """The table of lags in the support; the context is None in a model without context."""
+        return self._model().table()
+
+    @property
+    def influence_(self) -> csr_array:
+        """How far each lag in the support moves the law of the next symbol."""
+        return self._model().influence()
+
+    def summary(self) -> LagSummary:
+        """What was found and how sure it is: a table for people when printed, ``to_pandas()``, and as a dict ``columns``."""
+        return LagSummary(self._model(), self._facts())
+
+    def plot_attention(self, ax: "Axes | None" = None) -> "Axes":
+        """A heat map of ``attention_``: contexts down, lags across; white where a lag has no weight."""
+        return plot_attention(self._model(), ax)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """A heat map of ``influence_`` with the evidence: in each cell how far the lag moves the law, and its worth in nats."""
+        return plot_influence(self._model(), ax)

@@ -24,7 +24,7 @@ from scb.task import Task
 from scb.theory.noise import noise_quantile, residual_variance
 from scb.training.roundings import noise_threshold, standing_out
 from scb.training.sources import GradientSource
-from scb.training.stages import precondition_A, precondition_V
+from scb.training.updates import precondition_A, precondition_V
 
 GOOD = "learned"
 TOLERANCE = 0.05
