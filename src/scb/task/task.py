@@ -72,6 +72,7 @@ class Task:
     >>> round(task.K_P, 4), round(task.K_Q, 4), round(task.inner_Q(task.Q), 4), round(task.weight_threshold, 4)
     (0.2178, 0.5417, 0.875, 0.0833)
     >>> task.model().predict(scb.sample(task, 1, seed=0))
+    array([[0.9, 0.1]])
     >>> task.save("task.npz")
     >>> scb.Task.load("task.npz") == task
     True

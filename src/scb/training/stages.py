@@ -275,8 +275,7 @@ class Recipe:
 
         >>> import scb
         >>> from scb.geometry import trivial_V
-        >>> from scb.training.schedules import MeasuredNoise, tabulated
-    from scb.training.starts import UniformAttention
+        >>> from scb.training.starts import UniformAttention
         >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
         >>> stage = scb.Stage("plain", steps=200, eta_V=0.5, eta_A=0.5, batch_size=256, rule="vanilla")
         >>> recipe = scb.Recipe("mine", UniformAttention(trivial_V(task.mu), task.T), task.mu, stages=(stage,))
