@@ -249,39 +249,39 @@ RULES = Registry("rule", {"proximal": proximal_step, "vanilla": vanilla_step})
 class Recipe:
     """An initial point, what is taken as known, and the stages.
 
-        Attributes
-        ----------
-        name : str
-            For the history and the file of a run.
-        start : GivenStart or UniformAttention
-            The initial point.
-        mu : (N,) array
-            The stationary law that the preconditioner uses.
-        stages : tuple of Stage
-            In their order; those without steps are left out, with their roundings.
-        samples : int, default 0
-            Spent before the first step, on estimating what is not known.
-        transformer : type, default LinearTransformer
-            Whose parameters (V, A) are trained.
-        check : HeldOut, optional
-            How held-out samples are asked at the end whether the task has been learned, where that is a part of the recipe: its
-            samples count, and a run that has failed is a warning. Other runs are judged by ``HeldOut.of``.
-        remedy : dict, default {}
-            Settings (recipe, and options of it) that would do where a run has not learned its task.
+    Attributes
+    ----------
+    name : str
+        For the history and the file of a run.
+    start : GivenStart or UniformAttention
+        The initial point.
+    mu : (N,) array
+        The stationary law that the preconditioner uses.
+    stages : tuple of Stage
+        In their order; those without steps are left out, with their roundings.
+    samples : int, default 0
+        Spent before the first step, on estimating what is not known.
+    transformer : type, default LinearTransformer
+        Whose parameters (V, A) are trained.
+    check : HeldOut, optional
+        How held-out samples are asked at the end whether the task has been learned, where that is a part of the recipe: its
+        samples count, and a run that has failed is a warning. Other runs are judged by ``HeldOut.of``.
+    remedy : dict, default {}
+        Settings (recipe, and options of it) that would do where a run has not learned its task.
 
-        Examples
-        --------
-        Plain gradient descent from the uniform start, as a recipe of one's own:
+    Examples
+    --------
+    Plain gradient descent from the uniform start, as a recipe of one's own:
 
-        >>> import scb
-        >>> from scb.geometry import trivial_V
-        >>> from scb.training.starts import UniformAttention
-        >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
-        >>> stage = scb.Stage("plain", steps=200, eta_V=0.5, eta_A=0.5, batch_size=256, rule="vanilla")
-        >>> recipe = scb.Recipe("mine", UniformAttention(trivial_V(task.mu), task.T), task.mu, stages=(stage,))
-        >>> recipe.check_fits(task)
-        >>> recipe.steps, scb.train(task, recipe, every=200, judge=False).samples
-        (200, 51200)
+    >>> import scb
+    >>> from scb.geometry import trivial_V
+    >>> from scb.training.starts import UniformAttention
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> stage = scb.Stage("plain", steps=200, eta_V=0.5, eta_A=0.5, batch_size=256, rule="vanilla")
+    >>> recipe = scb.Recipe("mine", UniformAttention(trivial_V(task.mu), task.T), task.mu, stages=(stage,))
+    >>> recipe.check_fits(task)
+    >>> recipe.steps, scb.train(task, recipe, every=200, judge=False).samples
+    (200, 51200)
     """
 
     name: str
