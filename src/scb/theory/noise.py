@@ -26,15 +26,40 @@ from scb.theory.token_moments import Piece, Statistic, product_moment
 
 
 class GradientNoise:
-    """The covariance of one sample's preconditioned gradients, h = ∇̂l − E∇̂l, at any V (N, N) and A (T, N), exactly.
+    """The covariance of one sample's preconditioned gradients, h = ∇̂l − E∇̂l, at any V and A, exactly.
 
     No constraint is asked of V and A. Full covariances take O(N⁴) and O(T²N²) memory; all else is O(N³ + TN).
 
     Parameters
     ----------
-    task : whose samples they are
-    V, A : the point
-    projector : of the preconditioner of V
+    task : Task
+        Whose samples they are.
+    V, A : (N, N) and (T, N) arrays
+        The point.
+    projector : {"euclidean", "mu"}, default "euclidean"
+        Of the preconditioner of V.
+
+    Examples
+    --------
+    At the start, the paper's projector leaves noise that the other one does not:
+
+    >>> import scb
+    >>> from scb.geometry import uniform_start
+    >>> from scb.theory.noise import GradientNoise
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> start = uniform_start(task.mu, task.T)
+    >>> for projector in ("euclidean", "mu"):
+    ...     noise = GradientNoise(task, *start, projector=projector)
+    ...     print(projector, round(noise.square_V(), 4), round(noise.variance_along_V(task.P), 5))
+    euclidean 0.0544 0.00633
+    mu 0.0325 0.00388
+    >>> at_task = GradientNoise(task, task.P, task.Q)
+    >>> round(at_task.square_A(), 2), round(at_task.variance_along_A(task.Q), 3), at_task.variances_A().shape
+    (11.59, 0.025, (40, 3))
+    >>> at_task.mean[0].round(12).any(), at_task.variances_V().round(3)[0]
+    (np.False_, array([0.108, 0.093, 0.152]))
+    >>> at_task.covariance_V().shape, at_task.covariance_A().shape
+    ((3, 3, 3, 3), (40, 3, 40, 3))
     """
 
     def __init__(self, task: Task, V: Array, A: Array, projector: Projector = "euclidean") -> None:
@@ -54,22 +79,48 @@ class GradientNoise:
     # --------------------------------------------------------------------------------------------------- of V
 
     def covariance_V(self) -> Array:
-        """Cov(h_V[n, i], h_V[m, j]): (N, N, N, N) with axes n, i, m, j."""
+        """Cov(h_V[n, i], h_V[m, j]).
+
+        Returns
+        -------
+        (N, N, N, N) array
+            With axes n, i, m, j.
+        """
         mean = self.mean[0]
         second = self._second_moment_V(self._z("i"), self._z("j"), "nimj")
         return second - np.multiply.outer(mean, mean)
 
     def variances_V(self) -> Array:
-        """Var h_V[n, i]: (N, N)."""
+        """Var h_V[n, i].
+
+        Returns
+        -------
+        (N, N) array
+        """
         z = self._z("i")
         return self._second_moment_V(z, z, "ni", same_row=True) - self.mean[0] ** 2
 
     def square_V(self) -> float:
-        """E‖h_V‖_μ²."""
+        """E‖h_V‖_μ².
+
+        Returns
+        -------
+        float
+        """
         return float(self.variances_V().sum(axis=0) @ self.task.mu)
 
     def variance_along_V(self, W: Array) -> float:
-        """Var⟨h_V, W⟩_μ for W (N, N)."""
+        """Var⟨h_V, W⟩_μ.
+
+        Parameters
+        ----------
+        W : (N, N) array
+            A direction.
+
+        Returns
+        -------
+        float
+        """
         towards = self._centre @ W * self.task.mu
         one = self._z("n", towards)
         two = self._z("m", towards)
@@ -100,7 +151,13 @@ class GradientNoise:
     # --------------------------------------------------------------------------------------------------- of A
 
     def covariance_A(self) -> Array:
-        """Cov(h_A[p, k], h_A[q, l]): (T, N, T, N) with axes p, k, q, l."""
+        """Cov(h_A[p, k], h_A[q, l]).
+
+        Returns
+        -------
+        (T, N, T, N) array
+            With axes p, k, q, l.
+        """
         mean = self.mean[1]
         second = self._second_moment_A(self._token("p"), self._token("q"), "kpq")
         N = self.task.N
@@ -109,16 +166,36 @@ class GradientNoise:
         return found
 
     def variances_A(self) -> Array:
-        """Var h_A[p, k]: (T, N)."""
+        """Var h_A[p, k].
+
+        Returns
+        -------
+        (T, N) array
+        """
         token = self._token("p")
         return self._second_moment_A(token, token, "kp").T - self.mean[1] ** 2
 
     def square_A(self) -> float:
-        """E‖h_A‖_μ²."""
+        """E‖h_A‖_μ².
+
+        Returns
+        -------
+        float
+        """
         return float(self.variances_A().sum(axis=0) @ self.task.mu)
 
     def variance_along_A(self, W: Array) -> float:
-        """Var⟨h_A, W⟩_μ for W (T, N)."""
+        """Var⟨h_A, W⟩_μ.
+
+        Parameters
+        ----------
+        W : (T, N) array
+            A direction.
+
+        Returns
+        -------
+        float
+        """
         mu = self.task.mu
         U = self.V - (self.V @ mu)[:, None]
         centred = (W - W.mean(axis=0)) * mu
@@ -172,12 +249,52 @@ class GradientNoise:
 
 
 def residual_square(task: Task, p: Projection) -> float:
-    """E‖r‖² = 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V for 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ: twice the population loss."""
+    """E‖r‖² = 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V for 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ: twice the population loss.
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    p : Projection
+        Where (V, A) stands: see ``geometry.population_projection``.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry import population_projection
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> p = population_projection(task, task.P, task.Q)
+    >>> loss = scb.theory.expectations.population_loss(task, task.P, task.Q)
+    >>> round(scb.theory.noise.residual_square(task, p) - 2 * loss, 12)
+    -0.0
+    """
     return 1 - float(task.mu @ task.mu) - 2 * (p.K_AQ + 1 / task.T) * p.K_VP + (p.K_A + 1 / task.T) * p.K_V
 
 
 def residual_variance(square: float, N: int) -> float:
-    """ρ = E‖r‖²/(N − 1)."""
+    """ρ = E‖r‖²/(N − 1), the variance of the residual a dimension.
+
+    Parameters
+    ----------
+    square : float
+        E‖r‖².
+    N : int
+        Tokens.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from scb.theory.noise import residual_variance
+    >>> residual_variance(0.5, N=3)
+    0.25
+    """
     return square / (N - 1)
 
 
@@ -185,13 +302,35 @@ def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, flo
     """Standard deviations of the isotropic parts of h_V and of h_A along a unit direction of ⟨·, ·⟩_μ: see ``common_noise``.
 
     With ρ = E‖r‖²/(N − 1), the variance of the residual a dimension, they are √(‖A‖_μ² ρ/B) and √(K_V ρ/B).
+
+    Parameters
+    ----------
+    task : Task
+        Whose samples they are.
+    p : Projection
+        Where (V, A) stands: see ``geometry.population_projection``.
+    batch_size : int
+        B.
+
+    Returns
+    -------
+    scale_V, scale_A : float
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry import population_projection
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> p = population_projection(task, task.P, task.Q)
+    >>> [round(scale, 4) for scale in scb.theory.noise.noise_scales(task, p, batch_size=64)]
+    [0.0403, 0.0394]
     """
     rho = residual_variance(residual_square(task, p), task.N)
     return sqrt((p.K_A + 1 / task.T) * rho / batch_size), sqrt(p.K_V * rho / batch_size)
 
 
 def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Generator) -> Array:
-    """A draw of the noise g (N,) that all columns of ∇_V diag(1/μ) have in common: the mean residual of a mini-batch.
+    """A draw of the noise g that all columns of ∇_V diag(1/μ) have in common: the mean residual of a mini-batch.
 
     The mass of a sample is m = μ + (m − μ), so ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
 
@@ -203,6 +342,30 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
     The model is exact to O(1/T) in the part of g at the start, and has the right E‖h‖_μ² there. It leaves out that r and m depend
     on each other, that r is not isotropic in the other part, and the correlations between entries of h_A, which are O(1/T); the
     tests say by how much (``GradientNoise`` has the truth).
+
+    Parameters
+    ----------
+    task : Task
+        Whose samples they are.
+    p : Projection
+        Where (V, A) stands: see ``geometry.population_projection``.
+    batch_size : int
+        B.
+    rng : numpy.random.Generator
+        Of the draw.
+
+    Returns
+    -------
+    (N,) array
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> from scb.geometry import population_projection
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> p = population_projection(task, task.P, task.Q)
+    >>> scb.theory.noise.common_noise(task, p, batch_size=64, rng=np.random.default_rng(0)).round(3)
+    array([-0.006, -0.018,  0.024])
     """
     mu = task.mu
     square = residual_square(task, p) / (1 - float(mu @ mu))
@@ -212,5 +375,23 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 
 
 def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
-    """How many standard deviations ``false_positions`` of so many Gaussians exceed on average."""
+    """How many standard deviations ``false_positions`` of so many Gaussians exceed on average.
+
+    Parameters
+    ----------
+    entries : int
+        How many Gaussians.
+    false_positions : float, default 0.01
+        How many may exceed it.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from scb.theory.noise import noise_quantile
+    >>> round(noise_quantile(3 * 5000), 2)
+    4.83
+    """
     return -NormalDist().inv_cdf(false_positions / entries)
