@@ -1,7 +1,7 @@
 """The reference: every public name explains itself, and every example in it runs.
 
-What is public is read from the code: ``scb.__all__``, the modules in it with all that they define, ``scb.torch.__all__``, the classes
-that any of these return, and of every class the methods and properties that it has from scb.
+What is public is read from the code: ``scb.__all__``, the modules in it with all that they define, ``scb.torch.__all__``, the
+classes that any of these return, and of every class the methods and properties that it has from scb.
 """
 
 import doctest

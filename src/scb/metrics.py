@@ -167,8 +167,9 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     Returns
     -------
     dict of float
-        loss; alpha_V, alpha_A, the signals; delta_V, delta_A, the distances from the population's lines; dist_V, dist_A, the distances
-        from the truth; sim_V, sim_A, the μ-cosines with it; and dist_V_star, dist_A_star, sim_V_star, sim_A_star after normalisation.
+        loss; alpha_V, alpha_A, the signals; delta_V, delta_A, the distances from the population's lines; dist_V, dist_A, the
+        distances from the truth; sim_V, sim_A, the μ-cosines with it; and dist_V_star, dist_A_star, sim_V_star, sim_A_star after
+        normalisation.
 
     Examples
     --------

@@ -18,7 +18,7 @@ class Bound:
     place : str
         The appendix, and the lemma's name or subject.
     statement : str
-        The inequality; c is the constant. Where the paper misprints it, the form that holds (docs/errata.md).
+        The inequality; c is the constant. Where the paper misprints it, the form that holds (docs/paper/errata.md).
     constant : float
         The c that was measured, rounded to the safe side.
     printed : float, optional

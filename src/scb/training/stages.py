@@ -11,7 +11,7 @@ from scb.geometry import Array, Projector, centred_square, project, projector_ro
 from scb.inputs import InputError, InputTypeError, fitted, integer, number, one_of, real_array
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
-from scb.theory.noise import residual_variance
+from scb.theory.gaussian import residual_variance
 from scb.training.roundings import Rounding, Stop
 from scb.training.schedules import MeasuredNoise, tabulated
 from scb.training.starts import GivenStart, UniformAttention

@@ -11,7 +11,7 @@ import numpy as np
 from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
 from scb.inputs import InputError, one_of, typed
 from scb.task import Seed, Task
-from scb.theory.noise import residual_variance
+from scb.theory.gaussian import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
 from scb.training.stages import Recipe, Stage
 from scb.training.starts import GivenStart, UniformAttention
@@ -284,7 +284,7 @@ def tuned(
     """Algorithm 1 with batch sizes, λ and stage ends by the theory's rules and measured noise.
 
     The noise of one step in one coordinate of a^(k) has standard deviation η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the
-    variance of the residual a dimension (see ``theory.noise``). From it follow:
+    variance of the residual a dimension (see ``theory.gaussian``). From it follow:
 
     - Stage 1: B such that a position of weight 1/(3Q) stands out of the noise tenfold; it ends when the *estimated* signal is 0.2;
     - Stage 2: B such that the noise that stays in a true position is ``accuracy``; λ = η·accuracy/Q, so that the regulariser

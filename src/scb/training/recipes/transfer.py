@@ -6,7 +6,7 @@ from math import ceil
 from scb.geometry import Array, Projector, keep_mu, trivial_V
 from scb.inputs import InputError, real_array, typed
 from scb.task import Seed, Task
-from scb.theory.noise import residual_variance
+from scb.theory.gaussian import residual_variance
 from scb.training.recipes.algorithm1 import Knowledge
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
 from scb.training.schedules import MeasuredNoise
@@ -32,7 +32,7 @@ def transfer(
     """Transfer from a pretrained value matrix P̂: one step on A in place of Stage 1, Stages 2 and 3, and one more step on A.
 
     It begins at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. After the first step an entry of A is α_V q plus noise of variance
-    K_V ρ/(B μ_k K_P²), where α_V = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.noise``). Their ratio
+    K_V ρ/(B μ_k K_P²), where α_V = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``). Their ratio
     does not depend on θ. From the noise follow:
 
     - the first step: B such that a position of weight 1/(2Q) stands out of the noise sixfold, if P̂ has ``least_overlap``;
