@@ -42,10 +42,10 @@ class Gradient(NamedTuple):
     ((3, 3), (40, 3), 1000)
     """
 
-    loss: float  # mean of ½‖e_o − VXa‖²
-    V: Array  # (N, N), ∇_V l
-    A: Array  # (T, N), in the attention or in its parameters
-    samples: int  # how many fresh samples it took
+    loss: float
+    V: Array
+    A: Array
+    samples: int
 
 
 class Transformer(ABC):

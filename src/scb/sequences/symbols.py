@@ -53,11 +53,11 @@ class Sequences:
     (['ann', 'bob'], [['home', 'shop'], ['home']])
     """
 
-    flat: Any  # one sequence after the other
-    lengths: list[int]  # sequence i has ``lengths[i]`` symbols
-    many: bool  # whether X was a collection of sequences, rather than one (or one cut by lengths)
-    said: str = ""  # how a table or a file was read, in words
-    names: list[Any] | None = None  # of the sequences, where a table has some
+    flat: Any
+    lengths: list[int]
+    many: bool
+    said: str = ""
+    names: list[Any] | None = None
 
     def __len__(self) -> int:
         """How many sequences."""

@@ -32,12 +32,12 @@ class StepNoise:
     0.0
     """
 
-    along_P: float = 0.0  # ⟨h_V, P⟩_μ
-    along_Q: float = 0.0  # ⟨h_A, Q⟩_μ
-    along_V: float = 0.0  # ⟨Δ_V, h_V⟩_μ
-    along_A: float = 0.0  # ⟨Δ_A, h_A⟩_μ
-    square_V: float = 0.0  # ‖h_V‖_μ²
-    square_A: float = 0.0  # ‖h_A‖_μ²
+    along_P: float = 0.0
+    along_Q: float = 0.0
+    along_V: float = 0.0
+    along_A: float = 0.0
+    square_V: float = 0.0
+    square_A: float = 0.0
 
 
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:

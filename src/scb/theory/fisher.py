@@ -46,11 +46,11 @@ class Information:
     ([(3, 3), (3, 2)], True, False)
     """
 
-    PP: Array  # (N, C, C), for each label o the (C, C) block of the row P[o]; C = N for one matrix, more for several side by side
-    Pq: Array  # (N, C, K, s), row P[o] against q[k]
-    qq: Array  # (K, s, s), the block of each q[k]
-    free_P: NDArray[np.bool_]  # (N, C), whether an entry is a parameter; others are known
-    free_q: NDArray[np.bool_]  # (K, s)
+    PP: Array
+    Pq: Array
+    qq: Array
+    free_P: NDArray[np.bool_]
+    free_q: NDArray[np.bool_]
 
     @classmethod
     def of(cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> "Information":

@@ -72,8 +72,8 @@ class CramerRao(NamedTuple):
     ((3, 3), (2, 3))
     """
 
-    P: Array  # (N, N), for each entry
-    Q: Array  # (sparsity, N), for each weight, as in ``task.weights``
+    P: Array
+    Q: Array
 
 
 def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> CramerRao:

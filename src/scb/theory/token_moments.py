@@ -38,8 +38,8 @@ class Piece(NamedTuple):
     (True, False)
     """
 
-    weights: Array | None  # (N,) c, or (T, N) w; None is the token at the position of the statistic's letter alone
-    values: Array  # (d,) v, or (d, N) L
+    weights: Array | None
+    values: Array
 
     @property
     def is_constant(self) -> bool:
