@@ -21,7 +21,7 @@ test-torch: venv  ## the tests of scb.torch, in an environment of their own that
 	.venv-torch/bin/pip install --quiet --require-hashes -r requirements.lock
 	.venv-torch/bin/pip install --quiet torch==2.13.0
 	.venv-torch/bin/pip install --quiet --no-build-isolation --no-deps --editable .
-	.venv-torch/bin/pytest tests/test_torch.py -rs
+	.venv-torch/bin/pytest tests/test_torch.py tests/test_transformers.py
 
 lint: venv  ## ruff and pyright
 	$(BIN)/ruff check src tests examples benchmarks
