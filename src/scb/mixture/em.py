@@ -22,6 +22,7 @@ _EM_STEPS = 36  # before Newton's first, at least
 _EM_STEPS_WITH_GAUGE = 60  # where there are several matrices, among which the likelihood is nearly flat, and Newton errs longer
 _EM_STEPS_BY_N = 0.24  # times N², where that is more: only Newton's steps get dearer with N
 _NEAR = 1.0  # nats: where the gap is smaller, the start is close to the maximum, and Newton's steps are taken from the first on
+_EXACT_STEPS = 25  # Newton's exact steps without matrices, at most
 _STALL_STEPS = 10
 _HOPE_STEPS = 5
 _HOPE = 0.05
@@ -71,6 +72,7 @@ def maximise(
         newton_from = max(newton_from, _EM_STEPS_BY_N * start.N**2)
     caution = 0  # of Newton's steps with matrices
     exact = False  # whether those without are to be exact
+    exact_steps = 0
     pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
     while (gap := point.gap(held)) > tolerance and taken < steps and point.loglik < enough:
         if len(path) > _STALL_STEPS and path[-1] - path[-1 - _STALL_STEPS] < stall:
@@ -83,7 +85,9 @@ def maximise(
                 after, caution = newton_step(rows, point, held, caution)
             else:
                 after = newton_step_by_products(rows, point, held, exact)
-        if after is None and exact:
+                if exact:
+                    exact_steps += 1
+        if exact_steps > _EXACT_STEPS:
             break
         if after is None:
             if taken >= newton_from:
