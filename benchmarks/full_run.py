@@ -3,7 +3,7 @@
     python benchmarks/full_run.py list jobs.json                      # here: which jobs there are
     python benchmarks/full_run.py run jobs.json rows.jsonl --jobs 16  # there, with PYTHONPATH=src; the same command goes on
     python benchmarks/full_run.py tables rows.jsonl docs/tables       # here: the tables that docs ship
-    python benchmarks/full_run.py page docs/tables docs/rates.md      # here: numbers and figures of that page
+    python benchmarks/full_run.py page docs/tables docs/paper/rates.md      # here: numbers and figures of that page
 
 Every job runs on one thread, the longest first. A row is one line of text, written as soon as it is there: whatever ends the
 run, what is there stays. ``scb reproduce --full`` makes the same tables where all of scb is installed.
@@ -154,12 +154,12 @@ def write_page(shipped: Path, page: Path) -> None:
     from scb.paper.shipped import read_shipped
 
     text = page.read_text()
-    shown = re.findall(r"\(images/(F\d+)\.png\)", text)
+    shown = re.findall(r"\(\.\./images/(F\d+)\.png\)", text)
     needs = {need for needs, _ in BLOCKS.values() for need in needs} | {need for name in shown for need in FIGURES[name].needs}
     found = {name: read_shipped(shipped, name)[0] for name in sorted(needs)}
     write_atomically(page, filled(text, found).encode())
     for name in shown:
-        save(FIGURES[name].draw(found), page.parent / "images" / name, ("png",))
+        save(FIGURES[name].draw(found), page.parents[1] / "images" / name, ("png",))
 
 
 def main() -> None:

@@ -195,7 +195,7 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
         Console().print(terminal_table(judged))
     console = terminal()
     if left_out:
-        console.print(f"{_left_out(left_out)}; docs/claims.md has them")
+        console.print(f"{_left_out(left_out)}; docs/paper/claims.md has them")
     console.print(f"{made.fresh} new runs, {perf_counter() - begin:.0f} s; the report is {report}")
 
 

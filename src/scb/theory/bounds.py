@@ -16,7 +16,7 @@ class Bound:
     Attributes
     ----------
     place : the appendix, and the lemma's name or subject
-    statement : the inequality; c is the constant. Where the paper misprints it, the form that holds (docs/errata.md)
+    statement : the inequality; c is the constant. Where the paper misprints it, the form that holds (docs/paper/errata.md)
     constant : the c that was measured, rounded to the safe side
     printed : the c that the paper prints, where it prints one
     largest : whether a smaller c is the weaker statement, so that the largest one is wanted; the smallest otherwise

@@ -62,7 +62,7 @@ def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Ste
     ‖Δ_V‖² ← c_V²‖Δ_V‖² − 2η_V c_V⟨Δ_V, h_V⟩ − (η_V²/K_P)⟨h_V, P⟩² + η_V²‖h_V‖²
     ‖Δ_A‖² ← c_A²‖Δ_A‖² − 2η_A c_A⟨Δ_A, h_A⟩ − (η_A²/K_Q)⟨h_A, Q⟩² + η_A²‖h_A‖²
 
-    (The paper prints + before the cross term of ‖Δ_V‖²; see docs/errata.md.)
+    (The paper prints + before the cross term of ‖Δ_V‖²; see docs/paper/errata.md.)
     """
     c_V = 1 - eta_V * (p.alpha_A**2 * task.K_Q + 1 / task.T + p.delta_A**2)
     c_A = 1 - eta_A * (task.K_P * p.alpha_V**2 + p.delta_V**2)
