@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from sphinx.ext.autodoc.mock import _MockObject
+
 import scb
 
 HERE = Path(__file__).parent
@@ -22,7 +24,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "code_links",  # docs/_ext: paths and names in pages become links to the source
-    "numbers",  # numbers in prose, from results on disk
+    "result_numbers",  # numbers in prose, from results on disk
     "made_pages",  # the figures of the paper, the command line, the names of the package
 ]
 exclude_patterns = ["_build", "_ext", "tutorials", "tables/*.csv", "learn/**/*.ipynb", "learn/**/*.py", "learn/**/*.zip", "learn/**/*.md5"]
@@ -37,6 +39,7 @@ suppress_warnings = ["myst.xref_missing", "config.cache"]  # check_site.py follo
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_mock_imports = ["torch", "cupy"]  # not needed to read a signature
+_MockObject.__or__ = _MockObject.__ror__ = lambda self, other: self  # torch.device | str in an annotation
 autodoc_typehints = "none"  # numpydoc sections name types and shapes
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False

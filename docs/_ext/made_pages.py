@@ -147,7 +147,13 @@ def write_all(app: Sphinx, config: object) -> None:
     write_commands()
 
 
+def skip_routing(app: Sphinx, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator for its metadata routing."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
     app.connect("config-inited", write_all)
+    app.connect("autodoc-skip-member", skip_routing)
     return {"version": "1", "parallel_read_safe": True}
