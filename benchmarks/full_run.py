@@ -5,6 +5,8 @@
     python benchmarks/full_run.py tables rows.jsonl docs/tables       # here: the tables that docs ship
     python benchmarks/full_run.py page docs/tables docs/paper/rates.md      # here: numbers and figures of that page
 
+Tables that ask for a GPU are listed by name: ``list jobs.json --tables "long signs,large rates"``; --jobs 4 shares one GPU.
+
 Every job runs on one thread, the longest first. A row is one line of text, written as soon as it is there: whatever ends the
 run, what is there stays. ``scb reproduce --full`` makes the same tables where all of scb is installed.
 """
@@ -31,11 +33,11 @@ from scb.provenance import machine
 
 
 def list_jobs(path: Path, only: str) -> None:
-    """Write down the jobs of all tables that the default run leaves out, or of those that are named."""
+    """Write down the jobs of all tables that the full run makes on a processor, or of those that are named."""
     from scb.paper.registry import tables
 
     names = [name.strip() for name in only.split(",") if name.strip()]
-    chosen = {name: one for name, one in tables(full=True).items() if (name in names if names else one.full_only)}
+    chosen = {name: one for name, one in tables(full=True, gpu=True).items() if (name in names if names else one.full_only)}
     found = {}
     for name, experiment in chosen.items():
         for job in experiment.jobs():
@@ -94,7 +96,12 @@ def run(listed: Path, out: Path, workers: int, seconds: float, grace: float, onl
     running: dict[Future[dict[str, Any]], dict[str, Any]] = {}
     with open(out, "a") as file, ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         made_with = {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
-        file.write(json.dumps({"facts": {"machine": machine(), "versions": made_with}}) + "\n")
+        there = machine()
+        if any(entry["fields"].get("device") == "cuda" for entry in todo):
+            from scb.kernels.cuda.device import Gpu
+
+            there += f", {Gpu().name}"
+        file.write(json.dumps({"facts": {"machine": there, "versions": made_with}}) + "\n")
         while todo or running:
             while todo and len(running) < workers and time.monotonic() - begin < seconds:
                 entry = todo.pop(0)
@@ -128,10 +135,10 @@ def write_tables(lines: Path, out: Path) -> None:
     from scb.paper.shipped import write_shipped
 
     done = read_lines(lines)
-    for name, experiment in tables(full=True).items():
+    for name, experiment in tables(full=True, gpu=True).items():
         jobs = experiment.jobs()
         present = [job for job in jobs if job.key in done]
-        if not experiment.full_only or not present:
+        if not experiment.shipped or not present:
             continue
         if len(present) < len(jobs):
             print(f"{name}: {len(jobs) - len(present)} of {len(jobs)} jobs are not done; no table")
@@ -141,8 +148,10 @@ def write_tables(lines: Path, out: Path) -> None:
         made_with = [done[job.key]["facts"] for job in jobs]
         machines = Counter(facts["machine"] for facts in made_with).most_common()
         names = [f"{name} ({count} of {len(jobs)} jobs)" for name, count in machines] if len(machines) > 1 else [machines[0][0]]
-        told = {"machine": "; ".join(names), "minutes": round(seconds / 60, 1)}
-        facts = full_run_facts(experiment) | made_with[0] | told
+        facts = full_run_facts(experiment, "; ".join(names)) | {
+            "versions": made_with[0]["versions"],
+            "minutes": round(seconds / 60, 1),
+        }
         print(f"{write_shipped(out, name, table, facts)}: {len(jobs)} jobs, {seconds / 60:.1f} core-minutes")
 
 

@@ -25,6 +25,7 @@ extensions = [
     "sphinx_copybutton",
     "code_links",  # docs/_ext: paths and names in pages become links to the source
     "result_numbers",  # numbers in prose, from results on disk
+    "maths",  # subscripts in plain text
     "made_pages",  # the figures of the paper, the command line, the names of the package
 ]
 exclude_patterns = ["_build", "_ext", "tutorials", "tables/*.csv", "learn/**/*.ipynb", "learn/**/*.py", "learn/**/*.zip", "learn/**/*.md5"]
@@ -65,6 +66,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "scb"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static", "images/lab.png"]
 html_css_files = ["site.css"]
 html_extra_path = ["../src/scb/lab/lab.html"]  # the live lab is one file of its own

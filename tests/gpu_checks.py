@@ -114,6 +114,43 @@ def test_the_same_bits_every_time(gpu, N, T, B):
         assert other.loss == taken[0].loss
 
 
+def test_a_dask_worker_has_the_gpu(tmp_path):
+    """Jobs of a sweep, on a scheduler and a worker started as docs/howto/gpu.md says: the rows are those of this process."""
+    pytest.importorskip("distributed")
+    from scb.jobs.dask import connected
+    from scb.jobs.kinds import TrainJob
+
+    where = "tcp://127.0.0.1:8786"
+    dask = [sys.executable, "-m", "dask"]
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "0"}
+    options = {"N": 3, "T": 2000, "sparsity": 2, "recipe": "paper", "batch_size": 256, "device": "cuda"}
+    jobs = [TrainJob(options, replicate) for replicate in range(3)]
+    started = [subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--no-dashboard"])]
+    started.append(subprocess.Popen([*dask, "worker", where, "--nthreads", "1", "--no-dashboard"], env=environment, cwd=tmp_path))
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with connected(where, print) as pool:
+                    for job in jobs:
+                        pool.submit([job])
+                    answers = []
+                    while len(answers) < len(jobs):
+                        answers += pool.collect()
+                break
+            except ConnectionError:  # the scheduler is not there yet
+                assert time.monotonic() < deadline
+                time.sleep(0.5)
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait()
+    for (job,), answer in answers:
+        assert answer.failures == {}
+        np.testing.assert_equal(answer.results[job.key].rows, job.run())
+    print(f"{len(jobs)} jobs on a Dask worker with one GPU: the rows of this process")
+
+
 SCRIPT = """
 import sys, numba, scb
 task = scb.Task.random(3, 5000, 2, seed=0)

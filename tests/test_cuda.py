@@ -24,7 +24,18 @@ from truth import twins
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: the source of the CUDA kernels is NOT exercised")
 
 KEY = np.uint64(0x1234_5678_9ABC_DEF1)
-SIZES = [(2, 70), (3, 600), (FEW, 90), (FEW + 1, 130), (12, 300), (SOME, 60), (SOME + 1, 140), (MATRIX + 6, 50), (130, 200)]
+SIZES = [
+    (2, 70),
+    (3, 600),
+    (FEW, 90),
+    (FEW + 1, 130),
+    (12, 300),
+    (SOME, 60),
+    (SOME + 1, 140),
+    (MATRIX + 6, 50),
+    (130, 200),
+    (260, 60),
+]
 """(N, T): every way of every pass."""
 
 
@@ -101,7 +112,7 @@ def test_bits_depend_on_nothing_but_the_numbers(N):
     usual = differentiated(Host(), law, V, A, B)
     variants = {
         "groups": differentiated(Host(), law, V, A, B, memory=1),
-        "blocks": differentiated(Host(), law, V, A, B, sizes=Layout(mass_threads=64, gradient_threads=128, words=4, stage=8)),
+        "blocks": differentiated(Host(), law, V, A, B, sizes=Layout(mass_threads=64, gradient_threads=128, stage=8)),
         "order": differentiated(Host(descending=True), law, V, A, B),
     }
     for name, found in variants.items():
@@ -182,17 +193,20 @@ def test_divergence_stops_at_the_same_step():
 
 
 LOAD = "        for (int p = threadIdx.x; p < TILE * TOKENS;"
+TILE = "    int lane = threadIdx.x % 32;\n"
 BROKEN = {
     "a tie that never rises": ("stream.cuh", "return u >= law.fraction[token];", "return 0;"),
     "a barrier": ("scores.cu", f"        __syncthreads();\n{LOAD}", LOAD),
     "the second segment": ("gradient.cu", "segment < columns[k + 1]; ++segment) s +=", "segment < columns[k] + 1; ++segment) s +="),
     "a shifted stream": ("mass.cu", "z += 4 * GOLDEN", "z += 3 * GOLDEN"),
+    "a tie that pass 2 does not hear of": ("mass.cu", "((Token*)kept)[j] = token;", ""),
+    "a warp that does not wait for its tile": ("mass.cu", f"{TILE}    __syncwarp();\n", TILE),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_kernel_is_noticed(what, tmp_path):
-    """Each of four small faults, put into a copy of the source, moves the gradient by far more than rounding."""
+    """Each of six small faults, put into a copy of the source, moves the gradient by far more than rounding."""
     for path in KERNELS.glob("*.cu*"):
         shutil.copy(path, tmp_path)
     file, old, new = BROKEN[what]

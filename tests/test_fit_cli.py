@@ -178,3 +178,15 @@ def test_many_symbols_and_few_labels(tmp_path, capsys):
     price = 59**2 * np.log(1 + 2399 / 60) / 2 / 2399 / np.log(2)
     assert f"one would have to save about {price:.2g} bits a symbol" in words
     assert "with fewer kinds of symbols" in words
+    assert "predicts better" not in words
+
+
+def test_where_an_n_gram_predicts_better_the_background_is_named(tmp_path, capsys):
+    """The next symbol is the exclusive or of the last two, nine times in ten: lags one by one say nothing about it."""
+    rng = np.random.default_rng(0)
+    x = [0, 1]
+    for flip in rng.random(4000) < 0.1:
+        x.append(x[-1] ^ x[-2] ^ int(flip))
+    (tmp_path / "bits.txt").write_text("".join(map(str, x)))
+    words = " ".join(call(capsys, "fit", tmp_path / "bits.txt", "--max-lag", 4, "--out", tmp_path / "o").split())
+    assert "predicts better: with --background ngram" in words

@@ -12,11 +12,12 @@ from scb.jobs.job import seed_of
 from scb.jobs.pool import InProcess, processes, run_jobs
 from scb.jobs.store import FAILURE, Cache, JobFailed, Result
 from scb.jobs.table import at, concatenate, pick, quartiles, read_table, write_table
+from scb.paper.entries import Experiment
 from scb.paper.experiments.noise import RoundingJob
 from scb.paper.experiments.population import StageOneJob
 from scb.paper.experiments.simulation import GaussianJob, PredictionJob
 from scb.paper.experiments.training import TrainingJob
-from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, Experiment, needed, tables
+from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, needed, tables
 from scb.provenance import ROOT, code_digest
 
 
@@ -221,8 +222,8 @@ def test_diverging_simulations_are_kept_as_nan():
 
 
 def test_every_figure_and_claim_has_its_tables():
-    names = set(tables(full=True))
-    assert set(needed(FIGURES)) == names == set(tables(quick=True, full=True))
+    names = set(tables(full=True, gpu=True))
+    assert set(needed(FIGURES)) == names == set(tables(quick=True, full=True, gpu=True))
     assert len(CLAIMS) >= 20
     assert {claim.figure for claim in CLAIMS} <= set(FIGURES)
     stochastic = {name: c for name, c in tables().items() if name not in ("patterns", "line", "stage 1", "near one")}

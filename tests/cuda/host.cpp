@@ -116,11 +116,19 @@ void launch(void (*kernel)(Arguments...), unsigned x, unsigned y, unsigned count
 #define blockDim host::block
 #define gridDim host::grid
 #define __syncthreads host::barrier
+#define __syncwarp host::barrier  // all warps of a block come to it as often
 #define __ffs __builtin_ffs
 #define __ffsll __builtin_ffsll
-#define KEEP(x)
 using std::max;
 using std::min;
+
+// Four of the eight bytes of y and x, each named by four bits of ``which``.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned which) {
+    unsigned long long both = (unsigned long long)y << 32 | x;
+    unsigned result = 0;
+    for (int b = 0; b < 4; ++b) result |= (unsigned)(both >> (8 * (which >> (4 * b) & 7)) & 0xff) << (8 * b);
+    return result;
+}
 
 template <class T>
 T atomicAdd(T* address, T value) {

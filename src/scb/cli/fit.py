@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 MODEL = "model.safetensors"
 SUMMARY = "summary.json"
 REPORT = "report.html"
+_WORTH_SAYING = 0.01  # bits a symbol by which another model must be better
 
 
 def fit(
@@ -271,7 +272,7 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
             bits.add_row(one["name"], f"{one['bits']:.4f}", *more, style="bold" if one["best"] else None)
         console.print(bits)
         best = scores[0]
-        if model.background is None and best["difference"] < -2 * best["error"]:
+        if model.background is None and best["difference"] < -max(2 * best["error"], _WORTH_SAYING):
             console.print(
                 Text(f"{best['name']} predicts better: with --background ngram, a lag must say more than the recent symbols do")
             )

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rich.console import Console
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scb.jobs.forecast import Forecast
     from scb.jobs.job import Job
     from scb.jobs.table import Table
-    from scb.paper.registry import Experiment
+    from scb.paper.entries import Experiment
 
 START = 1.7  # seconds until a process is there, has loaded what it needs, and has compiled its first kernels
 FIGURE = 1.7  # seconds to draw one, in all its formats
@@ -42,6 +42,7 @@ def reproduce(
     seeds: int | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
 ) -> None:
     """Redraw the paper's figures from real runs and judge its claims by them.
 
@@ -61,6 +62,8 @@ def reproduce(
         seeds: Random tasks at each point of every table; unless given, each table has a number of its own, 50 for most shares.
         jobs: Processes side by side; as many as there are cores unless given.
         scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
+        device: cuda makes the tables that ask for an NVIDIA GPU, too (F21 to F24), with one process unless jobs says otherwise;
+            best with --only, since they take minutes.
     """
     from scb.jobs.grid import MOST_SEEDS
 
@@ -69,7 +72,12 @@ def reproduce(
     for name, value, most in (("seeds", seeds, MOST_SEEDS), ("jobs", jobs, MOST_JOBS)):
         if value is not None:
             integer(name, value, low=1, high=most)
-    order = _order(only, quick, full, shipped, seeds)
+    if device == "cuda" and scheduler is None:
+        from scb.kernels.cuda.device import Gpu
+
+        Gpu()  # says at once what is missing
+        jobs = jobs or 1
+    order = _order(only, quick, full, shipped, seeds, device)
     with alone(out, "making results"):
         made = _make(order, out, jobs or os.cpu_count() or 1, scheduler)
         _report(order, made, out, begin, quick)
@@ -104,7 +112,7 @@ class _Made(NamedTuple):
     fresh: int  # jobs that were run now
 
 
-def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None) -> _Order:
+def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None, device: str = "cpu") -> _Order:
     """What is asked for; InputError for a figure that there is not, or that needs tables which are not there."""
     from scb.paper.registry import FIGURES, TABLES, drawable, needed, tables
     from scb.paper.shipped import read_shipped
@@ -116,12 +124,14 @@ def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int 
             raise InputError(f"only has {name!r}: the figures are {', '.join(FIGURES)}")
     if shipped is not None and not shipped.is_dir():
         raise InputError(f"shipped = {shipped}: there is no such directory")
-    made = tables(quick, seeds, full)
+    made = tables(quick, seeds, full, gpu=device == "cuda")
     given = [] if shipped is None else names_shipped(shipped, (name for name in TABLES if name not in made))
     possible = drawable(FIGURES, (*made, *given))
     for name in asked:
         if name not in possible:
-            raise InputError(f"only has {name!r}, which needs tables of the full run: add --full, or --shipped docs/tables")
+            gpu = any(TABLES[need].gpu for need in FIGURES[name].needs)
+            how = "of a GPU: add --device cuda" if gpu else "of the full run: add --full"
+            raise InputError(f"only has {name!r}, which needs tables {how}, or --shipped docs/tables")
     figures = [name for name in possible if name in asked or not asked]
     wanted = needed(figures)
     return _Order(
@@ -215,7 +225,7 @@ def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Fo
 
 def _left_out(numbers: list[int]) -> str:
     noun = "claim" if len(numbers) == 1 else "claims"
-    return f"{len(numbers)} more {noun} ({', '.join(map(str, numbers))}) are judged by scb reproduce --full"
+    return f"{len(numbers)} more {noun} ({', '.join(map(str, numbers))}) are judged by scb reproduce --full or --device cuda"
 
 
 def _duration(seconds: float) -> str:

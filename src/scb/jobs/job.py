@@ -23,7 +23,7 @@ class Job(ABC):
     # What kind of job it is, as that enters seeds. Classes and files may be renamed, this may not: the samples would change.
     label: ClassVar[dict[str, str]]
     # Fields that came later: at these values they are left out of the identity, so that seeds and stored results stay.
-    came_later: ClassVar[dict[str, Any]] = {"ensemble": "strong", "K_P": None}
+    came_later: ClassVar[dict[str, Any]] = {"ensemble": "strong", "K_P": None, "device": None}
     seconds: ClassVar[float] = 1.0  # on one core, roughly, if that does not depend on the parameters
 
     @abstractmethod
@@ -43,8 +43,8 @@ class Job(ABC):
 
     @property
     def seed(self) -> int:
-        """What is random in the job: a hash of its identity, unless it shares its samples with another one."""
-        return seed_of(**self.identity)
+        """What is random in the job: a hash of its identity but for the device, unless it shares its samples with another one."""
+        return seed_of(**{name: value for name, value in self.identity.items() if name != "device"})
 
     @cached_property
     def key(self) -> str:

@@ -114,11 +114,6 @@ class TrainJob(Job):
         """The options, and the number of the task."""
         return self.options | {"replicate": self.replicate}
 
-    @property
-    def seed(self) -> int:
-        """A hash of the identity but for the device: the same samples on every one."""
-        return seed_of(**{name: value for name, value in self.identity.items() if name != "device"})
-
     def run(self) -> Rows:
         """One row: steps, samples, whether it diverged, and the last row of the history."""
         from scb.training.loop import train

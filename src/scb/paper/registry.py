@@ -1,15 +1,12 @@
 """The executable paper in one place: which tables are made, which figures are drawn from them, which claims are judged by them."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from importlib import import_module
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
 from scb.jobs.job import Job
-from scb.jobs.table import Table
-from scb.paper.claims import convergence, limits, models, projector, rates, samples, theory
+from scb.paper.claims import convergence, large, limits, models, projector, rates, samples, theory
 from scb.paper.claims.claim import Claim
+from scb.paper.entries import Experiment, PaperFigure
+from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
 from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
 from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
@@ -23,70 +20,6 @@ from scb.paper.experiments.training import LastStageJob, LateJob, Preconditioner
 from scb.paper.experiments.transfer import END_TO_END, DriftJob, PretrainedJob, TransferJob
 from scb.paper.experiments.windows import MarginalJob, WindowsJob
 from scb.task import ENSEMBLES
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Axes = dict[str | tuple[str, ...], tuple[Any, ...]]
-"""Name of a parameter → its values; or several names → values of all of them, which change together."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """The settings of an experiment; ``seeds`` is None if the number of random tasks cannot be chosen."""
-
-    job: type[Job]
-    axes: Axes = field(default_factory=dict)
-    seeds: int | None = None
-    quick: tuple[int | None, Axes | None] = (None, None)  # random tasks, and values of parameters, for a first look
-    full: Axes | None = None  # values of parameters that take a minute or more
-    full_only: bool = False  # whether the table is made in the full run and left out of the default one
-
-    def jobs(self) -> list[Job]:
-        """All jobs, in the order of the table: points, the last axis running fastest, and random tasks at each."""
-        found = []
-        for coordinates in product(*self.axes.values()):
-            point: dict[str, Any] = {}
-            for names, value in zip(self.axes, coordinates, strict=True):
-                point |= {names: value} if isinstance(names, str) else dict(zip(names, value, strict=True))
-            replicates = [{}] if self.seeds is None else [{"replicate": i} for i in range(self.seeds)]
-            found += [self.job(**point, **replicate) for replicate in replicates]
-        return found
-
-    def changed(self, seeds: int | None = None, axes: Axes | None = None) -> "Experiment":
-        """The experiment with another number of random tasks, if that can be chosen, and other values of some parameters."""
-        if seeds is None or self.seeds is None:
-            seeds = self.seeds
-        return replace(self, axes=self.axes | (axes or {}), seeds=seeds)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What is varied, and over how many random tasks, for people."""
-        found = {name if isinstance(name, str) else ", ".join(name): values for name, values in self.axes.items()}
-        return found if self.seeds is None else found | {"seeds": self.seeds}
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} = {value}" for name, value in self.settings.items())
-
-
-@dataclass(frozen=True)
-class PaperFigure:
-    """A figure of the report."""
-
-    title: str
-    paper: str  # where it is in the paper
-    needs: tuple[str, ...]  # the tables that it is drawn from
-    drawn_by: str  # "module:function" of scb.paper.figures, loaded when it is asked to draw: matplotlib is heavy
-    see: str  # what to see in it
-
-    def draw(self, tables: Mapping[str, Table]) -> "Figure":
-        """Draw it from its tables, in the style of all figures."""
-        from scb.drawing import quiet
-
-        module, _, name = self.drawn_by.partition(":")
-        function = getattr(import_module(f"scb.paper.figures.{module}"), name)
-        return quiet(function)(*(tables[need] for need in self.needs))
-
 
 # fmt: off
 FIGURES = {
@@ -141,10 +74,19 @@ FIGURES = {
         "transfer:pretrained",
         "V̂ is trained on a related task. First: how often both layers are learned, against the overlap of the two tasks; "
         "below what the paper asks for it goes on working for a while. Last: other sizes, sparsities and laws."),
+    "F21": PaperFigure("The simulated sizes for real", "Appendix I, simulation", ("real gradients",), "large:real",
+        "The sizes that the paper could only simulate, with real gradients on a GPU, beside the simulation at the same settings."),
+    "F22": PaperFigure("The sign at long lengths", "Section 3.2 (no figure there)", ("long signs",), "large:signs",
+        "Stage 1 by the drift alone, up to T = 500,000: the least batch grows like T² with the paper's projector, and like T with "
+        "the other."),
+    "F23": PaperFigure("Rates at large sizes", "Theorem 1 and its lemmas (no figure there)", ("large rates",), "large:rates",
+        "F15 again, far beyond its sizes: the least number of samples of each stage."),
+    "F24": PaperFigure("At the planner's batch sizes", "the lemmas of Appendices D to F (no figure there)", ("plan",), "large:plan",
+        "One run with exactly what the lemmas ask for, on the smallest task for which that can be run; crosses are promises."),
 }
 # fmt: on
 
-_FILES = (theory, convergence, limits, models, samples, projector, rates)
+_FILES = (theory, convergence, limits, models, samples, projector, rates, large)
 _JUDGED = [claim for file in _FILES for claim in file.CLAIMS]
 CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
 """The paper's claims in the order of the figures, and ours after them."""
@@ -310,16 +252,39 @@ TABLES = {
         full_only=True,
     ),
     "marginal": Experiment(MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True),
+    "real gradients": Experiment(
+        RealJob,
+        {("N", "method", "batch_size", "gradients", "trial"): REAL, "device": ("cuda",)},
+        quick=(None, {"T": (2000,)}),
+        gpu=True,
+    ),
+    "long signs": Experiment(
+        SignJob,
+        {("T", "batch_size", "projector"): LONG_LADDER, "eta": (0.05,), "device": ("cuda",)},
+        seeds=10,
+        quick=(2, {("T", "batch_size", "projector"): tuple(point for point in LONG_LADDER if point[0] <= 5000)}),
+        gpu=True,
+    ),
+    "large rates": Experiment(
+        RateJob,
+        {(*SIZES, "replicate"): LARGE_SEARCHES, "eta": (0.05,), "runs": (10,), "device": ("cuda",)},
+        quick=(None, {(*SIZES, "replicate"): LARGE_SEARCHES[:2], "runs": (3,)}),
+        gpu=True,
+    ),
+    "plan": Experiment(PlanJob, {"device": ("cuda",)}, quick=(None, {"epsilon": (0.3,)}), gpu=True),
 }
 EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment in TABLES.items()}
 """What can be swept: name → job."""
 
 
-def tables(quick: bool = False, seeds: int | None = None, full: bool = False) -> dict[str, Experiment]:
-    """Name → settings of the tables to make; ``quick`` makes them smaller, ``full`` larger and more; ``seeds`` sets the tasks."""
+def tables(quick: bool = False, seeds: int | None = None, full: bool = False, gpu: bool = False) -> dict[str, Experiment]:
+    """Name → settings of the tables to make.
+
+    ``quick`` makes them smaller, ``full`` larger and more; ``gpu`` adds those that ask for one; ``seeds`` sets the random tasks.
+    """
     made = {}
     for name, experiment in TABLES.items():
-        if experiment.full_only and not full:
+        if (experiment.full_only and not full) or (experiment.gpu and not gpu):
             continue
         if full:
             experiment = experiment.changed(axes=experiment.full)

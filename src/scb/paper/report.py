@@ -13,7 +13,8 @@ from typing import Any
 from scb.files import write_atomically
 from scb.jobs.table import Table, write_table
 from scb.paper.claims.claim import Claim, Outcome, Verdict
-from scb.paper.registry import FIGURES, Experiment, claims_for
+from scb.paper.entries import Experiment
+from scb.paper.registry import FIGURES, claims_for
 from scb.paper.shipped import write_shipped
 from scb.provenance import machine, versions
 
@@ -43,23 +44,32 @@ class Judged:
 
 def write_tables(directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]) -> None:
     """One Parquet file a table, with its settings, for whoever wants to look further; and text beside it, to be shipped, if it
-    takes the full run."""
+    takes the full run or a GPU."""
     for name, table in tables.items():
         facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
         write_table(directory / f"{name.replace(' ', '-')}.parquet", table, facts)
-        if experiments[name].full_only:
+        if experiments[name].shipped:
             write_shipped(directory, name, table, full_run_facts(experiments[name]))
 
 
-def full_run_facts(experiment: Experiment) -> dict[str, Any]:
-    """How a table of the full run was made, for those who get the table alone."""
+def full_run_facts(experiment: Experiment, made_on: str | None = None) -> dict[str, Any]:
+    """How a table of the full run was made, for those who get the table alone; on this machine unless another one is named."""
     return {
-        "command": "scb reproduce --full",
+        "command": experiment.command,
         "settings": str(experiment),
-        "machine": machine(),
+        "machine": made_on or _machine(experiment),
         "made": date.today().isoformat(),
         "versions": versions(),
     }
+
+
+def _machine(experiment: Experiment) -> str:
+    """This machine, and its GPU if the experiment takes one."""
+    if not experiment.gpu:
+        return machine()
+    from scb.kernels.cuda.device import Gpu
+
+    return f"{machine()}, {Gpu().name}"
 
 
 def draw_figure(name: str, tables: Mapping[str, Table], directory: Path, formats: tuple[str, ...] = ("png", "pdf")) -> None:

@@ -1,5 +1,6 @@
 """Exponents: the slope of log y in log x with its interval, and the exponents that the paper's lemmas print."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,9 +43,9 @@ def log_log_slope(x: NDArray[Any], y: NDArray[Any]) -> Slope:
     return Slope(slope, slope - half, slope + half)
 
 
-def varied(table: Table, axis: str) -> Table:
+def varied(table: Table, axis: str, base: Mapping[str, float] = BASE) -> Table:
     """The rows of the rates in which only this size may differ from those that are kept fixed."""
-    fixed = [table[name] == value for name, value in BASE.items() if name != axis]
+    fixed = [table[name] == value for name, value in base.items() if name != axis]
     return where(table, np.logical_and.reduce(fixed))
 
 
@@ -64,9 +65,9 @@ def printed_samples(N: float, T: float, sparsity: float, epsilon: float, K_P: fl
     return first, second, third
 
 
-def printed_exponent(table: Table, axis: str, stage: int) -> float:
+def printed_exponent(table: Table, axis: str, stage: int, base: Mapping[str, float] = BASE) -> float:
     """The exponent of what the paper prints for a stage, over the sizes of a table of rates."""
-    rows = varied(table, axis)
+    rows = varied(table, axis, base)
     xs = values(rows, axis)
     asked = []
     for x in xs:

@@ -1,5 +1,7 @@
 """How many samples Stage 1 needs to find the sign, from runs with several batch sizes: a fit, and the exponent in T."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from scb.geometry import Array
@@ -42,6 +44,84 @@ def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, f
             chosen = [by_replicate[i] for i in rng.integers(len(replicates), size=len(replicates))]
             slopes.append(_slope(concatenate(chosen)))
         found[projector] = (slopes[0], *np.percentile(slopes[1:], (2.5, 97.5)))
+    return found
+
+
+class PowerLaw(NamedTuple):
+    """Pr(right) = Φ(z·√(B/B_T)), as ``experiments.projector`` says, with B_T = scale·(T/middle)^exponent and Φ(z) = ``goal``."""
+
+    exponent: float
+    scale: float
+    middle: float  # the geometric mean of T
+    goal: float
+
+    def least(self, T: Array) -> Array:
+        """The least B at each T."""
+        return self.scale * (np.asarray(T, dtype=float) / self.middle) ** self.exponent
+
+
+def power_law(rows: Table, goal: float) -> PowerLaw:
+    """The power law of the least B in T by maximum likelihood, over all T together: a few runs at each are enough."""
+    from scipy.optimize import minimize
+
+    log_T = np.log(rows["T"])
+    middle = log_T.mean()
+    log_batch = np.log(rows["batch_size"])
+    start = np.polyfit(log_T - middle, log_batch, 1)
+
+    def loss(theta: Array) -> float:
+        return _disagreement(rows["right"], log_batch - theta[0] - theta[1] * (log_T - middle), goal)
+
+    level, exponent = minimize(loss, start[::-1], method="Nelder-Mead").x
+    return PowerLaw(float(exponent), float(np.exp(level)), float(np.exp(middle)), goal)
+
+
+def least_at_each(rows: Table, goal: float) -> tuple[Array, Array]:
+    """The values of T, and the least B at each by its own runs; at most 30 times the largest B that was run."""
+    from scipy.optimize import minimize_scalar
+
+    T = np.unique(rows["T"])
+    found = []
+    for t in T:
+        mine = pick(rows, T=t)
+        log_batch = np.log(mine["batch_size"])
+        ends = (log_batch.min() - np.log(30), log_batch.max() + np.log(30))
+
+        def loss(level: float, right: Array = mine["right"], log_batch: Array = log_batch) -> float:
+            return _disagreement(right, log_batch - level, goal)
+
+        best: Any = minimize_scalar(loss, bounds=ends, method="bounded")
+        found.append(np.exp(best.x))
+    return T, np.array(found)
+
+
+def law_share(ratio: Array, goal: float) -> Array:
+    """The share of right signs at a multiple of B_T."""
+    from scipy.special import ndtr, ndtri
+
+    return ndtr(ndtri(goal) * np.sqrt(ratio))
+
+
+def _disagreement(right: Array, above: Array, goal: float) -> float:
+    """Minus the log-likelihood of the signs, ``above`` being log(B/B_T)."""
+    from scipy.special import log_ndtr, ndtri
+
+    z = ndtri(goal) * np.exp(np.clip(above / 2, -50, 5))
+    return -float(log_ndtr(np.where(right, z, -z)).sum())
+
+
+def power_laws(table: Table, goal: float, draws: int = 100) -> dict[str, tuple[PowerLaw, float, float]]:
+    """For each projector the power law of the least B in T, and the 95 % interval of its exponent by drawing replicates anew."""
+    found = {}
+    for projector in values(table, "projector"):
+        rng = np.random.default_rng(0)
+        mine = pick(table, projector=projector)
+        by_replicate = [pick(mine, replicate=i) for i in np.unique(mine["replicate"])]
+        exponents = []
+        for _ in range(draws):
+            chosen = [by_replicate[i] for i in rng.integers(len(by_replicate), size=len(by_replicate))]
+            exponents.append(power_law(concatenate(chosen), goal).exponent)
+        found[projector] = (power_law(mine, goal), *np.percentile(exponents, (2.5, 97.5)))
     return found
 
 

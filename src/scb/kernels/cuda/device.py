@@ -1,6 +1,7 @@
 """The GPU: whether there is one, its memory, and its compiler, all through CuPy."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,6 +43,7 @@ class Gpu:
             raise InputError("device = 'cuda' finds no NVIDIA GPU; nvidia-smi lists those that the driver knows")
         self.xp: Any = cupy
         self.processors: int = cupy.cuda.Device().attributes["MultiProcessorCount"]
+        self.name: str = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
 
     def free_memory(self) -> int:
         """Bytes that can still be taken, those in CuPy's pool included."""
@@ -51,7 +53,7 @@ class Gpu:
     def compile(self, macros: Mapping[str, str]) -> Launch:
         """The kernels, compiled once for each task's size and kept on disk by CuPy."""
         options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
-        module = self.xp.RawModule(code=source(), options=options)
+        module = _module(self.xp, self.xp.cuda.Device().id, options)
         kernels: dict[str, Any] = {}
 
         def launch(name: str, grid: tuple[int, ...], threads: int, shared: int, *arguments: Any) -> None:
@@ -62,6 +64,12 @@ class Gpu:
             kernels[name](grid, (threads,), tuple(map(plain, arguments)), shared_mem=shared)
 
         return launch
+
+
+@cache
+def _module(xp: Any, device: int, options: tuple[str, ...]) -> Any:
+    """The kernels as loaded on a device: once for each process, since a sweep trains on thousands of tasks of one size."""
+    return xp.RawModule(code=source(), options=options)
 
 
 def plain(argument: Any) -> Any:

@@ -30,19 +30,18 @@ class Layout:
     Attributes
     ----------
     mass_threads : of pass 1
-    gradient_threads, words : of pass 2, and how many words of each sample's stream a thread has there
+    gradient_threads : of pass 2
     stage : samples whose scores are in shared memory together in pass 2
     """
 
     mass_threads: int
     gradient_threads: int
-    words: int
     stage: int
 
     @property
     def tile(self) -> int:
         """Positions of one block of pass 2."""
-        return 4 * self.words * self.gradient_threads
+        return 16 * self.gradient_threads
 
     def stride(self, T: int) -> int:
         """T, made a multiple of a tile: the length of a row in memory."""
@@ -54,13 +53,14 @@ class Layout:
 
     def mass_shared(self, N: int, table: int) -> int:
         """Bytes of shared memory of a block of pass 1, with a table of so many bytes."""
+        tiles = 4 * 16 * self.mass_threads  # four batches of 16 bytes for each thread
         if N <= FEW:
-            return 0
-        return table + 4 * N * self.mass_samples(N)
+            return tiles
+        return table + 4 * N * self.mass_samples(N) + (tiles if N <= SOME else 0)
 
-    def gradient_shared(self, N: int, table: int) -> int:
+    def gradient_shared(self, N: int) -> int:
         """Bytes of shared memory of a block of pass 2."""
-        return self.stage * (8 + 4 * N) + (0 if N <= FEW else table)
+        return 4 * self.stage * N
 
 
 def layout(N: int, T: int) -> Layout:
@@ -68,10 +68,18 @@ def layout(N: int, T: int) -> Layout:
     mass_threads = 128 if SOME / 2 < N <= SOME else 256
     while N > SOME and 4 * N * mass_threads // 32 > 96 * 1024:
         mass_threads //= 2
-    words = 4
-    choices = (256, 128, 64, 32) if N > SOME else (64, 32)
-    threads = next(x for x in choices if -(-T // (16 * x)) * 16 * x <= 1.05 * T + 512)  # little of the last tile is empty
-    return Layout(mass_threads, threads, words, stage=max(4, min(64, 6144 // N // 4 * 4)))
+    threads = next(x for x in (512, 320, 256, 128, 64, 32) if -(-T // (16 * x)) * 16 * x <= 1.05 * T + 512)  # little is empty
+    return Layout(mass_threads, threads, stage=max(4, min(64, 12_288 // N // 4 * 4)))
+
+
+def batches(N: int, T: int) -> int:
+    """Batches of 16 positions of a sample: a multiple of 4; where a warp has a sample, of 32."""
+    return -(-T // 64) * 4 if N <= SOME else -(-T // 512) * 32
+
+
+def token_bytes(N: int) -> int:
+    """Of a token that is kept between the passes."""
+    return 1 if N <= 256 else 2
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,7 @@ class DeviceLaw:
     fraction: NDArray[np.uint64]  # (N − 1,), ceil(2^53 f_j)
     table: NDArray[np.uint16]  # (65536 >> shift,)
     shift: int
+    field: int
     mask: int
 
 
@@ -97,10 +106,10 @@ def device_law(law: TokenLaw) -> DeviceLaw:
         if inside.max() <= 1:
             break
     at = whole[np.minimum(below, len(whole) - 1)]
-    field = 1 << (shift + 1)
-    table = (below * field + np.where(inside > 0, field - 1 - (at - cells), 0) - cells) % 65536
+    field = 8 if token_bytes(len(whole) + 1) == 1 else 4
+    table = ((below << field) + np.where(inside > 0, (1 << field) - 1 - (at - cells), 0) - cells) % 65536
     fraction = np.ceil(law.fraction * 2.0**53).astype(np.uint64)
-    return DeviceLaw(law.whole, fraction, table.astype(np.uint16), shift, int(law.mask))
+    return DeviceLaw(law.whole, fraction, table.astype(np.uint16), shift, field, int(law.mask))
 
 
 def macros(N: int, law: DeviceLaw, sizes: Layout) -> dict[str, str]:
@@ -111,13 +120,13 @@ def macros(N: int, law: DeviceLaw, sizes: Layout) -> dict[str, str]:
         "SOME": str(SOME),
         "MATRIX": str(MATRIX),
         "SHIFT": str(law.shift),
+        "FIELD": str(law.field),
         "MASK": f"{law.mask}ull",
         "PIECE": str(PIECE),
         "CHUNK": str(CHUNK),
         "TILE": str(TILE),
         "MASS_THREADS": str(sizes.mass_threads),
         "GRADIENT_THREADS": str(sizes.gradient_threads),
-        "WORDS": str(sizes.words),
         "STAGE": str(sizes.stage),
         "SCORE_THREADS": str(SCORE_THREADS),
         "ROW_THREADS": str(ROW_THREADS),

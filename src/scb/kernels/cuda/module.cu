@@ -1,7 +1,6 @@
 // One step of training on a GPU, in the order of its kernels. ``step.py`` beside this file launches them.
 #ifndef SHARED_POOL
 #define SHARED_POOL(name) extern __shared__ __align__(16) unsigned char name[]
-#define KEEP(x) asm("" : "+l"(x))  // in a register: the compiler would compute it anew each time
 #endif
 #include "batch.cu"
 #include "mass.cu"

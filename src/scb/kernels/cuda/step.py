@@ -19,9 +19,11 @@ from scb.kernels.cuda.layout import (
     UNIT,
     UPDATE_THREADS,
     Layout,
+    batches,
     device_law,
     layout,
     macros,
+    token_bytes,
 )
 from scb.kernels.step.batch import TaskLaw
 from scb.kernels.step.share import Hyperparameters
@@ -32,6 +34,7 @@ Active = tuple[Any, Any]  # where each column's positions begin, and the positio
 
 NEVER = np.iinfo(np.int32).max  # the number of a step that has not failed
 _SHARE = 0.8  # of the free memory, for the mini-batch
+_TOKENS = 1 << 35  # bytes of tokens that are kept at a time at most: more would not be quicker
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Workspace:
     most: int  # segments of a group
     lasts: Any  # (group,)
     labels: Any  # (group,)
+    tokens: Any  # (group, bytes of a row): those of all positions, from pass 1 to pass 2; empty where only a few are drawn
     mass: Any  # (group, N), 32-bit integers
     scores: Any  # (group, N), 32 bits
     partial: Any  # (most, stride), 32 bits: parts of g
@@ -65,6 +69,7 @@ class DeviceSteps:
         self.N = N
         self.sizes = layout(N, T) if sizes is None else sizes
         self.stride = self.sizes.stride(T)
+        self._batches = batches(N, T)
         self._device = device
         self._memory = memory
         self._launch = device.compile(macros(N, tokens, self.sizes))
@@ -87,7 +92,7 @@ class DeviceSteps:
         self._columns = xp.empty(N + 1, np.int32)
         self._segments = xp.empty(0, np.int32)
         self._level = xp.empty(1)
-        self._workspace: tuple[int, Workspace] | None = None
+        self._workspace: tuple[tuple[int, bool], Workspace] | None = None
 
     def put(self, V: Array, A: Array) -> None:
         """Take over V (N, N) and A (T, N)."""
@@ -151,7 +156,7 @@ class DeviceSteps:
 
         With the ``active`` positions of a frozen A no other tokens are drawn.
         """
-        work = self._work(batch_size)
+        work = self._work(batch_size, all_tokens=active is None)
         self._launch(
             "weigh", (self.N,), UPDATE_THREADS, 8 * UPDATE_THREADS,
             self.T, self.stride, self._largest_mu, self.A, self._W, self._scale, self._totals,
@@ -168,7 +173,7 @@ class DeviceSteps:
             self._draw_mass(key, batch_size, first, last, work, active)
             self._score(last - first, work, work.losses[first:last])
             if not frozen:
-                self._add_gradient(key, batch_size, first, last, work)
+                self._add_gradient(first, last, work)
         return work.losses
 
     def _draw_mass(self, key: np.uint64, B: int, first: int, last: int, work: Workspace, active: Active | None) -> None:
@@ -188,14 +193,16 @@ class DeviceSteps:
                 key, B, first, samples, self._W, self.stride, work.lasts, *active, *self._law, work.mass,
             )  # fmt: skip
             return
-        batches = -(-self.T // 16)
         blocks = -(-samples // self.sizes.mass_samples(N))
-        wanted = min(-(-16 * self._device.processors // blocks), -(-batches // 32))
-        length = -(-batches // wanted)  # of a range of positions, in batches of 16
-        length = -(-length // 128) * 128 if N > SOME else length
+        wanted = min(-(-16 * self._device.processors // blocks), -(-self._batches // 32))
+        length = -(-self._batches // wanted)  # of a range of positions, in batches of 16
+        multiple = 128 if N > SOME else 4
+        length = -(-length // multiple) * multiple
         launch(
-            "add_mass", (blocks, -(-batches // length)), self.sizes.mass_threads, self.sizes.mass_shared(N, self._table_bytes),
-            key, B, first, samples, batches, length, self._W, self.stride, self._totals, work.lasts, *self._law, work.mass,
+            "add_mass", (blocks, -(-self._batches // length)),
+            self.sizes.mass_threads, self.sizes.mass_shared(N, self._table_bytes),
+            key, B, first, samples, self._batches, length,
+            self._W, self.stride, self._totals, work.lasts, *self._law, work.mass, work.tokens,
         )  # fmt: skip
 
     def _score(self, samples: int, work: Workspace, losses: Any) -> None:
@@ -213,15 +220,15 @@ class DeviceSteps:
         else:
             self._multiply(samples, work, losses)
 
-    def _add_gradient(self, key: np.uint64, B: int, first: int, last: int, work: Workspace) -> None:
+    def _add_gradient(self, first: int, last: int, work: Workspace) -> None:
         """Add the samples first … last − 1 to g."""
         N = self.N
         most = (last - first) // PIECE + 1 + N
         self._launch("lay_out", (1,), 256, 0, self._starts, first, last, most, self._columns, self._segments)
         tiles = self.stride // self.sizes.tile
         self._launch(
-            "gradient", (tiles, most), self.sizes.gradient_threads, self.sizes.gradient_shared(N, self._table_bytes),
-            key, B, first, self._segments, work.scores, self.stride, *self._law, work.partial,
+            "gradient", (tiles, most), self.sizes.gradient_threads, self.sizes.gradient_shared(N),
+            first, self._batches, self._segments, work.tokens, work.scores, self.stride, work.partial,
         )  # fmt: skip
         self._launch("add_segments", (-(-self.stride // 128), N), 128, 0, self._columns, work.partial, self.stride, self.g)
 
@@ -243,19 +250,22 @@ class DeviceSteps:
             xp.matmul(r.reshape(chunks, CHUNK, self.N).transpose(0, 2, 1), xa.reshape(chunks, CHUNK, self.N), out=parts)
             self._launch("add_chunks", (-(-self.N * self.N // 128),), 128, 0, chunks, parts, self.gV)
 
-    def _work(self, batch_size: int) -> Workspace:
+    def _work(self, batch_size: int, *, all_tokens: bool) -> Workspace:
         """Memory for a batch size, kept until another one is asked for; a batch that does not fit is divided into groups."""
-        if self._workspace is not None and self._workspace[0] == batch_size:
+        if self._workspace is not None and self._workspace[0] == (batch_size, all_tokens):
             return self._workspace[1]
         self._workspace = None
         xp = self._device.xp
         N = self.N
         whole = -(-batch_size // UNIT) * UNIT
-        each = 8 + 8 * N + 4 * self.stride / PIECE
+        row = 16 * self._batches * token_bytes(N) if all_tokens else 0
+        each = 8 + 8 * N + 4 * self.stride / PIECE + row
         each += 8 * N * N / CHUNK if N <= MATRIX else 0
         fixed = 8 * batch_size + 4 * (N + 1) * self.stride + (0 if N <= MATRIX else 8 * (3 * UNIT * N + UNIT // CHUNK * N * N))
         memory = int(_SHARE * self._device.free_memory()) if self._memory is None else self._memory
         units = int((memory - fixed) / (each * UNIT))
+        if all_tokens:
+            units = min(units, _TOKENS // (row * UNIT))
         group = min(max(units, 1) * UNIT, whole, 60_000 * PIECE)
         most = group // PIECE + 1 + N
         size = min(group, batch_size)
@@ -265,6 +275,7 @@ class DeviceSteps:
                 most=most,
                 lasts=xp.empty(size, np.int32),
                 labels=xp.empty(size, np.int32),
+                tokens=xp.empty((size, row), np.uint8),
                 mass=xp.empty((size, N), np.int32),
                 scores=xp.empty((size, N), np.float32),
                 partial=xp.empty((min(most, size // PIECE + 1 + N), self.stride), np.float32),
@@ -275,7 +286,7 @@ class DeviceSteps:
         except MemoryError as error:
             raise InputError(f"N = {N}, T = {self.T:,}: not even {UNIT:,} samples fit into the GPU's memory at a time") from error
         self._segments = xp.empty((most, 2), np.int32)
-        self._workspace = batch_size, work
+        self._workspace = (batch_size, all_tokens), work
         return work
 
 

@@ -1,24 +1,25 @@
 // The counted stream of ``kernels.random``, bit for bit: random words, and tokens with a given law from 16 random bits each.
 //
-// A word of 64 bits stands for four tokens. Word i of a stream is a hash of the stream's key and i, so that a token is drawn twice,
-// once for each pass, and never stored. Token t of a stream is the number of thresholds m_j + f_j at or below w + u, where w are its
-// 16 bits and u a fraction of 53 bits, which matters only where w = m_j (a *tie*). Two ways to find it:
+// A word of 64 bits stands for four tokens. Word i of a stream is a hash of the stream's key and i. Token t of a stream is the number
+// of thresholds m_j + f_j at or below w + u, where w are its 16 bits and u a fraction of 53 bits, which matters only where w = m_j (a
+// *tie*). Two ways to find it:
 //
 // - up to FEW tokens: w is compared with every m_j;
 // - above: a table with one entry of 16 bits for each cell of 2^SHIFT neighbouring w. Adding w to the entry of its cell gives,
 //   modulo 2^16,
 //
-//       w + entry   ┌─────────── 16 − FIELD bits ───────────┬─────── FIELD = SHIFT + 1 bits ───────┐
+//       w + entry   ┌─────────── 16 − FIELD bits ───────────┬──────────── FIELD bits ──────────────┐
 //                   │ thresholds below w                    │ all of them 1 exactly if w is tied   │
 //                   └───────────────────────────────────────┴──────────────────────────────────────┘
 //
 //   because the entry, less the cell's first w, is (thresholds below the cell, 2^FIELD − 1 − m_j + first w): w > m_j makes a carry
-//   into the upper field, w = m_j fills the lower one. A cell without a threshold has 0 there. The table has SHIFT = 3, which makes
-//   16 KiB of shared memory; if some cell of 8 holds several thresholds it has SHIFT = 0, and stays in global memory.
+//   into the upper field, w = m_j fills the lower one. A cell without a threshold has 0 there. The fields are bytes where tokens are
+//   (up to 256 of them), so that four tokens are packed by moving bytes. The table has SHIFT = 3, which makes 16 KiB of shared
+//   memory; if some cell of 8 holds several thresholds it has SHIFT = 0, and stays in global memory.
 //
 // Tied tokens are *open*: at first they count as if w + u lay below the threshold, and ``rise`` corrects that afterwards.
 //
-// Set by the compiler's command line: TOKENS (N), FEW, SHIFT, and MASK, the bits of a word that are used (all, outside tests).
+// Set by the compiler's command line: TOKENS (N), FEW, SHIFT, FIELD, and MASK, the bits of a word that are used (all, outside tests).
 
 #pragma once
 
@@ -29,11 +30,24 @@ typedef unsigned short u16;
 constexpr int THRESHOLDS = TOKENS - 1;
 constexpr u64 FRACTIONS = 1ull << 40;  // where in a stream the fractions begin
 constexpr u64 GOLDEN = 0x9E3779B97F4A7C15ull;
-constexpr int FIELD = SHIFT + 1;
 constexpr u32 FULL = (1u << FIELD) - 1;
 constexpr u32 UPPER = 0xffffu & ~FULL;
 constexpr int CELLS = 65536 >> SHIFT;
-constexpr bool OFTEN = TOKENS > 128;  // whether some thread of a warp has an open token nearly always
+constexpr bool BYTES = TOKENS <= 256;  // whether a token is kept in a byte, or in two
+
+#if TOKENS <= 256
+typedef unsigned char Token;
+#else
+typedef u16 Token;
+#endif
+
+// Tokens of one word of the stream, and of four words: a *batch* of 16 positions.
+struct alignas(4 * sizeof(Token)) Quad {
+    u32 bits[sizeof(Token)];
+};
+struct alignas(16) Batch {
+    Quad quad[4];
+};
 
 struct Law {
     const u16* whole;     // (THRESHOLDS,), m_j
@@ -68,6 +82,42 @@ __device__ inline bool is_tied(u32 found) { return (found & FULL) == FULL; }
 
 __device__ inline int token_of(u32 found) { return (found & UPPER) >> FIELD; }
 
+// The tokens of four ``found`` side by side.
+__device__ inline Quad pack(const u32* found) {
+    Quad quad;
+    if (BYTES) {
+        quad.bits[0] = __byte_perm(__byte_perm(found[0], found[1], 0x51), __byte_perm(found[2], found[3], 0x51), 0x5410);
+    } else {
+        for (int h = 0; h < 2; ++h) {
+            u32 two = __byte_perm(found[2 * h], found[2 * h + 1], 0x5410);
+            quad.bits[h * !BYTES] = (two >> FIELD) & ((0xffffu >> FIELD) * 0x10001u);
+        }
+    }
+    return quad;
+}
+
+// Which of four ``found``, the q-th quad of a batch, are open: bit 8c + q for the c-th of them in a byte each; or 16·(c % 2) + 2q + c/2.
+__device__ inline u32 tied_bits(const u32* found, int q) {
+    if (BYTES) {
+        u32 low = __byte_perm(__byte_perm(found[0], found[1], 0x40), __byte_perm(found[2], found[3], 0x40), 0x5410);
+        return (((low & 0x7f7f7f7fu) + 0x01010101u) & low & 0x80808080u) >> (7 - q);
+    }
+    u32 open = 0;
+    for (int h = 0; h < 2; ++h) {
+        u32 low = __byte_perm(found[2 * h], found[2 * h + 1], 0x5410) & (FULL * 0x10001u);
+        open |= (((low + 0x10001u) & ((FULL + 1) * 0x10001u)) >> FIELD) << (2 * q + h);
+    }
+    return open;
+}
+
+constexpr int ROUND_BITS = BYTES ? 4 : 8;  // by which the open bits of another batch can be shifted into the same 32
+
+// The position in its batch (0 … 15) that a bit of ``tied_bits`` stands for, and which of two batches it was.
+__device__ inline int position_of(int bit) {
+    return BYTES ? 4 * (bit % ROUND_BITS) + bit / 8 : 2 * (bit % ROUND_BITS) + bit / 16;
+}
+__device__ inline int second_of(int bit) { return bit / ROUND_BITS % 2; }
+
 // The entry for ``found`` in an array with one entry of ``bytes`` bytes for each token.
 template <int bytes, class T>
 __device__ inline T& at_token(T* array, u32 found) {
@@ -99,12 +149,6 @@ __device__ inline int thresholds_below(u64 key, u32 t, const Law& law, bool& tie
     while (below < THRESHOLDS && law.whole[below] < w) ++below;
     tied = below < THRESHOLDS && law.whole[below] == w;
     return below;
-}
-
-// What an open token counts as at first.
-__device__ inline int open_token(u64 key, u32 t, const Law& law) {
-    bool tied;
-    return thresholds_below(key, t, law, tied);
 }
 
 // Token t of a stream, exactly.

@@ -18,7 +18,7 @@ from scb.task import Task
 from scb.theory.expectations import expected_gradients
 from scb.theory.noise import GradientNoise
 from scb.training.engine import step_keys
-from scb.training.loop import train
+from scb.training.loop import Device, train
 from scb.training.recipes import paper
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import precondition_V
@@ -85,6 +85,7 @@ class SignJob(Job):
     replicate: int = 0
     N: int = 3
     eta: float = 0.01
+    device: Device | None = None
 
     @property
     def steps(self) -> int:
@@ -108,7 +109,7 @@ class SignJob(Job):
             projector=self.projector,
             signal=(0.1, None),
         )
-        run = train(task, recipe, self.seed, every=self.steps, judge=False)
+        run = train(task, recipe, self.seed, device=self.device or "cpu", every=self.steps, judge=False)
         alpha = run.history["alpha_A"][-1]
         return {"right": alpha > 0, "alpha_A": alpha, "samples": run.samples}
 

@@ -11,7 +11,7 @@ from scb.geometry import Array, population_projection, threshold_normalize, thre
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.task import Task
-from scb.training.loop import train
+from scb.training.loop import Device, train
 from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
 
 BASE = {"N": 3, "T": 400, "sparsity": 2, "epsilon": 0.0025, "K_P": 0.4}
@@ -37,6 +37,7 @@ SETTINGS = tuple(
 RUNS = 20
 ENOUGH = 0.85  # the share of runs that have to succeed
 LARGEST_BATCH = 1 << 14  # of a search: some stages never succeed, as Stage 3 from an A that is too far off, whatever the batch
+LARGEST_ON_GPU = 1 << 18
 NEVER = 1 << 30  # steps between evaluations that nobody asks for
 
 
@@ -78,7 +79,7 @@ class MeanSignalReaches:
 class Least(NamedTuple):
     """What a search for the least batch found."""
 
-    batch_size: float  # ∞ if none up to ``LARGEST_BATCH`` is enough; ``steps`` and ``samples`` are NaN then
+    batch_size: float  # ∞ if none up to the largest is enough; ``steps`` and ``samples`` are NaN then
     steps: float  # mean over the runs that succeeded
     points: list[Point]  # where these stand
 
@@ -88,11 +89,11 @@ class Least(NamedTuple):
         return self.batch_size * self.steps
 
 
-def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iterable[Point]) -> Least:
+def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iterable[Point], largest: int = LARGEST_BATCH) -> Least:
     """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin at these points.
 
     ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch is doubled until it is enough, or
-    larger than ``LARGEST_BATCH``; then the one between that and its half is tried.
+    ``largest`` is passed; then the one between that and its half is tried.
     """
     begin = list(points)
     if not begin:
@@ -100,7 +101,7 @@ def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iter
     batch = 1
     while (ends := _succeed(attempt, begin, batch)) is None:
         batch *= 2
-        if batch > LARGEST_BATCH:
+        if batch > largest:
             return Least(np.inf, np.nan, [])
     between = round(batch / np.sqrt(2))
     if batch > 2 and (smaller := _succeed(attempt, begin, between)) is not None:
@@ -142,6 +143,7 @@ class RateJob(Job):
     replicate: int = 0
     eta: float = 0.02
     runs: int = RUNS
+    device: Device | None = None
 
     @property
     def cost(self) -> float:
@@ -154,11 +156,17 @@ class RateJob(Job):
         """The signal 1/(QN) at which Stage 1 ends, at most 1/2."""
         return min(0.5, 1 / (self.sparsity * self.N))
 
+    @property
+    def check_every(self) -> int:
+        """Steps in which a signal grows by about a tenth."""
+        return max(1, round(0.1 / self.eta))
+
     def run(self) -> Rows:
         """One row: batch, steps and samples of each stage, and how many of the runs are within ε at the end."""
-        first = least_batch(self._stage_one, self._starts())
-        second = least_batch(self._stage_two, first.points)
-        third = least_batch(self._stage_three, second.points)
+        largest = LARGEST_BATCH if self.device is None else LARGEST_ON_GPU
+        first = least_batch(self._stage_one, self._starts(), largest)
+        second = least_batch(self._stage_two, first.points, largest)
+        third = least_batch(self._stage_three, second.points, largest)
         row: dict[str, float] = {}
         for number, found in enumerate((first, second, third), start=1):
             row |= {f"batch_{number}": found.batch_size, f"steps_{number}": found.steps, f"samples_{number}": found.samples}
@@ -177,7 +185,8 @@ class RateJob(Job):
         uniform = stage.name == "1"
         start = UniformAttention(point.V, self.T) if uniform else GivenStart(point.V, point.A)
         seed = seed_of(use="rates", job=self.seed, stage=stage.name, batch_size=stage.batch_size, run=run)
-        done = train(task, Recipe("rates", start, task.mu, (stage,)), seed, every=NEVER, judge=False)
+        recipe = Recipe("rates", start, task.mu, (stage,))
+        done = train(task, recipe, seed, device=self.device or "cpu", every=NEVER, judge=False)
         return None if done.diverged else Point(task, done.V, done.A, done.step)
 
     def _stage_one(self, point: Point, batch_size: int, run: int) -> Point | None:
@@ -190,7 +199,7 @@ class RateJob(Job):
             batch_size=batch_size,
             projector=self.projector,
             stop=SignalReaches(task, self.signal),
-            check_every=5,
+            check_every=self.check_every,
         )
         end = self._train(point, stage, run)
         if end is None:
@@ -209,7 +218,7 @@ class RateJob(Job):
             batch_size=batch_size,
             projector=self.projector,
             stop=MeanSignalReaches(task, 0.95),
-            check_every=5,
+            check_every=self.check_every,
         )
         rounded = threshold_project(point.A, self.signal * task.weight_threshold)
         end = self._train(point._replace(A=rounded), stage, run)

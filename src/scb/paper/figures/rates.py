@@ -17,7 +17,7 @@ LAWS = {"of the task": "windows, μ of the task", "frequencies": "windows, μ by
 PROJECTORS = {"euclidean": "paper's projector", "mu": "projector of ⟨·, ·⟩$_μ$"}
 
 
-def _bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
+def quartile_bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
     """Median and quartiles of y at each x, of the rows in which it is finite."""
     rows = where(table, np.isfinite(table[y]))
     if rows[x].size:
@@ -25,7 +25,7 @@ def _bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> No
         ax.errorbar(xs, middle, (middle - low, high - middle), capsize=2, label=label, **look(number, marker=True))
 
 
-def _ticks(ax: Axes, xs: list[float]) -> None:
+def log_ticks(ax: Axes, xs: list[float]) -> None:
     """Logarithmic axes: marks where something was measured, at every other place if crowded; numbers at the other axis."""
     ax.set(xscale="log", yscale="log")
     crowded = sum(len(f"{x:g}") for x in xs) > 25
@@ -50,10 +50,10 @@ def rates(table: Table) -> Figure:
             found = []
             for number, projector in enumerate(values(table, "projector")):
                 rows = varied(pick(table, projector=projector), axis)
-                _bars(ax, rows, axis, column, number, PROJECTORS[projector])
+                quartile_bars(ax, rows, axis, column, number, PROJECTORS[projector])
                 found.append(f"{log_log_slope(rows[axis], rows[column]).value:+.2f}")
             ax.sharey(axes[0][0])
-            _ticks(ax, values(varied(table, axis), axis))
+            log_ticks(ax, values(varied(table, axis), axis))
             printed = f"\nprinted {round(printed_exponent(table, axis, stage), 1) + 0.0:+.1f}" if stage else ""
             ax.set_title(" | ".join(found) + printed, fontsize=7.5)
             ax.set(xlabel=symbol, ylabel=f"{words}: samples")
@@ -72,8 +72,8 @@ def regulariser(least: Table, error: Table) -> Figure:
             rows = pick(table, multiple=multiple)
             slope = log_log_slope(rows["T"], rows[column]).value
             name = "SGD" if multiple == 0 else f"λ = {multiple:g}σ"
-            _bars(target, rows, "T", column, number, f"{name}: T$^{{{slope:.2f}}}$")
-        _ticks(target, values(table, "T"))
+            quartile_bars(target, rows, "T", column, number, f"{name}: T$^{{{slope:.2f}}}$")
+        log_ticks(target, values(table, "T"))
         target.set_xlabel("sequence length T")
         target.set_ylim(top=4 * target.get_ylim()[1])  # room for the legend
         target.legend(fontsize=7, loc="upper left", ncols=2)
@@ -88,8 +88,8 @@ def softmax(attention: Table, one_step: Table) -> Figure:
     figure, (first, error, step) = panels(3, "F17  Softmax attention beside the linear model", width=3.6, height=3.2)
     for ax, column in ((first, "samples_10"), (error, "delta_50")):
         for number, method in enumerate(values(attention, "method")):
-            _bars(ax, pick(attention, method=method), "T", column, number, method)
-        _ticks(ax, values(attention, "T"))
+            quartile_bars(ax, pick(attention, method=method), "T", column, number, method)
+        log_ticks(ax, values(attention, "T"))
         ax.set_xlabel("sequence length T")
     first.set(title="samples until α$_A$ = 0.1")
     error.set(title="‖Δ$_A$‖$_μ$ when α$_A$ passes 0.5")
@@ -139,7 +139,7 @@ def windows(table: Table, marginal: Table) -> Figure:
             label = "independent samples" if data == "independent" else LAWS[law]
             band(ax, quartiles(pick(table, data=data, law=law), "length", name), number, label)
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
-        _ticks(ax, values(table, "length"))
+        log_ticks(ax, values(table, "length"))
         ax.set_xlabel("tokens of the sequence")
     axes[0].set(title="‖A − Q‖$_μ$")
     axes[1].set(title="‖V − P‖$_μ$")

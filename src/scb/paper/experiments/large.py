@@ -1,0 +1,168 @@
+"""What asks for a GPU: the paper's simulated sizes with real gradients, the planner's batch sizes, large sizes for signs and rates.
+
+A job of these takes steps on the processor, too, if it has no ``device``: the same samples, at sizes that it can bear.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from scb.geometry import trivial_V
+from scb.jobs.job import Job, Rows, random_task
+from scb.paper.experiments.rates import BASE
+from scb.paper.experiments.simulation import GaussianJob
+from scb.paper.experiments.training import shortened
+from scb.task import Task
+from scb.theory.planner import Plan
+from scb.theory.planner import plan as make_plan
+from scb.training.loop import Device, train
+from scb.training.recipes.algorithm1 import Knowledge
+from scb.training.roundings import ThresholdNormalize, ThresholdProject
+from scb.training.simulation import simulate
+from scb.training.stages import Recipe, UniformAttention
+
+KEPT = ("step", "stage", "samples", "loss", "alpha_V", "alpha_A", "delta_V", "delta_A", "dist_V", "dist_A")
+"""Columns of a history that are kept."""
+
+
+@dataclass(frozen=True)
+class RealJob(Job):
+    """A run of Figure 5 in the paper's appendix, which simulates it, with real gradients; or simulated at the same settings."""
+
+    label: ClassVar = {"experiment": "large", "job": "RealJob"}
+
+    N: int = 100
+    method: Literal["proximal", "SGD"] = "proximal"
+    batch_size: int = 1 << 17
+    gradients: Literal["real", "simulated"] = "real"
+    trial: int = 0
+    T: int = 100_000
+    every: int = 20
+    device: Device | None = None
+
+    @property
+    def seed(self) -> int:
+        """The number of the run; all runs of a size have one task."""
+        return self.trial
+
+    @property
+    def cost(self) -> float:
+        """Seconds: of simulated runs as measured, of real ones at 5·10¹¹ tokens a second."""
+        return 2.0 if self.gradients == "simulated" else 2e-12 * self.batch_size * self.T * 1000
+
+    def run(self) -> Rows:
+        """The history, to six digits."""
+        task = random_task(self.N, self.T, 2, 0)
+        recipe = GaussianJob(N=self.N, T=self.T, method=self.method, batch_size=self.batch_size).recipe(task)
+        if self.gradients == "real":
+            history = train(task, recipe, self.seed, device=self.device or "cpu", every=self.every, judge=False).history
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                history = simulate(task, recipe, self.seed, every=self.every)
+        return shortened({name: np.asarray(history[name], dtype=float) for name in KEPT})
+
+
+@dataclass(frozen=True)
+class PlanJob(Job):
+    """Algorithm 1 with exactly the batch sizes, steps, step sizes, λ and thresholds that ``scb plan`` asks for."""
+
+    label: ClassVar = {"experiment": "large", "job": "PlanJob"}
+
+    N: int = 2
+    T: int = 20
+    sparsity: int = 1
+    epsilon: float = 0.1
+    delta: float = 0.2
+    replicate: int = 0
+    every: int = 5
+    device: Device | None = None
+
+    @property
+    def seed(self) -> int:
+        """The number of the run."""
+        return self.replicate
+
+    @property
+    def cost(self) -> float:
+        """Seconds on a GPU, as measured."""
+        return 90.0
+
+    def plan(self, task: Task) -> Plan:
+        """What the lemmas ask for, K_P and K_Q being known."""
+        return make_plan(self.N, self.T, self.sparsity, self.epsilon, self.delta, K_P=task.K_P, K_Q=task.K_Q)
+
+    def recipe(self, task: Task) -> Recipe:
+        """The plan as a recipe."""
+        one, two, three = self.plan(task).stages
+        assert two.threshold is not None
+        assert three.threshold is not None
+        known = Knowledge.of(task)
+        rounding = (ThresholdProject(two.threshold),)
+        normalising = (ThresholdNormalize(three.threshold),)
+        stages = (
+            known.stage("1", one.steps, one.eta, batch_size=int(one.batch_size)),
+            known.stage("2", two.steps, two.eta, batch_size=int(two.batch_size), lam=two.lam, enter=rounding),
+            known.stage("3", three.steps, three.eta, batch_size=int(three.batch_size), eta_A=0.0, enter=normalising),
+        )
+        return Recipe("plan", UniformAttention(trivial_V(known.mu), task.T), known.mu, stages=stages)
+
+    def run(self) -> Rows:
+        """The history."""
+        task = Task.random(self.N, self.T, self.sparsity, seed=self.replicate)
+        history = train(task, self.recipe(task), self.seed, device=self.device or "cpu", every=self.every, judge=False).history
+        return {name: np.asarray(history[name], dtype=float) for name in KEPT}
+
+
+SIGNS = {
+    "mu": {500: (4, 8, 16, 32), 5000: (32, 64, 128, 256), 50_000: (256, 512, 1024, 2048), 500_000: (1024, 2048, 4096, 8192)},
+    "euclidean": {
+        500: (12, 24, 48, 96),
+        1600: (160, 320, 640),
+        5000: (1536, 3072, 6144),
+        16_000: (16_384, 32_768, 65_536),
+        50_000: (163_840, 327_680),
+    },
+}
+"""Projector → T → batch sizes around the least that finds the sign; at T = 500,000 the paper's would ask for 3·10⁷ a step."""
+LONG_LADDER = tuple((T, B, projector) for projector, ladder in SIGNS.items() for T, batches in ladder.items() for B in batches)
+
+LARGE_BASE = BASE | {"T": 25_600}
+LARGE_AXES = {
+    "T": (1600, 6400, 25_600, 102_400),
+    "N": (3, 12, 48),
+    "sparsity": (2, 8, 32),
+    "epsilon": (0.0025, 0.0003125, 0.0000390625),
+}
+"""Sizes beyond what a processor can bear: the rates of F15 are those of T = 400, and of T up to 12,800."""
+SHORTER = (400, 1600, 6400, 25_600)  # T for the paper's projector, whose Stage 1 takes T² samples
+LARGE_SETTINGS = tuple(
+    dict.fromkeys(
+        [(*(LARGE_BASE | {axis: x}).values(), "mu") for axis, xs in LARGE_AXES.items() for x in xs]
+        + [(*(LARGE_BASE | {"T": T}).values(), "euclidean") for T in SHORTER]
+    )
+)
+"""As ``SETTINGS`` of the rates: all sizes, one varied at a time, each with a projector."""
+
+
+def _searches(N: int, T: int, projector: str) -> tuple[int, ...]:
+    """Which replicates are searched: two, or one where a search takes long."""
+    if max(LARGE_AXES["N"]) == N:
+        return (1,)
+    return (0,) if projector == "euclidean" or T in (1600, 102_400) else (0, 1)
+
+
+LARGE_SEARCHES = tuple(
+    (*setting, replicate)
+    for setting in LARGE_SETTINGS
+    for replicate in _searches(int(setting[0]), int(setting[1]), str(setting[-1]))
+)
+"""``LARGE_SETTINGS``, each with a replicate."""
+
+REAL = tuple(
+    (N, method, B, gradients, trial)
+    for N, method, B, real in ((100, "proximal", 1 << 17, 3), (100, "SGD", 1 << 17, 1), (500, "proximal", 1 << 20, 1))
+    for gradients, runs in (("real", real), ("simulated", 5))
+    for trial in range(runs)
+)
+"""(N, method, batch_size, gradients, trial) of Figure 5."""

@@ -1,0 +1,202 @@
+"""Experiments that ask for a GPU, on a machine without one: their jobs at small sizes, their claims, and who makes their tables."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scb.cli.reproduce import reproduce
+from scb.inputs import InputError
+from scb.jobs.kinds import TrainJob, kind_of
+from scb.jobs.table import pick
+from scb.paper import stage_one
+from scb.paper.claims import large
+from scb.paper.claims.claim import Verdict
+from scb.paper.experiments.large import KEPT, LARGE_AXES, LARGE_BASE, LARGE_SETTINGS, PlanJob, RealJob
+from scb.paper.experiments.projector import SignJob
+from scb.paper.experiments.rates import LARGEST_ON_GPU, RateJob
+from scb.paper.registry import TABLES, tables
+from scb.paper.shipped import read_shipped
+from scb.task import Task
+
+HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
+ROOT = Path(__file__).parents[1]
+GPU = [name for name, experiment in TABLES.items() if experiment.gpu]
+
+
+def test_they_are_made_where_a_gpu_is_asked_for_and_nowhere_else():
+    assert GPU == ["real gradients", "long signs", "large rates", "plan"]
+    for options in ({}, {"full": True}, {"quick": True, "full": True}):
+        assert not set(GPU) & set(tables(**options))
+        assert set(GPU) <= set(tables(**options, gpu=True))
+    for name in GPU:
+        assert {job.device for job in TABLES[name].jobs()} == {"cuda"}
+        assert TABLES[name].command == "scb reproduce --device cuda"
+
+
+def test_without_a_gpu_reproduce_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    with pytest.raises(InputError, match="needs CuPy"):
+        reproduce(tmp_path / "out", only="F22", device="cuda")
+    with pytest.raises(InputError, match=r"'F22', which needs tables of a GPU: add --device cuda, or --shipped docs/tables"):
+        reproduce(tmp_path / "out", only="F22")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_device_changes_the_key_and_not_the_samples():
+    """Old seeds stay, too: this one was made before there was a device."""
+    assert SignJob(T=500).seed == SignJob(T=500, device="cuda").seed == 8206469748087172129
+    assert SignJob(T=500).key != SignJob(T=500, device="cuda").key
+    assert RateJob(device="cuda").seed == RateJob().seed
+    assert TrainJob({"T": 100, "device": "cuda"}, 0).seed == TrainJob({"T": 100}, 0).seed
+    assert "device" not in SignJob(T=500).columns
+
+
+def test_a_sweep_of_an_experiment_may_name_a_device():
+    kind = kind_of("wrong signs", SignJob)
+    assert kind.make(kind.complete({"T": 100, "device": "cuda"}), 0).device == "cuda"
+    assert kind.make(kind.complete({"T": 100}), 0).device is None
+    with pytest.raises(InputError, match="device = 'tpu': it must be one of 'cpu', 'cuda'"):
+        kind.complete({"T": 100, "device": "tpu"})
+
+
+def test_the_processor_named_is_the_processor_by_default():
+    rows = [SignJob(T=100, batch_size=16, eta=0.05, device=device).run() for device in (None, "cpu")]
+    assert rows[0] == rows[1]
+    assert rows[0]["samples"] > 0
+
+
+@pytest.mark.parametrize("method", ["proximal", "SGD"])
+def test_real_and_simulated_runs_have_the_same_steps(method):
+    size = {"N": 5, "T": 400, "batch_size": 256, "method": method, "every": 200}
+    found = {gradients: RealJob(**size, gradients=gradients).run() for gradients in ("real", "simulated")}
+    for rows in found.values():
+        assert list(rows) == list(KEPT)
+        assert rows["step"].tolist() == [0, 200, 400, 600, 800, 900, 1000] or rows["step"].tolist() == [0, 200, 400, 600, 800, 1000]
+    assert found["real"]["alpha_A"][-1] > 0.5
+    assert found["simulated"]["alpha_A"][-1] > 0.5
+
+
+def test_the_plan_is_run_by_its_letter():
+    job = PlanJob()
+    task = Task.random(job.N, job.T, job.sparsity, seed=0)
+    for stage, asked in zip(job.recipe(task).stages, job.plan(task).stages, strict=True):
+        assert (stage.steps, stage.batch_size, stage.lam) == (asked.steps, int(asked.batch_size), asked.lam)
+        assert stage.eta_V == pytest.approx(asked.eta / task.K_Q)
+    assert [len(stage.enter) for stage in job.recipe(task).stages] == [0, 1, 1]
+
+
+def test_large_rates_vary_one_size_at_a_time():
+    base = (*LARGE_BASE.values(), "mu")
+    for setting in LARGE_SETTINGS:
+        if setting[-1] == "mu":
+            assert sum(x != y for x, y in zip(setting, base, strict=True)) <= 1
+    assert {setting[1] for setting in LARGE_SETTINGS} >= set(LARGE_AXES["T"])
+    assert LARGEST_ON_GPU > 1 << 14
+
+
+def test_the_page_has_the_numbers_of_its_files():
+    """Of whole steps and their rivals, and of the power laws."""
+    page = (ROOT / "docs" / "gpu.md").read_text()
+    rows = [json.loads(line) for line in (ROOT / "benchmarks" / "gpu" / "steps.jsonl").read_text().splitlines()]
+    rivals = {(row["N"], row["name"]): row["rate"] for row in rows if row["what"] == "rival"}
+    lines = [line.split(" | ") for line in page.splitlines() if re.match(r"\| \d+ \| [\d,]+ \| 2", line)]
+    steps = [row for row in rows if row["what"] == "step"]
+    assert len(lines) == len(steps) == 9
+    for line, row in zip(lines, steps, strict=True):
+        assert (int(line[0].strip("| ")), int(line[1].replace(",", ""))) == (row["N"], row["T"])
+        assert float(line[3]) == round(row["ours"])
+        if line[4].strip(" |"):
+            for place, name in ((4, "PyTorch, compiled"), (5, "PyTorch, tuned"), (6, "JAX, tuned")):
+                assert float(line[place]) == pytest.approx(rivals[row["N"], name], rel=0.03)
+            best = max(rivals[row["N"], name] for name in ("PyTorch, compiled", "PyTorch, tuned"))
+            assert float(line[7]) == pytest.approx(row["ours"] / best, rel=0.03)
+            assert float(line[8].strip(" |")) == pytest.approx(row["ours"] / rivals[row["N"], "JAX, tuned"], rel=0.03)
+    table, _ = read_shipped(ROOT / "docs" / "tables", "long signs")
+    for projector in ("euclidean", "mu"):
+        assert f"| {stage_one.power_law(pick(table, projector=projector), large.RIGHT).exponent:.2f} |" in page
+
+
+# ------------------------------------------------------------------------------------------------------ claims
+
+
+def large_runs(factor):
+    """A real run that is ``factor`` times the middle one of five simulated ones."""
+    parts = [("real", 0, factor), *(("simulated", i, 0.9 + 0.05 * i) for i in range(5))]
+    step = np.tile(np.arange(0, 1001, 100.0), len(parts))
+    size = np.repeat([scale for *_, scale in parts], 11)
+    table = {name: size * (1 + step) for name in ("alpha_V", "alpha_A", "delta_A")}
+    table |= {"step": step, "N": np.full(66, 100), "method": np.full(66, "SGD")}
+    table |= {"gradients": np.repeat([kind for kind, *_ in parts], 11), "trial": np.repeat([i for _, i, _ in parts], 11)}
+    return table
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(1.0, HOLDS), (1.15, HOLDS), (1.5, FAILS), (0.5, FAILS)])
+def test_simulation_is_right(factor, expected):
+    outcome = large.simulation_is_right(large_runs(factor))
+    assert outcome.verdict is expected
+    assert ("outside between steps 100 and 1000" in outcome.measured) is (expected is FAILS)
+
+
+def sign_table(**powers):
+    """Runs whose signs are right with the law's probability, the least B being 40·(T/500)^power."""
+    rng = np.random.default_rng(1)
+    rows = [
+        (T, round(40 * (T / 500) ** power * ratio), projector, i, rng.random() < stage_one.law_share(ratio, large.RIGHT))
+        for projector, power in powers.items()
+        for T in (500, 5000, 50_000)
+        for ratio in (0.25, 0.5, 1.0, 2.0)
+        for i in range(20)
+    ]
+    return {
+        name: np.array([row[j] for row in rows]) for j, name in enumerate(("T", "batch_size", "projector", "replicate", "right"))
+    }
+
+
+def test_a_power_law_is_found_again():
+    table = sign_table(mu=1.0)
+    law = stage_one.power_law(table, large.RIGHT)
+    assert law.exponent == pytest.approx(1.0, abs=0.15)
+    assert law.least(np.array([5000.0]))[0] == pytest.approx(400, rel=0.5)
+    T, each = stage_one.least_at_each(table, large.RIGHT)
+    np.testing.assert_allclose(np.log(each), np.log(40 * T / 500), atol=1.0)
+
+
+@pytest.mark.parametrize(("ours", "theirs", "expected"), [(1, 2, HOLDS), (2, 2, FAILS), (1, 1, FAILS)])
+def test_sign_by_drift_alone(ours, theirs, expected, monkeypatch):
+    monkeypatch.setattr(large, "DRAWS", 20)
+    assert large.sign_by_drift_alone(sign_table(euclidean=theirs, mu=ours)).verdict is expected
+
+
+def rate_table(power):
+    """Least samples that grow with T at a power, and with nothing else."""
+    rows = [dict(zip((*LARGE_BASE, "projector"), setting, strict=True)) for setting in LARGE_SETTINGS for _ in range(2)]
+    table = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    grown = 1000 * (table["T"] / 400) ** power * np.tile([0.98, 1.02], len(LARGE_SETTINGS))
+    return (
+        table
+        | {f"samples_{stage}": grown for stage in (1, 2, 3)}
+        | {"K_Q": np.full(len(rows), 0.5), "runs": np.full(len(rows), 10)}
+    )
+
+
+@pytest.mark.parametrize(("power", "expected"), [(0.0, HOLDS), (1.0, FAILS), (3.0, FAILS)])
+def test_large_rates_hold(power, expected):
+    """Stages 2 and 3 may not grow like a power of T."""
+    outcome = large.large_rates_hold(rate_table(power))
+    assert outcome.verdict is expected
+    assert ("T, Stage 1, μ-projector" in outcome.note) is (power > 2)
+    assert ("T, Stage 3, μ-projector" in outcome.note) is (power > 0)
+
+
+@pytest.mark.parametrize(
+    ("signal", "error", "distance", "expected"),
+    [(0.6, 0.01, 0.1, HOLDS), (0.4, 0.01, 0.1, FAILS), (0.6, 0.3, 0.1, FAILS), (0.6, 0.01, 0.4, FAILS)],
+)
+def test_plan_keeps_its_promises(signal, error, distance, expected):
+    table = {name: np.full(3, value) for name, value in (("N", 2), ("sparsity", 1), ("epsilon", 0.1), ("samples", 1e10))}
+    table |= {"stage": np.array([1, 2, 3]), "alpha_V": np.full(3, signal), "alpha_A": np.zeros(3), "delta_A": np.full(3, error)}
+    table |= {"dist_A": np.full(3, 0.1), "dist_V": np.full(3, distance)}
+    assert large.plan_keeps_its_promises(table).verdict is expected
