@@ -28,8 +28,8 @@ docs: venv .venv/docs  ## the site, built offline into docs/_build/html; a warni
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 lint: venv  ## ruff and pyright
-	$(BIN)/ruff check src tests examples benchmarks
-	$(BIN)/ruff format --check src tests examples benchmarks
+	$(BIN)/ruff check src tests examples benchmarks docs
+	$(BIN)/ruff format --check src tests examples benchmarks docs
 	$(BIN)/pyright
 
 bench: venv  ## time our code against what one would otherwise write

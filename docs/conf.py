@@ -28,7 +28,7 @@ extensions = [
     "maths",  # subscripts in plain text
     "made_pages",  # the figures of the paper, the command line, the names of the package
 ]
-exclude_patterns = ["_build", "_ext", "tutorials", "tables/*.csv", "learn/**/*.ipynb", "learn/**/*.py", "learn/**/*.zip", "learn/**/*.md5"]
+exclude_patterns = ["_build", "_ext", "tutorials", *(f"learn/**/*.{kind}" for kind in ("ipynb", "py", "zip", "md5"))]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
 nitpicky = False

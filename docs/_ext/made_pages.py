@@ -29,7 +29,7 @@ LAB = {  # figure → what the address of the lab says: the settings of the figu
     "F18": "task.T=59049&task.sparsity=1&run=resolveSign:0;batchSize:1024;eta:0.05/0.05/0.05;lam:0.001",
     "F20": "scene=transfer",
 }
-NOT_IN_LAB = "The lab trains the linear transformer on independent samples; this figure shows something else, so there is no button."
+NOT_IN_LAB = "The lab trains the linear transformer on independent samples. This figure shows something else: there is no button."
 
 # ------------------------------------------------------------------------------------------------- the figures of the paper
 
@@ -78,7 +78,13 @@ def write_figures() -> None:
     folder = DOCS / "paper" / "figures"
     folder.mkdir(exist_ok=True)
     sections = claim_sections()
-    rows = ["# The figures", "", "Each page has the figure, the claims judged beside it, the settings, the code, and a link to the lab.", ""]
+    rows = [
+        "# The figures",
+        "",
+        "Each page has the picture, the claims that are judged beside it, the settings, the code, and a link",
+        "to the lab.",
+        "",
+    ]
     rows += ["| | figure | in the paper |", "|---|---|---|"]
     for name, figure in FIGURES.items():
         write(folder / f"{name}.md", figure_page(name, figure, sections))

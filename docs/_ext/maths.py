@@ -1,4 +1,4 @@
-"""Sub- and superscripts in the text of pages: α_V, ‖·‖_μ, x_{T+1}, T^1.89. Sources stay readable as plain text; no MathJax is needed."""
+"""Sub- and superscripts in the text of pages: α_V, ‖·‖_μ, x_{T+1}, T^1.89. Sources stay readable, and no MathJax is needed."""
 
 import re
 

@@ -1,11 +1,12 @@
 """Numbers in prose that come from results on disk: {number}`wrong-signs | sum not right | T=5000, projector=mu`.
 
-In a page of the site this is a role, and the number is put there when the page is built. README is not built: there the typed number is
-followed by the same words in a comment, ``7<!-- number: ... -->``, and a test compares the two.
+In a page of the site this is a role, and the number is put there when the page is built. README is not built: there the typed
+number is followed by the same words in a comment, ``7<!-- number: ... -->``, and a test compares the two.
 
 The words are separated by bars: a table, what to take, which rows, and how to write it.
 
-table   a file of docs/tables without its ending, a .jsonl file below benchmarks, or ``paper`` (what the registry has)
+table   a file of docs/tables without its ending, a .jsonl file below benchmarks, or ``paper`` (what the registry has). ``claim`` is
+        different: its number follows, and a regular expression whose group is what to quote of that claim on the page of claims
 what    count; sum, mean, median, min, max of a column; ``not`` before a column of truth values; value, where all rows agree
 rows    column=value, separated by commas; left out, all rows
 how     a format of Python such as ,.0f or .2f; ``,`` unless given
@@ -28,6 +29,8 @@ IN_README = re.compile(r"(\S+?)<!-- number: (.+?) -->")
 def evaluate(words: str) -> str:
     """The number that the words ask for, as text; ValueError says what is wrong with them."""
     table, what, where, form = ([part.strip() for part in words.split("|")] + ["", "", ""])[:4]
+    if table == "claim":
+        return quote(what, where, words)
     columns = paper_facts() if table == "paper" else read(table)
     chosen = np.ones(len(next(iter(columns.values()))), dtype=bool)
     for condition in filter(None, where.split(",")):
@@ -38,13 +41,22 @@ def evaluate(words: str) -> str:
     return format(reduce(columns, what, chosen, words), form or ",")
 
 
+def quote(number: str, pattern: str, words: str) -> str:
+    """What the pattern finds in a claim on the page of claims."""
+    parts = re.split(r'^### <a id="claim-(\d+)"></a>', (ROOT / "docs" / "paper" / "claims.md").read_text(), flags=re.M)
+    found = re.search(pattern, dict(zip(parts[1::2], parts[2::2], strict=True)).get(number, ""))
+    if found is None:
+        raise ValueError(f"{words!r}: not in claim {number}")
+    return found[1]
+
+
 def reduce(columns: dict[str, np.ndarray], what: str, chosen: np.ndarray, words: str) -> Any:
     """One number from the chosen rows."""
     if what == "count":
         return int(chosen.sum())
     verb, _, name = what.partition(" ")
     negated = name.startswith("not ")
-    values = column_of(columns, name.removeprefix("not "), words)[chosen]
+    values = np.array(column_of(columns, name.removeprefix("not "), words)[chosen].tolist())
     if negated:
         values = ~values.astype(bool)
     if verb == "value":
@@ -67,7 +79,7 @@ def matches(column: np.ndarray, value: str) -> np.ndarray:
     """Rows whose entry is the value, as text or as a number."""
     if column.dtype.kind in "if":
         return column == float(value)
-    return column.astype(str) == value
+    return np.array([str(entry) == value for entry in column.tolist()])
 
 
 @cache
@@ -76,14 +88,11 @@ def read(table: str) -> dict[str, np.ndarray]:
     if table.endswith(".jsonl"):
         lines = [json.loads(line) for line in (ROOT / "benchmarks" / table).read_text().splitlines()]
         rows = [{**line[0], **line[1]} if isinstance(line, list) else line for line in lines]
-        return {name: np.array([row.get(name) for row in rows], dtype=None if _plain(rows, name) else object) for name in rows[0]}
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: np.array([row.get(name) for row in rows], dtype=object) for name in names}
     from scb.paper.shipped import read_shipped
 
     return read_shipped(ROOT / "docs" / "tables", table)[0]
-
-
-def _plain(rows: list[dict], name: str) -> bool:
-    return all(isinstance(row.get(name), bool | int | float | str) for row in rows)
 
 
 @cache

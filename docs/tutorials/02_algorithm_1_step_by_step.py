@@ -2,14 +2,15 @@
 Algorithm 1 step by step, and a recipe of your own
 ==================================================
 
-Algorithm 1 is short. Here it is written out by hand, step by step, with the functions that the library itself uses. Then it is put
-together as a *recipe*, which is how one changes it.
+Algorithm 1 is short. Here it is written out by hand, step by step, with the functions that the library itself uses. Then it
+is put together as a *recipe*, which is how one changes it.
 """
 
 # %%
 # A gradient
 # ----------
-# A *gradient source* answers one question: at (V, A), what is the mini-batch gradient? ``Reference`` draws samples in plain NumPy.
+# A *gradient source* answers one question: at (V, A), what is the mini-batch gradient? ``Reference`` draws samples in plain
+# NumPy.
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -29,8 +30,8 @@ print("shapes", gradient.V.shape, gradient.A.shape, "loss", round(gradient.loss,
 # %%
 # A step
 # ------
-# Both gradients are preconditioned, so that rare tokens learn as fast as common ones, and so that a step keeps two things: the columns
-# of A sum to 1, and Vμ = μ.
+# Both gradients are preconditioned, so that rare tokens learn as fast as common ones, and so that a step keeps two things:
+# the columns of A sum to 1, and Vμ = μ.
 gV = precondition_V(gradient.V, task.mu, "mu")
 gA = precondition_A(gradient.A, task.mu)
 print("A step keeps the sums:", abs(gA.sum(axis=0)).max() < 1e-12, "and Vμ = μ:", abs(gV @ task.mu).max() < 1e-12)
@@ -38,7 +39,8 @@ print("A step keeps the sums:", abs(gA.sum(axis=0)).max() < 1e-12, "and Vμ = μ
 # %%
 # Stage 1 by hand
 # ---------------
-# ``proximal_step`` does all this for a ``Stage``, which says how large steps are, and λ. With λ = 0 it is plain preconditioned descent.
+# ``proximal_step`` does all this for a ``Stage``, which says how large steps are, and λ. With λ = 0 it is plain
+# preconditioned descent.
 eta = 0.05
 one = scb.Stage("1", steps=300, eta_V=eta / task.K_Q, eta_A=eta / task.K_P, batch_size=512, projector="mu")
 rng = np.random.default_rng(0)
@@ -75,8 +77,8 @@ print({name: round(found[name], 3) for name in ("alpha_V", "alpha_A", "dist_V", 
 # %%
 # A recipe of your own
 # --------------------
-# A recipe is an initial point and a list of stages. ``scb.recipes.paper`` makes one; change a stage and you have another. Here λ falls
-# from step to step in Stage 2, and Stage 3 is added.
+# A recipe is an initial point and a list of stages. ``scb.recipes.paper`` makes one; change a stage and you have another.
+# Here λ falls from step to step in Stage 2, and Stage 3 is added.
 recipe = scb.recipes.paper(task, steps=(400, 600, 200), batch_size=256, lam=1e-4, projector="mu")
 first, second, third = recipe.stages
 mine = replace(recipe, name="falling λ", stages=(first, replace(second, lam=lambda step: 3e-4 / (1 + step / 50)), third))

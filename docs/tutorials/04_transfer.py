@@ -2,14 +2,15 @@
 Transfer: a trained V saves Stage 1
 ===================================
 
-Stage 1 is slow because V and A know nothing of each other. If V comes from a *related* task, there is something to attend to from the
-first step on, and the number of samples no longer grows with T. This is the paper's second theorem.
+Stage 1 is slow because V and A know nothing of each other. If V comes from a *related* task, there is something to attend
+to from the first step on, and the number of samples no longer grows with T. This is the paper's second theorem.
 """
 
 # %%
 # Two related tasks
 # -----------------
-# ``task.related`` makes a task with the same μ and Q and another P that is correlated with the first one. Training on it gives V̂.
+# ``task.related`` makes a task with the same μ and Q and another P that is correlated with the first one. Training on it
+# gives V̂.
 import matplotlib.pyplot as plt
 
 import scb
@@ -22,7 +23,8 @@ print("pretraining:", pretrained.verdict, "after", f"{pretrained.samples:,}", "s
 # %%
 # One step shows the support
 # --------------------------
-# The recipe takes one large step on A, with V half way between V̂ and nothing. That is enough for the true positions to stand out.
+# The recipe takes one large step on A, with V half way between V̂ and nothing. That is enough for the true positions to stand
+# out.
 recipe = scb.recipes.transfer(task, pretrained.V)
 run = scb.train(task, recipe, seed=2, every=1)
 print(run)
@@ -49,7 +51,7 @@ for T in (100, 1000, 10_000):
 # It can fail, and says so
 # ------------------------
 # If the tasks are not related at all, nothing stands out. Two held-out batches judge every run without knowing the truth.
-import warnings  # noqa: E402
+import warnings
 
 unrelated = task.related(overlap=0.0, seed=3)
 with warnings.catch_warnings():

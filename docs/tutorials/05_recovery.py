@@ -2,8 +2,9 @@
 Recovery down to the Cramér–Rao bound
 =====================================
 
-Gradient descent is not the only way to find P and Q. ``scb.recover`` takes a fixed data set and finds them by moments and maximum
-likelihood. It needs far fewer samples, and it says how sure it is. This tutorial explains what its standard errors mean.
+Gradient descent is not the only way to find P and Q. ``scb.recover`` takes a fixed data set and finds them by moments and
+maximum likelihood. It needs far fewer samples, and it says how sure it is. This tutorial explains what its standard errors
+mean.
 """
 
 # %%
@@ -26,8 +27,8 @@ for token in range(task.N):
 # %%
 # What a standard error means
 # ---------------------------
-# Draw the data again, and again: the estimate moves. Its standard error says by how much, from a single data set. Thirty data sets show
-# that it is right.
+# Draw the data again, and again: the estimate moves. Its standard error says by how much, from a single data set. Thirty data
+# sets show that it is right.
 n = 2000
 first = task.positions[0, 0], 0
 estimates, errors = [], []
@@ -40,8 +41,8 @@ print(f"spread of the weight over data sets {np.std(estimates):.4f}, standard er
 # %%
 # The bound
 # ---------
-# No unbiased estimate can have a smaller variance than the Cramér–Rao bound. ``cramer_rao`` computes it for a task. The likelihood reaches
-# it: the mean squared error of V, over the bound, is close to 1.
+# No unbiased estimate can have a smaller variance than the Cramér–Rao bound. ``cramer_rao`` computes it for a task. The
+# likelihood reaches it: the mean squared error of V, over the bound, is close to 1.
 bound = cramer_rao(task, n)
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 sizes = (500, 1000, 2000, 4000, 8000)
@@ -57,8 +58,8 @@ ax.legend()
 # %%
 # NaN: the data cannot tell
 # -------------------------
-# With 60 samples nothing stands out. The fit does not guess: the support is empty, the standard errors are NaN, and ``incomplete`` is
-# true.
+# With 60 samples nothing stands out. The fit does not guess: the support is empty, the standard errors are NaN, and
+# ``incomplete`` is true.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     little = scb.recover(scb.sample(task, 60, seed=0))
@@ -66,4 +67,5 @@ print(little.support, little.incomplete)
 print("standard errors of the weights after token 0:", np.unique(little.stderr.A[:, 0]))
 
 # %%
-# All cases of NaN are listed in :doc:`/howto/nan-standard-error`. How the method works is told in :doc:`/explanation/recovery`.
+# All cases of NaN are listed in :doc:`/howto/nan-standard-error`. How the method works is told in
+# :doc:`/explanation/recovery`.

@@ -2,14 +2,15 @@
 Which lags matter in my data?
 =============================
 
-From a CSV file to a figure for a talk. The file here is made up, so that we know what should be found: visits to a web site, a row a
-click, many users.
+From a CSV file to a figure for a talk. The file here is made up, so that we know what should be found: visits to a web
+site, a row a click, many users.
 """
 
 # %%
 # A CSV file
 # ----------
-# After ``search`` people tend to go back to what they saw three clicks before; everything else depends on the current page alone.
+# After ``search`` people tend to go back to what they saw three clicks before; everything else depends on the current page
+# alone.
 import csv
 import tempfile
 from pathlib import Path
@@ -44,8 +45,8 @@ model = scb.SparseContextualBigram(max_lag=10).fit(visits)
 print(model.summary())
 
 # %%
-# Lag 1 is the current page, lag 2 the one before, and so on. *Influence* says by how much the symbol at that lag moves the law of the
-# next one; *nats* and *dBIC* say what the lag is worth. Read more in :doc:`/howto/read-the-summary`.
+# Lag 1 is the current page, lag 2 the one before, and so on. *Influence* says by how much the symbol at that lag moves the
+# law of the next one; *nats* and *dBIC* say what the lag is worth. Read more in :doc:`/howto/read-the-summary`.
 #
 # Would chance find this again?
 # -----------------------------

@@ -2,8 +2,8 @@
 A sweep, from a laptop to a cluster
 ===================================
 
-How many samples does it take until the support is found? One run does not say; a grid of sizes with many random tasks at each does.
-A *sweep* is such a grid, written down in a file.
+How many samples does it take until the support is found? One run does not say; a grid of sizes with many random tasks at
+each does. A *sweep* is such a grid, written down in a file.
 """
 
 # %%
@@ -41,8 +41,8 @@ y = "T"
 # %%
 # On this machine
 # ---------------
-# ``--jobs 1`` runs it in one process. Without it, all cores are used. What is finished is kept: after an interruption the same command
-# goes on.
+# ``--jobs 1`` runs it in one process. Without it, all cores are used. What is finished is kept: after an interruption the
+# same command goes on.
 command = [sys.executable, "-m", "scb", "sweep", "small.toml", "--jobs", "1"]
 done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
 print(sorted(path.name for path in (folder / "results" / "small").iterdir()))

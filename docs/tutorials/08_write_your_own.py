@@ -2,15 +2,15 @@
 Write a gradient source, an update, a claim
 ===========================================
 
-One algorithm, many sources of gradients: whatever you want to study is one small piece that you can replace. This tutorial writes
-three of them.
+One algorithm, many sources of gradients: whatever you want to study is one small piece that you can replace. This tutorial
+writes three of them.
 """
 
 # %%
 # A gradient source
 # -----------------
-# A source is a function of (V, A, batch size, key) that returns a gradient. All that is random comes from the key. This one draws one
-# label in ten from μ, whatever the context is.
+# A source is a function of (V, A, batch size, key) that returns a gradient. All that is random comes from the key. This one
+# draws one label in ten from μ, whatever the context is.
 from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
@@ -43,13 +43,14 @@ for name, run in (("clean", clean), ("noisy", noisy)):
     print(f"{name}: α_V = {run.history['alpha_V'][-1]:.2f}, ‖A − Q‖ = {run.history['dist_A'][-1]:.3f}")
 
 # %%
-# With 30 % of the labels spoilt the attention is learned nearly as well. The signal of V is smaller, as it should be: the law that it sees
-# is 0.7·P + 0.3·μ1ᵀ.
+# With 30 % of the labels spoilt the attention is learned nearly as well. The signal of V is smaller, as it should be: the law
+# that it sees is 0.7·P + 0.3·μ1ᵀ.
 #
 # An update rule
 # --------------
-# A rule is a function of the point, the plain gradients, μ and the stage. Algorithm 1 subtracts λ from every entry of A in each step of
-# Stage 2. This rule subtracts nothing, and keeps the ten largest entries of each column instead: a *hard* threshold.
+# A rule is a function of the point, the plain gradients, μ and the stage. Algorithm 1 subtracts λ from every entry of A in
+# each step of Stage 2. This rule subtracts nothing, and keeps the ten largest entries of each column instead: a *hard*
+# threshold.
 
 
 def keep_ten(V, A, gV, gA, mu, stage):
@@ -74,10 +75,10 @@ ax.legend()
 # %%
 # A claim
 # -------
-# It looks as if the hard threshold is the better one on this task. A *claim* says so in a way that can fail. It is a function of tables that
-# returns what was measured and a verdict; its docstring is the criterion, with numbers. Write it before you look at the runs that
-# are to judge it.
-from scb.paper.claims.claim import Claim, Outcome, Verdict  # noqa: E402
+# It looks as if the hard threshold is the better one on this task. A *claim* says so in a way that can fail. It is a function
+# of tables that returns what was measured and a verdict; its docstring is the criterion, with numbers. Write it before you
+# look at the runs that are to judge it.
+from scb.paper.claims.claim import Claim, Outcome, Verdict
 
 
 def hard_is_better(errors):
@@ -97,9 +98,9 @@ print(claim.criterion)
 print(outcome.verdict.value, "-", outcome.measured)
 
 # %%
-# One task is no evidence for tasks in general, and ten is more than the two positions that matter here: this rule was told something
-# about the answer. A claim of the report is judged on 50 random tasks or more.
+# One task is no evidence for tasks in general, and ten is more than the two positions that matter here: this rule was told
+# something about the answer. A claim of the report is judged on 50 random tasks or more.
 
 # %%
-# To make such pieces known to the command line and to sweeps, put them into a package: :doc:`/howto/add-in-your-own-package`. Claims that
-# become part of the report are described in :doc:`/howto/add-to-scb`.
+# To make such pieces known to the command line and to sweeps, put them into a package: :doc:`/howto/add-in-your-own-package`.
+# Claims that become part of the report are described in :doc:`/howto/add-to-scb`.

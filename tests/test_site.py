@@ -1,0 +1,118 @@
+"""The documentation, as far as it can be checked without building it: numbers, links, tables on pages, settings of the lab."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labtools import node
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+MADE = ("learn", "reference/api", "reference/cli.md", "paper/figures", "_build")  # by the build; not in the repository
+for folder in (DOCS / "_ext", ROOT / "benchmarks"):
+    sys.path.append(str(folder))
+
+import result_numbers  # noqa: E402
+
+
+def pages():
+    found = [path for path in sorted(DOCS.rglob("*.md")) if not path.relative_to(DOCS).as_posix().startswith(MADE)]
+    assert len(found) > 40
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *found]
+
+
+def test_every_number_that_is_asked_for_can_be_had():
+    asked = [words for page in pages() for words in result_numbers.IN_PAGE.findall(page.read_text())]
+    assert len(asked) > 15
+    for words in asked:
+        assert re.search(r"\d", result_numbers.evaluate(words)), words
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_results():
+    marked = result_numbers.IN_README.findall((ROOT / "README.md").read_text())
+    assert len(marked) >= 5
+    for typed, words in marked:
+        assert typed == result_numbers.evaluate(words), words
+
+
+def test_a_number_that_cannot_be_had_is_an_error():
+    for words in ("wrong-signs | sum nothing", "wrong-signs | count | T=1", "wrong-signs | value T", "wrong-signs | most T"):
+        with pytest.raises(ValueError, match="wrong-signs"):
+            result_numbers.evaluate(words)
+    with pytest.raises(FileNotFoundError):
+        result_numbers.evaluate("nothing.jsonl | count")
+
+
+def test_links_between_pages_lead_somewhere():
+    """Files alone; anchors, and pages that are made, are followed in the built site by docs/check_site.py."""
+    broken = []
+    for page in pages():
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            path = (page.parent / link.partition("#")[0]).resolve()
+            inside = path.is_relative_to(DOCS) and path.relative_to(DOCS).as_posix().startswith(MADE)
+            if not re.match(r"[a-z]+:|#", link) and not inside and not path.exists():
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert broken == []
+
+
+def test_every_page_stands_in_a_table_of_contents():
+    listed = set()
+    for page in DOCS.rglob("*.md"):
+        for block in re.findall(r"```\{toctree\}(.*?)```", page.read_text(), re.S):
+            names = [line.strip() for line in block.splitlines() if line.strip() and not line.strip().startswith(":")]
+            listed |= {(page.parent / f"{name}.md").resolve() for name in names}
+    left_out = [page for page in pages()[2:] if page not in listed and page != DOCS / "index.md"]
+    assert left_out == []
+
+
+def blocks():
+    from misspecified import KEPT as MISSPECIFIED
+    from misspecified import table
+    from strangers import KEPT, SECTIONS
+
+    found = {name: (page, KEPT / f"{name}.jsonl", made) for name, (page, _, made) in SECTIONS.items()}
+    return found | {"misspecified": ("explanation/misspecified.md", MISSPECIFIED, table)}
+
+
+@pytest.mark.parametrize("name", ["noise", "symbols", "incomplete", "intervals", "letters", "misspecified"])
+def test_a_table_on_a_page_is_that_of_its_results(name):
+    from study import read
+
+    page, kept, table = blocks()[name]
+    shown = re.search(rf"<!-- table {name} -->\n(.*?)<!-- end -->", (DOCS / page).read_text(), re.S)
+    assert shown is not None
+    rows = read(kept)
+    assert shown[1].splitlines() == (table(rows) if rows else [])
+
+
+def test_the_overview_of_rivals_has_the_numbers_of_their_table():
+    kept = (ROOT / "benchmarks" / "rivals.md").read_text()
+    block = re.search(r"<!-- table rivals -->\n(.*?)<!-- end -->", (DOCS / "explanation" / "examples.md").read_text(), re.S)[1]
+    names, _, *lines = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in block.replace("*", "").splitlines()]
+    sections = {part.partition("\n")[0].strip(): part.replace("*", "") for part in kept.split("\n## ")[1:]}
+    assert len(lines) == len(sections) == 6
+    for sequence, *bits in lines:
+        for name, value in zip(names[1:], bits, strict=True):
+            assert re.search(rf"^\| {re.escape(name)} \|[^|]*\| {re.escape(value)} \|", sections[sequence], re.M), (sequence, name)
+
+
+def test_the_lab_understands_the_settings_of_every_figure():
+    source = (DOCS / "_ext" / "made_pages.py").read_text()
+    scope: dict = {}
+    exec(re.search(r"^LITERAL = .*?^}$", source, re.S | re.M)[0], scope)
+    scenes = {text.removeprefix("scene=") for text in scope["LAB"].values() if text.startswith("scene=")}
+    state = ROOT / "src" / "scb" / "lab" / "modules"
+    script = f"""
+import {{ parseState }} from {json.dumps((state / "state.mjs").as_uri())};
+import {{ SCENES }} from {json.dumps((state / "scenes.mjs").as_uri())};
+const found = {json.dumps(list(scope["LAB"].values()))}.map((hash) => parseState(hash).problems);
+console.log(JSON.stringify([found, SCENES.map((scene) => scene.id)]));
+"""
+    done = subprocess.run([node(), "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60)
+    problems, known = json.loads(done.stdout)
+    assert problems == [[]] * len(scope["LAB"])
+    assert scenes <= set(known)
