@@ -31,6 +31,7 @@ extensions = [
 exclude_patterns = ["_build", "_ext", "tutorials", *(f"learn/**/*.{kind}" for kind in ("ipynb", "py", "zip", "md5"))]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
+toc_object_entries_show_parents = "hide"
 nitpicky = False
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "html_image"]
@@ -54,7 +55,9 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "capture_repr": (),  # what is printed is shown, and nothing else
     "show_memory": False,
+    "write_computation_times": False,  # its page asks for scripts from elsewhere
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 0,

@@ -6,6 +6,7 @@ made for the files that some page mentions.
 
 import ast
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -85,10 +86,10 @@ def link_literals(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             continue
         text = literal.astext()
         target = None
-        bare = text.split("(")[0]
-        if bare in objects and bare != "scb":
-            entry = objects[bare]
-            target = make_refnode(app.builder, docname, entry.docname, entry.node_id, literal.deepcopy(), bare)
+        full = public_name(text, objects)
+        if full:
+            entry = objects[full]
+            target = make_refnode(app.builder, docname, entry.docname, entry.node_id, literal.deepcopy(), full)
         else:
             place = find_place(text)
             if place:
@@ -99,6 +100,15 @@ def link_literals(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if target is not None:
             target["classes"].append("code-link")
             literal.replace_self(target)
+
+
+def public_name(text: str, objects: Mapping[str, object]) -> str | None:
+    """The full name of what has a page in the reference: `scb.train(task, …)`, `Task.random`, `scb.recipes.tuned`."""
+    bare = text.split("(")[0]
+    if not NAME.fullmatch(bare):
+        return None
+    candidates = (bare, f"scb.{bare}", bare.replace("scb.recipes.", "scb.training.recipes."))
+    return next((name for name in candidates if name in objects), None)
 
 
 def find_place(text: str) -> tuple[Path, int] | None:

@@ -28,7 +28,7 @@ def pieces(text: str) -> list[nodes.Node]:
     return found
 
 
-def set_scripts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+def set_scripts(app: Sphinx, doctree: nodes.document) -> None:
     """Replace marked texts of a page, twice: x_t^(k) has a superscript after its subscript."""
     for text in list(doctree.findall(nodes.Text)):
         parent = text.parent
@@ -53,5 +53,5 @@ def _after_subscript(made: list[nodes.Node]) -> list[nodes.Node]:
 
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
-    app.connect("doctree-resolved", set_scripts)
+    app.connect("doctree-read", set_scripts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

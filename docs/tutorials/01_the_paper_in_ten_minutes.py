@@ -71,7 +71,14 @@ right.legend()
 figure, axes = plt.subplots(3, 1, figsize=(8, 4), sharex=True, layout="constrained")
 for token, ax in enumerate(axes):
     ax.stem(run.A[:, token], markerfmt=" ", basefmt=" ")
-    ax.plot(task.support[token], task.Q[task.support[token], token], "o", mfc="none", color="C3", label="truth")
+    ax.plot(
+        task.support[token],
+        task.Q[task.support[token], token],
+        "o",
+        mfc="none",
+        color="C3",
+        label="truth",
+    )
     ax.set_ylabel(f"after {token}")
 axes[0].legend()
 axes[-1].set_xlabel("position")

@@ -34,7 +34,12 @@ print("shapes", gradient.V.shape, gradient.A.shape, "loss", round(gradient.loss,
 # the columns of A sum to 1, and Vμ = μ.
 gV = precondition_V(gradient.V, task.mu, "mu")
 gA = precondition_A(gradient.A, task.mu)
-print("A step keeps the sums:", abs(gA.sum(axis=0)).max() < 1e-12, "and Vμ = μ:", abs(gV @ task.mu).max() < 1e-12)
+print(
+    "A step keeps the sums:",
+    abs(gA.sum(axis=0)).max() < 1e-12,
+    "and Vμ = μ:",
+    abs(gV @ task.mu).max() < 1e-12,
+)
 
 # %%
 # Stage 1 by hand
@@ -42,7 +47,9 @@ print("A step keeps the sums:", abs(gA.sum(axis=0)).max() < 1e-12, "and Vμ = μ
 # ``proximal_step`` does all this for a ``Stage``, which says how large steps are, and λ. With λ = 0 it is plain
 # preconditioned descent.
 eta = 0.05
-one = scb.Stage("1", steps=300, eta_V=eta / task.K_Q, eta_A=eta / task.K_P, batch_size=512, projector="mu")
+one = scb.Stage(
+    "1", steps=300, eta_V=eta / task.K_Q, eta_A=eta / task.K_P, batch_size=512, projector="mu"
+)
 rng = np.random.default_rng(0)
 for _ in range(one.steps):
     g = source(V, A, one.batch_size, rng.integers(2**63, dtype=np.uint64))
@@ -79,9 +86,15 @@ print({name: round(found[name], 3) for name in ("alpha_V", "alpha_A", "dist_V", 
 # --------------------
 # A recipe is an initial point and a list of stages. ``scb.recipes.paper`` makes one; change a stage and you have another.
 # Here λ falls from step to step in Stage 2, and Stage 3 is added.
-recipe = scb.recipes.paper(task, steps=(400, 600, 200), batch_size=256, lam=1e-4, projector="mu")
+recipe = scb.recipes.paper(
+    task, steps=(400, 600, 200), batch_size=256, lam=1e-4, projector="mu"
+)
 first, second, third = recipe.stages
-mine = replace(recipe, name="falling λ", stages=(first, replace(second, lam=lambda step: 3e-4 / (1 + step / 50)), third))
+mine = replace(
+    recipe,
+    name="falling λ",
+    stages=(first, replace(second, lam=lambda step: 3e-4 / (1 + step / 50)), third),
+)
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 for each in (recipe, mine):
     run = scb.train(task, each, seed=0)

@@ -35,7 +35,9 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout
 for ax, projector in ((left, "euclidean"), (right, "mu")):
     wrong = 0
     for seed in range(6):
-        recipe = scb.recipes.paper(task, steps=(500, 0, 0), resolve_sign=False, projector=projector)
+        recipe = scb.recipes.paper(
+            task, steps=(500, 0, 0), resolve_sign=False, projector=projector
+        )
         run = scb.train(task, recipe, seed=seed, judge=False)
         ax.plot(run.history["step"], run.history["alpha_A"])
         wrong += run.history["alpha_A"][-1] < 0
@@ -53,7 +55,9 @@ from scb.theory.noise import GradientNoise
 
 V, A = trivial_V(task.mu), np.full((task.T, task.N), 1 / task.T)
 for projector in ("euclidean", "mu"):
-    print(f"{projector:9}  E‖h_V‖² = {GradientNoise(task, V, A, projector).square_V() / 64:.1e}")
+    print(
+        f"{projector:9}  E‖h_V‖² = {GradientNoise(task, V, A, projector).square_V() / 64:.1e}"
+    )
 
 # %%
 # Settle the sign

@@ -45,7 +45,9 @@ ax.legend()
 for T in (100, 1000, 10_000):
     longer = scb.Task.random(N=3, T=T, sparsity=2, seed=0)
     V_hat = longer.related(overlap=0.6, seed=1).P
-    print(f"T = {T:6,}: {sum(s.steps * s.batch_size for s in scb.recipes.transfer(longer, V_hat).stages):,} samples")
+    print(
+        f"T = {T:6,}: {sum(s.steps * s.batch_size for s in scb.recipes.transfer(longer, V_hat).stages):,} samples"
+    )
 
 # %%
 # It can fail, and says so

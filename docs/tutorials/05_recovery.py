@@ -36,7 +36,9 @@ for seed in range(30):
     again = scb.recover(scb.sample(task, n, seed=100 + seed))
     estimates.append(again.A[first])
     errors.append(again.stderr.A[first])
-print(f"spread of the weight over data sets {np.std(estimates):.4f}, standard error {np.median(errors):.4f}")
+print(
+    f"spread of the weight over data sets {np.std(estimates):.4f}, standard error {np.median(errors):.4f}"
+)
 
 # %%
 # The bound

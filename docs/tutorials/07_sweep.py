@@ -51,12 +51,19 @@ print(sorted(path.name for path in (folder / "results" / "small").iterdir()))
 # The table has one row a run; everything that a row depends on is a column.
 table = pyarrow.parquet.read_table(folder / "results" / "small" / "table.parquet")
 print(table.num_rows, "rows:", ", ".join(table.column_names))
-columns = {name: table[name].to_numpy(zero_copy_only=False) for name in ("T", "samples", "exact")}
+columns = {
+    name: table[name].to_numpy(zero_copy_only=False) for name in ("T", "samples", "exact")
+}
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for T in np.unique(columns["T"]):
     sizes = np.unique(columns["samples"])
     here = columns["T"] == T
-    ax.plot(sizes, [columns["exact"][here & (columns["samples"] == size)].mean() for size in sizes], "o-", label=f"T = {T}")
+    ax.plot(
+        sizes,
+        [columns["exact"][here & (columns["samples"] == size)].mean() for size in sizes],
+        "o-",
+        label=f"T = {T}",
+    )
 ax.set(xlabel="samples", ylabel="share of supports found")
 ax.legend()
 

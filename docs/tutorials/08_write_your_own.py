@@ -31,16 +31,22 @@ class NoisyLabels:
     def __call__(self, V, A, batch_size, key):
         rng = np.random.default_rng(key)
         batch = scb.sample(self.task, batch_size, rng)
-        noise = rng.choice(self.task.N, size=batch_size, p=self.task.mu).astype(batch.label.dtype)
+        noise = rng.choice(self.task.N, size=batch_size, p=self.task.mu).astype(
+            batch.label.dtype
+        )
         spoilt = rng.random(batch_size) < self.share
         return batch_gradient(V, A, replace(batch, label=np.where(spoilt, noise, batch.label)))
 
 
-recipe = scb.recipes.paper(task, eta=(0.05, 0.05, 0.05), steps=(200, 200, 0), batch_size=256, lam=2e-4, projector="mu")
+recipe = scb.recipes.paper(
+    task, eta=(0.05, 0.05, 0.05), steps=(200, 200, 0), batch_size=256, lam=2e-4, projector="mu"
+)
 clean = scb.train(task, recipe, seed=0, judge=False)
 noisy = scb.train(task, recipe, seed=0, source=NoisyLabels(task, 0.3), judge=False)
 for name, run in (("clean", clean), ("noisy", noisy)):
-    print(f"{name}: α_V = {run.history['alpha_V'][-1]:.2f}, ‖A − Q‖ = {run.history['dist_A'][-1]:.3f}")
+    print(
+        f"{name}: α_V = {run.history['alpha_V'][-1]:.2f}, ‖A − Q‖ = {run.history['dist_A'][-1]:.3f}"
+    )
 
 # %%
 # With 30 % of the labels spoilt the attention is learned nearly as well. The signal of V is smaller, as it should be: the law
@@ -58,17 +64,25 @@ def keep_ten(V, A, gV, gA, mu, stage):
     A = A - stage.eta_A * precondition_A(gA, mu)
     tenth = np.sort(np.abs(A), axis=0)[-10]
     kept = np.where(np.abs(A) >= tenth, A, 0.0)
-    return V - stage.eta_V * precondition_V(gV, mu, "mu"), kept + (1 - kept.sum(axis=0)) / len(A)
+    return V - stage.eta_V * precondition_V(gV, mu, "mu"), kept + (1 - kept.sum(axis=0)) / len(
+        A
+    )
 
 
 task = scb.Task.random(N=3, T=300, sparsity=2, seed=0)
-soft = scb.recipes.paper(task, eta=(0.03, 0.03, 0.03), steps=(250, 300, 0), batch_size=128, lam=5e-4, projector="mu")
+soft = scb.recipes.paper(
+    task, eta=(0.03, 0.03, 0.03), steps=(250, 300, 0), batch_size=128, lam=5e-4, projector="mu"
+)
 first, second = soft.stages
 hard = replace(soft, name="hard", stages=(first, replace(second, rule=keep_ten)))
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 for recipe in (soft, hard):
     run = scb.train(task, recipe, seed=0, judge=False)
-    ax.plot(run.history["step"], run.history["delta_A"], label="soft: Algorithm 1" if recipe is soft else "hard: keep ten")
+    ax.plot(
+        run.history["step"],
+        run.history["delta_A"],
+        label="soft: Algorithm 1" if recipe is soft else "hard: keep ten",
+    )
 ax.set(xlabel="step", ylabel="‖Δ_A‖")
 ax.legend()
 
@@ -88,7 +102,13 @@ def hard_is_better(errors):
     return Outcome(f"the ratio is {ratio.min():.2f} to {ratio.max():.2f}", verdict)
 
 
-claim = Claim(figure="F16", says="Keeping ten entries beats ℓ1.", quote="", where="this tutorial", judge=hard_is_better)
+claim = Claim(
+    figure="F16",
+    says="Keeping ten entries beats ℓ1.",
+    quote="",
+    where="this tutorial",
+    judge=hard_is_better,
+)
 table = {"soft": [], "hard": []}
 for seed in range(10, 16):
     table["soft"].append(scb.train(task, soft, seed=seed, judge=False).history["delta_A"][-1])
