@@ -5,7 +5,8 @@ import pytest
 
 from scb import Task
 from scb.kernels import mixture
-from scb.theory.information import Information, cramer_rao, fisher_information
+from scb.theory.fisher import Information
+from scb.theory.information import cramer_rao, fisher_information
 from truth import twins as reference
 from truth.enumeration import WORLDS
 

@@ -19,7 +19,8 @@ from scb.mixture.rows import NO_POSITION, RowTable, Slots
 from scb.mixture.spectral import spectral
 from scb.mixture.weights import fit_weights
 from scb.task.sampling import Batch
-from scb.theory.information import Information, cramer_rao
+from scb.theory.fisher import Information
+from scb.theory.information import cramer_rao
 from truth import twins as reference
 
 

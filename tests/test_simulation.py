@@ -8,7 +8,8 @@ import scb
 from scb.geometry import line_A, line_V, mu_inner, mu_norm, population_projection, trivial_V
 from scb.task.sampling import step_keys
 from scb.theory.expectations import population_loss
-from scb.theory.noise import GradientNoise, noise_scales, residual_square
+from scb.theory.gaussian import noise_scales, residual_square
+from scb.theory.noise import GradientNoise
 from scb.training.loop import train
 from scb.training.roundings import ResolveSign, ThresholdProject
 from scb.training.simulation import COLUMNS, leaking_direction, simulate

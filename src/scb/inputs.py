@@ -16,7 +16,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class InputError(ValueError):
-    """What was given cannot be used; the message names it, its value, and what would be right. Commands print it as one line."""
+    """What was given cannot be used; the message names it, its value, and what would be right. Commands print it as one line.
+
+    Examples
+    --------
+    >>> import scb
+    >>> scb.Task.random(N=3, T=40, sparsity=50)
+    Traceback (most recent call last):
+    scb.inputs.InputError: sparsity = 50: it must lie between 1 and T = 40
+    """
 
 
 class InputTypeError(InputError, TypeError):
@@ -24,7 +32,19 @@ class InputTypeError(InputError, TypeError):
 
 
 class DamagedFileError(InputError):
-    """A file is not what was written; nothing was made of it, and nothing was written over it."""
+    """A file is not what was written; nothing was made of it, and nothing was written over it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import scb
+    >>> scb.Task.random(3, 40, 2).save("task.npz")
+    >>> content = Path("task.npz").read_bytes()
+    >>> _ = Path("task.npz").write_bytes(content[:-100])  # what a full disk may leave
+    >>> scb.Task.load("task.npz")
+    Traceback (most recent call last):
+    scb.inputs.DamagedFileError: task.npz is damaged, or not a task (File is not a zip file)
+    """
 
 
 # ------------------------------------------------------------------------------------------------------ numbers and arrays

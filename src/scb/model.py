@@ -20,16 +20,54 @@ _CHUNK = 1 << 22  # (sample, position) pairs held at a time
 
 
 class Gradient(NamedTuple):
-    """The mean loss over a mini-batch and its gradients."""
+    """The mean loss over a mini-batch and its gradients: what a source of gradients gives.
 
-    loss: float  # mean of ½‖e_o − VXa‖²
-    V: Array  # (N, N), ∇_V l
-    A: Array  # (T, N), in the attention or in its parameters
-    samples: int  # how many fresh samples it took
+    Attributes
+    ----------
+    loss : float
+        Mean of ½‖e_o − VXa‖².
+    V : (N, N) array
+        ∇_V l.
+    A : (T, N) array
+        The gradient in the attention, or in its parameters.
+    samples : int
+        How many fresh samples it took.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> found = task.model().gradient(scb.sample(task, 1000, seed=0))
+    >>> found.V.shape, found.A.shape, found.samples
+    ((3, 3), (40, 3), 1000)
+    """
+
+    loss: float
+    V: Array
+    A: Array
+    samples: int
 
 
 class Transformer(ABC):
-    """F(x, k) = V·X·a^(k), made from V (N, N) and (T, N) parameters; a subclass says what attention a^(k) these give."""
+    """A one-layer transformer F(x, k) = V·X·a^(k); a subclass says which attention a^(k) its parameters give.
+
+    Parameters
+    ----------
+    V : (N, N) array
+        The value matrix.
+    parameters : (T, N) array
+        What the attention is made of.
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> batch = scb.sample(task, 1000, seed=0)
+    >>> for model in (scb.LinearTransformer(task.P, task.Q), scb.SoftmaxTransformer(task.P, np.zeros((40, 3)))):
+    ...     print(type(model).__name__, round(model.loss(batch), 3), model.attention.shape, model.predict(batch).shape)
+    LinearTransformer 0.202 (40, 3) (1000, 3)
+    SoftmaxTransformer 0.318 (40, 3) (1000, 3)
+    """
 
     V: Array
 
@@ -42,30 +80,107 @@ class Transformer(ABC):
         """(T, N): column k is the attention over positions when the last token is k."""
 
     def predict(self, batch: "Batch") -> Array:
-        """(n, N): the predicted law of the label of each sample."""
+        """The predicted law of the label of each sample.
+
+        Parameters
+        ----------
+        batch : Batch
+            Samples with T positions.
+
+        Returns
+        -------
+        (n, N) array
+            A row a sample. Rows sum to 1 where 1ᵀV = 1ᵀ and 1ᵀA = 1ᵀ.
+        """
         return token_mass(self.attention, batch) @ self.V.T
 
     def loss(self, batch: "Batch") -> float:
-        """Mean of ½‖e_o − F‖² over the batch, the paper's loss."""
+        """The paper's loss: the mean of ½‖e_o − F‖² over a batch.
+
+        Parameters
+        ----------
+        batch : Batch
+            Samples with T positions.
+
+        Returns
+        -------
+        float
+        """
         return float(0.5 * np.square(_residual(self.predict(batch), batch)).sum() / len(batch))
 
     @abstractmethod
     def pull_back(self, gA: Array) -> Array:
-        """The gradient in the attention's parameters, given the gradient in the attention itself."""
+        """The gradient in the attention's parameters, given the gradient in the attention itself.
+
+        Parameters
+        ----------
+        gA : (T, N) array
+            ∇_A of any function of the attention.
+
+        Returns
+        -------
+        (T, N) array
+
+        Examples
+        --------
+        A softmax gains nothing from a constant:
+
+        >>> import numpy as np, scb
+        >>> model = scb.SoftmaxTransformer(np.eye(2), np.zeros((4, 2)))
+        >>> bool(model.pull_back(np.ones((4, 2))).any())
+        False
+        """
 
     def gradient(self, batch: "Batch") -> Gradient:
-        """Mean loss over the batch, and its exact gradients in V and in the attention's parameters."""
+        """Mean loss over a batch, and its exact gradients in V and in the attention's parameters.
+
+        Parameters
+        ----------
+        batch : Batch
+            Samples with T positions.
+
+        Returns
+        -------
+        Gradient
+            ``loss``, ``V`` (N, N), ``A`` (T, N) and ``samples``.
+
+        Examples
+        --------
+        >>> import scb
+        >>> task = scb.Task.random(3, 40, 2, seed=0)
+        >>> found = task.model().gradient(scb.sample(task, 100_000, seed=0))
+        >>> bool(abs(found.V).max() < 0.01)  # the task itself is the minimum of the expected loss
+        True
+        """
         found = batch_gradient(self.V, self.attention, batch)
         return found._replace(A=self.pull_back(found.A))
 
 
 class LinearTransformer(Transformer):
-    """Attention weights are the parameters themselves: a^(k) = A[:, k].
+    """The linear transformer F(x, k) = V·X·a^(k), whose attention weights are its parameters: a^(k) = A[:, k].
 
     Parameters
     ----------
     V : (N, N) array
+        The value matrix.
     A : (T, N) array
+        Column k is the attention when the last token is k.
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> model = scb.LinearTransformer(V=[[0.9, 0.2], [0.1, 0.8]], A=[[1.0, 0.0], [0.0, 0.25], [0.0, 0.75]])
+    >>> batch = scb.Batch(np.array([[0, 1, 1], [1, 0, 1]]), last=np.array([0, 1]), label=np.array([0, 1]))
+    >>> model.predict(batch)
+    array([[0.9  , 0.1  ],
+           [0.375, 0.625]])
+    >>> model.loss(batch)
+    0.0753125
+    >>> model.gradient(batch).V
+    array([[-0.003125,  0.140625],
+           [ 0.003125, -0.140625]])
+    >>> model.attention is model.A
+    True
     """
 
     def __init__(self, V: ArrayLike, A: ArrayLike) -> None:
@@ -73,21 +188,55 @@ class LinearTransformer(Transformer):
 
     @property
     def attention(self) -> Array:
-        """The parameters A."""
+        """The parameters A, (T, N)."""
         return self.A
 
     def pull_back(self, gA: Array) -> Array:
-        """∇_A: the attention has no parameters but itself."""
+        """∇_A as it is: the attention has no parameters but itself.
+
+        Parameters
+        ----------
+        gA : (T, N) array
+            The gradient in the attention.
+
+        Returns
+        -------
+        (T, N) array
+
+        Examples
+        --------
+        >>> import numpy as np, scb
+        >>> g = np.ones((4, 2))
+        >>> scb.LinearTransformer(np.eye(2), np.zeros((4, 2))).pull_back(g) is g
+        True
+        """
         return gA
 
 
 class SoftmaxTransformer(Transformer):
-    """Attention weights are a softmax over positions: a^(k) = σ(W[:, k]).
+    """The softmax transformer F_σ(x, k) = V·X·σ(w^(k)): attention weights are a softmax over positions.
 
     Parameters
     ----------
     V : (N, N) array
+        The value matrix.
     W : (T, N) array
+        Column k holds the logits of the attention when the last token is k.
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> model = scb.SoftmaxTransformer(V=[[0.9, 0.2], [0.1, 0.8]], W=np.log([[2.0, 1.0], [1.0, 1.0], [1.0, 2.0]]))
+    >>> model.attention
+    array([[0.5 , 0.25],
+           [0.25, 0.25],
+           [0.25, 0.5 ]])
+    >>> batch = scb.Batch(np.array([[0, 1, 1], [1, 0, 1]]), last=np.array([0, 1]), label=np.array([0, 1]))
+    >>> model.predict(batch)
+    array([[0.55 , 0.45 ],
+           [0.375, 0.625]])
+    >>> round(model.loss(batch), 4), model.gradient(batch).A.shape
+    (0.1716, (3, 2))
     """
 
     def __init__(self, V: ArrayLike, W: ArrayLike) -> None:
@@ -95,12 +244,31 @@ class SoftmaxTransformer(Transformer):
 
     @property
     def attention(self) -> Array:
-        """σ(W), column by column."""
+        """σ(W), (T, N): a softmax over the positions of each column."""
         e = np.exp(self.W - self.W.max(axis=0))
         return e / e.sum(axis=0)
 
     def pull_back(self, gA: Array) -> Array:
-        """∇_w = (diag(a) − aaᵀ)∇_a, column by column."""
+        """∇_w = (diag(a) − aaᵀ)∇_a, column by column.
+
+        Parameters
+        ----------
+        gA : (T, N) array
+            The gradient in the attention.
+
+        Returns
+        -------
+        (T, N) array
+
+        Examples
+        --------
+        >>> import numpy as np, scb
+        >>> scb.SoftmaxTransformer(np.eye(2), np.zeros((4, 2))).pull_back(np.eye(4, 2))
+        array([[ 0.1875, -0.0625],
+               [-0.0625,  0.1875],
+               [-0.0625, -0.0625],
+               [-0.0625, -0.0625]])
+        """
         a = self.attention
         return a * (gA - (a * gA).sum(axis=0))
 

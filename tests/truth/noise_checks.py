@@ -127,4 +127,4 @@ def token_moments(m: ModuleType, w: World) -> None:
         close(m.product_moment(chosen, mu, letters), np.tensordot(mu, by_k, 1))
 
 
-CHECKS = {"theory.noise": (gaussian_model, norms, covariances), "theory.token_moments": (token_moments,)}
+CHECKS = {"theory.gaussian": (gaussian_model,), "theory.noise": (norms, covariances), "theory.token_moments": (token_moments,)}

@@ -24,7 +24,7 @@ def test_lemma_equals_enumeration(name, check, world):
     check(importlib.import_module(f"scb.{name}"), world)
 
 
-@pytest.mark.parametrize("check", noise_checks.CHECKS["theory.noise"][1:], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", noise_checks.CHECKS["theory.noise"], ids=lambda check: check.__name__)
 @pytest.mark.parametrize("world", SHORT, ids=lambda w: f"N{w.task.N}T{w.task.T}")
 def test_the_noise_of_one_position_equals_enumeration(check, world):
     check(importlib.import_module("scb.theory.noise"), world)

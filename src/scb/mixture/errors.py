@@ -19,7 +19,7 @@ from scb.mixture.em import INFORMATION_BYTES, information_bytes
 from scb.mixture.law import Mixture
 from scb.mixture.profile import Limit
 from scb.mixture.rows import RowTable
-from scb.theory.information import Information
+from scb.theory.fisher import Information
 
 
 def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:

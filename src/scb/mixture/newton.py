@@ -16,7 +16,7 @@ from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.law import Mixture, normalised
 from scb.mixture.rows import RowTable
-from scb.theory.information import Information
+from scb.theory.fisher import Information
 
 _ZERO = 1e-10  # entries of P up to this are on the boundary
 _REVIVED = 1e-4  # what an entry gets at most that EM has lost

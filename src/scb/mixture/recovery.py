@@ -25,7 +25,15 @@ _SHOWN = 60  # rows of a table in a notebook, and columns of P
 
 
 class StandardErrors(NamedTuple):
-    """Of V (N, N) and of A (T, N), given the support; 0 where A is 0, NaN where the data say nothing."""
+    """Standard errors of V and A, given the support; 0 where A is 0, NaN where the data say nothing.
+
+    Attributes
+    ----------
+    V : (N, N) array
+        Of the entries of V.
+    A : (T, N) array
+        Of the entries of A.
+    """
 
     V: Array
     A: Array
@@ -37,29 +45,60 @@ class Recovery:
 
     Attributes
     ----------
-    V : (N, N), the estimate of P. The column of a token that never occurs at a position that matters is the law of the labels
-    A : (T, N), the estimate of Q. What is unexplained in a column is spread evenly over its T positions; a column for which no
-        position was found is uniform, 1/T
-    support : list of N position arrays, ascending; empty where none was found
-    stderr : standard errors of V and A from the Fisher information; NaN for the spectral method. In an incomplete column they allow
-        for what is unexplained
-    unexplained : (N,), the part of each column of Q that lies on positions that were not found: the weight of a background, the law
-        of the labels, beside the positions. 1 where none was found, 0 where the background is not needed; NaN for the spectral
-        method
-    unexplained_ratio : (N,), twice the log-likelihood ratio of that background, P fitted again without it (with P fixed, which is
-        more, where even that is no sign of anything). If nothing is missing, it is 0 for half of the columns and χ² with one
-        degree of freedom for the others. NaN where no position was found
-    incomplete : (N,), columns in which a position is missing: that ratio is 3.84 or more (a chance of 2.5 % where nothing is
-        missing), or no position was found
-    n_samples : samples, or windows of sequences
-    loglik : log-likelihood of the labels, in nats; where the last token has no position, by the law of the labels. NaN for the
-        spectral method
-    gap : certificate, in nats: what the log-likelihood could still gain in V alone plus in A's weights alone, at most
-    path : log-likelihood in the last fit, step by step; it never decreases
-    mu : (N,), how often each token occurs in the contexts
-    method : "likelihood" or "spectral"
-    n_parameters : how many the data can tell apart; 0 for the spectral method
-    rest_limit : what ``intervals`` asks, of the rows of the last fit, which it holds
+    V : (N, N) array
+        The estimate of P. The column of a token that never occurs at a position that matters is the law of the labels.
+    A : (T, N) array
+        The estimate of Q. What is unexplained in a column is spread evenly over its T positions; a column for which no
+        position was found is uniform, 1/T.
+    support : list of N integer arrays
+        The positions of each column, ascending; empty where none was found.
+    stderr : StandardErrors
+        Standard errors ``stderr.V`` and ``stderr.A`` from the Fisher information; NaN for the spectral method. In an incomplete
+        column they allow for what is unexplained.
+    n_samples : int
+        Samples, or windows of sequences.
+    loglik : float
+        Log-likelihood of the labels, in nats; where the last token has no position, by the law of the labels. NaN for the spectral
+        method.
+    gap : float
+        Certificate, in nats: what the log-likelihood could still gain in V alone plus in A's weights alone, at most.
+    path : list of float
+        Log-likelihood in the last fit, step by step; it never decreases.
+    unexplained : (N,) array
+        The part of each column of Q that lies on positions that were not found: the weight of a background, the law of the labels,
+        beside the positions. 1 where none was found, 0 where the background is not needed; NaN for the spectral method.
+    unexplained_ratio : (N,) array
+        Twice the log-likelihood ratio of that background, P fitted again without it (with P fixed, which is more, where even that
+        is no sign of anything). If nothing is missing, it is 0 for half of the columns and χ² with one degree of freedom for the
+        others. NaN where no position was found.
+    mu : (N,) array
+        How often each token occurs in the contexts.
+    method : str
+        "likelihood" or "spectral".
+    n_parameters : int, default 0
+        How many the data can tell apart; 0 for the spectral method.
+    rest_limit : callable, optional
+        What ``intervals`` asks, of the rows of the last fit, which it holds.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=20, sparsity=2, seed=0)
+    >>> found = scb.recover(scb.sample(task, 4000, seed=0))
+    >>> found
+    <Recovery: N = 3, T = 20, 6 positions from 4,000 samples>
+    >>> for line in found.report().splitlines()[2:5]:
+    ...     print(line)
+    token 0 attends to  0: 0.444 ± 0.017  10: 0.556 ± 0.017
+    token 1 attends to  5: 0.596 ± 0.019  9: 0.404 ± 0.019
+    token 2 attends to  0: 0.453 ± 0.021  7: 0.547 ± 0.021
+    >>> found.support, task.support
+    ([array([ 0, 10]), array([5, 9]), array([0, 7])], [array([ 0, 10]), array([5, 9]), array([0, 7])])
+    >>> found.intervals()[0].round(2), found.incomplete
+    (array([[0.41, 0.48],
+           [0.52, 0.59]]), array([False, False, False]))
+    >>> found.model.predict(scb.sample(task, 1, seed=1)).round(2)
+    array([[0.02, 0.01, 0.97]])
     """
 
     V: Array
@@ -84,12 +123,15 @@ class Recovery:
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:
-        """(N,): the columns in which a position is missing."""
+        """(N,): whether a position is missing in a column.
+
+        That is where ``unexplained_ratio`` is 3.84 or more (a chance of 2.5 % where nothing is missing), or no position was found.
+        """
         none = np.array([s.size == 0 for s in self.support])
         return none | (self.unexplained_ratio >= INCOMPLETE)
 
     def intervals(self, level: float = 0.95) -> list[Array]:
-        """Intervals of the weights, for each last token (s, 2): low and high, in the order of ``support``.
+        """Intervals of the weights, in the order of ``support``.
 
         All weights of a column lie in their intervals together, with a chance of about ``level``. They allow for a position that
         was not found, also where the column is not marked as incomplete: a single position of weight 1 has an interval, too. NaN
@@ -97,11 +139,13 @@ class Recovery:
 
         Parameters
         ----------
-        level : the chance, between 0 and 1
+        level : float, default 0.95
+            The chance, between 0 and 1.
 
         Returns
         -------
-        list of N arrays
+        list of N arrays (s, 2)
+            For each last token the low and the high end of the interval of each of its s positions.
         """
         if not 0 < number("level", level) < 1:
             raise InputError(f"level = {level}: it must lie between 0 and 1")
@@ -115,7 +159,12 @@ class Recovery:
         return found
 
     def report(self) -> str:
-        """A text: sizes, likelihood, certificate; for each last token its positions with weights, errors and what is missing."""
+        """A text: sizes, likelihood, certificate; for each last token its positions with weights, errors and what is missing.
+
+        Returns
+        -------
+        str
+        """
         T, N = self.A.shape
         lines = [
             f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions; method: {self.method}",
@@ -174,22 +223,44 @@ def recover(
 
     Parameters
     ----------
-    data : Batch, batches, or sequences of tokens
+    data : Batch, iterable of batches, or sequences of tokens
         See ``scb.mixture.reading.as_data`` for what is accepted and what is held in memory. Sequences want ``max_lag``.
-        Collections of Dask stay where they are: see ``scb.mixture.dask``
-    N : number of tokens; the largest that occurs plus one unless given
-    max_lag : for sequences, the T of each window. The token before the label chooses the attention; position t lies T + 1 − t
-        tokens before the label, so position 0 is the oldest
-    method : "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum likelihood; "spectral"
-        stops at the moments, which ask for contexts of iid tokens
-    start : "spectral" (batches unless given), or "scratch": EM over all positions (sequences unless given), which takes n·T work a
-        step and n·T bytes
-    false_positions : how many of all N·T positions may pass the spectral threshold without signal, on average. The criterion of the
-        likelihood (``scb.mixture.shared``) is stricter, and does not depend on it
+        Collections of Dask stay where they are: see ``scb.mixture.dask``.
+    N : int, optional
+        Number of tokens; the largest that occurs plus one unless given.
+    max_lag : int, optional
+        For sequences, the T of each window. The token before the label chooses the attention; position t lies T + 1 − t
+        tokens before the label, so position 0 is the oldest.
+    method : {"likelihood", "spectral"}, default "likelihood"
+        "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum likelihood; "spectral"
+        stops at the moments, which ask for contexts of iid tokens.
+    start : {"spectral", "scratch"}, optional
+        "spectral" (batches unless given), or "scratch": EM over all positions (sequences unless given), which takes n·T work a
+        step and n·T bytes.
+    false_positions : float, default 0.05
+        How many of all N·T positions may pass the spectral threshold without signal, on average. The criterion of the
+        likelihood (``scb.mixture.shared``) is stricter, and does not depend on it.
 
     Returns
     -------
     Recovery
+        Estimates V (N, N) and A (T, N), the support, standard errors, and a certificate.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=20, sparsity=2, seed=0)
+    >>> found = scb.recover(scb.sample(task, 4000, seed=0))
+    >>> all((a == b).all() for a, b in zip(found.support, task.support))
+    True
+    >>> round(float(abs(found.V - task.P).max()), 2), round(float(abs(found.A - task.Q).max()), 2)
+    (0.01, 0.05)
+
+    From one long sequence that the task generates:
+
+    >>> found = scb.recover(scb.generate(task, 8000, seed=0), max_lag=20)
+    >>> found.support
+    [array([ 0, 10]), array([5, 9]), array([0, 7])]
     """
     if not 0 < number("false_positions", false_positions) < 1:
         raise InputError(f"false_positions = {false_positions}: it must lie between 0 and 1")

@@ -26,7 +26,7 @@ from scb.kernels.mixture import (
 from scb.mixture.law import Background, Mixture
 from scb.mixture.levels import ScoreNoise
 from scb.task.sampling import token_dtype
-from scb.theory.information import blocks
+from scb.theory.fisher import blocks
 
 Ints = NDArray[np.int64]
 Support = list[NDArray[np.intp]]  # for each context, the positions that matter

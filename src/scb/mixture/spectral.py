@@ -19,7 +19,7 @@ from scb.mixture.data import Data
 from scb.mixture.law import Initial
 from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.partition import Partition
-from scb.theory.noise import noise_quantile
+from scb.theory.gaussian import noise_quantile
 
 _ROUNDS = 12
 _STARTS = 8

@@ -14,12 +14,23 @@ from scb.sequences.report import paired_error
 
 @dataclass(frozen=True, repr=False)
 class ModelTable:
-    """A row for each of several models, judged on the same symbols; a text when printed."""
+    """A row for each of several models, judged on the same symbols; a text when printed.
+
+    Attributes
+    ----------
+    columns : dict of arrays
+        The table, column by column.
+    """
 
     columns: dict[str, NDArray[Any]]
 
     def to_pandas(self) -> Any:
-        """The same as a data frame."""
+        """The table as a data frame, a row a model.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         import pandas as pd
 
         return pd.DataFrame(self.columns)
@@ -36,23 +47,56 @@ class ModelTable:
 
 
 class Comparison(ModelTable):
-    """Models on the same symbols, the best one first."""
+    """Models on the same symbols, the best one first: what ``scb.compare`` gives; a text when printed.
+
+    Attributes
+    ----------
+    columns : dict of arrays
+        model, bits (a symbol), difference (from the best), error (of the difference), bic, lags, parameters.
+
+    Examples
+    --------
+    >>> import scb
+    >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+    >>> models = {str(lag): scb.SparseContextualBigram(max_lag=lag).fit(x[:2000]) for lag in (1, 6)}
+    >>> table = scb.compare(models, x[2000:])
+    >>> table.columns["model"], table.to_pandas().shape
+    (array(['6', '1'], dtype='<U1'), (2, 7))
+    """
 
 
 def compare(models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: Any = None) -> Comparison:
-    """Compare fitted models on X, which they should not have seen.
+    """Compare fitted models on symbols, which they should not have seen.
 
     Parameters
     ----------
-    models : fitted models by name; all know the same symbols
-    X, lengths : sequences, as for ``score``
+    models : dict of SparseContextualBigram
+        Fitted models by name; all know the same symbols.
+    X : sequences
+        One sequence of symbols or many, as for ``score``.
+    lengths : list of int, optional
+        Where X is many sequences one after the other, their lengths.
 
     Returns
     -------
     Comparison
         A table, the best model first: bits a symbol; by how much more than the best (difference), with the standard error of that
         over blocks of neighbouring symbols (error), since all models predict the same symbols; the BIC on X; and how many lags and
-        parameters each has. ``to_pandas()`` makes a data frame of it, printing a text
+        parameters each has. ``to_pandas()`` makes a data frame of it, printing a text.
+
+    Examples
+    --------
+    >>> import scb
+    >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+    >>> train, test = x[:2000], x[2000:]
+    >>> models = {
+    ...     "this one": scb.SparseContextualBigram(max_lag=6).fit(train),
+    ...     "no context": scb.SparseContextualBigram(max_lag=6, context=False).fit(train),
+    ... }
+    >>> print(scb.compare(models, test))
+         model    bits  difference   error      bic  lags  parameters
+      this one  0.4807     +0.0000  0.0000    707.2     3           6
+    no context  0.7589     +0.2782  0.0233  1,099.4     2           7
     """
     if not isinstance(models, Mapping) or not models:
         raise InputError(f"models = {models!r}: it must be a dict of names and fitted models, at least 1")

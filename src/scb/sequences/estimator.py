@@ -4,29 +4,23 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from scb.inputs import InputError, one_of
 from scb.mixture.data import Data, is_dask
 from scb.sequences.coding import windows_of_symbols
 from scb.sequences.kept import MEMORY, KeptSymbols
 from scb.sequences.lag_fit import MAX_LAG, LagSettings, fit_lags
-from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.lag_model import LagModel
 from scb.sequences.model_file import load_model, save_model
-from scb.sequences.pictures import plot_attention, plot_influence
 from scb.sequences.predictor import LagPredictor
 from scb.sequences.stability import found_again
-from scb.sequences.summary import LagSummary, problems
+from scb.sequences.summary import problems
 from scb.sequences.symbols import as_sequences
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class SparseContextualBigram(LagPredictor):
@@ -39,40 +33,105 @@ class SparseContextualBigram(LagPredictor):
 
     Parameters
     ----------
-    max_lag : the longest lag that may matter
-    transition : "shared", one matrix P for all lags; "per_lag", a matrix for each; or "auto", both are fitted, and the one with the
-        lower BIC is kept (``criterion_``)
-    context : whether the current symbol chooses the weights; without, this is the Mixture Transition Distribution of Raftery
-    lags : "auto", those that the extended BIC asks for in each context; a number, so many in each context; or the lags themselves,
-        the same in each context
-    background : what a lag must say more than: "labels", the law of all labels; "ngram", what the recent symbols say, by an n-gram
-        or a context tree that is cross-fitted; or a fitted model with predict_proba, which must not have seen the data
-    smoothing : labels added to each column of a matrix, spread as the law of all labels is (after ``init``, as its column is), and
-        to that law, spread evenly over all symbols; 0 is plain maximum likelihood, under which a symbol can be impossible
-    handle_unknown : after the fit, a symbol that did not occur in it is an "error"; or it counts as "missing"
-    verbose : whether to say on stderr how far the search is
+    max_lag : int, default 20
+        The longest lag that may matter.
+    transition : {"auto", "shared", "per_lag"}, default "auto"
+        "shared", one matrix P for all lags; "per_lag", a matrix for each; or "auto", both are fitted, and the one with the
+        lower BIC is kept (``criterion_``).
+    context : bool, default True
+        Whether the current symbol chooses the weights; without, this is the Mixture Transition Distribution of Raftery.
+    lags : "auto", int or sequence of int, default "auto"
+        "auto", those that the extended BIC asks for in each context; a number, so many in each context; or the lags themselves,
+        the same in each context.
+    background : {"labels", "ngram"} or a fitted model, default "labels"
+        What a lag must say more than: "labels", the law of all labels; "ngram", what the recent symbols say, by an n-gram
+        or a context tree that is cross-fitted; or a fitted model with predict_proba, which must not have seen the data.
+    smoothing : float, default 1
+        Labels added to each column of a matrix, spread as the law of all labels is (after ``init``, as its column is), and
+        to that law, spread evenly over all symbols; 0 is plain maximum likelihood, under which a symbol can be impossible.
+    handle_unknown : {"error", "missing"}, default "error"
+        After the fit, a symbol that did not occur in it is an "error"; or it counts as "missing".
+    verbose : bool, default False
+        Whether to say on stderr how far the search is.
 
     Attributes
     ----------
-    classes_ : (N,), the symbols, sorted
-    transition_ : P (N, N), ``P[i, j]`` is the probability of classes_[i] where the source is classes_[j]; with "per_lag", a dict
-        from lag to such a matrix
-    attention_ : sparse (contexts, max_lag), the weight of lag ℓ in column ℓ − 1; one row for all without context. A row without
-        entries: no lag was found, the law of the next symbol is the background
-    rest_ : (contexts,), the weight a[k, 0] of the background. Where that is the law of all labels, it is positive only if no lag
-        was found, or if it is needed beside the lags
-    incomplete_ : (contexts,), where it is needed beside them: something is left that no lag explains
-    influence_ : sparse, as attention_: by how much the symbol at a lag moves the law of the next symbol, in total variation, on
-        average over the symbols that occur. Other than a weight, it does not depend on where the common part of the matrices
-        stands. 0 for lag 1 where that is the context: there it cannot vary
-    lags_ : table (a dict of columns) of context, lag, weight, stderr; the lags in the support, and only these
-    prior_, frequencies_ : (N,), the law of the labels, and of all symbols
-    loglik_ : log-likelihood of the labels in the data, in nats, at these parameters
-    n_windows_, n_labels_ : symbols that were predicted in the fit, and all that there are
-    n_parameters_, n_iter_ : parameters that they can tell apart, steps of the last fit
-    converged_, gap_ : whether the search came to its end and the last fit reached its certificate, and what the log-likelihood
-        could still gain at most
-    criterion_ : the BIC of each kind of transition that was fitted; the lower one was chosen
+    classes_ : (N,) array
+        The symbols, sorted.
+    transition_ : (N, N) array or dict
+        P: ``P[i, j]`` is the probability of classes_[i] where the source is classes_[j]; with "per_lag", a dict from lag to such a
+        matrix.
+    attention_ : sparse (contexts, max_lag) array
+        The weight of lag ℓ in column ℓ − 1; one row for all without context. A row without entries: no lag was found, the law of
+        the next symbol is the background.
+    rest_, incomplete_ : (contexts,) arrays
+        The weight a[k, 0] of the background, and whether it is needed beside the lags: then something is left that no lag explains.
+        Where the background is the law of all labels, its weight is positive only there, or if no lag was found.
+    influence_ : sparse (contexts, max_lag) array
+        By how much the symbol at a lag moves the law of the next symbol, in total variation, on average over the symbols that
+        occur. Other than a weight, it does not depend on where the common part of the matrices stands. 0 for lag 1 where that is
+        the context: there it cannot vary.
+    lags_ : dict of arrays
+        Table of context, lag, weight, stderr; the lags in the support, and only these.
+    prior_, frequencies_ : (N,) arrays
+        The law of the labels, and of all symbols.
+    loglik_ : float
+        Log-likelihood of the labels in the data, in nats, at these parameters.
+    n_windows_, n_labels_ : int
+        Symbols that were predicted in the fit, and all that there are.
+    n_parameters_, n_iter_ : int
+        Parameters that they can tell apart, steps of the last fit.
+    converged_, gap_ : bool and float
+        Whether the search came to its end and the last fit reached its certificate, and what the log-likelihood could still gain.
+    criterion_ : dict of float
+        The BIC of each kind of transition that was fitted; the lower one was chosen.
+
+    Examples
+    --------
+    The weather of a planet where each kind of day looks back at another day:
+
+    >>> import numpy as np, scb
+    >>> days = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+    >>> x = np.array(["dry", "rain", "snow"])[days]
+    >>> model = scb.SparseContextualBigram(max_lag=6).fit(x)
+    >>> print(model.summary())
+    2,999 of 3,000 symbols are predicted, of 3 kinds; lags up to 6
+    one matrix for all lags (its BIC is lower by 40.4 than with a matrix for each)
+    0.4377 bits a symbol (log-likelihood -909.8 nats), 6 parameters
+    <BLANKLINE>
+       now  lag  weight  influence           95 %   nats     dBIC
+     'dry'    6   1.000      0.562  0.553 - 0.572  907.1  1,814.3
+    'rain'    4   1.000      0.562  0.553 - 0.572  764.4  1,528.9
+    'snow'    6   1.000      0.562  0.553 - 0.572  673.2  1,346.3
+    >>> model.lags_["weight"].round(2), model.influence_.nnz, model.n_seen_
+    (array([1., 1., 1.]), 3, 0)
+
+    What comes next, after one sequence or after the end of each of many:
+
+    >>> model.predict_proba(x[:8])[-1].round(2), model.predict([x[:8], x[:20]])
+    (array([0.02, 0.01, 0.97]), array(['snow', 'snow'], dtype='<U4'))
+    >>> model.predict_log_proba([x[:8]]).shape
+    (1, 3)
+    >>> model.forecast(x[:8], steps=2).round(1)
+    array([[0. , 0. , 1. ],
+           [0.2, 0.8, 0. ]])
+    >>> model.sample(6, random_state=0)
+    array(['snow', 'snow', 'snow', 'snow', 'snow', 'dry'], dtype='<U4')
+
+    How well symbols are predicted, in nats, by perplexity and by criteria:
+
+    >>> round(model.score(x), 3), round(model.perplexity(x), 2), model.log_likelihoods(x).shape
+    (-0.303, 1.35, (2999,))
+    >>> round(model.bic(x)), round(model.aic(x))
+    (1868, 1832)
+
+    Pictures, and a file:
+
+    >>> model.plot().get_ylabel(), model.plot_attention().get_xlabel()
+    ('current symbol', 'lag: symbols before the one that is predicted')
+    >>> model.save("weather.safetensors")
+    >>> scb.SparseContextualBigram.load("weather.safetensors").predict(x[:3])
+    array(['dry', 'dry', 'dry'], dtype='<U4')
     """
 
     def __init__(
@@ -105,11 +164,20 @@ class SparseContextualBigram(LagPredictor):
 
         Parameters
         ----------
-        X : one sequence of symbols, or many: see ``scb.sequences.symbols``. Or a
-            Dask array, bag or list of delayed sequences, which stay where they are: see ``scb.mixture.dask``
+        X : sequences
+            One sequence of symbols, or many: see ``scb.sequences.symbols``. Or a Dask array, bag or list of delayed sequences,
+            which stay where they are: see ``scb.mixture.dask``.
         y : ignored
-        lengths : where X is many sequences one after the other, their lengths
-        init : a fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data
+            There for scikit-learn.
+        lengths : list of int, optional
+            Where X is many sequences one after the other, their lengths.
+        init : SparseContextualBigram, optional
+            A fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data.
+
+        Returns
+        -------
+        SparseContextualBigram
+            The estimator itself.
         """
         settings = self._settings()
         one_of("handle_unknown", self.handle_unknown, ("error", "missing"))
@@ -131,10 +199,31 @@ class SparseContextualBigram(LagPredictor):
 
         Parameters
         ----------
-        X, lengths : the next piece, as in ``fit``; no collection of Dask. Without it, what was taken in before is fitted
+        X : sequences, optional
+            The next piece, as in ``fit``; no collection of Dask. Without it, what was taken in before is fitted.
         y : ignored
-        memory : symbols that are kept; the same in all calls. A fit takes about 30 bytes for each
-        fit : whether to fit the model now. Each fit is one of all that is kept, so with many small pieces ask for it now and then
+            There for scikit-learn.
+        lengths : list of int, optional
+            Where X is many sequences one after the other, their lengths.
+        memory : int, default 5,000,000
+            Symbols that are kept; the same in all calls. A fit takes about 30 bytes for each.
+        fit : bool, default True
+            Whether to fit the model now. Each fit is one of all that is kept, so with many small pieces ask for it now and then.
+
+        Returns
+        -------
+        SparseContextualBigram
+            The estimator itself.
+
+        Examples
+        --------
+        >>> import scb
+        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+        >>> model = scb.SparseContextualBigram(max_lag=6)
+        >>> for piece in (x[:1000], x[1000:2000], x[2000:]):
+        ...     model = model.partial_fit(piece, fit=False)
+        >>> model.partial_fit().loglik_ == scb.SparseContextualBigram(max_lag=6).fit(x).loglik_, model.n_seen_
+        (True, 3000)
         """
         settings = self._settings()
         if is_dask(X):
@@ -161,70 +250,37 @@ class SparseContextualBigram(LagPredictor):
         """The parameters of the fit."""
         return LagSettings(**{name: getattr(self, name) for name in LagSettings.__dataclass_fields__})
 
-    def _take(self, model: LagModel, facts: FitFacts, width: int | None) -> None:
-        """Keep a model by its public names."""
-        self.classes_ = model.classes
-        self.attention_: csr_array = model.attention
-        self._errors = model.errors
-        self._rest_ratio = model.rest_ratio
-        self._background = model.background
-        self._evidence = model.evidence
-        self.rest_ = model.rest
-        self.incomplete_ = model.incomplete
-        self.transition_: Any = model.matrices.get(SHARED, model.matrices)
-        self.prior_ = model.prior
-        self.frequencies_ = model.frequencies
-        self.loglik_ = facts.loglik
-        self.n_windows_ = facts.n_windows
-        self.n_labels_ = facts.n_labels
-        self.n_parameters_ = facts.n_parameters
-        self.n_iter_ = facts.n_iter
-        self.gap_ = facts.gap
-        self.converged_ = facts.converged
-        self.criterion_ = facts.criterion
-        if width is not None:
-            self.n_features_in_ = width
-
-    def _model(self) -> LagModel:
-        """The model behind the public names; an error if there is none yet."""
-        check_is_fitted(self)
-        return LagModel(
-            classes=self.classes_,
-            context=bool(self.context),
-            attention=self.attention_,
-            errors=self._errors,
-            rest=self.rest_,
-            rest_ratio=self._rest_ratio,
-            matrices=self.transition_ if isinstance(self.transition_, dict) else {SHARED: self.transition_},
-            prior=self.prior_,
-            frequencies=self.frequencies_,
-            background=self._background,
-            evidence=self._evidence,
-        )
-
-    def _facts(self) -> FitFacts:
-        """How the fit went."""
-        return FitFacts(**{name: getattr(self, f"{name}_") for name in FitFacts.__dataclass_fields__})
-
-    @property
-    def lags_(self) -> dict[str, NDArray[Any]]:
-        """The table of lags in the support; the context is None in a model without context."""
-        return self._model().table()
-
     @property
     def n_seen_(self) -> int:
         """How many symbols ``partial_fit`` has taken in; 0 without it."""
         return 0 if self._kept is None else self._kept.seen
 
-    @property
-    def influence_(self) -> csr_array:
-        """How far each lag in the support moves the law of the next symbol."""
-        return self._model().influence()
-
     def stability(self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0) -> NDArray[Any]:
-        """(rows of ``lags_``,): in which part of random halves of X each lag is found again; ``summary`` shows it from then on.
+        """In which part of random halves of X each lag is found again; ``summary`` shows it from then on.
 
         Halves are made of blocks of neighbouring symbols, and come in pairs that have nothing in common.
+
+        Parameters
+        ----------
+        X : sequences
+            The data of the fit.
+        lengths : list of int, optional
+            Where X is many sequences one after the other, their lengths.
+        n_halves : int, default 20
+            How many halves are fitted.
+        random_state : int, default 0
+            Seed of the halves.
+
+        Returns
+        -------
+        (rows of ``lags_``,) array
+
+        Examples
+        --------
+        >>> import scb
+        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+        >>> scb.SparseContextualBigram(max_lag=6).fit(x).stability(x, n_halves=4)
+        array([1., 1., 1.])
         """
         model = self._model()
         data = windows_of_symbols(X, lengths, model.max_lag, model.context)
@@ -235,28 +291,32 @@ class SparseContextualBigram(LagPredictor):
         self._evidence = {**self._evidence, "found": found}
         return found
 
-    def summary(self) -> LagSummary:
-        """What was found and how sure it is: a table for people when printed, ``to_pandas()``, and as a dict ``columns``."""
-        return LagSummary(self._model(), self._facts())
-
-    def plot_attention(self, ax: "Axes | None" = None) -> "Axes":
-        """A heat map of ``attention_``: contexts down, lags across; white where a lag has no weight."""
-        return plot_attention(self._model(), ax)
-
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """A heat map of ``influence_`` with the evidence: in each cell how far the lag moves the law, and its worth in nats."""
-        return plot_influence(self._model(), ax)
-
     # ------------------------------------------------------------------------------------------------- keeping it
 
     def save(self, path: str | Path) -> None:
-        """Write the model to one file that ``load`` reads; nothing in it is executed."""
+        """Write the model to one file that ``load`` reads; nothing in it is executed.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
         model = self._model()
         save_model(path, model, self._facts(), self.get_params(), getattr(self, "n_features_in_", None), self._kept)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote."""
+        """Read a model that ``save`` wrote; a DamagedFileError if the file is not as it was written.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        SparseContextualBigram
+        """
         model, facts, parameters, width, kept = load_model(path)
         try:
             estimator = cls(**parameters)

@@ -32,22 +32,45 @@ def read_sequences(
     sep: str | None = None,
     top: int | None = None,
 ) -> Sequences:
-    """Sequences in a file, or in a frame of pandas, polars or Arrow; ``fit``, ``score`` and ``predict`` take them as X.
+    r"""Sequences in a file, or in a frame of pandas, polars or Arrow; ``fit``, ``score`` and ``predict`` take them as X.
 
     Parameters
     ----------
-    source : a path, or a frame. Files that end in .csv, .tsv, .parquet and .jsonl are tables; a line of .jsonl may also be a
-        sequence (an array) or a symbol. All others are text
-    column : the column of the symbols; where its cells are lists, each is a sequence
-    group : the column that says to which sequence a row belongs
-    order : the column by which the rows of each sequence are sorted; without, they stay as they are
-    by : the symbols of a text: its characters, its words, or its lines
-    sep : what stands between the columns of a .csv; in a text, what stands between symbols, and each line is a sequence
-    top : keep so many of the most common symbols; the others become one, ``"<other>"``
+    source : str, path or data frame
+        Files that end in .csv, .tsv, .parquet and .jsonl are tables; a line of .jsonl may also be a sequence (an array) or a
+        symbol. All others are text.
+    column : str, optional
+        The column of the symbols; where its cells are lists, each is a sequence.
+    group : str, optional
+        The column that says to which sequence a row belongs.
+    order : str, optional
+        The column by which the rows of each sequence are sorted; without, they stay as they are.
+    by : {"char", "word", "line"}, default "char"
+        The symbols of a text: its characters, its words, or its lines.
+    sep : str, optional
+        What stands between the columns of a .csv; in a text, what stands between symbols, and each line is a sequence.
+    top : int, optional
+        Keep so many of the most common symbols; the others become one, ``"<other>"``.
 
     Returns
     -------
-    Sequences : one or many; ``said`` tells how they were read, ``names`` what a table calls them; to iterate gives lists of symbols
+    Sequences
+        One or many; ``said`` tells how they were read, ``names`` what a table calls them; to iterate gives lists of symbols.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read so, or could be meant in more than one way: the message says what to say.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import scb
+    >>> _ = Path("song.txt").write_text("la la la di\nla di la\n")
+    >>> [sequence for sequence in scb.read_sequences("song.txt", sep=" ")]
+    [['la', 'la', 'la', 'di'], ['la', 'di', 'la']]
+    >>> scb.read_sequences("song.txt", by="word").said
+    'text as one sequence of words'
     """
     return read_with_options(source, Columns(column, group, order), by, sep, top, option="{}=")
 

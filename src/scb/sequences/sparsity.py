@@ -20,11 +20,41 @@ if TYPE_CHECKING:
 
 
 class SparsityPath(ModelTable):
-    """Models from few lags to many; the last one has the lags that the data ask for."""
+    """Models from few lags to many; the last one has the lags that the data ask for. A text when printed.
+
+    Attributes
+    ----------
+    columns : dict of arrays
+        lags (a number, or "auto"), total (over all contexts), parameters, bic, bits (a held-out symbol), difference (from the
+        best), error (of the difference).
+
+    Examples
+    --------
+    >>> import scb
+    >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+    >>> path = scb.sparsity_path(scb.SparseContextualBigram(max_lag=6), x, numbers=[1, 2])
+    >>> path.columns["lags"], path.to_pandas().shape
+    (array(['1', '2', 'auto'], dtype='<U4'), (3, 7))
+    >>> axes = path.plot("bic")
+    >>> axes.get_ylabel()
+    'BIC'
+    """
 
     def plot(self, criterion: Literal["bits", "bic"] = "bits", ax: "Axes | None" = None) -> "Axes":
-        """Held-out bits a symbol (with the standard error of their distance from the best) or the BIC, against the number of lags;
-        the model with the lags that the data ask for stands apart.
+        """Held-out bits a symbol, or the BIC, against the number of lags.
+
+        Bars are the standard error of the distance from the best. The model with the lags that the data ask for stands apart.
+
+        Parameters
+        ----------
+        criterion : {"bits", "bic"}, default "bits"
+            What is drawn.
+        ax : matplotlib.axes.Axes, optional
+            Where; a new figure unless given.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
         """
         from matplotlib.figure import Figure
 
@@ -48,22 +78,40 @@ class SparsityPath(ModelTable):
 def sparsity_path(
     model: SparseContextualBigram, X: Any, numbers: Sequence[int] = (1, 2, 3, 4), *, lengths: Any = None, held_out: float = 0.2
 ) -> SparsityPath:
-    """Fit a model with so many lags in each context, for several numbers, and with those that the data ask for.
+    """How many lags are worth having: models with one in each context, two, and so on, and with those that the data ask for.
 
     Parameters
     ----------
-    model : an estimator with the parameters that are to be used; it need not be fitted, is not changed, and says how far it is
-        where it is ``verbose``
-    X, lengths : sequences, as for ``fit``
-    numbers : how many lags each context has
-    held_out : the last part of one sequence, or of many sequences the last ones, which are predicted and not fitted
+    model : SparseContextualBigram
+        An estimator with the parameters that are to be used; it need not be fitted, is not changed, and says how far it is
+        where it is ``verbose``.
+    X : sequences
+        One sequence of symbols or many, as for ``fit``.
+    numbers : sequence of int, default (1, 2, 3, 4)
+        How many lags each context has.
+    lengths : list of int, optional
+        Where X is many sequences one after the other, their lengths.
+    held_out : float, default 0.2
+        The last part of one sequence, or of many sequences the last ones, which are predicted and not fitted.
 
     Returns
     -------
     SparsityPath
         A table: lags (a number, or "auto"), total (over all contexts), parameters, the BIC on what is fitted, bits a held-out
         symbol, by how much more than the best (difference), and its standard error over blocks of neighbours (error).
-        ``to_pandas()``, ``plot()``
+        ``to_pandas()``, ``plot()``.
+
+    Examples
+    --------
+    One lag is enough, and a second one in each context only costs parameters:
+
+    >>> import scb
+    >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+    >>> print(scb.sparsity_path(scb.SparseContextualBigram(max_lag=6), x, numbers=[1, 2]))
+    lags  total  parameters      bic    bits  difference   error
+       1      3           6  1,523.3  0.4143     +0.0008  0.0011
+       2      5           8  1,537.3  0.4136     +0.0000  0.0000
+    auto      3           6  1,523.3  0.4143     +0.0008  0.0011
     """
     if not 0 < number("held_out", held_out) < 1:
         raise InputError(f"held_out = {held_out}: it must lie between 0 and 1")

@@ -19,7 +19,25 @@ _COVER = 1.96  # standard errors on either side of an influence
 
 @dataclass(frozen=True)
 class LagSummary:
-    """What was found, and how sure it is."""
+    """What was found, and how sure it is: a text for people when printed, ``columns`` and ``to_pandas()`` for programs.
+
+    Attributes
+    ----------
+    model : LagModel
+        The fitted model.
+    facts : FitFacts
+        How the fit went.
+
+    Examples
+    --------
+    >>> import scb
+    >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+    >>> summary = scb.SparseContextualBigram(max_lag=6).fit(x).summary()
+    >>> summary.columns["lag"], summary.columns["influence"].round(2)
+    (array([6, 4, 6]), array([0.56, 0.56, 0.56]))
+    >>> summary.to_pandas().shape
+    (3, 8)
+    """
 
     model: LagModel
     facts: FitFacts
@@ -37,7 +55,12 @@ class LagSummary:
         return names | bounds | table
 
     def to_pandas(self) -> Any:
-        """The same as a data frame."""
+        """``columns`` as a data frame: a row a context and lag.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         import pandas as pd
 
         return pd.DataFrame(self.columns)

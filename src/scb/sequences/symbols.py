@@ -26,13 +26,38 @@ _NOTHING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of what 
 
 @dataclass(frozen=True, repr=False)
 class Sequences:
-    """Symbols as given."""
+    r"""Sequences of symbols as given; to iterate gives each as a list, with None where a symbol is missing.
 
-    flat: Any  # one sequence after the other
-    lengths: list[int]  # sequence i has ``lengths[i]`` symbols
-    many: bool  # whether X was a collection of sequences, rather than one (or one cut by lengths)
-    said: str = ""  # how a table or a file was read, in words
-    names: list[Any] | None = None  # of the sequences, where a table has some
+    Attributes
+    ----------
+    flat : array, list or column of Arrow
+        All symbols, one sequence after the other.
+    lengths : list of int
+        Sequence i has ``lengths[i]`` symbols.
+    many : bool
+        Whether X was a collection of sequences, rather than one (or one cut by lengths).
+    said : str, default ""
+        How a table or a file was read, in words.
+    names : list, optional
+        Of the sequences, where a table has some.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import scb
+    >>> _ = Path("visits.csv").write_text("user,page\nann,home\nann,shop\nbob,home\n")
+    >>> visits = scb.read_sequences("visits.csv", column="page", group="user")
+    >>> visits
+    Sequences(2 of them, 3 symbols: column 'page' in 2 sequences, one for each 'user', in the order of the rows)
+    >>> visits.names, list(visits)
+    (['ann', 'bob'], [['home', 'shop'], ['home']])
+    """
+
+    flat: Any
+    lengths: list[int]
+    many: bool
+    said: str = ""
+    names: list[Any] | None = None
 
     def __len__(self) -> int:
         """How many sequences."""

@@ -11,6 +11,8 @@ import numpy as np
 from scb.geometry import Array, centred_square, mu_inner
 from scb.inputs import InputError
 
+CONTRAST = 1.4  # of the ensemble "strong": K_P is at least this many times ‖μ‖²; assumption (c) asks for 1
+
 
 def stationary(P: Array) -> Array:
     """The stationary law μ of an irreducible P (columns sum to 1): Pμ = μ, 1ᵀμ = 1, μ > 0.
@@ -164,3 +166,19 @@ def _cosine(X: Array, Y: Array, mu: Array) -> float:
     """⟨X − μ1ᵀ, Y − μ1ᵀ⟩_μ / √(K_X K_Y)."""
     cross = mu_inner(X - mu[:, None], Y - mu[:, None], mu)
     return cross / np.sqrt(centred_square(X, mu) * centred_square(Y, mu))
+
+
+def of_ensemble(ensemble: str, N: int, rng: np.random.Generator) -> Array:
+    """A random P of one of the ensembles that ``Task.random`` knows."""
+    if ensemble != "strong":
+        return {"dirichlet": dirichlet_transition, "uniform": uniform_transition, "softmax": softmax_transition}[ensemble](N, rng)
+    mu = near_uniform(rng, (N, 1))[:, 0]  # the stationary law is drawn before P
+    if N == 2:
+        return np.array([[0.0, 1.0], [1.0, 0.0]])
+    return random_transition(mu, CONTRAST, rng)
+
+
+def near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    """Columns that sum to 1, with entries proportional to uniforms on [2/3, 4/3]: within a factor 2 of equal ones."""
+    w = rng.uniform(2 / 3, 4 / 3, shape)
+    return w / w.sum(axis=0)

@@ -19,13 +19,26 @@ _CHUNK = 1 << 20  # uniforms drawn at a time; the result does not depend on it
 
 @dataclass(frozen=True)
 class Batch:
-    """n independent samples.
+    """Samples of a task: contexts, last tokens, labels; a slice of a batch is a batch.
 
     Attributes
     ----------
-    context : (n, T) tokens x_1 … x_T
-    last : (n,) tokens x_{T+1}, which choose the attention
-    label : (n,) tokens x_o, to be predicted
+    context : (n, T) integer array
+        Tokens x_1 … x_T.
+    last : (n,) integer array
+        Tokens x_{T+1}, which choose the attention.
+    label : (n,) integer array
+        Tokens x_o, to be predicted.
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> batch = scb.Batch(np.array([[0, 1, 1], [2, 0, 1]]), last=np.array([1, 0]), label=np.array([2, 2]))
+    >>> len(batch), batch[:1].label
+    (2, array([2]))
+    >>> batch.tokens
+    array([[0, 1, 1, 1],
+           [2, 0, 1, 0]])
     """
 
     context: Tokens
@@ -67,7 +80,34 @@ def token_dtype(N: int) -> np.dtype[Any]:
 def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Batch:
     """Draw n independent samples: T + 1 tokens iid from μ, a position s ~ q^(k), a label o ~ P[:, x_s].
 
-    ``compiled`` takes the contexts from the engine's generator: the same law, other random numbers, ten times as fast.
+    Parameters
+    ----------
+    task : Task
+        Whose samples they are.
+    n : int
+        How many.
+    seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
+        Of all that is random.
+    compiled : bool, default False
+        Take the contexts from the engine's generator: the same law, other random numbers, ten times as fast.
+
+    Returns
+    -------
+    Batch
+        ``context`` (n, T), ``last`` (n,) and ``label`` (n,), of the smallest unsigned type that holds the tokens.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=8, sparsity=2, seed=0)
+    >>> batch = scb.sample(task, 4, seed=0)
+    >>> batch.context
+    array([[2, 2, 1, 1, 1, 2, 2, 0],
+           [2, 0, 1, 0, 2, 1, 0, 1],
+           [0, 0, 1, 1, 1, 0, 2, 2],
+           [1, 1, 1, 0, 0, 1, 1, 0]], dtype=uint8)
+    >>> batch.last, batch.label
+    (array([1, 0, 0, 0], dtype=uint8), array([0, 2, 0, 0], dtype=uint8))
     """
     n = integer("n", n, low=0)
     compiled = boolean("compiled", compiled)
@@ -118,10 +158,35 @@ def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
 
 
 def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -> Tokens:
-    """Draw a sequence of ``length`` tokens: the first T + 1 iid from μ, each further one from the T + 1 before it.
+    """Draw one long sequence, or many: the first T + 1 tokens iid from μ, each further one from the T + 1 before it.
 
-    The token before the new one chooses the attention; the T tokens before that one are the context. With ``n`` there are so many
-    independent sequences, an array (n, length); the first of them do not depend on how many there are.
+    The token before the new one chooses the attention; the T tokens before that one are the context.
+
+    Parameters
+    ----------
+    task : Task
+        Which generates it.
+    length : int
+        How many tokens.
+    seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
+        Of all that is random.
+    n : int, optional
+        So many independent sequences instead of one; the first of them do not depend on how many there are.
+
+    Returns
+    -------
+    (length,) or (n, length) integer array
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=8, sparsity=2, seed=0)
+    >>> scb.generate(task, 20, seed=0)
+    array([1, 0, 0, 0, 2, 2, 1, 1, 1, 1, 1, 2, 1, 0, 1, 0, 2, 1, 0, 0],
+          dtype=uint8)
+    >>> scb.generate(task, 10, seed=0, n=2)
+    array([[2, 0, 1, 0, 1, 1, 0, 2, 0, 0],
+           [1, 0, 1, 1, 2, 2, 1, 1, 1, 0]], dtype=uint8)
     """
     length = integer("length", length, low=0)
     rng = generator(seed)

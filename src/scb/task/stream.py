@@ -11,12 +11,36 @@ from scb.task.sampling import Batch, Labels, compiled_tokens, step_keys, token_d
 
 
 class Stream:
-    """An iterator without end over mini-batches of fresh samples; see ``stream``.
+    """An iterator without end over mini-batches of fresh samples; ``scb.stream`` makes one.
+
+    Parameters
+    ----------
+    task : Task
+        Whose samples they are.
+    batch_size : int
+        Samples of a mini-batch.
+    seed : int
+        The same seed gives the same batches.
+    dtype : numpy.dtype
+        Of the tokens.
+    start : int
+        Number of the first batch.
 
     Attributes
     ----------
-    step : number of the mini-batch that comes next. Batch i depends on (task, batch_size, seed, i) alone: to go on where another
-        stream stopped, begin at its ``step``
+    step : int
+        Number of the mini-batch that comes next. Batch i depends on (task, batch_size, seed, i) alone: to go on where another
+        stream stopped, begin at its ``step``.
+
+    Examples
+    --------
+    >>> import scb
+    >>> batches = scb.stream(scb.Task.random(3, 8, 2, seed=0), batch_size=5, seed=1)
+    >>> first = next(batches)
+    >>> batches
+    Stream(N=3, T=8, batch_size=5, seed=1, dtype=uint8, step=1)
+    >>> bool((batches.at(0).label == first.label).all())
+    True
     """
 
     def __init__(self, task: Task, batch_size: int, seed: int, dtype: np.dtype[Any], start: int) -> None:
@@ -36,7 +60,17 @@ class Stream:
         return batch
 
     def at(self, step: int) -> Batch:
-        """Mini-batch number ``step``; the stream itself does not move."""
+        """Mini-batch number ``step``; the stream itself does not move.
+
+        Parameters
+        ----------
+        step : int
+            Number of the batch, from 0 on.
+
+        Returns
+        -------
+        Batch
+        """
         B = self.batch_size
         key = step_keys(self.seed, range(step, step + 1))[0]
         drawn = compiled_tokens(self.task, key, (B, self.task.T + 1))
@@ -55,23 +89,28 @@ def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike 
 
     Parameters
     ----------
-    task : whose samples they are
-    batch_size : samples of a mini-batch
-    seed : the same seed gives the same batches
-    dtype : of the tokens; the smallest unsigned type that holds them unless given. ``np.int64`` is what embeddings want
-    start : number of the first batch: a stream that begins at the ``step`` of another goes on where that one is
+    task : Task
+        Whose samples they are.
+    batch_size : int, default 64
+        Samples of a mini-batch.
+    seed : int, default 0
+        The same seed gives the same batches.
+    dtype : integer dtype, optional
+        Of the tokens; the smallest unsigned type that holds them unless given. ``np.int64`` is what embeddings want.
+    start : int, default 0
+        Number of the first batch: a stream that begins at the ``step`` of another goes on where that one is.
 
     Returns
     -------
     Stream
-        An iterator of ``Batch``es; the T + 1 tokens of a sample lie side by side, ``batch.tokens`` has them as (B, T + 1)
+        An iterator of ``Batch``es; the T + 1 tokens of a sample lie side by side, ``batch.tokens`` has them as (B, T + 1).
 
     Examples
     --------
     >>> import scb
-    >>> batches = scb.stream(scb.Task.random(3, 100, 2), batch_size=32, seed=1, dtype="int64")
+    >>> batches = scb.stream(scb.Task.random(3, 40, 2), batch_size=32, seed=1, dtype="int64")
     >>> next(batches).tokens.shape, batches.step
-    ((32, 101), 1)
+    ((32, 41), 1)
     """
     try:
         chosen: np.dtype[Any] = token_dtype(task.N) if dtype is None else np.dtype(dtype)

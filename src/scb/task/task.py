@@ -5,13 +5,11 @@ Given a context x (T tokens) and a last token k, both drawn iid from μ, the nex
     Pr(o = n | k, x) = Σ_t Q[t, k] · P[n, x_t].
 """
 
-import io
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,47 +19,21 @@ from scb.geometry import Array, centred_square, mu_inner
 from scb.inputs import DamagedFileError, InputError, file_path, integer, number, one_of
 from scb.model import LinearTransformer
 from scb.task import chains
+from scb.task.assumptions import CONDITION, Assumptions, check_assumptions
 from scb.task.columns import attention_entries, distributions, pack, sparse_entries, transition_matrix
+from scb.task.npz import stored, stored_arrays
+from scb.task.seeds import Seed, generator
 
-Seed = int | np.random.Generator | np.random.SeedSequence | None
 Ensemble = Literal["strong", "dirichlet", "uniform", "softmax"]
 ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 """The laws of a random P that ``Task.random`` knows."""
 
-CONTRAST = 1.4  # Task.random keeps K_P at least this many times ‖μ‖²: assumption (c) asks for 1
-CONDITION = 2.0  # Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
-
-
-def generator(seed: Seed) -> np.random.Generator:
-    """NumPy's generator of a seed; an InputError for what is none."""
-    if isinstance(seed, np.random.Generator | np.random.SeedSequence | None):
-        return np.random.default_rng(seed)
-    return np.random.default_rng(integer("seed", seed, low=0))
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """One assumption of the paper, with the value that a task has and whether it holds."""
-
-    name: str
-    statement: str
-    measured: float
-    holds: bool
-
-    def __str__(self) -> str:
-        verdict = "holds" if self.holds else "does not hold"
-        return f"({self.name}) {self.statement:<48} measured {self.measured:<10.4g} {verdict}"
-
-
-class Assumptions(dict[str, Assumption]):
-    """The report of ``Task.check``, by letter: ``task.check()["c"].measured``."""
-
-    def __str__(self) -> str:
-        return "\n".join(str(assumption) for assumption in self.values())
-
 
 class Task:
     """A sparse contextual bigram (P, Q), with Q kept sparse.
+
+    The next token has the law Σ_t Q[t, k]·P[:, x_t], where k is the last token and x the context of T tokens before it.
+    What cannot be a task is refused with an ``InputError`` that says what is wrong.
 
     Parameters
     ----------
@@ -73,11 +45,37 @@ class Task:
 
     Attributes
     ----------
-    P, mu : the transition matrix and its stationary law, Pμ = μ
-    T : the number of positions
+    P, mu : (N, N) and (N,) arrays
+        The transition matrix, and its stationary law: Pμ = μ.
+    T : int
+        The number of positions.
     positions, weights : (Q, N) arrays
         Column k holds the positions on which ``q^(k)`` is not zero, ascending, and its values there.
         Shorter columns are filled up with weight 0 at position 0.
+
+    Examples
+    --------
+    Two tokens; after token 0 the first position decides, after token 1 the last two do:
+
+    >>> import scb
+    >>> task = scb.Task([[0.9, 0.2], [0.1, 0.8]], [[1.0, 0.0], [0.0, 0.25], [0.0, 0.75]])
+    >>> task.N, task.T, task.sparsity
+    (2, 3, 2)
+    >>> task.mu.round(3)
+    array([0.667, 0.333])
+    >>> task.support
+    [array([0]), array([1, 2])]
+    >>> task.Q
+    array([[1.  , 0.  ],
+           [0.  , 0.25],
+           [0.  , 0.75]])
+    >>> round(task.K_P, 4), round(task.K_Q, 4), round(task.inner_Q(task.Q), 4), round(task.weight_threshold, 4)
+    (0.2178, 0.5417, 0.875, 0.0833)
+    >>> task.model().predict(scb.sample(task, 1, seed=0))
+    array([[0.9, 0.1]])
+    >>> task.save("task.npz")
+    >>> scb.Task.load("task.npz") == task
+    True
     """
 
     P: Array
@@ -92,9 +90,28 @@ class Task:
 
     @classmethod
     def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> "Task":
-        """The task whose column k attends to ``positions[:, k]`` with ``weights[:, k]``, both (Q, N), among T positions.
+        """The task whose column k attends to ``positions[:, k]`` with ``weights[:, k]``: a Q of any length, never written out.
 
-        Where weights are not 0, the positions in a column are distinct.
+        Parameters
+        ----------
+        P : (N, N) array
+            Transition matrix.
+        positions : (Q, N) integer array
+            Positions in 0 … T − 1; in a column, those whose weights are not 0 are distinct.
+        weights : (Q, N) array
+            The attention there; every column sums to 1.
+        T : int
+            The number of positions.
+
+        Returns
+        -------
+        Task
+
+        Examples
+        --------
+        >>> import scb
+        >>> scb.Task.sparse([[0.9, 0.2], [0.1, 0.8]], [[0, 5], [7, 6]], [[0.5, 1.0], [0.5, 0.0]], T=1_000_000)
+        Task(N=2, T=1000000, sparsity=2, K_P=0.218, K_Q=0.667)
         """
         matrix = transition_matrix(P)
         task = cls.__new__(cls)
@@ -120,9 +137,12 @@ class Task:
 
         Parameters
         ----------
-        N, T, sparsity : numbers of tokens, of positions, and of positions that each token attends to
-        seed : of all that is random
-        ensemble : the law of P.
+        N, T, sparsity : int
+            Numbers of tokens, of positions, and of positions that each token attends to.
+        seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
+            Of all that is random.
+        ensemble : {"strong", "dirichlet", "uniform", "softmax"}, default "strong"
+            The law of P.
 
             - "strong" meets the paper's assumptions (a), (b) and (c): N·μ in [1/2, 2] is drawn first, then a P with this
               stationary law and K_P ≥ 1.4 ‖μ‖²;
@@ -131,15 +151,24 @@ class Task:
             - "softmax": columns are the softmax of standard normal numbers.
 
             The last three are what one may call a random transition matrix. Their K_P is smaller, so that for small N they
-            hardly ever meet (c), and N·μ may leave [1/2, 2]: ``check`` tells
-        K_P : move P to this K_P = ‖P − μ1ᵀ‖_μ², and keep μ: straight towards μ1ᵀ where that is less than P has, and towards the
-            identity where it is more. It must lie between 0 and 1 − ‖μ‖²
+            hardly ever meet (c), and N·μ may leave [1/2, 2]: ``check`` tells.
+        K_P : float, optional
+            Move P to this K_P = ‖P − μ1ᵀ‖_μ², and keep μ: straight towards μ1ᵀ where that is less than P has, and towards the
+            identity where it is more. It must lie between 0 and 1 − ‖μ‖².
 
         Returns
         -------
         Task
             For N = 2, assumption (c) leaves no choice: K_P ≤ 1 − ‖μ‖² ≤ 1/2 ≤ ‖μ‖², with equality for the uniform μ and a
             permutation only, and the identity is reducible. So a "strong" P is then the swap of the two tokens.
+
+        Examples
+        --------
+        >>> import scb
+        >>> scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+        Task(N=3, T=40, sparsity=2, K_P=0.483, K_Q=0.48)
+        >>> scb.Task.random(N=3, T=40, sparsity=2, ensemble="dirichlet", seed=0)
+        Task(N=3, T=40, sparsity=2, K_P=0.0972, K_Q=0.481)
         """
         N = integer("N", N)
         T = integer("T", T)
@@ -152,17 +181,36 @@ class Task:
             raise InputError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
         one_of("ensemble", ensemble, ENSEMBLES)
         rng = generator(seed)
-        P = _strong_transition(N, rng) if ensemble == "strong" else _ORDINARY[ensemble](N, rng)
+        P = chains.of_ensemble(ensemble, N, rng)
         if K_P is not None:
             P = chains.with_contrast(P, chains.stationary(P), number("K_P", K_P))
         positions = np.stack([rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1)
-        return cls.sparse(P, positions, _near_uniform(rng, (sparsity, N)), T)
+        return cls.sparse(P, positions, chains.near_uniform(rng, (sparsity, N)), T)
 
     def related(self, overlap: float, seed: Seed = 0) -> "Task":
-        """A task with the same μ and Q, and a transition matrix P̂ that is correlated with P.
+        """A task with the same μ and Q, and a transition matrix P̂ that is correlated with P: what transfer begins from.
 
-        ``overlap`` is the μ-cosine of the two, centred: ⟨P̂ − μ1ᵀ, P − μ1ᵀ⟩_μ / √(K_P̂ K_P). It is met to rounding,
-        by mixing P with an independent random transition matrix of the same μ.
+        P is mixed with an independent random transition matrix of the same μ.
+
+        Parameters
+        ----------
+        overlap : float
+            The μ-cosine of the two, centred: ⟨P̂ − μ1ᵀ, P − μ1ᵀ⟩_μ / √(K_P̂ K_P), between 0 and 1; it is met to rounding.
+        seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
+            Of the other matrix.
+
+        Returns
+        -------
+        Task
+
+        Examples
+        --------
+        >>> import numpy as np, scb
+        >>> task = scb.Task.random(3, 40, 2, seed=0)
+        >>> other = task.related(overlap=0.3, seed=1)
+        >>> U, W = other.P - task.mu[:, None], task.P - task.mu[:, None]
+        >>> round(float(np.sum(U * W * task.mu)) / (other.K_P * task.K_P) ** 0.5, 12)
+        0.3
         """
         overlap = number("overlap", overlap)
         if not 0 <= overlap <= 1:
@@ -212,43 +260,78 @@ class Task:
         return Q
 
     def inner_Q(self, A: Array) -> float:
-        """⟨A, Q⟩_μ for a (T, N) array A, in O(N·sparsity)."""
+        """⟨A, Q⟩_μ, in O(N·sparsity).
+
+        Parameters
+        ----------
+        A : (T, N) array
+            Any array of this shape.
+
+        Returns
+        -------
+        float
+        """
         return mu_inner(A[self.positions, np.arange(self.N)], self.weights, self.mu)
 
     def model(self) -> LinearTransformer:
-        """The transformer with V = P and A = Q: its prediction is the true law of the next token."""
+        """The transformer with V = P and A = Q: its prediction is the true law of the next token.
+
+        Returns
+        -------
+        LinearTransformer
+        """
         return LinearTransformer(self.P, self.Q)
 
     def check(self, C: float = CONDITION) -> Assumptions:
-        """The paper's assumptions (a)-(d), each with the value measured on this task; ``C`` is the constant of (b)."""
-        C = number("C", C, low=0)
-        Q, N, T, mu = self.sparsity, self.N, self.T, self.mu
-        q = self.weights[self.weights > 0]
-        length = T / float(N * Q) ** 10
-        condition = max(Q * q.max(), 1 / (Q * q.min()), N * mu.max(), 1 / (N * mu.min()))
-        contrast = self.K_P / float(mu @ mu)
-        report = (
-            Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
-            Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
-            Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
-            Assumption("d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1),
-        )
-        return Assumptions({assumption.name: assumption for assumption in report})
+        """The paper's assumptions (a) to (d), each with the value measured on this task.
+
+        Parameters
+        ----------
+        C : float, default 2
+            The constant of (b): Q·q and N·μ must lie in [1/C, C].
+
+        Returns
+        -------
+        Assumptions
+
+        Examples
+        --------
+        >>> import scb
+        >>> print(scb.Task.random(3, 40, 2, seed=0).check())
+        (a) Q-sparse: Q / T ≤ 1/2                            measured 0.05       holds
+        (b) well-conditioned: C ≤ 2                          measured 1.264      holds
+        (c) nontrivial: K_P / ‖μ‖² ≥ 1                       measured 1.4        holds
+        (d) long: T / (N·Q)^10 ≥ 1, that is T ≥ 6.05e+07     measured 6.615e-07  does not hold
+        """
+        return check_assumptions(self, number("C", C, low=0))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the task to ``path`` as a NumPy .npz file without pickles, with a digest; a kill leaves the old file or the new."""
-        buffer = io.BytesIO()
-        np.savez(buffer, P=self.P, positions=self.positions, weights=self.weights, T=np.array(self.T))
-        with ZipFile(buffer, "a") as archive:
-            archive.comment = SLOT.encode()
-        write_atomically(file_path("path", path), seal(buffer.getvalue()))
+        """Write the task as a NumPy .npz file without pickles, with a digest; a kill leaves the old file or the new.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, usually ``task.npz``.
+        """
+        arrays = {"P": self.P, "positions": self.positions, "weights": self.weights, "T": np.array(self.T)}
+        write_atomically(file_path("path", path), seal(stored(arrays, comment=SLOT)))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Task":
-        """Read a task that ``save`` wrote; a DamagedFileError if it is not as it was written."""
+        """Read a task that ``save`` wrote; a DamagedFileError if it is not as it was written.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        Task
+        """
         content, sealed = read_sealed(file_path("path", path))
         try:
-            arrays = _stored_arrays(content)
+            arrays = stored_arrays(content)
             task = cls.sparse(arrays["P"], arrays["positions"], arrays["weights"], arrays["T"].item())
         except KeyError as error:
             raise DamagedFileError(f"{path} is not a task: it lacks {error}") from None
@@ -265,36 +348,3 @@ class Task:
 
     def __repr__(self) -> str:
         return f"Task(N={self.N}, T={self.T}, sparsity={self.sparsity}, K_P={self.K_P:.3g}, K_Q={self.K_Q:.3g})"
-
-
-def _stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file as ``np.savez`` writes it. A compressed one is refused: few bytes of it can become any number."""
-    arrays = {}
-    with ZipFile(io.BytesIO(content)) as archive:
-        for member in archive.infolist():
-            if member.compress_type != ZIP_STORED or member.file_size > len(content):
-                raise InputError(f"{member.filename} is compressed, which Task.save does not do")
-            data = archive.read(member)
-            arrays[member.filename.removesuffix(".npy")] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    return arrays
-
-
-_ORDINARY = {
-    "dirichlet": chains.dirichlet_transition,
-    "uniform": chains.uniform_transition,
-    "softmax": chains.softmax_transition,
-}
-
-
-def _strong_transition(N: int, rng: np.random.Generator) -> Array:
-    """P of the ensemble "strong", with a stationary law μ that is drawn before it."""
-    mu = _near_uniform(rng, (N, 1))[:, 0]
-    if N == 2:
-        return np.array([[0.0, 1.0], [1.0, 0.0]])
-    return chains.random_transition(mu, CONTRAST, rng)
-
-
-def _near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-    """Columns that sum to 1, with entries proportional to uniforms on [2/3, 4/3]: within a factor 2 of equal ones."""
-    w = rng.uniform(2 / 3, 4 / 3, shape)
-    return w / w.sum(axis=0)

@@ -15,11 +15,22 @@ class Bound:
 
     Attributes
     ----------
-    place : the appendix, and the lemma's name or subject
-    statement : the inequality; c is the constant. Where the paper misprints it, the form that holds (docs/paper/errata.md)
-    constant : the c that was measured, rounded to the safe side
-    printed : the c that the paper prints, where it prints one
-    largest : whether a smaller c is the weaker statement, so that the largest one is wanted; the smallest otherwise
+    place : str
+        The appendix, and the lemma's name or subject.
+    statement : str
+        The inequality; c is the constant. Where the paper misprints it, the form that holds (docs/paper/errata.md).
+    constant : float
+        The c that was measured, rounded to the safe side.
+    printed : float, optional
+        The c that the paper prints, where it prints one.
+    largest : bool, default False
+        Whether a smaller c is the weaker statement, so that the largest one is wanted; the smallest otherwise.
+
+    Examples
+    --------
+    >>> from scb.theory.bounds import BOUNDS
+    >>> BOUNDS["stage1_steps"].statement, BOUNDS["stage1_steps"].constant
+    ('𝒯₁ ≤ c·log(T·K_Q)/η', 1.2)
     """
 
     place: str

@@ -14,14 +14,30 @@ from scb.theory.expectations import expected_preconditioned_gradients
 
 @dataclass(frozen=True)
 class StepNoise:
-    """The numbers through which the gradient noise (h_V, h_A) enters the signals and errors of one step."""
+    """The numbers through which the gradient noise (h_V, h_A) enters the signals and errors of one step.
 
-    along_P: float = 0.0  # ⟨h_V, P⟩_μ
-    along_Q: float = 0.0  # ⟨h_A, Q⟩_μ
-    along_V: float = 0.0  # ⟨Δ_V, h_V⟩_μ
-    along_A: float = 0.0  # ⟨Δ_A, h_A⟩_μ
-    square_V: float = 0.0  # ‖h_V‖_μ²
-    square_A: float = 0.0  # ‖h_A‖_μ²
+    Attributes
+    ----------
+    along_P, along_Q : float, default 0
+        ⟨h_V, P⟩_μ and ⟨h_A, Q⟩_μ.
+    along_V, along_A : float, default 0
+        ⟨Δ_V, h_V⟩_μ and ⟨Δ_A, h_A⟩_μ.
+    square_V, square_A : float, default 0
+        ‖h_V‖_μ² and ‖h_A‖_μ².
+
+    Examples
+    --------
+    >>> from scb.theory.dynamics import StepNoise
+    >>> StepNoise(along_P=0.1).square_V
+    0.0
+    """
+
+    along_P: float = 0.0
+    along_Q: float = 0.0
+    along_V: float = 0.0
+    along_A: float = 0.0
+    square_V: float = 0.0
+    square_A: float = 0.0
 
 
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
@@ -29,6 +45,30 @@ def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 
     E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V + ‖Δ_A‖_μ²(V − μ1ᵀ)
     E∇̂_A l = K_P α_V(α_V α_A − 1)(Q − 11ᵀ/T) + K_P α_V² Δ_A + ‖Δ_V‖_μ²(A − 11ᵀ/T)
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    V, A : (N, N) and (T, N) arrays
+        The point, with 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
+
+    Returns
+    -------
+    gV : (N, N) array
+    gA : (T, N) array
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> V, A = task.related(0.5).P, task.Q
+    >>> pairs = zip(
+    ...     scb.theory.dynamics.expanded_gradients(task, V, A),
+    ...     scb.theory.expectations.expected_preconditioned_gradients(task, V, A),
+    ... )
+    >>> [bool(np.allclose(one, other)) for one, other in pairs]
+    [True, True]
     """
     p = population_projection(task, V, A)
     delta_V, delta_A = deviations(task, V, A)
@@ -47,6 +87,31 @@ def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: St
 
     α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T − η_V α_V‖Δ_A‖_μ² − (η_V/K_P)⟨h_V, P⟩_μ
     α_A ← α_A + η_A K_P(1 − α_V α_A)α_V − η_A α_A‖Δ_V‖_μ² − (η_A/K_Q)⟨h_A, Q⟩_μ
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    p : Projection
+        Where (V, A) stands: see ``geometry.population_projection``.
+    eta_V, eta_A : float
+        Step sizes.
+    noise : StepNoise
+        Of the mini-batch.
+
+    Returns
+    -------
+    alpha_V, alpha_A : float
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry import population_projection, uniform_start
+    >>> from scb.theory.dynamics import StepNoise, signal_step
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> p = population_projection(task, *uniform_start(task.mu, task.T))
+    >>> [round(alpha, 4) for alpha in signal_step(task, p, eta_V=0.1, eta_A=0.1, noise=StepNoise())]
+    [0.0025, 0.0]
     """
     a_V, a_A = p.alpha_V, p.alpha_A
     grow_V = task.K_Q * (1 - a_A * a_V) * a_A + (1 - a_V) / task.T - a_V * p.delta_A**2 - noise.along_P / task.K_P
@@ -63,6 +128,33 @@ def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Ste
     ‖Δ_A‖² ← c_A²‖Δ_A‖² − 2η_A c_A⟨Δ_A, h_A⟩ − (η_A²/K_Q)⟨h_A, Q⟩² + η_A²‖h_A‖²
 
     (The paper prints + before the cross term of ‖Δ_V‖²; see docs/paper/errata.md.)
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    p : Projection
+        Where (V, A) stands: see ``geometry.population_projection``.
+    eta_V, eta_A : float
+        Step sizes.
+    noise : StepNoise
+        Of the mini-batch.
+
+    Returns
+    -------
+    delta_V2, delta_A2 : float
+
+    Examples
+    --------
+    At the task itself only the noise makes errors:
+
+    >>> import scb
+    >>> from scb.geometry import population_projection
+    >>> from scb.theory.dynamics import StepNoise, error_step
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> p = population_projection(task, task.P, task.Q)
+    >>> [round(square, 4) for square in error_step(task, p, eta_V=0.1, eta_A=0.1, noise=StepNoise(square_V=1.0))]
+    [0.01, 0.0]
     """
     c_V = 1 - eta_V * (p.alpha_A**2 * task.K_Q + 1 / task.T + p.delta_A**2)
     c_A = 1 - eta_A * (task.K_P * p.alpha_V**2 + p.delta_V**2)
@@ -74,7 +166,33 @@ def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Ste
 
 
 def population_step(task: Task, V: Array, A: Array, eta_V: float, eta_A: float) -> tuple[Array, Array]:
-    """One noiseless step of projected preconditioned gradient descent, as matrices."""
+    """One noiseless step of projected preconditioned gradient descent, as matrices.
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    V, A : (N, N) and (T, N) arrays
+        The point, with 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
+    eta_V, eta_A : float
+        Step sizes.
+
+    Returns
+    -------
+    V : (N, N) array
+    A : (T, N) array
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry import uniform_start
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> V, A = uniform_start(task.mu, task.T)
+    >>> for _ in range(400):
+    ...     V, A = scb.theory.dynamics.population_step(task, V, A, eta_V=0.2, eta_A=0.2)
+    >>> round(scb.metrics.distance_V(task, V), 4), round(scb.metrics.distance_A(task, A), 4)
+    (0.0043, 0.0044)
+    """
     gV, gA = expected_preconditioned_gradients(task, V, A)
     return V - eta_V * gV, A - eta_A * gA
 
@@ -82,10 +200,35 @@ def population_step(task: Task, V: Array, A: Array, eta_V: float, eta_A: float) 
 def population_recursion(
     K_P: float, K_Q: float, T: float, eta_V: float, eta_A: float, steps: int, start: tuple[float, float] = (0.0, 0.0)
 ) -> Array:
-    """The population process in two dimensions: (steps + 1, 2) values of (α_V, α_A).
+    """The population process in two dimensions: (α_V, α_A) step by step, without noise.
 
     α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T
     α_A ← α_A + η_A K_P(1 − α_V α_A)α_V
+
+    Parameters
+    ----------
+    K_P, K_Q, T : float
+        Of the task.
+    eta_V, eta_A : float
+        Step sizes.
+    steps : int
+        How many.
+    start : two of float, default (0, 0)
+        (α_V, α_A) to begin with.
+
+    Returns
+    -------
+    (steps + 1, 2) array
+
+    Examples
+    --------
+    >>> from scb.theory.dynamics import population_recursion
+    >>> population_recursion(K_P=0.5, K_Q=0.5, T=40, eta_V=0.2, eta_A=0.2, steps=100)[::25].round(3)
+    array([[0.   , 0.   ],
+           [0.25 , 0.21 ],
+           [0.973, 0.94 ],
+           [1.015, 0.985],
+           [1.014, 0.986]])
     """
     path = np.empty((steps + 1, 2))
     path[0] = start
@@ -95,7 +238,28 @@ def population_recursion(
 
 
 def population_drift(alpha: Array, K_P: float, K_Q: float, T: float) -> Array:
-    """What (α_V, α_A) gains a unit of step size, before scaling with η_V and η_A."""
+    """What (α_V, α_A) gains a unit of step size, before scaling with η_V and η_A.
+
+    Parameters
+    ----------
+    alpha : (2,) array
+        (α_V, α_A).
+    K_P, K_Q, T : float
+        Of the task.
+
+    Returns
+    -------
+    (2,) array
+
+    Examples
+    --------
+    At the start only the drift 1/T is left:
+
+    >>> import numpy as np
+    >>> from scb.theory.dynamics import population_drift
+    >>> population_drift(np.zeros(2), K_P=0.5, K_Q=0.5, T=40)
+    array([0.025, 0.   ])
+    """
     a_V, a_A = alpha
     gap = 1 - a_V * a_A
     return np.array([K_Q * gap * a_A + (1 - a_V) / T, K_P * gap * a_V])

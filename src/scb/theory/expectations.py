@@ -13,15 +13,52 @@ from scb.task import Task
 
 
 def joint_probability(task: Task, k: int, t: int) -> Array:
-    """Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m: (N, N). Lemma 1 of Appendix B, to be checked."""
+    """Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m. Lemma 1 of Appendix B, to be checked.
+
+    Parameters
+    ----------
+    task : Task
+        Whose samples they are.
+    k, t : int
+        The last token, and a position.
+
+    Returns
+    -------
+    (N, N) array
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> round(float(scb.theory.expectations.joint_probability(task, k=0, t=0).sum()), 12)
+    1.0
+    """
     q = task.Q[t, k]
     return q * task.P * task.mu + (1 - q) * np.outer(task.mu, task.mu)
 
 
 def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
-    """Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n, s ≠ t: (N, N, N).
+    """Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n for s ≠ t.
 
     Lemma 2 of Appendix B, to be checked.
+
+    Parameters
+    ----------
+    task : Task
+        Whose samples they are.
+    k, s, t : int
+        The last token, and two positions.
+
+    Returns
+    -------
+    (N, N, N) array
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> scb.theory.expectations.conditional_probability(task, k=0, s=1, t=2)[:, 0, 0].round(3)
+    array([0.415, 0.322, 0.264])
     """
     if s == t:
         raise InputError(f"s = t = {s}: the two positions must differ")
@@ -31,29 +68,113 @@ def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
 
 
 def token_second_moment(task: Task, s: int, t: int) -> Array:
-    """E[e_{x_s} e_{x_t}ᵀ] = diag(μ) if s = t, else μμᵀ. Lemma 4 of Appendix B, to be checked."""
+    """E[e_{x_s} e_{x_t}ᵀ] = diag(μ) if s = t, else μμᵀ. Lemma 4 of Appendix B, to be checked.
+
+    Parameters
+    ----------
+    task : Task
+        Whose tokens they are.
+    s, t : int
+        Two positions.
+
+    Returns
+    -------
+    (N, N) array
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> scb.theory.expectations.token_second_moment(task, 5, 5).round(3)
+    array([[0.415, 0.   , 0.   ],
+           [0.   , 0.322, 0.   ],
+           [0.   , 0.   , 0.264]])
+    """
     return np.diag(task.mu) if s == t else np.outer(task.mu, task.mu)
 
 
 def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
-    """Σ_n E[V[n, x_s] V[n, x_t]] = ‖V‖_μ² if s = t, else ‖Vμ‖² (‖μ‖² when Vμ = μ). Lemma 5 of Appendix B, to be checked."""
+    """Σ_n E[V[n, x_s] V[n, x_t]] = ‖V‖_μ² if s = t, else ‖Vμ‖² (‖μ‖² when Vμ = μ). Lemma 5 of Appendix B, to be checked.
+
+    Parameters
+    ----------
+    task : Task
+        Whose tokens they are.
+    V : (N, N) array
+        Any value matrix.
+    s, t : int
+        Two positions.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> same, other = (scb.theory.expectations.value_second_moment(task, task.P, 0, t) for t in (0, 1))
+    >>> bool(abs(same - other - task.K_P) < 1e-12)
+    True
+    """
     mean = V @ task.mu
     return mu_inner(V, V, task.mu) if s == t else float(mean @ mean)
 
 
 def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
-    """E[V[x_o, x_t] | x_{T+1} = k] = q_t⟨V, P⟩_μ + (1 − q_t)·μᵀVμ (‖μ‖² when Vμ = μ). Lemma 6 of Appendix B, to be checked."""
+    """E[V[x_o, x_t] | x_{T+1} = k] = q_t⟨V, P⟩_μ + (1 − q_t)·μᵀVμ (‖μ‖² when Vμ = μ). Lemma 6 of Appendix B, to be checked.
+
+    Parameters
+    ----------
+    task : Task
+        Whose samples they are.
+    V : (N, N) array
+        Any value matrix.
+    k, t : int
+        The last token, and a position.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> [round(float(scb.theory.expectations.value_at_label(task, task.P, 0, t)), 3) for t in (task.support[0][0], 1)]
+    [0.564, 0.345]
+    """
     q = task.Q[t, k]
     return q * mu_inner(V, task.P, task.mu) + (1 - q) * float(task.mu @ V @ task.mu)
 
 
 def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """E∇_V l (N, N) and E∇_A l (T, N), for any V and A: the lemma "Expected gradients", as its proof gives it.
+    """E∇_V l and E∇_A l, for any V and A: the lemma "Expected gradients", as its proof gives it.
 
     With s_k = 1ᵀa^(k):
 
         E∇_V l = ‖A‖_μ² V diag(μ) + (Σ_k μ_k s_k² − ‖A‖_μ²) Vμμᵀ − ⟨Q, A⟩_μ P diag(μ) − (Σ_k μ_k s_k − ⟨Q, A⟩_μ) μμᵀ
         E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖Vμ‖²) a^(k) + (s_k‖Vμ‖² − μᵀVμ) 1 − (⟨V, P⟩_μ − μᵀVμ) q^(k) ]
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    V, A : (N, N) and (T, N) arrays
+        The point.
+
+    Returns
+    -------
+    gV : (N, N) array
+    gA : (T, N) array
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> gV, gA = scb.theory.expectations.expected_gradients(task, task.P, task.Q)
+    >>> bool(np.allclose(gV, 0)), bool(np.allclose(gA, 0))
+    (True, True)
     """
     P, mu = task.P, task.mu
     s = A.sum(axis=0)
@@ -75,6 +196,27 @@ def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Arra
 
     E∇_V l = ‖A‖_μ² V diag(μ) + (1 − ‖A‖_μ²) μμᵀ − ⟨Q, A⟩_μ P diag(μ) − (1 − ⟨Q, A⟩_μ) μμᵀ
     E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖μ‖²) a^(k) + 1‖μ‖² − q^(k)⟨V, P⟩_μ − (1 − q^(k))‖μ‖² ]
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    V, A : (N, N) and (T, N) arrays
+        The point.
+
+    Returns
+    -------
+    gV : (N, N) array
+    gA : (T, N) array
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> from scb.theory.expectations import constrained_expected_gradients, expected_gradients
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> V, A = task.related(0.5).P, task.Q
+    >>> bool(np.allclose(constrained_expected_gradients(task, V, A)[0], expected_gradients(task, V, A)[0]))
+    True
     """
     P, Q, mu = task.P, task.Q, task.mu
     AA = mu_inner(A, A, mu)
@@ -90,6 +232,30 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
 
     E∇̂_V l = ‖A‖_μ² (V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)
     E∇̂_A l = (‖V‖_μ² − ‖μ‖²)(A − 11ᵀ/T) − (⟨V, P⟩_μ − ‖μ‖²)(Q − 11ᵀ/T)
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    V, A : (N, N) and (T, N) arrays
+        The point.
+
+    Returns
+    -------
+    gV : (N, N) array
+    gA : (T, N) array
+
+    Examples
+    --------
+    At the uniform start V moves along P − μ1ᵀ by 1/T, and A not at all:
+
+    >>> import numpy as np, scb
+    >>> from scb.geometry import uniform_start
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> start = uniform_start(task.mu, task.T)
+    >>> gV, gA = scb.theory.expectations.expected_preconditioned_gradients(task, *start)
+    >>> bool(np.allclose(gV, -(task.P - task.mu[:, None]) / task.T)), bool(np.allclose(gA, 0))
+    (True, True)
     """
     P, mu, T = task.P, task.mu, task.T
     mm = float(mu @ mu)
@@ -103,12 +269,55 @@ def population_loss(task: Task, V: Array, A: Array) -> float:
 
     With s_k = 1ᵀa^(k):  2·E l = 1 − 2[⟨A, Q⟩_μ⟨V, P⟩_μ + (Σ_k μ_k s_k − ⟨A, Q⟩_μ) μᵀVμ]
                                   + ‖A‖_μ²‖V‖_μ² + (Σ_k μ_k s_k² − ‖A‖_μ²)‖Vμ‖²
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    V, A : (N, N) and (T, N) arrays
+        The point.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> batch = scb.sample(task, 20_000, seed=0)
+    >>> round(scb.theory.expectations.population_loss(task, task.P, task.Q), 3), round(task.model().loss(batch), 3)
+    (0.206, 0.206)
     """
     return loss_by_moments(task, V, A.sum(axis=0), mu_inner(A, A, task.mu), task.inner_Q(A))
 
 
 def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> float:
-    """E l from s = 1ᵀA (N,), ‖A‖_μ² and ⟨A, Q⟩_μ, for any V; see ``population_loss``."""
+    """E l from a few moments of A, for any V; see ``population_loss``.
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    V : (N, N) array
+        Any value matrix.
+    s : (N,) array
+        1ᵀA.
+    AA, QA : float
+        ‖A‖_μ² and ⟨A, Q⟩_μ.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> square = task.inner_Q(task.Q)
+    >>> round(scb.theory.expectations.loss_by_moments(task, task.P, np.ones(3), square, square), 3)
+    0.206
+    """
     mu = task.mu
     mean = V @ mu
     cross = QA * mu_inner(V, task.P, mu) + (mu @ s - QA) * (mu @ mean)
@@ -117,6 +326,25 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> flo
 
 
 def best_value(task: Task, A: Array) -> Array:
-    """The V that minimises the population loss at a given A with 1ᵀA = 1ᵀ: μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P − μ1ᵀ)."""
+    """The V that minimises the population loss at a given A with 1ᵀA = 1ᵀ: μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P − μ1ᵀ).
+
+    Parameters
+    ----------
+    task : Task
+        Whose population it is.
+    A : (T, N) array
+        The attention.
+
+    Returns
+    -------
+    (N, N) array
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> bool(np.allclose(scb.theory.expectations.best_value(task, task.Q), task.P))
+    True
+    """
     mu = task.mu
     return mu[:, None] + task.inner_Q(A) / mu_inner(A, A, mu) * (task.P - mu[:, None])

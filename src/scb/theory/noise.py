@@ -1,4 +1,4 @@
-"""The noise of a mini-batch gradient: its exact covariance at any (V, A), and a Gaussian model of it that is quick to draw.
+"""The noise of a mini-batch gradient: its exact covariance at any (V, A). ``gaussian`` has a model of it that is quick to draw.
 
 A sample with last token k and mass m = Xa^(k) has the residual r = Vm − e_o and, with C = I − 11ᵀ/N and w the row of the
 projector (``geometry.projector_row``), the preconditioned gradients
@@ -14,27 +14,50 @@ All of these are sums over independent tokens: second moments of gradients are m
 """
 
 from functools import cached_property
-from math import sqrt
-from statistics import NormalDist
 
 import numpy as np
 
-from scb.geometry import Array, Projection, Projector, keep_mu, projector_row
+from scb.geometry import Array, Projector, keep_mu, projector_row
 from scb.task import Task
 from scb.theory.expectations import expected_gradients
 from scb.theory.token_moments import Piece, Statistic, product_moment
 
 
 class GradientNoise:
-    """The covariance of one sample's preconditioned gradients, h = ∇̂l − E∇̂l, at any V (N, N) and A (T, N), exactly.
+    """The covariance of one sample's preconditioned gradients, h = ∇̂l − E∇̂l, at any V and A, exactly.
 
     No constraint is asked of V and A. Full covariances take O(N⁴) and O(T²N²) memory; all else is O(N³ + TN).
 
     Parameters
     ----------
-    task : whose samples they are
-    V, A : the point
-    projector : of the preconditioner of V
+    task : Task
+        Whose samples they are.
+    V, A : (N, N) and (T, N) arrays
+        The point.
+    projector : {"euclidean", "mu"}, default "euclidean"
+        Of the preconditioner of V.
+
+    Examples
+    --------
+    At the start, the paper's projector leaves noise that the other one does not:
+
+    >>> import scb
+    >>> from scb.geometry import uniform_start
+    >>> from scb.theory.noise import GradientNoise
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> start = uniform_start(task.mu, task.T)
+    >>> for projector in ("euclidean", "mu"):
+    ...     noise = GradientNoise(task, *start, projector=projector)
+    ...     print(projector, round(noise.square_V(), 4), round(noise.variance_along_V(task.P), 5))
+    euclidean 0.0544 0.00633
+    mu 0.0325 0.00388
+    >>> at_task = GradientNoise(task, task.P, task.Q)
+    >>> round(at_task.square_A(), 2), round(at_task.variance_along_A(task.Q), 3), at_task.variances_A().shape
+    (11.59, 0.025, (40, 3))
+    >>> bool(at_task.mean[0].round(12).any()), at_task.variances_V().round(3)[0]
+    (False, array([0.108, 0.093, 0.152]))
+    >>> at_task.covariance_V().shape, at_task.covariance_A().shape
+    ((3, 3, 3, 3), (40, 3, 40, 3))
     """
 
     def __init__(self, task: Task, V: Array, A: Array, projector: Projector = "euclidean") -> None:
@@ -54,22 +77,48 @@ class GradientNoise:
     # --------------------------------------------------------------------------------------------------- of V
 
     def covariance_V(self) -> Array:
-        """Cov(h_V[n, i], h_V[m, j]): (N, N, N, N) with axes n, i, m, j."""
+        """Cov(h_V[n, i], h_V[m, j]).
+
+        Returns
+        -------
+        (N, N, N, N) array
+            With axes n, i, m, j.
+        """
         mean = self.mean[0]
         second = self._second_moment_V(self._z("i"), self._z("j"), "nimj")
         return second - np.multiply.outer(mean, mean)
 
     def variances_V(self) -> Array:
-        """Var h_V[n, i]: (N, N)."""
+        """Var h_V[n, i].
+
+        Returns
+        -------
+        (N, N) array
+        """
         z = self._z("i")
         return self._second_moment_V(z, z, "ni", same_row=True) - self.mean[0] ** 2
 
     def square_V(self) -> float:
-        """E‖h_V‖_μ²."""
+        """E‖h_V‖_μ².
+
+        Returns
+        -------
+        float
+        """
         return float(self.variances_V().sum(axis=0) @ self.task.mu)
 
     def variance_along_V(self, W: Array) -> float:
-        """Var⟨h_V, W⟩_μ for W (N, N)."""
+        """Var⟨h_V, W⟩_μ.
+
+        Parameters
+        ----------
+        W : (N, N) array
+            A direction.
+
+        Returns
+        -------
+        float
+        """
         towards = self._centre @ W * self.task.mu
         one = self._z("n", towards)
         two = self._z("m", towards)
@@ -100,7 +149,13 @@ class GradientNoise:
     # --------------------------------------------------------------------------------------------------- of A
 
     def covariance_A(self) -> Array:
-        """Cov(h_A[p, k], h_A[q, l]): (T, N, T, N) with axes p, k, q, l."""
+        """Cov(h_A[p, k], h_A[q, l]).
+
+        Returns
+        -------
+        (T, N, T, N) array
+            With axes p, k, q, l.
+        """
         mean = self.mean[1]
         second = self._second_moment_A(self._token("p"), self._token("q"), "kpq")
         N = self.task.N
@@ -109,16 +164,36 @@ class GradientNoise:
         return found
 
     def variances_A(self) -> Array:
-        """Var h_A[p, k]: (T, N)."""
+        """Var h_A[p, k].
+
+        Returns
+        -------
+        (T, N) array
+        """
         token = self._token("p")
         return self._second_moment_A(token, token, "kp").T - self.mean[1] ** 2
 
     def square_A(self) -> float:
-        """E‖h_A‖_μ²."""
+        """E‖h_A‖_μ².
+
+        Returns
+        -------
+        float
+        """
         return float(self.variances_A().sum(axis=0) @ self.task.mu)
 
     def variance_along_A(self, W: Array) -> float:
-        """Var⟨h_A, W⟩_μ for W (T, N)."""
+        """Var⟨h_A, W⟩_μ.
+
+        Parameters
+        ----------
+        W : (T, N) array
+            A direction.
+
+        Returns
+        -------
+        float
+        """
         mu = self.task.mu
         U = self.V - (self.V @ mu)[:, None]
         centred = (W - W.mean(axis=0)) * mu
@@ -166,51 +241,3 @@ class GradientNoise:
         moved = (Piece(self.A.sum(axis=0), mean), Piece(self.A, left @ self.V - mean[:, None]))
         label = tuple(Piece(piece.weights, -piece.values) for piece in self._label_law(row, left).pieces)
         return Statistic(moved + label, row)
-
-
-# ------------------------------------------------------------------------------------------------ the Gaussian model
-
-
-def residual_square(task: Task, p: Projection) -> float:
-    """E‖r‖² = 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V for 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ: twice the population loss."""
-    return 1 - float(task.mu @ task.mu) - 2 * (p.K_AQ + 1 / task.T) * p.K_VP + (p.K_A + 1 / task.T) * p.K_V
-
-
-def residual_variance(square: float, N: int) -> float:
-    """ρ = E‖r‖²/(N − 1)."""
-    return square / (N - 1)
-
-
-def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, float]:
-    """Standard deviations of the isotropic parts of h_V and of h_A along a unit direction of ⟨·, ·⟩_μ: see ``common_noise``.
-
-    With ρ = E‖r‖²/(N − 1), the variance of the residual a dimension, they are √(‖A‖_μ² ρ/B) and √(K_V ρ/B).
-    """
-    rho = residual_variance(residual_square(task, p), task.N)
-    return sqrt((p.K_A + 1 / task.T) * rho / batch_size), sqrt(p.K_V * rho / batch_size)
-
-
-def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Generator) -> Array:
-    """A draw of the noise g (N,) that all columns of ∇_V diag(1/μ) have in common: the mean residual of a mini-batch.
-
-    The mass of a sample is m = μ + (m − μ), so ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
-
-        h_V = g(1 − w)ᵀ + isotropic noise        h_A = isotropic noise,
-
-    w the row of the projector. Of g the Euclidean one leaves g(1 − μ/‖μ‖²)ᵀ and the other nothing. The covariance of g is that of
-    e_o, diag(μ) − μμᵀ, scaled to E‖r‖²/B.
-
-    The model is exact to O(1/T) in the part of g at the start, and has the right E‖h‖_μ² there. It leaves out that r and m depend
-    on each other, that r is not isotropic in the other part, and the correlations between entries of h_A, which are O(1/T); the
-    tests say by how much (``GradientNoise`` has the truth).
-    """
-    mu = task.mu
-    square = residual_square(task, p) / (1 - float(mu @ mu))
-    normal = rng.normal(size=task.N)
-    root = np.sqrt(mu)
-    return sqrt(square / batch_size) * (root * normal - mu * (root @ normal))
-
-
-def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
-    """How many standard deviations ``false_positions`` of so many Gaussians exceed on average."""
-    return -NormalDist().inv_cdf(false_positions / entries)

@@ -6,51 +6,11 @@ unless given. Where the paper has a formula in two versions, docs/paper/errata.m
 worst-case sufficient conditions: expect them to be astronomically larger than what a run needs.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
 
 from scb.inputs import InputError, integer, number
-from scb.theory.bounds import BOUNDS
-
-
-def _measured(name: str) -> float:
-    return field(default=BOUNDS[name].constant)
-
-
-@dataclass(frozen=True)
-class Constants:
-    """The factors c of the lemmas; those with a name of ``scb.theory.bounds`` stand there with their statement."""
-
-    # Concentration, of all stages
-    square_A: float = _measured("square_A")
-    square_V: float = _measured("square_V")
-    along_P: float = _measured("along_P")
-    along_Q: float = _measured("along_Q")
-    coordinate: float = _measured("coordinate")
-    square_on_support: float = _measured("square_on_support")
-    # Stage 1
-    stage1_signal: float = 1.0  # of α at the end of Stage 1, min(1/2, c/(Q·N)): it defines 𝒯₁
-    stage1_steps: float = _measured("stage1_steps")
-    stage1_noise: float = _measured("stage1_noise")
-    # Stage 2
-    rounding: float = 0.25  # of the threshold c·α/Q before Stage 2: half of the least entry, α/(C·Q), for C = 2
-    rounding_error: float = _measured("rounding_error")
-    stage2_lambda: float = _measured("stage2_lambda")
-    stage2_steps: float = _measured("stage2_steps")
-    bias: float = _measured("bias")
-    errors: float = _measured("errors")
-    boundary: float = _measured("boundary")
-    # Stage 3
-    normalisation: float = 1 / 6  # of the threshold c/Q before Stage 3
-    separated: float = 0.1  # of ‖Δ_A‖_μ ≤ c/(Q√N), up to which ``rounding_A`` was measured
-    rounding_A: float = _measured("rounding_A_sharp")
-    stage3_attention: float = _measured("stage3_attention")
-    stage3_noise: float = _measured("stage3_noise")
-    stage3_steps: float = _measured("stage3_steps")
-    # Transfer
-    theta: float = 1.0  # of θ = min(1/2, √(c/log(1/ε)))
-    start_error: float = _measured("start_error")
-    step_error: float = _measured("step_error")
+from scb.theory.constants import Constants
 
 
 @dataclass(frozen=True)
@@ -59,11 +19,23 @@ class StagePlan:
 
     Attributes
     ----------
-    name : of the stage
-    eta, steps, batch_size, lam : its step size η, steps, samples a step and λ
-    threshold : what A is thresholded at on entering it; ``None`` where it is not
-    noise_V, noise_A : ‖h_V‖_μ and ‖h_A‖_μ that the batch size keeps in all steps; ``None`` where nothing is asked
-    leaves : what holds after it, in words
+    name : str
+        Of the stage.
+    eta, steps, batch_size, lam : float, int, float and float
+        Its step size η, steps, samples a step and λ.
+    threshold : float or None
+        What A is thresholded at on entering it, where it is.
+    noise_V, noise_A : float or None
+        ‖h_V‖_μ and ‖h_A‖_μ that the batch size keeps in all steps, where something is asked.
+    leaves : str
+        What holds after it, in words.
+
+    Examples
+    --------
+    >>> import scb
+    >>> first = scb.plan(N=3, T=5000, sparsity=2).stages[0]
+    >>> first.name, first.steps, f"{first.batch_size:.1e}", f"{first.samples:.1e}", first.leaves
+    ('Stage 1', 94, '4.8e+16', '4.5e+18', 'α_V or α_A ≥ 0.17')
     """
 
     name: str
@@ -84,7 +56,24 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Stages 1 to 3 from scratch; and with transfer, where a single step on A replaces Stage 1."""
+    """Stages 1 to 3 from scratch; and with transfer, where a single step on A replaces Stage 1.
+
+    Attributes
+    ----------
+    K_P, K_Q : float
+        Of the task, as they were known or assumed.
+    stages, transfer : tuples of StagePlan
+        From scratch, and with transfer.
+    theta : float
+        How much of P̂ transfer takes.
+
+    Examples
+    --------
+    >>> import scb
+    >>> plan = scb.plan(N=3, T=5000, sparsity=2)
+    >>> f"{plan.samples:.1e} from scratch, {plan.transfer_samples:.1e} with transfer"
+    '4.5e+18 from scratch, 2.6e+15 with transfer'
+    """
 
     K_P: float
     K_Q: float
@@ -120,17 +109,34 @@ def plan(
 
     Parameters
     ----------
-    N, T, sparsity : sizes of the task
-    eps, delta : target accuracy (of the squared distances) and failure probability
-    K_P, K_Q : of the task; 1/N and 1/Q, the orders that assumptions (b) and (c) give, unless known
-    overlap : centred μ-cosine with the pretrained P̂ (K_P̂ = K_P); unless given, the least that the paper allows
-    eta : the step size η of all stages; min(K_P, K_Q, 1/10), the largest of the lemma on Stage 1, unless given
-    constants : the factors of the lemmas; those that were measured, unless given
+    N, T, sparsity : int
+        Sizes of the task.
+    eps, delta : float, default 0.05
+        Target accuracy (of the squared distances) and failure probability.
+    K_P, K_Q : float, optional
+        Of the task; 1/N and 1/Q, the orders that assumptions (b) and (c) give, unless known.
+    overlap : float, optional
+        Centred μ-cosine with the pretrained P̂ (K_P̂ = K_P); unless given, the least that the paper allows.
+    eta : float, optional
+        The step size η of all stages; min(K_P, K_Q, 1/10), the largest of the lemma on Stage 1, unless given.
+    constants : Constants, optional
+        The factors of the lemmas; those that were measured, unless given.
 
     Returns
     -------
     Plan
         The stages from scratch and with transfer, each with its steps, batch size, λ and threshold.
+
+    Examples
+    --------
+    Worst-case sufficient conditions, far beyond what a run needs:
+
+    >>> import scb
+    >>> for stage in scb.plan(N=3, T=5000, sparsity=2).stages:
+    ...     print(stage.name, stage.steps, f"{stage.batch_size:.1e}", f"{stage.lam:.1e}", stage.leaves)
+    Stage 1 94 4.8e+16 0.0e+00 α_V or α_A ≥ 0.17
+    Stage 2 92 1.1e+13 2.5e-05 ‖Δ_A‖_μ² ≤ 0.00083
+    Stage 3 15 1.7e+06 0.0e+00 ‖V − P‖_μ² ≤ 0.05
     """
     _check_sizes(N, T, sparsity)
     _check_between(_LEAST, exp(-1), eps=eps)
@@ -190,13 +196,22 @@ def attention_error(N: int, sparsity: int, eps: float, constants: Constants | No
 
     Parameters
     ----------
-    N, sparsity : sizes of the task
-    eps : target accuracy of ‖V − P‖_μ²
-    constants : the factors of the lemmas; those that were measured, unless given
+    N, sparsity : int
+        Sizes of the task.
+    eps : float
+        Target accuracy of ‖V − P‖_μ².
+    constants : Constants, optional
+        The factors of the lemmas; those that were measured, unless given.
 
     Returns
     -------
     float
+
+    Examples
+    --------
+    >>> from scb.theory.planner import attention_error
+    >>> round(attention_error(N=3, sparsity=2, eps=0.01), 8)
+    4.444e-05
     """
     c = constants or Constants()
     for_V = (c.stage3_attention * eps) ** 2 / (c.rounding_A * N * sparsity)

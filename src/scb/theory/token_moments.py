@@ -21,10 +21,25 @@ from scb.geometry import Array
 
 
 class Piece(NamedTuple):
-    """One piece of a statistic: c_k·v, or Σ_t w[t, k]·L e_{x_t}."""
+    """One piece of a statistic: c_k·v, or Σ_t w[t, k]·L e_{x_t}.
 
-    weights: Array | None  # (N,) c, or (T, N) w; None is the token at the position of the statistic's letter alone
-    values: Array  # (d,) v, or (d, N) L
+    Attributes
+    ----------
+    weights : (N,) or (T, N) array, or None
+        c or w; None is the token at the position of the statistic's letter alone.
+    values : (d,) or (d, N) array
+        v or L.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.theory.token_moments import Piece
+    >>> Piece(np.ones(2), np.array([0.5, 0.5])).is_constant, Piece(np.ones((4, 2)), np.eye(2) - 0.5).is_constant
+    (True, False)
+    """
+
+    weights: Array | None
+    values: Array
 
     @property
     def is_constant(self) -> bool:
@@ -33,7 +48,24 @@ class Piece(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """A sum of pieces, the letter of its index in R^d, and the letter of its position if it has one."""
+    """A sum of pieces, with letters for its indices, as in ``np.einsum``.
+
+    Attributes
+    ----------
+    pieces : tuple of Piece
+        What is summed.
+    row : str
+        The letter of its index in R^d.
+    position : str, default ""
+        The letter of its position, if it has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.theory.token_moments import Piece, Statistic
+    >>> Statistic((Piece(np.ones((4, 2)), np.eye(2) - 0.5),), row="n").row
+    'n'
+    """
 
     pieces: tuple[Piece, ...]
     row: str
@@ -45,14 +77,31 @@ def product_moment(statistics: Sequence[Statistic], mu: Array, kept: str, *extra
 
     Parameters
     ----------
-    statistics : at most four
-    mu : (N,), the law of the tokens
-    kept : letters of rows, of positions, and "k"; a position must be kept
-    extra : further operands in pairs, an array and its letters
+    statistics : sequence of Statistic
+        At most four.
+    mu : (N,) array
+        The law of the tokens.
+    kept : str
+        Letters of rows, of positions, and "k"; a position must be kept.
+    *extra : arrays and str
+        Further operands in pairs, an array and its letters.
 
     Returns
     -------
-    One axis for each letter of ``kept``.
+    array
+        One axis for each letter of ``kept``.
+
+    Examples
+    --------
+    The covariance of how often two tokens occur among four positions, 4·(diag(μ) − μμᵀ):
+
+    >>> import numpy as np
+    >>> from scb.theory.token_moments import Piece, Statistic, product_moment
+    >>> mu = np.array([0.5, 0.5])
+    >>> count = Piece(np.ones((4, 2)), np.eye(2) - mu[:, None])
+    >>> product_moment([Statistic((count,), "n"), Statistic((count,), "m")], mu, "nm")
+    array([[ 1., -1.],
+           [-1.,  1.]])
     """
     where = {"k", *(statistic.position for statistic in statistics)}
     places = "".join(letter for letter in kept if letter in where)

@@ -24,7 +24,17 @@ class _Endless(IterableDataset[Pair]):
         self.step = integer("start", start, low=0)
 
     def at(self, step: int) -> Pair:
-        """Mini-batch number ``step``."""
+        """Mini-batch number ``step``; the stream itself does not move.
+
+        Parameters
+        ----------
+        step : int
+            Number of the batch, from 0 on.
+
+        Returns
+        -------
+        tuple of two tensors
+        """
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Pair]:
@@ -39,11 +49,22 @@ class _Endless(IterableDataset[Pair]):
         return pair
 
     def state_dict(self) -> dict[str, int]:
-        """Where the stream is; for ``load_state_dict`` of another one."""
+        """Where the stream is; for ``load_state_dict`` of another one.
+
+        Returns
+        -------
+        dict of int
+        """
         return {"step": self.step}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on from where another stream was."""
+        """Go on from where another stream was.
+
+        Parameters
+        ----------
+        state : dict of int
+            What ``state_dict`` gave.
+        """
         self.step = integer("step", state["step"], low=0)
 
 
@@ -55,24 +76,34 @@ class Stream(_Endless):
 
     Parameters
     ----------
-    task : whose samples they are
-    batch_size : samples of a mini-batch
-    seed : the same seed gives the same batches, on the same kind of device
-    device : where they are drawn. On the CPU by the compiled sampler of ``scb.stream``; elsewhere by PyTorch on the device, which
-        gives other samples of the same law. A DataLoader with workers wants the CPU
-    start : number of the first batch. Batch i depends on (task, batch_size, seed, i) alone
+    task : Task
+        Whose samples they are.
+    batch_size : int, default 64
+        Samples of a mini-batch.
+    seed : int, default 0
+        The same seed gives the same batches, on the same kind of device.
+    device : torch.device or str, default "cpu"
+        Where they are drawn. On the CPU by the compiled sampler of ``scb.stream``; elsewhere by PyTorch on the device, which
+        gives other samples of the same law. A DataLoader with workers wants the CPU.
+    start : int, default 0
+        Number of the first batch. Batch i depends on (task, batch_size, seed, i) alone.
 
     Attributes
     ----------
-    step : number of the batch that comes next
+    step : int
+        Number of the batch that comes next.
 
     Examples
     --------
     >>> import scb, scb.torch
-    >>> batches = scb.torch.Stream(scb.Task.random(3, 100, 2), batch_size=32, seed=1)
+    >>> batches = scb.torch.Stream(scb.Task.random(3, 40, 2), batch_size=32, seed=1)
     >>> tokens, label = next(batches)
     >>> tokens.shape, label.shape, batches.step
-    (torch.Size([32, 101]), torch.Size([32]), 1)
+    (torch.Size([32, 41]), torch.Size([32]), 1)
+    >>> again = scb.torch.Stream(scb.Task.random(3, 40, 2), batch_size=32, seed=1)
+    >>> again.load_state_dict(batches.state_dict())
+    >>> bool((next(again)[0] == batches.at(1)[0]).all())
+    True
     """
 
     def __init__(
@@ -86,7 +117,18 @@ class Stream(_Endless):
             self._draws = Draws([task], self.seed, self.device)
 
     def at(self, step: int) -> Pair:
-        """Mini-batch number ``step``; the stream itself does not move."""
+        """Mini-batch number ``step``; the stream itself does not move.
+
+        Parameters
+        ----------
+        step : int
+            Number of the batch, from 0 on.
+
+        Returns
+        -------
+        tokens : (B, T + 1) tensor
+        label : (B,) tensor
+        """
         if self.device.type == "cpu":
             batch = self._compiled.at(step)
             return torch.from_numpy(batch.tokens), torch.from_numpy(batch.label)
@@ -102,9 +144,27 @@ class Sequences(_Endless):
 
     Parameters
     ----------
-    task : which generates them
-    length : tokens of an input
-    batch_size, seed, start : as of ``Stream``
+    task : Task
+        Which generates them.
+    length : int
+        Tokens of an input.
+    batch_size : int, default 64
+        Sequences of a mini-batch.
+    seed : int, default 0
+        The same seed gives the same batches.
+    start : int, default 0
+        Number of the first batch. Batch i depends on (task, length, batch_size, seed, i) alone.
+
+    Examples
+    --------
+    >>> import scb, scb.torch
+    >>> batches = scb.torch.Sequences(scb.Task.random(3, 8, 2), length=20, batch_size=4, seed=1)
+    >>> inputs, targets = next(batches)
+    >>> inputs.shape, bool((inputs[:, 1:] == targets[:, :-1]).all())
+    (torch.Size([4, 20]), True)
+    >>> batches.load_state_dict({"step": 0})
+    >>> bool((batches.at(0)[0] == inputs).all()), batches.state_dict()
+    (True, {'step': 0})
     """
 
     def __init__(self, task: Task, length: int, batch_size: int = 64, seed: int = 0, *, start: int = 0) -> None:
@@ -112,7 +172,17 @@ class Sequences(_Endless):
         self.length = integer("length", length, low=1)
 
     def at(self, step: int) -> Pair:
-        """Mini-batch number ``step``; the stream itself does not move."""
+        """Mini-batch number ``step``; the stream itself does not move.
+
+        Parameters
+        ----------
+        step : int
+            Number of the batch, from 0 on.
+
+        Returns
+        -------
+        inputs, targets : (B, length) tensors
+        """
         rng = np.random.default_rng(step_keys(self.seed, range(step, step + 1))[0])
         tokens = torch.from_numpy(generate(self.task, self.length + 1, rng, n=self.batch_size).astype(np.int64))
         return tokens[:, :-1], tokens[:, 1:]

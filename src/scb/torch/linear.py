@@ -13,20 +13,23 @@ from scb.training.stages import MeasuredNoise, Recipe, Stage
 
 
 class LinearAttention(nn.Module):
-    """The one-layer linear transformer: F(x, k) = V·X·a^(k), whose parameters are V (N, N) and the attention A (T, N) itself.
+    """The one-layer linear transformer: F(x, k) = V·X·a^(k), whose parameters are V and the attention A itself.
 
     Parameters
     ----------
-    V, A : initial values
+    V, A : (N, N) and (T, N) arrays
+        Initial values.
 
     Examples
     --------
     >>> import scb, scb.torch, torch
-    >>> task = scb.Task.random(3, 100, 2)
+    >>> task = scb.Task.random(3, 40, 2)
     >>> model = scb.torch.LinearAttention(task.P, task.Q)  # the task itself
-    >>> tokens, label = next(scb.torch.Stream(task, 8))
-    >>> model(tokens).sum(dim=1).allclose(torch.ones(8, dtype=torch.float64))
+    >>> tokens, label = next(scb.torch.Stream(task, 1000))
+    >>> model.forward(tokens).sum(dim=1).allclose(torch.ones(1000, dtype=torch.float64))
     True
+    >>> round(model.loss(tokens, label).item(), 2)
+    0.2
     """
 
     def __init__(self, V: Array, A: Array) -> None:
@@ -35,14 +38,36 @@ class LinearAttention(nn.Module):
         self.A = nn.Parameter(torch.tensor(np.ascontiguousarray(A)))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(B, N): the predicted law of each label; ``tokens`` are (B, T + 1), the last of which chooses the attention."""
+        """The predicted law of each label.
+
+        Parameters
+        ----------
+        tokens : (B, T + 1) integer tensor
+            Contexts, and the last tokens, which choose the attention.
+
+        Returns
+        -------
+        (B, N) tensor
+        """
         context = tokens[:, :-1]
         weights = self.A.T[tokens[:, -1]]  # (B, T)
         mass = torch.zeros(len(tokens), len(self.V), dtype=weights.dtype, device=weights.device).scatter_add(1, context, weights)
         return mass @ self.V.T
 
     def loss(self, tokens: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        """The paper's loss, the mean of ½‖e_o − F‖²."""
+        """The paper's loss, the mean of ½‖e_o − F‖².
+
+        Parameters
+        ----------
+        tokens : (B, T + 1) integer tensor
+            Contexts and last tokens.
+        label : (B,) integer tensor
+            What follows.
+
+        Returns
+        -------
+        scalar tensor
+        """
         e = nn.functional.one_hot(label, len(self.V))
         return 0.5 * (self(tokens) - e).square().sum(dim=1).mean()
 
@@ -56,12 +81,36 @@ class Algorithm1(torch.optim.Optimizer):
 
     Parameters
     ----------
-    V, A : parameters of shapes (N, N) and (T, N), those of a ``LinearAttention`` or of any module that has such a part
-    mu : (N,), the law of the tokens
-    eta_V, eta_A : learning rates
-    lam : λ of each proximal step
-    centred : take the common part out of each column's gradient before the proximal step instead of after it
-    projector : "euclidean" is the paper's w = μ/‖μ‖², "mu" is w = 1, which has far less noise
+    V, A : torch.nn.Parameter
+        Of shapes (N, N) and (T, N), those of a ``LinearAttention`` or of any module that has such a part.
+    mu : (N,) array
+        The law of the tokens.
+    eta_V, eta_A : float
+        Learning rates.
+    lam : float, default 0
+        λ of each proximal step.
+    centred : bool, default False
+        Take the common part out of each column's gradient before the proximal step instead of after it.
+    projector : {"euclidean", "mu"}, default "mu"
+        "euclidean" is the paper's w = μ/‖μ‖², "mu" is w = 1, which has far less noise.
+
+    Examples
+    --------
+    >>> import scb, scb.torch
+    >>> from scb.geometry import uniform_start
+    >>> task = scb.Task.random(3, 40, 2)
+    >>> model = scb.torch.LinearAttention(*uniform_start(task.mu, task.T))
+    >>> optimiser = scb.torch.Algorithm1(model.V, model.A, task.mu, eta_V=0.02, eta_A=0.02, lam=1e-5)
+    >>> batches = scb.torch.Stream(task, batch_size=256)
+    >>> for _ in range(20):
+    ...     optimiser.zero_grad()
+    ...     model.loss(*next(batches)).backward()
+    ...     _ = optimiser.step()
+    >>> bool((model.A.sum(dim=0) - 1).abs().max() < 1e-12)
+    True
+    >>> optimiser.enter(scb.recipes.paper(task, lam=1e-4).stages[1])
+    >>> optimiser.param_groups[1]["lam"]
+    0.0001
     """
 
     def __init__(
@@ -87,7 +136,13 @@ class Algorithm1(torch.optim.Optimizer):
         super().__init__([of_V, of_A], {})
 
     def enter(self, stage: Stage) -> None:
-        """Take learning rates, λ and projector of a stage of a recipe from now on."""
+        """Take learning rates, λ and projector of a stage of a recipe from now on.
+
+        Parameters
+        ----------
+        stage : Stage
+            A proximal stage.
+        """
         of_V, of_A = self.param_groups
         of_V |= {"lr": stage.eta_V, "row": self._row(stage.projector)}
         of_A |= {
@@ -98,7 +153,18 @@ class Algorithm1(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """One step from the gradients of V and A."""
+        """One step from the gradients of V and A.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss again, as for any optimiser of PyTorch.
+
+        Returns
+        -------
+        float or None
+            What ``closure`` gave.
+        """
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -127,13 +193,25 @@ def follow(recipe: Recipe, batches: Callable[[int, int], tuple[torch.Tensor, tor
 
     Parameters
     ----------
-    recipe : a recipe of proximal stages
-    batches : (number of the step, batch size) → (tokens, label)
+    recipe : Recipe
+        A recipe of proximal stages.
+    batches : callable
+        (number of the step, batch size) → (tokens, label).
 
     Returns
     -------
     LinearAttention
-        After the last stage
+        After the last stage.
+
+    Examples
+    --------
+    >>> import scb, scb.torch
+    >>> task = scb.Task.random(3, 40, 2)
+    >>> def batches(step, size):
+    ...     return scb.torch.Stream(task, size).at(step)
+    >>> model = scb.torch.follow(scb.recipes.transfer(task, task.P, accuracy=0.05, least_overlap=0.9, multiple=1.0), batches)
+    >>> bool(scb.metrics.distance_A(task, model.A.detach().numpy()) < 0.1)
+    True
     """
     if any(stage.rule != "proximal" for stage in recipe.stages):
         raise InputError("a stage of the recipe is not proximal: Algorithm1 takes proximal steps only")

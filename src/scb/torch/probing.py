@@ -37,21 +37,52 @@ class Probe:
 
     The scale of V − μ1ᵀ and that of A cannot be told apart but through what all positions have in common. Here the columns of A
     sum to 1 in the mean, and ``signal`` does not depend on the choice.
+
+    Attributes
+    ----------
+    V : (N, N) array
+        The best V.
+    A : (T, N) array
+        The best attention: what stands out, and a common value.
+    support : tuple of integer arrays
+        For each last token, the positions that stand out.
+    spread : float
+        Root mean square of F − E[F | k]: how much predictions depend on the context.
+    unexplained : float
+        The share of its square that has not the form of a sparse contextual bigram.
+    samples : int
+        Contexts on which the model was asked.
+    distance_V, distance_A : float
+        ‖V − P‖_μ and ‖A − Q‖_μ; these and what follows are NaN where the task is not known.
+    alpha_V, alpha_A : float
+        The signals.
+    mass : float
+        Share of the attention, in absolute values, that lies on the true positions.
+    excess, excess_trivial : float
+        Loss above the task's own, in nats: mean of KL(true law ‖ F); and the same of a model that ignores the context.
+
+    Examples
+    --------
+    >>> import scb, scb.torch
+    >>> task = scb.Task.random(3, 40, 2)
+    >>> found = scb.torch.probe(scb.torch.LinearAttention(task.P, task.Q), task, output="law")
+    >>> found.found, round(found.signal, 3), bool(found.left < 1e-6), round(found.unexplained, 3)
+    (True, 1.0, True, 0.0)
     """
 
-    V: Array  # (N, N), the best V
-    A: Array  # (T, N), the best attention: what stands out, and a common value
-    support: tuple[np.ndarray, ...]  # for each last token, the positions that stand out
-    spread: float  # root mean square of F − E[F | k]: how much predictions depend on the context
-    unexplained: float  # the share of its square that has not the form of a sparse contextual bigram
+    V: Array
+    A: Array
+    support: tuple[np.ndarray, ...]
+    spread: float
+    unexplained: float
     samples: int
-    distance_V: float = np.nan  # ‖V − P‖_μ; this and what follows is known where the task is
-    distance_A: float = np.nan  # ‖A − Q‖_μ
+    distance_V: float = np.nan
+    distance_A: float = np.nan
     alpha_V: float = np.nan
     alpha_A: float = np.nan
-    mass: float = np.nan  # share of the attention, in absolute values, that lies on the true positions
-    excess: float = np.nan  # loss above the task's own, in nats: mean of KL(true law ‖ F)
-    excess_trivial: float = np.nan  # the same of a model that ignores the context
+    mass: float = np.nan
+    excess: float = np.nan
+    excess_trivial: float = np.nan
 
     @property
     def found(self) -> bool:
@@ -98,23 +129,30 @@ def probe(
 
     Parameters
     ----------
-    model : maps tokens (B, T + 1) on ``device`` to logits (B, N), or to laws
-    source : the task, or (samples, seed) → tokens (samples, T + 1) that are independent of each other
-    samples : contexts on which the model is asked
-    seed : of the contexts
-    output : what the model gives, "logits" or "law"
-    device : where the model is
-    batch_size : contexts that the model gets at a time
+    model : callable
+        Maps tokens (B, T + 1) on ``device`` to logits (B, N), or to laws.
+    source : Task or callable
+        The task, or (samples, seed) → tokens (samples, T + 1) that are independent of each other.
+    samples : int, default 20,000
+        Contexts on which the model is asked.
+    seed : int, default 0
+        Of the contexts.
+    output : {"logits", "law"}, default "logits"
+        What the model gives.
+    device : torch.device or str, default "cpu"
+        Where the model is.
+    batch_size : int, default 512
+        Contexts that the model gets at a time.
 
     Returns
     -------
     Probe
-        V, A, the positions that stand out, and what the form leaves unexplained; with a task, distances from it
+        V, A, the positions that stand out, and what the form leaves unexplained; with a task, distances from it.
 
     Examples
     --------
     >>> import scb, scb.torch
-    >>> task = scb.Task.random(3, 100, 2)
+    >>> task = scb.Task.random(3, 40, 2)
     >>> model = scb.torch.LinearAttention(task.P, task.Q)
     >>> found = scb.torch.probe(model, task, output="law")
     >>> bool(found.distance_V < 1e-3), bool(found.distance_A < 1e-3), round(found.mass, 3)

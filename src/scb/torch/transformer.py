@@ -21,23 +21,32 @@ class Transformer(nn.Module):
 
     Parameters
     ----------
-    N : how many tokens there are
-    T : positions of a context; with the last token, inputs have up to T + 1 of them
-    width, heads, layers : of the decoder
-    mlp : width of the MLP over that of the decoder; 0 leaves the MLP out
-    attention : "softmax"; "linear", weights q·k/√d over earlier positions as they are; or "shrunk", a softmax whose weights lose
-        ``shrink``/L each, but not more than they have, before they are made to sum to 1 again: the proximal step's idea
-    norm : with layer norm
-    shrink : see ``attention``
-    centre : (N,), the law μ of the tokens: take from each value its μ-mean over the tokens at its position, so that a value says
-        only in what a token differs from the others, as the μ-orthogonal projector makes it be; None leaves values as they are
+    N : int
+        How many tokens there are.
+    T : int
+        Positions of a context; with the last token, inputs have up to T + 1 of them.
+    width, heads, layers : int, default 64, 1 and 1
+        Of the decoder.
+    mlp : int, default 4
+        Width of the MLP over that of the decoder; 0 leaves the MLP out.
+    attention : {"softmax", "linear", "shrunk"}, default "softmax"
+        "softmax"; "linear", weights q·k/√d over earlier positions as they are; or "shrunk", a softmax whose weights lose
+        ``shrink``/L each, but not more than they have, before they are made to sum to 1 again: the proximal step's idea.
+    norm : bool, default True
+        With layer norm.
+    shrink : float, default 1
+        See ``attention``.
+    centre : (N,) array, optional
+        The law μ of the tokens: take from each value its μ-mean over the tokens at its position, so that a value says
+        only in what a token differs from the others, as the μ-orthogonal projector makes it be; without, values stay as they are.
 
     Examples
     --------
     >>> import torch, scb.torch
-    >>> model = scb.torch.Transformer(N=10, T=100, width=32)
-    >>> model(torch.randint(10, (8, 101))).shape
-    torch.Size([8, 10])
+    >>> model = scb.torch.Transformer(N=10, T=40, width=32)
+    >>> tokens = torch.randint(10, (8, 41))
+    >>> model(tokens).shape, model.forward(tokens, last=False).shape
+    (torch.Size([8, 10]), torch.Size([8, 41, 10]))
     """
 
     def __init__(
@@ -73,7 +82,19 @@ class Transformer(nn.Module):
                 nn.init.normal_(module.weight, std=0.02)
 
     def forward(self, tokens: torch.Tensor, *, last: bool = True) -> torch.Tensor:
-        """Logits of the token after the last one, (B, N); or, with ``last`` False, of the token after each one, (B, L, N)."""
+        """Logits of the token after the last one, or after each one.
+
+        Parameters
+        ----------
+        tokens : (B, L) integer tensor
+            With L ≤ T + 1.
+        last : bool, default True
+            Whether to predict after the last token alone.
+
+        Returns
+        -------
+        (B, N) or (B, L, N) tensor
+        """
         L = tokens.shape[1]
         if len(self.blocks) == 1 and last:
             table = self.embed.weight + self.position.weight[:L, None]  # (L, N, width)

@@ -17,7 +17,8 @@ from scb.task.columns import slots
 from scb.task.sampling import step_keys
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
-from scb.training.stages import Stage, State, StatefulRule, precondition_V
+from scb.training.stages import Stage, State, StatefulRule
+from scb.training.updates import precondition_V
 
 LIMIT = 1e6  # a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
 

@@ -46,17 +46,49 @@ def train(
 
     Parameters
     ----------
-    device : "cpu", or "cuda" for an NVIDIA GPU through CuPy, which takes the same samples; its last bits are others
-    source : where gradients come from; unless given, fresh samples of the task through the compiled engine
-    start : go on from this run, which has been through the first stages of the recipe, instead of from the recipe's initial point
-    every : evaluate and call the callbacks every so many steps, at stage ends and at the end
-    checkpoint : directory to which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end
-    resume : go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break,
-        because what is random in step i depends on (seed, i) alone. A checkpoint of another task, recipe, seed, source, start or
-        ``every`` is an InputError that names what differs
-    judge : whether held-out samples are asked at the end what ``run.verdict`` says, "learned" or what is wrong. Unless given, they
+    task : Task
+        What is to be learned.
+    recipe : Recipe
+        How: an initial point and stages, for instance ``scb.recipes.tuned(task)``.
+    seed : int, default 0
+        Of all that is random in the run. What is random in step i depends on (seed, i) alone.
+    device : {"cpu", "cuda"}, default "cpu"
+        "cuda" is an NVIDIA GPU through CuPy, which takes the same samples; its last bits are others.
+    source : callable, optional
+        Where gradients come from; unless given, fresh samples of the task through the compiled engine. ``scb.training.sources`` has
+        others: exact expectations, these with Gaussian noise, a data set.
+    start : Run, optional
+        Go on from this run, which has been through the first stages of the recipe, instead of from the recipe's initial point.
+    every : int, default 10
+        Evaluate and call the callbacks every so many steps, at stage ends and at the end.
+    callbacks : sequence of callables, default ()
+        Each is called with the run at every evaluation; ``ProgressBar`` is one.
+    checkpoint : str or path, optional
+        Directory to which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end.
+    checkpoint_every : int, default 100
+        Steps between two savings.
+    resume : bool, default False
+        Go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break. A checkpoint of
+        another task, recipe, seed, source, start or ``every`` is an InputError that names what differs.
+    judge : bool, optional
+        Whether held-out samples are asked at the end what ``run.verdict`` says, "learned" or what is wrong. Unless given, they
         are where A has at most 10,000,000 entries, since it takes a few copies of A. A recipe that asks for it itself is always
-        judged. Held out are further samples of the source; of the task, where the source is a data set
+        judged. Held out are further samples of the source; of the task, where the source is a data set.
+
+    Returns
+    -------
+    Run
+        V (N, N), A (T, N), the history of all evaluations, and the verdict.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> run = scb.train(task, scb.recipes.tuned(task), seed=0)
+    >>> run.verdict
+    'learned'
+    >>> round(float(run.history["dist_V"][-1]), 2), round(float(run.history["dist_A"][-1]), 2)
+    (0.01, 0.01)
     """
     every = integer("every", every, low=1)
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)

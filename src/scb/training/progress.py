@@ -23,12 +23,16 @@ class ProgressBar:
 
     Parameters
     ----------
-    steps : of the whole run, ``recipe.steps``; a stage that ends early ends it before
+    steps : int
+        Of the whole run, ``recipe.steps``; a stage that ends early ends it before.
 
     Examples
     --------
-    >>> recipe = scb.recipes.paper(task)
-    >>> run = scb.train(task, recipe, callbacks=[scb.ProgressBar(recipe.steps)])
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> recipe = scb.recipes.paper(task, steps=(20, 20, 0))
+    >>> bar = scb.ProgressBar(recipe.steps)
+    >>> run = scb.train(task, recipe, callbacks=[bar])
     """
 
     def __init__(self, steps: int) -> None:
@@ -48,7 +52,27 @@ class ProgressBar:
             self._show(share, self.text(run, now), run.finished)
 
     def text(self, run: "Run", now: float) -> str:
-        """Stage, step, signals, and the time left, or taken."""
+        """Stage, step, signals, and the time left, or taken.
+
+        Parameters
+        ----------
+        run : Run
+            Where it stands.
+        now : float
+            The time, in seconds of ``time.monotonic``.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import scb
+        >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+        >>> run = scb.train(task, scb.recipes.paper(task, steps=(20, 20, 0)))
+        >>> scb.ProgressBar(40).text(run, now=0.0)
+        'stage 2  step 40  α_V +0.014  α_A +0.002  0 s'
+        """
         last = {name: column[-1] for name, column in run.history.items()}
         of = "" if run.finished else f" of {self._steps:,}"
         parts = [

@@ -33,7 +33,28 @@ COUNTS = ("step", "stage", "samples")  # what is a whole number in the history
 
 @dataclass(frozen=True, repr=False)
 class RunSummary:
-    """What became of a run: a table for people when printed, HTML in a notebook, ``columns`` and ``to_pandas()`` for programs."""
+    """What became of a run: a table for people when printed, HTML in a notebook, ``columns`` and ``to_pandas()`` for programs.
+
+    Attributes
+    ----------
+    run : Run
+        The run that is summed up.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> summary = scb.train(task, scb.recipes.paper(task, steps=(20, 20, 0)), seed=0, judge=False).summary()
+    >>> summary.title
+    'paper: N = 3, T = 40, seed 0; 40 steps, 2,560 samples'
+    >>> summary.outcome
+    []
+    >>> summary.columns["samples"], summary.to_pandas().shape
+    (array([1280, 2560]), (2, 17))
+    >>> headings, rows = summary.cells()
+    >>> headings[:3], rows[0][:3]
+    (['stage', 'step', 'samples'], ['1', '20', '1,280'])
+    """
 
     run: "Run"
 
@@ -64,11 +85,22 @@ class RunSummary:
         return typed({name: column[last] for name, column in self.run.history.items()})
 
     def to_pandas(self) -> Any:
-        """``columns`` as a data frame."""
+        """``columns`` as a data frame: a row for the end of each stage.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         return frame(self.columns)
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        """The table as texts: headings, and a row for the end of each stage."""
+        """The table as texts: headings, and a row for the end of each stage.
+
+        Returns
+        -------
+        headings : list of str
+        rows : list of lists of str
+        """
         columns = self.columns
         headings = [heading for heading, _ in SHOWN.values()]
         rows = [[format(columns[name][i], form) for name, (_, form) in SHOWN.items()] for i in range(len(columns["step"]))]

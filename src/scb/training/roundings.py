@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scb.geometry import Array, threshold_normalize, threshold_project
-from scb.theory.noise import noise_quantile
+from scb.theory.gaussian import noise_quantile
 
 if TYPE_CHECKING:
     from scb.training.simulation import Collapsed

@@ -26,20 +26,61 @@ COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """Where training stands: parameters, history, and how to go on.
+    """A training run: where it stands, its parameters, its history, and how to go on.
 
     Attributes
     ----------
-    V, parameters : (N, N) and (T, N): what is trained; ``parameters`` are the attention A, or its logits for softmax
-    recipe : its name
-    transformer : the kind of transformer whose parameters these are
-    history : column name → array, one entry an evaluation
-    stage : index of the current one
-    verdict : what held-out samples say of it at the end: "learned", or what is wrong (see ``training.verdict``)
-    remedy : settings that would do, where the task has not been learned and the recipe knows some
-    diverged : the step at which V or A reached 1e6 or became NaN (V and A are then those before it), or None
-    state : what the rule of the current stage remembers, if it is one that does (momentum, for instance)
-    made_by : digests of what determines the run (task, recipe, seed, …), by which a resume knows whether it fits
+    V : (N, N) array
+        The value matrix.
+    parameters : (T, N) array
+        What else is trained: the attention A, or its logits for softmax.
+    recipe : str
+        Its name.
+    transformer : type
+        The kind of transformer whose parameters these are.
+    seed : int
+        Of the run.
+    history : dict of (evaluations,) arrays
+        step, stage, samples, batch_loss, loss (of the population); the signals alpha_V, alpha_A and errors delta_V, delta_A; the
+        distances dist_V = ‖V − P‖_μ, dist_A = ‖A − Q‖_μ and cosines sim_V, sim_A; of the last four also those after normalisation,
+        as dist_A_star.
+    step, stage, stage_step : int
+        Steps so far, index of the current stage, and steps in it.
+    samples : int
+        Fresh samples so far.
+    diverged : int or None
+        The step at which V or A reached 1e6 or became NaN (V and A are then those before it).
+    finished : bool
+        Whether nothing is left to do.
+    verdict : str or None
+        What held-out samples say of it at the end: "learned", or what is wrong.
+    remedy : dict
+        Settings that would do, where the task has not been learned and the recipe knows some.
+    state : dict of arrays
+        What the rule of the current stage remembers, if it is one that does (momentum, for instance).
+    made_by : dict of str
+        Digests of what determines the run (task, recipe, seed, …), by which a resume knows whether it fits.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> run = scb.train(task, scb.recipes.tuned(task), seed=0, every=100)
+    >>> run
+    <Run of 'tuned': N = 3, T = 40, seed 0, step 510>
+    >>> print(run.summary())
+    tuned: N = 3, T = 40, seed 0; 510 steps, 42,450 samples
+    stage  step  samples    α_V    α_A  ‖V−P‖  ‖A−Q‖  ‖A*−Q‖    loss
+        1   120   14,400  0.276  0.233  0.503  0.532   0.019  0.3103
+        2   260   31,200  0.990  0.961  0.008  0.052   0.008  0.2064
+        3   510   42,450  1.008  0.999  0.012  0.008   0.008  0.2057
+    verdict: learned
+    >>> run.A.shape, round(run.model.loss(scb.sample(task, 10_000, seed=1)), 2)
+    ((40, 3), 0.21)
+    >>> run.save("my-run")
+    >>> again = scb.Run.load("my-run")
+    >>> again.verdict, bool((again.A == run.A).all())
+    ('learned', True)
     """
 
     V: Array
@@ -70,15 +111,52 @@ class Run:
         return self.transformer(self.V, self.parameters)
 
     def summary(self) -> RunSummary:
-        """What became of it: a table when printed, with the last row of each stage and the verdict; ``to_pandas()``."""
+        """What became of it: a table when printed, with the last row of each stage and the verdict.
+
+        Returns
+        -------
+        RunSummary
+            A text, HTML in a notebook, and ``columns`` and ``to_pandas()`` for programs.
+        """
         return RunSummary(self)
 
     def to_pandas(self) -> Any:
-        """The history as a data frame, one row an evaluation."""
+        """The history as a data frame, one row an evaluation.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> import scb
+        >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+        >>> run = scb.train(task, scb.recipes.paper(task, steps=(20, 20, 0)), seed=0)
+        >>> run.to_pandas()[["step", "stage", "samples"]]
+           step  stage  samples
+        0     0      1        0
+        1    10      1      640
+        2    20      1     1280
+        3    30      2     1920
+        4    40      2     2560
+        """
         return frame(typed(self.history))
 
     def plot(self) -> "Drawn":
-        """Distances to the truth, signals and errors against steps; a notebook shows it, and ``savefig(path)`` writes it."""
+        """Distances to the truth, signals and errors against steps; a notebook shows it, and ``savefig(path)`` writes it.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> import scb
+        >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+        >>> figure = scb.train(task, scb.recipes.paper(task, steps=(20, 20, 0)), seed=0).plot()
+        >>> [panel.get_title() for panel in figure.axes]
+        ['distance to the truth', 'signals', "distance to the population's line"]
+        """
         return curves(self.history, self.summary().title)
 
     def __repr__(self) -> str:
@@ -95,7 +173,13 @@ class Run:
         return shown + notebook.picture(self.plot(), alt=f"curves of {self!r}")
 
     def save(self, directory: str | Path) -> None:
-        """Write the run to ``directory`` (safetensors); a kill leaves the old file or the new one, never half of one."""
+        """Write the run to a directory, as ``run.safetensors``; a kill leaves the old file or the new one, never half of one.
+
+        Parameters
+        ----------
+        directory : str or path
+            It is made if it is not there.
+        """
         facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)} | {"versions": versions()}
         facts["softmax"] = facts.pop("transformer") is SoftmaxTransformer
         arrays: dict[str, Array] = {name: facts.pop(name) for name in ("V", "parameters")}
@@ -108,7 +192,22 @@ class Run:
 
     @staticmethod
     def load(directory: str | Path) -> "Run":
-        """Read a run that ``save`` wrote, finished or not; a DamagedFileError if it is not as it was written."""
+        """Read a run that ``save`` wrote, finished or not.
+
+        Parameters
+        ----------
+        directory : str or path
+            Where ``run.safetensors`` is.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        DamagedFileError
+            If the file is not as it was written.
+        """
         path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")

@@ -19,9 +19,10 @@ from scb.inputs import InputError
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.theory.dynamics import StepNoise, error_step, signal_step
-from scb.theory.noise import common_noise, noise_scales, residual_square
+from scb.theory.gaussian import common_noise, noise_scales, residual_square
 from scb.training.roundings import Rounding
-from scb.training.stages import Recipe, Stage, soft_threshold
+from scb.training.stages import Recipe, Stage
+from scb.training.updates import soft_threshold
 
 
 class Columns:

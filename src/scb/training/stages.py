@@ -1,46 +1,25 @@
-"""What a recipe is made of: an initial point, and stages; and the updates of Algorithm 1 as pure functions, each one line of it."""
+"""What a recipe is made of: an initial point, and stages; and the two rules, made of the updates of Algorithm 1."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from scb.extensions import Registry
-from scb.geometry import (
-    Array,
-    Projection,
-    Projector,
-    centred_square,
-    keep_mu,
-    population_projection,
-    project,
-    projection_by_norms,
-    projector_row,
-    signal_V,
-)
+from scb.geometry import Array, Projector, centred_square, project, projector_row
 from scb.inputs import InputError, InputTypeError, fitted, integer, number, one_of, real_array
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
-from scb.theory.noise import residual_variance
+from scb.theory.gaussian import residual_variance
 from scb.training.roundings import Rounding, Stop
+from scb.training.schedules import MeasuredNoise, tabulated
+from scb.training.starts import GivenStart, UniformAttention
+from scb.training.updates import precondition_A, precondition_V, soft_threshold
 
 if TYPE_CHECKING:
     from scb.training.verdict import HeldOut
 
-
-@dataclass(frozen=True)
-class MeasuredNoise:
-    """λ as ``multiple`` standard deviations of one coordinate's noise in one step, η_A √(K_V ρ / (B μ_k)), for each column k.
-
-    K_V is that of the current V, and ρ ≤ (1 − ‖μ‖²)/(N − 1) its largest value, from the start of training.
-    """
-
-    multiple: float
-
-
-Schedule = float | Callable[[int], float] | Sequence[float] | Array
-"""A step size or a λ: a number, a function of the step of a stage (from 0 on), or one value for each step."""
 
 State = Mapping[str, Array]
 """What a rule keeps from step to step: arrays of float64 by name."""
@@ -67,22 +46,45 @@ Rule = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Stage:
-    """A number of steps of one rule.
+    """A number of steps of one rule, and what is done before and after them.
 
     Attributes
     ----------
-    name : for the progress bar and the history
-    steps : at most this many
-    eta_V, eta_A : step sizes, numbers or schedules; 0 freezes that layer
-    lam : λ of each proximal step: a number, a schedule, or a ``MeasuredNoise`` that gives it
-    batch_size : samples a step
-    rule : "proximal" (preconditioned, proximal, projected: the paper's), "vanilla" (plain gradients), the name of a rule of
+    name : str
+        For the progress bar and the history.
+    steps : int
+        At most this many.
+    eta_V, eta_A : float, callable or (steps,) array
+        Step sizes, numbers or schedules: a function of the step of the stage, or a value for each. 0 freezes that layer.
+    lam : float, callable, (steps,) array or MeasuredNoise, default 0
+        λ of each proximal step.
+    batch_size : int, default 64
+        Samples a step.
+    rule : str or callable, default "proximal"
+        "proximal" (preconditioned, proximal, projected: the paper's), "vanilla" (plain gradients), the name of a rule of
         another package, or a rule itself: any function (V, A, gV, gA, mu, stage) → (V, A), or a ``StatefulRule``. The stage that
-        a rule sees has numbers in place of schedules
-    centred : take the common part out of each column's gradient before the proximal step instead of after it
-    projector : how proximal steps keep Vμ = μ: "euclidean" is the paper's, "mu" has far less noise (see ``precondition_V``)
-    enter, leave : what is done to (V, A) before the first step and after the last, in this order
-    stop : end the stage early, asked every ``check_every`` steps
+        a rule sees has numbers in place of schedules.
+    centred : bool, default False
+        Take the common part out of each column's gradient before the proximal step instead of after it.
+    projector : {"euclidean", "mu"}, default "euclidean"
+        How proximal steps keep Vμ = μ: "euclidean" is the paper's, "mu" has far less noise (see ``precondition_V``).
+    enter, leave : tuple of callables, default ()
+        What is done to (V, A) before the first step and after the last, in this order: functions (V, A, mu) → (V, A).
+    stop : callable, optional
+        Whether to end the stage early: a function (V, A, mu) → bool.
+    check_every : int, default 10
+        Steps between two questions to ``stop``.
+
+    Examples
+    --------
+    Step sizes that fall in a straight line:
+
+    >>> import numpy as np, scb
+    >>> stage = scb.Stage("2", steps=4, eta_V=lambda step: 0.1 * (1 - step / 4), eta_A=0.2, lam=1e-4)
+    >>> stage.scheduled, stage.at(2).eta_V, stage.update.__name__
+    (True, 0.05, 'proximal_step')
+    >>> stage.levels(K_V=0.5, mu=np.array([0.5, 0.5])), stage.ahead(0), stage.over(4, V=None, A=None, mu=None)
+    (array([0.0001, 0.0001]), 1, True)
     """
 
     name: str
@@ -121,7 +123,17 @@ class Stage:
         return any(isinstance(value, np.ndarray) for value in (self.eta_V, self.eta_A, self.lam))
 
     def at(self, step: int) -> "Stage":
-        """The stage with numbers in place of schedules, as they are in its step number ``step``."""
+        """The stage with numbers in place of schedules, as they are in one of its steps.
+
+        Parameters
+        ----------
+        step : int
+            Number of the step in the stage, from 0 on.
+
+        Returns
+        -------
+        Stage
+        """
         if not self.scheduled:
             return self
         values = {name: getattr(self, name) for name in ("eta_V", "eta_A", "lam")}
@@ -133,20 +145,59 @@ class Stage:
         return RULES[self.rule] if isinstance(self.rule, str) else self.rule
 
     def levels(self, K_V: float, mu: Array) -> Array:
-        """(N,): λ of each column in a step from a V with ‖V − μ1ᵀ‖_μ² = K_V."""
+        """λ of each column in one step.
+
+        Parameters
+        ----------
+        K_V : float
+            ‖V − μ1ᵀ‖_μ² before the step.
+        mu : (N,) array
+            The law of the tokens.
+
+        Returns
+        -------
+        (N,) array
+        """
         if isinstance(self.lam, MeasuredNoise):
             rho = residual_variance(1 - float(mu @ mu), len(mu))
             return self.lam.multiple * self.eta_A * np.sqrt(K_V * rho / (self.batch_size * mu))
         return np.full(len(mu), self.lam)
 
     def affine_levels(self, mu: Array) -> tuple[float, float, Array]:
-        """(c, s, w) with levels (c + s·√K_V)·w, all that a compiled step has to know; w is (N,)."""
+        """λ of each column as (c + s·√K_V)·w: all that a compiled step has to know.
+
+        Parameters
+        ----------
+        mu : (N,) array
+            The law of the tokens.
+
+        Returns
+        -------
+        c, s : float
+        w : (N,) array
+
+        Examples
+        --------
+        >>> import numpy as np, scb
+        >>> scb.Stage("2", steps=4, eta_V=0.1, eta_A=0.1, lam=1e-4).affine_levels(np.array([0.5, 0.5]))
+        (0.0001, 0.0, array([1., 1.]))
+        """
         if isinstance(self.lam, MeasuredNoise):
             return 0.0, 1.0, self.levels(1.0, mu)
         return float(self.lam), 0.0, np.ones(len(mu))
 
     def ahead(self, step: int) -> int:
-        """How many steps can be taken after ``step`` before ``over`` must be asked, or a step size or λ changes."""
+        """How many steps can be taken before ``over`` must be asked, or a step size or λ changes.
+
+        Parameters
+        ----------
+        step : int
+            Steps of the stage so far.
+
+        Returns
+        -------
+        int
+        """
         if self.scheduled:
             return 1
         left = self.steps - step
@@ -155,46 +206,23 @@ class Stage:
         return min(left, self.check_every - step % self.check_every)
 
     def over(self, step: int, V: Array, A: Array, mu: Array) -> bool:
-        """Whether the stage ends after its step number ``step``."""
+        """Whether the stage ends now.
+
+        Parameters
+        ----------
+        step : int
+            Steps of the stage so far.
+        V, A, mu : (N, N), (T, N) and (N,) arrays
+            What ``stop`` is asked about.
+
+        Returns
+        -------
+        bool
+        """
         return step >= self.steps or (self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu))
 
 
-def tabulated(name: str, value: Any, steps: int, where: str = "") -> float | Array:
-    """A schedule as a number, or as the values (steps,) that it has: no one changes it then, and a resume can compare it."""
-    if callable(value) and not isinstance(value, type):
-        value = [value(step) for step in range(steps)]
-    elif not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
-        return number(name, value, low=0, where=where)
-    values = real_array(name, value)
-    if values.shape != (steps,):
-        raise InputError(f"{name} has shape {values.shape}{where}: a schedule must have one value for each of the {steps} steps")
-    for step, one in enumerate(values):
-        number(f"{name} of step {step}", float(one), low=0, where=where)
-    values.flags.writeable = False
-    return values
-
-
 # ------------------------------------------------------------------------------------------------------ updates
-
-
-def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean") -> Array:
-    """∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ. Shape (N, N).
-
-    w = μ/‖μ‖² is the paper's, the Euclidean projector; w = 1 that of the μ-inner product. Expected gradients are the same with
-    both, since they meet (E∇_V)1 = 0 where V and A meet the constraints. A sample's gradient does not: near the start it is
-    r·1ᵀdiag(μ), of which the paper's leaves r(1 − μ/‖μ‖²)ᵀ, noise that no length T makes smaller, and the other nothing.
-    """
-    return keep_mu((gradient - gradient.mean(axis=0)) / mu, mu, projector)
-
-
-def precondition_A(gradient: Array, mu: Array) -> Array:
-    """∇̂_{a^(k)} = (I − 11ᵀ/T) ∇_{a^(k)} / μ_k, which keeps 1ᵀA = 1ᵀ. Shape (T, N)."""
-    return (gradient - gradient.mean(axis=0)) / mu
-
-
-def soft_threshold(a: Array, lam: float | Array) -> Array:
-    """sign(a)·max(|a| − λ, 0), entry by entry: argmin_z ½(z − a)² + λ|z|. The paper writes the branch a ≥ −λ only."""
-    return np.sign(a) * np.maximum(np.abs(a) - lam, 0.0)
 
 
 def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage) -> tuple[Array, Array]:
@@ -218,49 +246,42 @@ RULES = Registry("rule", {"proximal": proximal_step, "vanilla": vanilla_step})
 
 
 @dataclass(frozen=True)
-class GivenStart:
-    """An initial point with any V (N, N) and A (T, N); A are the logits of a softmax transformer."""
-
-    V: Array
-    A: Array
-
-    def projection(self, task: Task) -> Projection:
-        """α, K and ‖Δ‖ of (V, A)."""
-        return population_projection(task, self.V, self.A)
-
-
-@dataclass(frozen=True)
-class UniformAttention:
-    """An initial point with any V (N, N) and A = 11ᵀ/T, which is never written out."""
-
-    V: Array
-    T: int
-
-    @property
-    def A(self) -> Array:
-        """11ᵀ/T: one number seen as a read-only (T, N) array."""
-        return np.broadcast_to(1 / self.T, (self.T, len(self.V)))
-
-    def projection(self, task: Task) -> Projection:
-        """α_V and ‖Δ_V‖ of V; those of A are 0."""
-        alpha, _, delta = signal_V(task, self.V)
-        return projection_by_norms(task, alpha, delta, K_A=0.0, K_AQ=0.0)
-
-
-@dataclass(frozen=True)
 class Recipe:
     """An initial point, what is taken as known, and the stages.
 
     Attributes
     ----------
-    start : the initial point
-    mu : (N,), the stationary law that the preconditioner uses
-    stages : those without steps are left out, with their roundings
-    samples : spent before the first step, on estimating what is not known
-    transformer : whose parameters (V, A) are trained
-    check : how held-out samples are asked at the end whether the task has been learned, where that is a part of the recipe: its
-        samples count, and a run that has failed is a warning. Other runs are judged by ``HeldOut.of``
-    remedy : settings (recipe, and options of it) that would do where a run has not learned its task
+    name : str
+        For the history and the file of a run.
+    start : GivenStart or UniformAttention
+        The initial point.
+    mu : (N,) array
+        The stationary law that the preconditioner uses.
+    stages : tuple of Stage
+        In their order; those without steps are left out, with their roundings.
+    samples : int, default 0
+        Spent before the first step, on estimating what is not known.
+    transformer : type, default LinearTransformer
+        Whose parameters (V, A) are trained.
+    check : HeldOut, optional
+        How held-out samples are asked at the end whether the task has been learned, where that is a part of the recipe: its
+        samples count, and a run that has failed is a warning. Other runs are judged by ``HeldOut.of``.
+    remedy : dict, default {}
+        Settings (recipe, and options of it) that would do where a run has not learned its task.
+
+    Examples
+    --------
+    Plain gradient descent from the uniform start, as a recipe of one's own:
+
+    >>> import scb
+    >>> from scb.geometry import trivial_V
+    >>> from scb.training.starts import UniformAttention
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> stage = scb.Stage("plain", steps=200, eta_V=0.5, eta_A=0.5, batch_size=256, rule="vanilla")
+    >>> recipe = scb.Recipe("mine", UniformAttention(trivial_V(task.mu), task.T), task.mu, stages=(stage,))
+    >>> recipe.check_fits(task)
+    >>> recipe.steps, scb.train(task, recipe, every=200, judge=False).samples
+    (200, 51200)
     """
 
     name: str
@@ -289,7 +310,13 @@ class Recipe:
             raise InputError("the start of a recipe holds NaN or infinity: V and A must be finite")
 
     def check_fits(self, task: Task) -> None:
-        """InputError unless the recipe is for a task of this size."""
+        """An InputError unless the recipe is for a task of this size.
+
+        Parameters
+        ----------
+        task : Task
+            The one that is to be learned.
+        """
         if self.start.A.shape != (task.T, task.N):
             T, N = self.start.A.shape
             raise InputError(f"the recipe is for N = {N} tokens and T = {T} positions, the task has N = {task.N} and T = {task.T}")

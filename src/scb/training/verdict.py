@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array, centred_square, mu_inner, mu_norm, root, threshold_normalize
 from scb.task import Task
-from scb.theory.noise import noise_quantile, residual_variance
+from scb.theory.gaussian import noise_quantile, residual_variance
 from scb.training.roundings import noise_threshold, standing_out
 from scb.training.sources import GradientSource
-from scb.training.stages import precondition_A, precondition_V
+from scb.training.updates import precondition_A, precondition_V
 
 GOOD = "learned"
 TOLERANCE = 0.05

@@ -4,7 +4,8 @@ from scb.extensions import Registry
 from scb.training.recipes.algorithm1 import Knowledge, paper, tuned
 from scb.training.recipes.descent import sgd, softmax
 from scb.training.recipes.transfer import transfer
-from scb.training.stages import MeasuredNoise, Recipe, Stage
+from scb.training.schedules import MeasuredNoise
+from scb.training.stages import Recipe, Stage
 
 RECIPES = Registry("recipe", {recipe.__name__: recipe for recipe in (paper, tuned, sgd, softmax, transfer)})
 """All recipes by name, those of other packages among them: what ``scb train --recipe`` and sweeps know."""

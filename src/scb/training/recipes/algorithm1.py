@@ -11,9 +11,10 @@ import numpy as np
 from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
 from scb.inputs import InputError, one_of, typed
 from scb.task import Seed, Task
-from scb.theory.noise import residual_variance
+from scb.theory.gaussian import residual_variance
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
-from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
+from scb.training.stages import Recipe, Stage
+from scb.training.starts import GivenStart, UniformAttention
 
 if TYPE_CHECKING:
     from scb.task.sampling import Batch
@@ -24,7 +25,28 @@ Rate = float | Callable[[int], float]
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The stationary law μ and the norms K_P and K_Q, which set the preconditioner and the step sizes."""
+    """The stationary law μ and the norms K_P and K_Q, which set the preconditioner and the step sizes.
+
+    Attributes
+    ----------
+    mu : (N,) array
+        The law of the tokens.
+    K_P, K_Q : float
+        ‖P − μ1ᵀ‖_μ² and ‖Q − 11ᵀ/T‖_μ².
+    samples : int, default 0
+        What it took to estimate them; 0 where they are known.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> truth = scb.recipes.Knowledge.of(task)
+    >>> guess = scb.recipes.Knowledge.of(task, known=False, seed=0)
+    >>> round(truth.K_P, 2), round(guess.K_P, 2), guess.samples
+    (0.48, 0.49, 4000)
+    >>> round(truth.stage("1", steps=400, eta=0.01).eta_V, 4)
+    0.0208
+    """
 
     mu: Array
     K_P: float
@@ -33,7 +55,21 @@ class Knowledge:
 
     @classmethod
     def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
-        """The truth; or, if it is not ``known``, estimates from 4,000 fresh samples and nothing else of the task."""
+        """The truth; or estimates from 4,000 fresh samples and nothing else of the task.
+
+        Parameters
+        ----------
+        task : Task
+            The one that is to be learned.
+        known : bool, default True
+            Whether to take the truth.
+        seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
+            Of the samples.
+
+        Returns
+        -------
+        Knowledge
+        """
         if known:
             return cls(task.mu, task.K_P, task.K_Q)
         from scb.task.sampling import sample
@@ -41,7 +77,21 @@ class Knowledge:
         return estimate(sample(task, 4000, seed), task.N)
 
     def stage(self, name: str, steps: int, eta: Rate, **rest: Any) -> Stage:
-        """A stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P, unless ``rest`` has others."""
+        """A stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P, unless ``rest`` has others.
+
+        Parameters
+        ----------
+        name, steps : str and int
+            Of the stage.
+        eta : float or callable
+            η, or a function of the step of the stage.
+        **rest : any
+            Further fields of ``Stage``.
+
+        Returns
+        -------
+        Stage
+        """
         rates: dict[str, Any] = {"eta_V": _divided(eta, self.K_Q), "eta_A": _divided(eta, self.K_P)}
         return Stage(name, steps, **(rates | rest))
 
@@ -137,19 +187,53 @@ def paper(
 
     Parameters
     ----------
-    eta, steps : of Stages 1, 2 and 3; η_V = η/K_Q and η_A = η/K_P. The experiment has no Stage 3 of its own. One value stands for
-        three equal ones; each η may be a function of the step of its stage
-    lam : λ of Stage 2, a number or a function of the step
-    threshold : of the thresholding-projection after Stage 1; None skips it, as the experiment does
-    normalize_at : of the thresholding-normalisation before Stage 3; 1/(6Q) unless given
-    resolve_sign : go over to the mirror image after Stage 1 where A is skewed to the left, and after Stage 2, since the signal
-        of one seed in a hundred has not yet left the noise after Stage 1; False is the literal paper
-    projector : how steps on V keep Vμ = μ; "euclidean" is the paper's, "mu" the one with less noise
-    signal : end Stage 1 (2) early, once the *estimated* signal reaches this
-    known : whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples
-    start : "uniform" is the paper's; "spectral" replaces Stage 1 by the spectral estimate from ``start_samples`` samples. Stage 2
-        then has no sign to resolve and nothing to threshold
-    start_samples : enough of them grow with log T only
+    task : Task
+        The one that is to be learned.
+    eta : float, callable or three of them, default (0.01, 0.005, 0.005)
+        η of Stages 1, 2 and 3; η_V = η/K_Q and η_A = η/K_P. Each may be a function of the step of its stage. One stands for three.
+    steps : int or three of them, default (400, 600, 0)
+        Of Stages 1, 2 and 3. The experiment has no Stage 3 of its own.
+    batch_size : int, default 64
+        Samples a step.
+    lam : float or callable, default 1e-5
+        λ of Stage 2, a number or a function of the step.
+    threshold : float, optional
+        Of the thresholding-projection after Stage 1; without it there is none, as in the experiment.
+    normalize_at : float, optional
+        Threshold of the thresholding-normalisation before Stage 3; 1/(6Q) unless given.
+    resolve_sign : bool, default True
+        Go over to the mirror image after Stage 1 where A is skewed to the left, and after Stage 2, since the signal
+        of one seed in a hundred has not yet left the noise after Stage 1. False is the literal paper.
+    projector : {"euclidean", "mu"}, default "euclidean"
+        How steps on V keep Vμ = μ; "euclidean" is the paper's, "mu" the one with less noise.
+    signal : two of float or None, default (None, None)
+        End Stage 1 (2) early, once the *estimated* signal reaches this.
+    known : bool, default True
+        Whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples.
+    seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
+        Of these samples, and of those of the spectral start.
+    start : {"uniform", "spectral"}, default "uniform"
+        "uniform" is the paper's; "spectral" replaces Stage 1 by the spectral estimate from ``start_samples`` samples. Stage 2
+        then has no sign to resolve and nothing to threshold.
+    start_samples : int, default 4000
+        How many are enough grows with log T only.
+
+    Returns
+    -------
+    Recipe
+
+    Examples
+    --------
+    λ and η of Stage 2 changed, the rest as in the paper:
+
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> recipe = scb.recipes.paper(task, lam=1e-4, eta=(0.01, 0.002, 0.005))
+    >>> [(stage.name, stage.steps, stage.lam) for stage in recipe.stages]
+    [('1', 400, 0.0), ('2', 600, 0.0001)]
+    >>> run = scb.train(task, recipe, seed=0)
+    >>> run.samples, round(float(run.history["sim_A"][-1]), 2)
+    (64000, 1.0)
     """
     one_of("start", start, ("uniform", "spectral"))
     k = Knowledge.of(task, known, seed)
@@ -200,7 +284,7 @@ def tuned(
     """Algorithm 1 with batch sizes, λ and stage ends by the theory's rules and measured noise.
 
     The noise of one step in one coordinate of a^(k) has standard deviation η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the
-    variance of the residual a dimension (see ``theory.noise``). From it follow:
+    variance of the residual a dimension (see ``theory.gaussian``). From it follow:
 
     - Stage 1: B such that a position of weight 1/(3Q) stands out of the noise tenfold; it ends when the *estimated* signal is 0.2;
     - Stage 2: B such that the noise that stays in a true position is ``accuracy``; λ = η·accuracy/Q, so that the regulariser
@@ -209,11 +293,36 @@ def tuned(
 
     Parameters
     ----------
-    accuracy : target for the noise in A and in V
-    eta : the η of all stages; batch sizes are proportional to it, and steps to 1/η
-    batch_size : of all stages, in place of those that follow from the noise
-    lam : λ of Stage 2, in place of the one that follows from the accuracy
-    projector : how steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean"
+    task : Task
+        The one that is to be learned.
+    accuracy : float, default 0.02
+        Target for the noise in A and in V.
+    eta : float, default 0.02
+        The η of all stages; batch sizes are proportional to it, and steps to 1/η.
+    batch_size : int, optional
+        Of all stages, in place of those that follow from the noise.
+    lam : float, optional
+        λ of Stage 2, in place of the one that follows from the accuracy.
+    projector : {"euclidean", "mu"}, default "mu"
+        How steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean".
+    known : bool, default True
+        Whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples.
+    seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
+        Of these samples.
+
+    Returns
+    -------
+    Recipe
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> recipe = scb.recipes.tuned(task)
+    >>> [(stage.name, stage.batch_size) for stage in recipe.stages]
+    [('1', 120), ('2', 120), ('3', 45)]
+    >>> scb.train(task, recipe, seed=0).verdict
+    'learned'
     """
     k = Knowledge.of(task, known, seed)
     for name, value in (("accuracy", accuracy), ("eta", eta)):

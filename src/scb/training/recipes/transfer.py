@@ -6,10 +6,12 @@ from math import ceil
 from scb.geometry import Array, Projector, keep_mu, trivial_V
 from scb.inputs import InputError, real_array, typed
 from scb.task import Seed, Task
-from scb.theory.noise import residual_variance
+from scb.theory.gaussian import residual_variance
 from scb.training.recipes.algorithm1 import Knowledge
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
-from scb.training.stages import MeasuredNoise, Recipe, Stage, UniformAttention
+from scb.training.schedules import MeasuredNoise
+from scb.training.stages import Recipe, Stage
+from scb.training.starts import UniformAttention
 from scb.training.verdict import HeldOut
 
 
@@ -27,10 +29,11 @@ def transfer(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """One step on A from V = θP̂ + (1 − θ)μ1ᵀ and uniform attention; Stages 2 and 3 of Algorithm 1; and one more step on A.
+    """Transfer from a pretrained value matrix P̂: one step on A in place of Stage 1, Stages 2 and 3, and one more step on A.
 
-    After the first step an entry of A is α_V q plus noise of variance K_V ρ/(B μ_k K_P²), where α_V = θ·overlap·√(K_P̂/K_P),
-    K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.noise``). Their ratio does not depend on θ. From the noise follow:
+    It begins at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. After the first step an entry of A is α_V q plus noise of variance
+    K_V ρ/(B μ_k K_P²), where α_V = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``). Their ratio
+    does not depend on θ. From the noise follow:
 
     - the first step: B such that a position of weight 1/(2Q) stands out of the noise sixfold, if P̂ has ``least_overlap``;
     - Stage 2: B such that λ, ``multiple`` standard deviations of one coordinate's noise in each step, pulls a position down by
@@ -43,13 +46,39 @@ def transfer(
 
     Parameters
     ----------
-    V_hat : (N, N), the pretrained P̂, which shares the task's μ
-    theta : how much of it is used
-    least_overlap : the least μ-cosine of P̂ − μ1ᵀ with P − μ1ᵀ to be prepared for
-    accuracy : target for the noise in A and in V
-    eta : the η of Stages 2 and 3
-    multiple : λ in standard deviations of one coordinate's noise, as it is in each step
-    projector : how steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean"
+    task : Task
+        The one that is to be learned.
+    V_hat : (N, N) array
+        The pretrained P̂, which shares the task's μ.
+    theta : float, default 0.5
+        How much of it is used, in (0, 1].
+    least_overlap : float, default 0.5
+        The least μ-cosine of P̂ − μ1ᵀ with P − μ1ᵀ to be prepared for.
+    accuracy : float, default 0.02
+        Target for the noise in A and in V.
+    eta : float, default 0.2
+        The η of Stages 2 and 3.
+    multiple : float, default 2
+        λ in standard deviations of one coordinate's noise, as it is in each step.
+    projector : {"euclidean", "mu"}, default "mu"
+        How steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean".
+    known : bool, default True
+        Whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples.
+    seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
+        Of these samples.
+
+    Returns
+    -------
+    Recipe
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+    >>> pretrained = task.related(overlap=0.6, seed=1).P  # or the V of a run on another task
+    >>> run = scb.train(task, scb.recipes.transfer(task, pretrained), seed=0)
+    >>> run.verdict, run.step, round(float(run.history["dist_A"][-1]), 2)
+    ('learned', 57, 0.03)
     """
     V_hat = real_array("V_hat", V_hat)
     if V_hat.shape != task.P.shape:

@@ -8,7 +8,7 @@ from scb.geometry import Array, population_projection
 from scb.model import Gradient
 from scb.task import Task
 from scb.theory.expectations import expected_gradients, population_loss
-from scb.theory.noise import common_noise, noise_scales
+from scb.theory.gaussian import common_noise, noise_scales
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """E∇l plus the Gaussian model of its noise (``theory.noise.common_noise``): r·1ᵀ, and what is isotropic in ⟨·, ·⟩_μ.
+    """E∇l plus the Gaussian model of its noise (``theory.gaussian.common_noise``): r·1ᵀ, and what is isotropic in ⟨·, ·⟩_μ.
 
     How much of it is left in a step depends on the projector of the rule, as it does for samples. V and A must satisfy the
     constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ. ``simulation.simulate`` gives the same law of the signals and errors without any

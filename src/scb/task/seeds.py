@@ -1,0 +1,14 @@
+"""What may be given as a seed."""
+
+import numpy as np
+
+from scb.inputs import integer
+
+Seed = int | np.random.Generator | np.random.SeedSequence | None
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """NumPy's generator of a seed; an InputError for what is none."""
+    if isinstance(seed, np.random.Generator | np.random.SeedSequence | None):
+        return np.random.default_rng(seed)
+    return np.random.default_rng(integer("seed", seed, low=0))

@@ -1,0 +1,309 @@
+"""Fisher information of (P, q) in samples of a mixture, by its blocks, and its inverse where columns sum to 1."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.geometry import Array
+from scb.kernels.mixture import likelihood_information
+
+_DENSE = 1500  # parameters of an information that is decomposed as a whole, at most
+
+
+@dataclass(frozen=True)
+class Information:
+    """Fisher information without constraints, by its blocks; all other blocks vanish.
+
+    Attributes
+    ----------
+    PP : (N, C, C) array
+        For each label o the block of the row P[o]; C = N for one matrix, more for several side by side.
+    Pq : (N, C, K, s) array
+        Row P[o] against q[k].
+    qq : (K, s, s) array
+        The block of each q[k].
+    free_P, free_q : (N, C) and (K, s) boolean arrays
+        Whether an entry is a parameter; others are known.
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> from scb.theory.information import fisher_information
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> found = fisher_information(task)
+    >>> of_P, of_q = found.variances()  # of one sample
+    >>> of_P.round(2), of_q.T.round(2)
+    (array([[0.55, 0.06, 0.24],
+           [0.57, 0.05, 0.08],
+           [0.06, 0.02, 0.31]]), array([[1.13, 1.46, 1.78],
+           [1.13, 1.46, 1.78]]))
+    >>> step = found.solve(of_P, of_q)
+    >>> pushed = found.times(*step)
+    >>> [part.shape for part in pushed], found.ridged(0.0) is found, found.inverse() is None
+    ([(3, 3), (3, 2)], True, False)
+    """
+
+    PP: Array
+    Pq: Array
+    qq: Array
+    free_P: NDArray[np.bool_]
+    free_q: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> "Information":
+        """The information in contexts at the positions that matter.
+
+        Entries of P and of q that are 0 lie on the boundary and count as known, and so does a column of P whose token never occurs:
+        there is no information on it.
+
+        Parameters
+        ----------
+        tokens, last : (n, s) and (n,) integer arrays
+            Contexts and last tokens.
+        weight : (n,) array
+            How often each is counted.
+        q, P : (K, s) and (N, C) arrays
+            The parameters.
+
+        Returns
+        -------
+        Information
+
+        Examples
+        --------
+        >>> import numpy as np, scb
+        >>> task = scb.Task.random(3, 40, 2, seed=0)
+        >>> tokens, last = np.array([[0, 1], [2, 2]]), np.array([0, 1])
+        >>> scb.theory.fisher.Information.of(tokens, last, np.ones(2), task.weights.T, task.P).qq.shape
+        (3, 2, 2)
+        """
+        PP, Pq, qq = blocks(P, q)
+        nobody = np.zeros(len(tokens), np.int64), np.zeros((1, len(P)))  # there is no background
+        likelihood_information(tokens, last, weight, *nobody, np.ascontiguousarray(q), np.ascontiguousarray(P), PP, Pq, qq)
+        seen = np.einsum("omm->m", PP) > 0
+        return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
+
+    def variances(self) -> tuple[Array, Array]:
+        """Diagonal of the inverse on the tangent space; 0 where known, NaN where nothing is said.
+
+        Returns
+        -------
+        of_P : (N, C) array
+        of_q : (K, s) array
+        """
+        inverse = self.inverse()
+        if inverse is None:
+            return self._variances_of_the_rest()
+        rows, middle, moved, cov, basis = inverse
+        of_P = np.einsum("omm->om", rows) - (rows @ middle * rows).sum(axis=2)  # both are symmetric
+        of_P = of_P + (moved @ cov * moved).sum(axis=2)
+        of_q = (basis @ cov * basis).sum(axis=1).reshape(self.free_q.shape)
+        return np.maximum(of_P, 0.0) * self.free_P, np.maximum(of_q, 0.0)
+
+    def _variances_of_the_rest(self) -> tuple[Array, Array]:
+        """Variances where some directions are flat: NaN for the entries that move along them; all NaN if there are too many."""
+        from scipy.linalg import block_diag
+
+        (N, C), (K, s) = self.free_P.shape, self.free_q.shape
+        of_P, of_q = np.full((N, C), np.nan), np.full((K, s), np.nan)
+        if N * C + K * s > _DENSE:
+            return of_P, of_q
+        J: Any = block_diag(*self.PP, *self.qq)
+        J[: N * C, N * C :] = self.Pq.reshape(N * C, K * s)
+        J[N * C :, : N * C] = J[: N * C, N * C :].T
+        in_P = _tangent(self.free_P.T)
+        in_P = in_P.reshape(C, N, in_P.shape[1]).transpose(1, 0, 2).reshape(N * C, in_P.shape[1])
+        B: Any = block_diag(in_P, _tangent(self.free_q))
+        H = B.T @ J @ B
+        if H.size == 0 or not np.isfinite(H).all():
+            return of_P, of_q
+        scale = 1 / np.sqrt(np.maximum(np.diag(H), 1e-12 * np.diag(H).max()))
+        eigenvalues, vectors = np.linalg.eigh(H * scale * scale[:, None])
+        flat = eigenvalues <= 1e-10
+        parts = (B * scale) @ vectors
+        variances = (parts[:, ~flat] ** 2 / eigenvalues[~flat]).sum(axis=1)
+        variances[(parts[:, flat] ** 2).sum(axis=1) > 1e-9 * (parts**2).sum(axis=1)] = np.nan
+        return variances[: N * C].reshape(N, C), variances[N * C :].reshape(K, s)
+
+    def solve(self, gP: Array, gq: Array) -> tuple[Array, Array] | None:
+        """The inverse on the tangent space, applied to a pair: a Newton step where these are derivatives.
+
+        Parameters
+        ----------
+        gP, gq : (N, C) and (K, s) arrays
+            What it is applied to.
+
+        Returns
+        -------
+        in_P, in_q : (N, C) and (K, s) arrays
+            Or None, if it is singular.
+        """
+        inverse = self.inverse()
+        if inverse is None:
+            return None
+        rows, middle, moved, cov, basis = inverse
+        step = _constrained(rows, middle, (gP * self.free_P)[:, :, None])[:, :, 0]
+        in_q = cov @ (basis.T @ (gq * self.free_q).ravel() - np.einsum("omr,om->r", moved, gP * self.free_P))
+        return step - moved @ in_q, (basis @ in_q).reshape(gq.shape)
+
+    def times(self, in_P: Array, in_q: Array) -> tuple[Array, Array]:
+        """The information, whether entries are free or not, times a direction.
+
+        Parameters
+        ----------
+        in_P, in_q : (N, C) and (K, s) arrays
+            The direction.
+
+        Returns
+        -------
+        along_P, along_q : (N, C) and (K, s) arrays
+        """
+        N, C = in_P.shape
+        cross = self.Pq.reshape(N * C, in_q.size)
+        along_P = (self.PP @ in_P[:, :, None])[:, :, 0] + (cross @ in_q.ravel()).reshape(N, C)
+        along_q = (self.qq @ in_q[:, :, None])[:, :, 0] + (in_P.ravel() @ cross).reshape(in_q.shape)
+        return along_P, along_q
+
+    def ridged(self, ridge: float) -> "Information":
+        """The information with a part of each diagonal entry added to it: flat directions of the likelihood are left alone.
+
+        Parameters
+        ----------
+        ridge : float
+            That part.
+
+        Returns
+        -------
+        Information
+        """
+        if ridge == 0:
+            return self
+        PP, qq = (x + ridge * np.einsum("...mm->...m", x)[..., None] * np.eye(x.shape[-1]) for x in (self.PP, self.qq))
+        return replace(self, PP=PP, qq=qq)
+
+    def inverse(self) -> "Inverse | None":
+        """The inverse on the tangent space by its parts.
+
+        With H = diag(PP), the inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹ − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹; then the Schur
+        complement of the q's, in coordinates of their tangent space, S = qq − PqᵀC·Pq, gives Cov q = S⁻¹ and
+        Cov P = C + C·Pq·S⁻¹·Pqᵀ·C.
+
+        Returns
+        -------
+        Inverse or None
+            None if it does not exist.
+        """
+        K, s = self.free_q.shape
+        N, C = self.free_P.shape
+        both = self.free_P[:, :, None] & self.free_P[:, None, :]
+        held = np.eye(C) * ~self.free_P[:, None, :]
+        rows = _inverse_if_definite(np.where(both, self.PP, held))
+        if rows is None:
+            return None
+        rows = np.where(both, rows, 0.0)
+        middle = np.linalg.inv(rows.sum(axis=0) + np.diag(~self.free_P.any(axis=0)))
+        basis = _tangent(self.free_q)  # (K·s, r)
+        cross = self.Pq.reshape(N, C, K * s) @ basis * self.free_P[:, :, None]
+        moved = _constrained(rows, middle, cross)
+        weights = np.zeros((K, s, K, s))
+        weights[np.arange(K), :, np.arange(K), :] = self.qq
+        schur = basis.T @ weights.reshape(K * s, K * s) @ basis - cross.reshape(N * C, -1).T @ moved.reshape(N * C, -1)
+        cov = _inverse_if_definite(schur) if schur.size else schur
+        return None if cov is None else Inverse(rows, middle, moved, cov, basis)
+
+
+class Inverse(NamedTuple):
+    """The inverse of an ``Information`` by its parts.
+
+    Attributes
+    ----------
+    rows : (N, C, C) array
+        H⁻¹.
+    middle : (C, C) array
+        (1ᵀH⁻¹1)⁻¹.
+    moved : (N, C, r) array
+        C·Pq.
+    cov : (r, r) array
+        Cov q.
+    basis : (K·s, r) array
+        Of the tangent space of the q's.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> scb.theory.information.fisher_information(task).inverse().cov.shape  # one free weight a column
+    (3, 3)
+    """
+
+    rows: Array
+    middle: Array
+    moved: Array
+    cov: Array
+    basis: Array
+
+
+def blocks(P: Array, q: Array) -> tuple[Array, Array, Array]:
+    """Zeros for the blocks of an ``Information``.
+
+    Parameters
+    ----------
+    P, q : (N, C) and (K, s) arrays
+        The parameters.
+
+    Returns
+    -------
+    PP, Pq, qq : (N, C, C), (N, C, K, s) and (K, s, s) arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.theory.fisher import blocks
+    >>> [block.shape for block in blocks(np.eye(3), np.ones((3, 2)))]
+    [(3, 3, 3), (3, 3, 3, 2), (3, 2, 2)]
+    """
+    (N, C), (K, s) = P.shape, q.shape
+    return np.zeros((N, C, C)), np.zeros((N, C, K, s)), np.zeros((K, s, s))
+
+
+def _constrained(rows: Array, middle: Array, X: Array) -> Array:
+    """C·X for X (N, C, r)."""
+    Y = rows @ X
+    return Y - rows @ (middle @ Y.sum(axis=0))
+
+
+def _inverse_if_definite(matrices: Array) -> Array | None:
+    """The inverses of matrices (…, n, n), if all are positive definite beyond rounding, whatever their coordinates' scales."""
+    diagonal = np.einsum("...ii->...i", matrices)
+    if not np.isfinite(matrices).all() or (diagonal <= 0).any():
+        return None
+    scale = 1 / np.sqrt(diagonal)
+    both = scale[..., :, None] * scale[..., None, :]
+    try:
+        pivots = np.einsum("...ii->...i", np.linalg.cholesky(matrices * both))
+    except np.linalg.LinAlgError:
+        return None
+    return np.linalg.inv(matrices * both) * both if (pivots**2 > 1e-10).all() else None
+
+
+def _tangent(free: NDArray[np.bool_]) -> Array:
+    """An orthonormal basis (K·s, r) of the q's directions: in each row, those on free entries that sum to 0."""
+    return _basis(free.tobytes(), free.shape)
+
+
+@lru_cache(maxsize=16)
+def _basis(flags: bytes, shape: tuple[int, int]) -> Array:
+    """``_tangent`` of flags; the steps of a climb ask for the same one again and again."""
+    free = np.frombuffer(flags, bool).reshape(shape)
+    K, s = shape
+    columns = []
+    for k in range(K):
+        slots = np.flatnonzero(free[k])
+        for j in range(1, len(slots)):  # Helmert's contrasts
+            column = np.zeros((K, s))
+            column[k, slots[:j]], column[k, slots[j]] = 1.0, -float(j)
+            columns.append(column.ravel() / np.sqrt(j * (j + 1)))
+    return np.array(columns).T if columns else np.zeros((K * s, 0))

@@ -1,0 +1,52 @@
+"""Step sizes and λ: numbers, schedules, and a λ that follows the noise."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.inputs import InputError, number, real_array
+
+
+@dataclass(frozen=True)
+class MeasuredNoise:
+    """A λ that follows the noise: ``multiple`` standard deviations of one coordinate's noise in one step.
+
+    That is η_A √(K_V ρ / (B μ_k)) for each column k, where K_V is that of the current V, and ρ ≤ (1 − ‖μ‖²)/(N − 1) its largest
+    value, from the start of training.
+
+    Attributes
+    ----------
+    multiple : float
+        How many standard deviations.
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> stage = scb.Stage("2", steps=10, eta_V=0.1, eta_A=0.1, lam=scb.recipes.MeasuredNoise(2.0), batch_size=100)
+    >>> stage.levels(K_V=0.5, mu=np.array([0.5, 0.25, 0.25])).round(4)
+    array([0.0112, 0.0158, 0.0158])
+    """
+
+    multiple: float
+
+
+Schedule = float | Callable[[int], float] | Sequence[float] | Array
+"""A step size or a λ: a number, a function of the step of a stage (from 0 on), or one value for each step."""
+
+
+def tabulated(name: str, value: Any, steps: int, where: str = "") -> float | Array:
+    """A schedule as a number, or as the values (steps,) that it has: no one changes it then, and a resume can compare it."""
+    if callable(value) and not isinstance(value, type):
+        value = [value(step) for step in range(steps)]
+    elif not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        return number(name, value, low=0, where=where)
+    values = real_array(name, value)
+    if values.shape != (steps,):
+        raise InputError(f"{name} has shape {values.shape}{where}: a schedule must have one value for each of the {steps} steps")
+    for step, one in enumerate(values):
+        number(f"{name} of step {step}", float(one), low=0, where=where)
+    values.flags.writeable = False
+    return values
