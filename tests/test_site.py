@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import scb
 from labtools import node
 
 ROOT = Path(__file__).parents[1]
@@ -16,6 +17,7 @@ MADE = ("learn", "reference/api", "reference/cli.md", "paper/figures", "_build")
 for folder in (DOCS / "_ext", ROOT / "benchmarks"):
     sys.path.append(str(folder))
 
+import places  # noqa: E402
 import result_numbers  # noqa: E402
 
 
@@ -67,6 +69,19 @@ def test_every_page_stands_in_a_table_of_contents():
             listed |= {(page.parent / f"{name}.md").resolve() for name in names}
     left_out = [page for page in pages()[2:] if page not in listed and page != DOCS / "index.md"]
     assert left_out == []
+
+
+def test_what_the_page_on_theory_names_is_there():
+    """Functions and checks beside the formulas: a renamed one would lose its link without a word."""
+    cells = [
+        line.strip("|").split("|")[-2:]
+        for line in (DOCS / "explanation" / "theory.md").read_text().splitlines()
+        if line.startswith("| ")
+    ]
+    named = [text for row in cells for cell in row for text in re.findall(r"`([^`]+)`", cell)]
+    assert len(named) > 50
+    public = {f"scb.{name}" for name in scb.__all__}
+    assert [text for text in named if text not in public and places.find_place(text) is None and not text.startswith("scb ")] == []
 
 
 def blocks():

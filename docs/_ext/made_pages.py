@@ -2,6 +2,8 @@
 
 import ast
 import importlib.util
+import inspect
+import pydoc
 import re
 from pathlib import Path
 
@@ -107,24 +109,46 @@ def defined(module: str) -> list[str]:
 def api_groups() -> dict[str, list[str]]:
     """Heading → full names."""
     at_top = [name for name in scb.__all__ if name not in {"recipes", "theory", "metrics"}]
-    theory = ("expectations", "dynamics", "noise", "information", "bounds", "planner")
+    listed = [name for name in recipes.__all__ if callable(getattr(recipes, name)) and name not in scb.__all__]
     groups = {
         "scb": [f"scb.{name}" for name in at_top],
-        "scb.recipes": [f"scb.training.recipes.{name}" for name in recipes.__all__ if name[0].islower()],
-        "scb.metrics": defined("scb.metrics"),
+        "scb.recipes": [f"scb.training.recipes.{name}" for name in listed],
+        "scb.metrics": [name for name in defined("scb.metrics") if name.rpartition(".")[2] not in scb.__all__],
         "scb.geometry": defined("scb.geometry"),
     }
-    groups |= {f"scb.theory.{name}": defined(f"scb.theory.{name}") for name in theory}
+    for file in sorted((SCB / "theory").glob("[!_]*.py")):
+        module = f"scb.theory.{file.stem}"
+        groups[module] = [name for name in defined(module) if name != "scb.theory.planner.plan"]
     torch = ast.parse((SCB / "torch" / "__init__.py").read_text())
     names = next(node.value for node in torch.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")  # type: ignore
+    groups["What these return"] = returned([name for group in groups.values() for name in group])
     groups["scb.torch"] = [f"scb.torch.{name}" for name in ast.literal_eval(names)]
     return groups
 
 
+def returned(names: list[str]) -> list[str]:
+    """Classes of scb that functions, or methods of classes, say that they return, and that are not listed themselves."""
+    things = [pydoc.locate(name) for name in names]
+    functions = [thing for thing in things if inspect.isfunction(thing)]
+    for thing in filter(inspect.isclass, things):
+        functions += [member for name, member in inspect.getmembers(thing, inspect.isfunction) if not name.startswith("_")]
+    found = set()
+    for function in functions:
+        given = inspect.signature(function).return_annotation
+        if inspect.isclass(given) and given.__module__.startswith("scb.") and given not in things:
+            found.add(f"{given.__module__}.{given.__name__}")
+    return sorted(found)
+
+
 def write_api() -> None:
     """reference/api.md, from which autosummary makes a page for each name."""
+    groups = api_groups()
+    wanted = {name for names in groups.values() for name in names}
+    for page in (DOCS / "reference" / "api").glob("*.rst"):
+        if page.stem not in wanted:  # of an earlier build
+            page.unlink()
     lines = ["# The names of the package", "", "Shapes and symbols are those of [the notation](../paper/notation.md).", ""]
-    for heading, names in api_groups().items():
+    for heading, names in groups.items():
         lines += [f"## {heading}", "", "```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", ""]
         lines += [f"   {name}" for name in names]
         lines += ["```", ""]
