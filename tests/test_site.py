@@ -4,8 +4,11 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet
 import pytest
 
 import scb
@@ -131,3 +134,21 @@ console.log(JSON.stringify([found, SCENES.map((scene) => scene.id)]));
     problems, known = json.loads(done.stdout)
     assert problems == [[]] * len(scope["LAB"])
     assert scenes <= set(known)
+
+
+@pytest.mark.parametrize("name", ["change-lambda", "resume-a-run", "recover", "fit-a-parquet-file", "streams", "cross-validation"])
+def test_the_python_of_a_how_to_page_runs(name, tmp_path, monkeypatch):
+    """Block after block in one namespace. The page on cross-validation goes on with the data and the model of that on streams."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = {"user": np.repeat(np.arange(300), 40), "time": np.tile(np.arange(40), 300), "page": rng.choice(list("abc"), 12_000)}
+    pyarrow.parquet.write_table(pyarrow.table(rows), "visits.parquet")
+    sources = ["streams", "cross-validation"] if name == "cross-validation" else [name]
+    scope: dict = {}
+    for source in sources:
+        found = re.findall(r"```python\n(.*?)```", (DOCS / "howto" / f"{source}.md").read_text(), re.S)
+        assert found
+        for block in found:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that a short run has not learned its task
+                exec(block, scope)
