@@ -34,12 +34,8 @@ print("shapes", gradient.V.shape, gradient.A.shape, "loss", round(gradient.loss,
 # the columns of A sum to 1, and Vμ = μ.
 gV = precondition_V(gradient.V, task.mu, "mu")
 gA = precondition_A(gradient.A, task.mu)
-print(
-    "A step keeps the sums:",
-    abs(gA.sum(axis=0)).max() < 1e-12,
-    "and Vμ = μ:",
-    abs(gV @ task.mu).max() < 1e-12,
-)
+print("A step keeps the sums of A:", abs(gA.sum(axis=0)).max() < 1e-12)
+print("and Vμ = μ:", abs(gV @ task.mu).max() < 1e-12)
 
 # %%
 # Stage 1 by hand
