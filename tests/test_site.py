@@ -13,6 +13,9 @@ import pytest
 
 import scb
 from labtools import node
+from scb.paper.registry import FIGURES, TABLES
+from scb.paper.report import judge
+from scb.paper.shipped import read_shipped, shipped
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -105,6 +108,24 @@ def test_a_table_on_a_page_is_that_of_its_results(name):
     assert shown is not None
     rows = read(kept)
     assert shown[1].splitlines() == (table(rows) if rows else [])
+
+
+def test_claims_on_the_page_say_what_the_shipped_tables_say():
+    """Measured, control, settings and verdict of every claim that the shipped tables alone can judge."""
+    found = {name: read_shipped(DOCS / "tables", name)[0] for name in shipped(DOCS / "tables", TABLES)}
+    judged = [row for row in judge(list(FIGURES), found) if set(row.claim.uses) <= set(found)]
+    assert len(judged) >= 30
+    parts = re.split(r'^### <a id="claim-(\d+)"></a>', (DOCS / "paper" / "claims.md").read_text(), flags=re.M)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    for row in judged:
+        said = [
+            *row.outcome.measured.split("\n"),
+            *row.outcome.control.split("\n"),
+            row.settings,
+            row.outcome.verdict.value,
+            row.note,
+        ]
+        assert [text for text in said if text not in sections[str(row.number)]] == [], row.number
 
 
 def test_the_overview_of_rivals_has_the_numbers_of_their_table():
