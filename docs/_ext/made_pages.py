@@ -87,10 +87,13 @@ def write_figures() -> None:
         "to the lab.",
         "",
     ]
-    rows += ["| | figure | in the paper |", "|---|---|---|"]
+    rows += ["::::{grid} 1 2 3 3", ":gutter: 3", ""]
     for name, figure in FIGURES.items():
         write(folder / f"{name}.md", figure_page(name, figure, sections))
-        rows.append(f"| {name} | [{figure.title}]({name}.md) | {figure.paper} |")
+        picture = [f":img-top: ../../images/{name}.png"] if (DOCS / "images" / f"{name}.png").exists() else []
+        rows += [f":::{{grid-item-card}} {name}. {figure.title}", *picture, f":link: {name}", ":link-type: doc", ""]
+        rows += [f"In the paper: {figure.paper}", ":::", ""]
+    rows.append("::::")
     rows += ["", "```{toctree}", ":hidden:", "", *FIGURES, "```", ""]
     write(folder / "index.md", "\n".join(rows))
 

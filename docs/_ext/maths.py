@@ -5,10 +5,10 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-BASE = r"(?<![A-Za-z_])[A-Za-zα-ωΑ-Ω∇𝓛𝒯Ĥ-ẟ]\u0302?|[‖⟩\])0-9⁾]"
+BASE = r"(?<![A-Za-z_])[A-Za-zα-ωΑ-Ω∇𝓛𝒯Ĥ-ẟ]\u0302?|[‖⟩\])0-9⁾∇]\u0302?"
 MARKED = re.compile(
-    rf"(?P<base>{BASE})(?:_(?P<sub>\{{[^}}]+\}}|[A-Za-zμ]{{1,2}}(?![A-Za-z_])|[0-9*]+)"
-    r"|\^(?P<sup>\{[^}]+\}|\([^)]{1,12}\)|[+−-]?[0-9][0-9.]*[0-9]|[+−-]?[0-9]))"
+    rf"(?P<base>{BASE})(?:_(?P<sub>\{{[^}}]+\}}|[A-Za-zμσετθ]{{1,2}}(?![A-Za-z_])|[0-9*]+)"
+    r"|\^(?P<sup>\{[^}]+\}|\([^)]{1,12}\)|[+−-]?[0-9][0-9.]*[0-9]|[+−-]?[0-9½]))"
 )
 LEFT_ALONE = (nodes.literal, nodes.literal_block, nodes.title, nodes.raw, nodes.FixedTextElement, nodes.comment)
 
