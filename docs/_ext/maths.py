@@ -10,7 +10,7 @@ MARKED = re.compile(
     rf"(?P<base>{BASE})(?:_(?P<sub>\{{[^}}]+\}}|[A-Za-zμσετθ]{{1,2}}(?![A-Za-z_])|[0-9*]+)"
     r"|\^(?P<sup>\{[^}]+\}|\([^)]{1,12}\)|[+−-]?[0-9][0-9.]*[0-9]|[+−-]?[0-9½]))"
 )
-LEFT_ALONE = (nodes.literal, nodes.literal_block, nodes.title, nodes.raw, nodes.FixedTextElement, nodes.comment)
+LEFT_ALONE = (nodes.literal, nodes.literal_block, nodes.title, nodes.raw, nodes.FixedTextElement)
 
 
 def pieces(text: str) -> list[nodes.Node]:
