@@ -158,15 +158,17 @@ def write_tables(lines: Path, out: Path) -> None:
 def write_page(shipped: Path, page: Path) -> None:
     """Make the tables of a page anew, and draw the figures that it shows into the folder beside it."""
     from scb.drawing import save
-    from scb.paper.rates_page import BLOCKS, filled
+    from scb.paper import rates_page, transformers_page
     from scb.paper.registry import FIGURES
     from scb.paper.shipped import read_shipped
 
+    blocks = {**rates_page.BLOCKS, **transformers_page.BLOCKS}
     text = page.read_text()
     shown = re.findall(r"\(\.\./images/(F\d+)\.png\)", text)
-    needs = {need for needs, _ in BLOCKS.values() for need in needs} | {need for name in shown for need in FIGURES[name].needs}
+    needs = {need for _, name, _ in rates_page.BLOCK.findall(text) for need in blocks[name][0]}
+    needs |= {need for name in shown for need in FIGURES[name].needs}
     found = {name: read_shipped(shipped, name)[0] for name in sorted(needs)}
-    write_atomically(page, filled(text, found).encode())
+    write_atomically(page, rates_page.filled(text, found, blocks).encode())
     for name in shown:
         save(FIGURES[name].draw(found), page.parents[1] / "images" / name, ("png",))
 

@@ -8,15 +8,16 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from scb.cli.reproduce import reproduce
+from scb.paper import transformers_page
 from scb.paper.claims.claim import Outcome
 from scb.paper.rates_page import BLOCKS, filled
-from scb.paper.registry import FIGURES, TABLES, claims_for, drawable, needed, tables
+from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, claims_for, drawable, needed, tables
 from scb.paper.report import draw_figure, judge, write_report
 from scb.paper.shipped import copy_shipped, read_shipped, shipped, write_shipped
 
 SHIPPED = Path(__file__).parents[1] / "docs" / "tables"
 HEAVY = [name for name, experiment in TABLES.items() if experiment.shipped]
-HERE = shipped(SHIPPED, TABLES)
+HERE = shipped(SHIPPED, (*TABLES, *ELSEWHERE))
 
 
 def test_the_default_run_leaves_out_what_needs_the_full_run():
@@ -24,9 +25,9 @@ def test_the_default_run_leaves_out_what_needs_the_full_run():
     assert set(TABLES) - set(made) == set(HEAVY)
     assert set(tables(full=True, gpu=True)) == set(TABLES)
     drawn = drawable(FIGURES, made)
-    assert all(not set(FIGURES[figure].needs) & set(HEAVY) for figure in drawn)
-    assert drawable(FIGURES, TABLES) == list(FIGURES)
-    assert set(needed(FIGURES)) == set(TABLES)  # no table is made that nobody looks at
+    assert all(not set(FIGURES[figure].needs) & {*HEAVY, *ELSEWHERE} for figure in drawn)
+    assert drawable(FIGURES, (*TABLES, *ELSEWHERE)) == list(FIGURES)
+    assert set(needed(FIGURES)) == {*TABLES, *ELSEWHERE}  # no table is made that nobody looks at
 
 
 def test_a_claim_without_its_table_is_not_judged():
@@ -56,11 +57,11 @@ def test_shipped_tables_come_back_as_they_were(tmp_path):
 
 
 def test_docs_ship_tables_of_the_full_run_alone():
-    assert set(HERE) <= set(HEAVY)
+    assert set(HERE) <= {*HEAVY, *ELSEWHERE}
     assert len(list(SHIPPED.glob("*.csv"))) == len(HERE)
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", [name for name in HERE if name in TABLES])
 def test_a_shipped_table_is_that_of_the_experiment_as_it_is_now(name):
     """Its rows come from the jobs of today: their seeds are hashes of all that a job depends on, but for the code."""
     table, facts = read_shipped(SHIPPED, name)
@@ -86,12 +87,21 @@ def test_the_page_on_rates_has_the_numbers_of_the_shipped_tables():
     assert filled(page.replace("+1.65", "+1.66"), found) == page  # a number that was changed by hand is noticed
 
 
+def test_the_page_on_transformers_has_the_numbers_of_the_shipped_tables():
+    page = (SHIPPED.parent / "explanation" / "transformers.md").read_text()
+    found = {name: read_shipped(SHIPPED, name)[0] for name in ELSEWHERE}
+    assert filled(page, found, transformers_page.BLOCKS) == page
+    assert set(re.findall(r"<!-- table: (.*) -->", page)) == set(transformers_page.BLOCKS)
+
+
 def test_a_figure_of_the_full_run_is_not_drawn_without_it(tmp_path):
     heavy = [figure for figure in FIGURES if figure not in drawable(FIGURES, tables())]
     if not heavy:
         pytest.skip("no figure takes the full run")
     with pytest.raises(ValueError, match="needs tables of the full run: add --full, or --shipped docs/tables"):
         reproduce(tmp_path, only=heavy[0])
+    with pytest.raises(ValueError, match="needs tables that are made with PyTorch: add --shipped docs/tables"):
+        reproduce(tmp_path, only="F25", full=True)
     assert not any(tmp_path.iterdir())
 
 
@@ -106,7 +116,7 @@ def test_the_report_links_to_shipped_tables_as_text(tmp_path):
     found = {name: read_shipped(tmp_path / "tables", name)[0] for name in FIGURES["F13"].needs}
     draw_figure("F13", found, tmp_path / "figures", ("png",))
     facts = {"machine": "", "versions": {"scb": ""}, "date": "", "quick": True, "jobs": 0, "fresh": 0, "wall": "", "compute": ""}
-    facts |= {"tables": {}, "shipped": {}, "left_out": []}
+    facts |= {"tables": {}, "shipped": {}, "left_out": {"scb reproduce --full": [3]}}
     for linked in (True, False):
         write_report(tmp_path / "report.html", [], ["F13"], tmp_path / "figures", facts)
         page = (tmp_path / "report.html").read_text()

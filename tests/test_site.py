@@ -13,7 +13,7 @@ import pytest
 
 import scb
 from labtools import node
-from scb.paper.registry import FIGURES, TABLES
+from scb.paper.registry import ELSEWHERE, FIGURES, TABLES
 from scb.paper.report import judge
 from scb.paper.shipped import read_shipped, shipped
 
@@ -113,7 +113,7 @@ def test_a_table_on_a_page_is_that_of_its_results(name):
 
 def test_claims_on_the_page_say_what_the_shipped_tables_say():
     """Measured, control, settings and verdict of every claim that the shipped tables alone can judge."""
-    found = {name: read_shipped(DOCS / "tables", name)[0] for name in shipped(DOCS / "tables", TABLES)}
+    found = {name: read_shipped(DOCS / "tables", name)[0] for name in shipped(DOCS / "tables", (*TABLES, *ELSEWHERE))}
     judged = [row for row in judge(list(FIGURES), found) if set(row.claim.uses) <= set(found)]
     assert len(judged) >= 30
     parts = re.split(r'^### <a id="claim-(\d+)"></a>', (DOCS / "paper" / "claims.md").read_text(), flags=re.M)
@@ -132,12 +132,14 @@ def test_claims_on_the_page_say_what_the_shipped_tables_say():
 def test_the_overview_of_rivals_has_the_numbers_of_their_table():
     kept = (ROOT / "benchmarks" / "rivals.md").read_text()
     block = re.search(r"<!-- table rivals -->\n(.*?)<!-- end -->", (DOCS / "explanation" / "examples.md").read_text(), re.S)[1]
-    names, _, *lines = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in block.replace("*", "").splitlines()]
+    names, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.replace("*", "").splitlines()]
     sections = {part.partition("\n")[0].strip(): part.replace("*", "") for part in kept.split("\n## ")[1:]}
     assert len(lines) == len(sections) == 6
-    for sequence, *bits in lines:
-        for name, value in zip(names[1:], bits, strict=True):
-            assert re.search(rf"^\| {re.escape(name)} \|[^|]*\| {re.escape(value)} \|", sections[sequence], re.M), (sequence, name)
+    for sequence, *cells in lines:
+        for name, cell in zip(names[1:], cells, strict=True):
+            bits, _, states = cell.partition(" ")
+            model = f"HMM {states.strip('()')}" if states else name
+            assert re.search(rf"^\| {re.escape(model)} \|[^|]*\| {bits} \|", sections[sequence], re.M), (sequence, model)
 
 
 def test_the_lab_understands_the_settings_of_every_figure():

@@ -108,14 +108,15 @@ def backward(loss):
 # ------------------------------------------------------------------------------------------------------ data
 
 
-@pytest.mark.parametrize("drawn_by_torch", [False, True])
+@pytest.mark.parametrize("drawn", ["compiled", "by PyTorch", *(["cuda"] if torch.cuda.is_available() else [])])
 @pytest.mark.parametrize("world", WORLDS[::3], ids=lambda w: f"N{w.task.N}T{w.task.T}")
-def test_the_stream_follows_the_enumerated_law(world, drawn_by_torch):
+def test_the_stream_follows_the_enumerated_law(world, drawn):
     """Drawn by PyTorch is what other devices do; its code is the same on the CPU."""
-    if drawn_by_torch:
-        tokens, label = (drawn[0] for drawn in Draws([world.task], seed=7, device="cpu")(0, 200_000))
+    if drawn == "by PyTorch":
+        tokens, label = (part[0] for part in Draws([world.task], seed=7, device="cpu")(0, 200_000))
     else:
-        tokens, label = bridge.Stream(world.task, 200_000, seed=3).at(0)
+        device = "cuda" if drawn == "cuda" else "cpu"
+        tokens, label = (part.cpu() for part in bridge.Stream(world.task, 200_000, seed=3, device=device).at(0))
     code = np.zeros(len(label), dtype=int)
     exact = np.zeros(len(world), dtype=int)
     columns = (*tokens.numpy().T, label.numpy())
@@ -163,7 +164,7 @@ def test_sequences_are_shifted_by_one():
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("attention", ["softmax", "linear", "shrunk"])
+@pytest.mark.parametrize("attention", ["softmax", "linear", "shrunk", "thresholded"])
 def test_the_last_position_alone_is_what_the_whole_says(attention, layers):
     """One layer goes through the table of all tokens at all positions, two do not; gradients agree as well."""
     torch.manual_seed(1)
@@ -181,6 +182,25 @@ def test_the_last_position_alone_is_what_the_whole_says(attention, layers):
     of_last = torch.autograd.grad(model(tokens).square().sum(), list(model.parameters()))
     for one, other in zip(of_whole, of_last, strict=True):
         torch.testing.assert_close(one, other, atol=1e-7, rtol=1e-7)
+
+
+def test_logits_are_soft_thresholded_at_standard_deviations():
+    """By hand; masked ones stay masked, and a threshold that none exceeds leaves uniform attention."""
+    block = bridge.Transformer(5, 6, width=8, attention="thresholded", shrink=1.0).blocks[0]
+    scores = np.random.default_rng(1).standard_normal(6)
+    centred = scores - scores.mean()
+    kept = np.sign(centred) * np.maximum(np.abs(centred) - centred.std(), 0)
+    expected = np.exp(kept) / np.exp(kept).sum()
+    masked = torch.tensor([*scores, -np.inf])
+    np.testing.assert_allclose(block._weights(masked).numpy(), [*expected, 0.0], atol=1e-12)
+    block.shrink = 10.0
+    np.testing.assert_allclose(block._weights(masked).numpy(), [*[1 / 6] * 6, 0.0], atol=1e-12)
+
+
+def test_initial_weights_are_those_that_were_asked_for():
+    torch.manual_seed(1)
+    assert bridge.Transformer(5, 500, init=0.02).position.weight.std().item() == pytest.approx(0.02, rel=0.05)
+    assert bridge.Transformer(5, 500).position.weight.std().item() == pytest.approx(1, rel=0.05)
 
 
 def test_bad_sizes_of_a_transformer_are_named():

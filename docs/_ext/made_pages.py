@@ -10,7 +10,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 import scb
-from scb.paper.registry import FIGURES, TABLES, PaperFigure, claims_for
+from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, PaperFigure, claims_for
 from scb.training import recipes
 
 DOCS = Path(__file__).parents[1]
@@ -64,6 +64,9 @@ def figure_page(name: str, figure: PaperFigure, sections: dict[int, str]) -> str
     ]
     lines += ["| table | made by | settings |", "|---|---|---|"]
     for need in figure.needs:
+        if need in ELSEWHERE:
+            lines.append(f"| {need} | `{ELSEWHERE[need]}` | see [Real transformers](../../explanation/transformers.md) |")
+            continue
         job = TABLES[need].job
         path = job.__module__.replace(".", "/").removeprefix("scb/")
         lines.append(f"| {need} | `{path}.py:{job.__name__}` | {str(TABLES[need]).replace('|', chr(92) + '|')} |")

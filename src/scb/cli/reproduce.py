@@ -20,7 +20,7 @@ from scb.inputs import InputError, integer
 from scb.provenance import machine, versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scb.jobs.forecast import Forecast
     from scb.jobs.job import Job
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 START = 1.7  # seconds until a process is there, has loaded what it needs, and has compiled its first kernels
 FIGURE = 1.7  # seconds to draw one, in all its formats
 
+SHIPPED = "--shipped docs/tables"
 MOST_JOBS = 4096  # processes; more are a mistake
 
 
@@ -114,7 +115,7 @@ class _Made(NamedTuple):
 
 def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None, device: str = "cpu") -> _Order:
     """What is asked for; InputError for a figure that there is not, or that needs tables which are not there."""
-    from scb.paper.registry import FIGURES, TABLES, drawable, needed, tables
+    from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, drawable, needed, tables
     from scb.paper.shipped import read_shipped
     from scb.paper.shipped import shipped as names_shipped
 
@@ -125,13 +126,13 @@ def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int 
     if shipped is not None and not shipped.is_dir():
         raise InputError(f"shipped = {shipped}: there is no such directory")
     made = tables(quick, seeds, full, gpu=device == "cuda")
-    given = [] if shipped is None else names_shipped(shipped, (name for name in TABLES if name not in made))
+    given = [] if shipped is None else names_shipped(shipped, (name for name in (*TABLES, *ELSEWHERE) if name not in made))
     possible = drawable(FIGURES, (*made, *given))
     for name in asked:
         if name not in possible:
-            gpu = any(TABLES[need].gpu for need in FIGURES[name].needs)
-            how = "of a GPU: add --device cuda" if gpu else "of the full run: add --full"
-            raise InputError(f"only has {name!r}, which needs tables {how}, or --shipped docs/tables")
+            words, option = _what_makes(FIGURES[name].needs)
+            options = dict.fromkeys((option, SHIPPED))  # once, where they are the same
+            raise InputError(f"only has {name!r}, which needs tables {words}: add {', or '.join(options)}")
     figures = [name for name in possible if name in asked or not asked]
     wanted = needed(figures)
     return _Order(
@@ -184,7 +185,11 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
     from scb.paper.report import judge, markdown_table, terminal_table, write_report
 
     judged = judge(order.figures, made.tables)
-    left_out = [number for number in claims_for(order.asked or FIGURES) if number not in {row.number for row in judged}]
+    seen = {row.number for row in judged}
+    left_out: dict[str, list[int]] = {}  # by the command that judges them
+    for number, claim in claims_for(order.asked or FIGURES).items():
+        if number not in seen:
+            left_out.setdefault(f"scb reproduce {_what_makes(claim.needs)[1]}", []).append(number)
     facts = {
         "machine": machine(),
         "versions": versions(),
@@ -205,7 +210,8 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
         Console().print(terminal_table(judged))
     console = terminal()
     if left_out:
-        console.print(f"{_left_out(left_out)}; docs/paper/claims.md has them")
+        told = (_left_out(numbers, command) for command, numbers in left_out.items())
+        console.print(f"{'; '.join(told)}; docs/paper/claims.md has them")
     console.print(f"{made.fresh} new runs, {perf_counter() - begin:.0f} s; the report is {report}")
 
 
@@ -223,9 +229,19 @@ def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Fo
     return Forecast(costs, crowding(workers))
 
 
-def _left_out(numbers: list[int]) -> str:
-    noun = "claim" if len(numbers) == 1 else "claims"
-    return f"{len(numbers)} more {noun} ({', '.join(map(str, numbers))}) are judged by scb reproduce --full or --device cuda"
+def _what_makes(needs: "Iterable[str]") -> tuple[str, str]:
+    """Of which kind tables are that the default run does not make, in words, and the option that brings them."""
+    from scb.paper.registry import ELSEWHERE, TABLES
+
+    names = set(needs)
+    if names & ELSEWHERE.keys():
+        return "that are made with PyTorch", SHIPPED
+    return ("of a GPU", "--device cuda") if any(TABLES[name].gpu for name in names) else ("of the full run", "--full")
+
+
+def _left_out(numbers: list[int], command: str) -> str:
+    noun = "claim is" if len(numbers) == 1 else "claims are"
+    return f"{len(numbers)} more {noun} judged by {command} ({', '.join(map(str, numbers))})"
 
 
 def _duration(seconds: float) -> str:

@@ -63,11 +63,14 @@ def maximise(
     taken = 0
     idle = 0
     small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
-    newton_from = 0
-    if not near and point.gap(held) > _NEAR:
-        least = _EM_STEPS_WITH_GAUGE if len(start.owners or ()) > 1 else _EM_STEPS
-        newton_from = max(least, _EM_STEPS_BY_N * start.N**2)
-    caution = 0  # of Newton's steps
+    near = near or point.gap(held) <= _NEAR
+    newton_from: float = 0
+    if not (near and small):
+        newton_from = _EM_STEPS_WITH_GAUGE if len(start.owners or ()) > 1 else _EM_STEPS
+    if not near:
+        newton_from = max(newton_from, _EM_STEPS_BY_N * start.N**2)
+    caution = 0  # of Newton's steps with matrices
+    exact = False  # whether those without are to be exact
     pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
     while (gap := point.gap(held)) > tolerance and taken < steps and point.loglik < enough:
         if len(path) > _STALL_STEPS and path[-1] - path[-1 - _STALL_STEPS] < stall:
@@ -79,7 +82,7 @@ def maximise(
             if small:
                 after, caution = newton_step(rows, point, held, caution)
             else:
-                after = newton_step_by_products(rows, revived(rows, point, held), point.loglik)
+                after = newton_step_by_products(rows, point, held, exact)
         if after is None:
             if taken >= newton_from:
                 newton_from = taken + 3 * pause
@@ -89,9 +92,15 @@ def maximise(
                 after = _squared(rows, point)
             taken += 2
         if after.loglik <= point.loglik and after.gap(held) >= gap:
-            idle += 1  # at the very top, where only rounding is left
+            idle += 1  # near the top, where only rounding is left: what comes next is dearer
             if idle > IDLE:
-                break
+                if newton and taken < newton_from:
+                    newton_from = taken
+                elif newton and not small and not exact:
+                    exact = True
+                else:
+                    break
+                idle = 0
         point = after
         taken += 1
         path.append(max(point.loglik, path[-1]))

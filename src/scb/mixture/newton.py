@@ -30,8 +30,13 @@ _EARLY = 0.1  # part of a step in which an entry gets there early
 _SHORTER = (1.0, 0.5, 0.25, 0.125)  # parts of a step with matrices that are tried
 _PROMISED = 0.1  # part of what its slope promises that a step must gain
 _HALVINGS = 10
-_PRODUCTS = 60  # with the second derivatives in one step of conjugate gradients, at most
-_PRECISION = 0.05  # relative, of such a step
+_TINY = 1e-300
+# products with the second derivatives in one step of conjugate gradients, at most, and its relative precision; in an exact step,
+# which small entries of P need
+_PRODUCTS = 60
+_PRECISION = 0.05
+_PRODUCTS_IF_EXACT = 200
+_PRECISION_IF_EXACT = 1e-3
 _SHRINK = 0.1  # to this part of itself an entry may fall in such a step
 
 
@@ -154,43 +159,51 @@ def _climbed(rows: Rows, point: Point, in_P: Array, in_q: Array) -> Point | None
     return None
 
 
-def newton_step_by_products(rows: Rows, point: Point, least: float) -> Point | None:
-    """A Newton step by conjugate gradients, shortened until the log-likelihood is ``least``; None if it never is.
+def newton_step_by_products(rows: Rows, point: Point, held: NDArray[np.bool_], exact: bool) -> Point | None:
+    """A Newton step by conjugate gradients, shortened until the log-likelihood is no lower; None if it never is.
 
-    Entries at 0 stay there.
+    Entries of P that want to grow may, however small they are; those that are ``held`` stay at 0.
     """
     at = point.at
-    in_P, in_q = inverse_along(rows, at, point.gP, point.gq)
+    eager = (point.excess_P > 0) & ~held
+    in_P, in_q = inverse_along(rows, at, point.gP, point.gq, eager=eager, exact=exact)
     size = 1.0
     for _ in range(_HALVINGS):
         P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
         q = normalised(np.maximum(at.q + size * in_q, _SHRINK * at.q), 1, at.q)
         after = Point.of(rows, at.moved(P, q))
-        if after.loglik > least - _ROUNDING * abs(least):
+        if after.loglik > point.loglik - _ROUNDING * abs(point.loglik):
             return after
         size /= 2
     return None
 
 
-def inverse_along(rows: Rows, at: Mixture, in_P: Array, in_q: Array) -> tuple[Array, Array]:
+def inverse_along(
+    rows: Rows, at: Mixture, in_P: Array, in_q: Array, *, eager: NDArray[np.bool_] | None = None, exact: bool = False
+) -> tuple[Array, Array]:
     """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives; entries at 0 do not move.
 
-    With the first derivatives as its argument this is Newton's step. It ends early where the likelihood is not concave.
+    With the first derivatives as its argument this is Newton's step. Entries of P that are ``eager`` (N, C) may move even at 0:
+    they count as if a single label had come with them, at least. It ends early where the likelihood is not concave.
     """
     counts = rows.total(RowTable.evaluate, at)
-    scale_P = at.P / np.maximum((at.P * counts.columns[:, :-1]).sum(axis=0), 1e-12)
+    mass = np.maximum((at.P * counts.columns[:, :-1]).sum(axis=0), 1e-12)
+    scale_P = at.P / mass
+    if eager is not None:
+        scale_P = np.where(eager, np.maximum(scale_P, 1 / np.maximum(mass, 1.0) ** 2), scale_P)
     scale_q = at.q / np.maximum((at.q * counts.q).sum(axis=1, keepdims=True), 1e-12)
 
     def em_direction(rest: tuple[Array, Array]) -> tuple[Array, Array]:
-        along_P = scale_P * (rest[0] - (at.P * rest[0]).sum(axis=0))
-        along_q = scale_q * (rest[1] - (at.q * rest[1]).sum(axis=1, keepdims=True))
-        return along_P, along_q
+        mean_P = (scale_P * rest[0]).sum(axis=0) / np.maximum(scale_P.sum(axis=0), _TINY)
+        mean_q = (scale_q * rest[1]).sum(axis=1, keepdims=True) / np.maximum(scale_q.sum(axis=1, keepdims=True), _TINY)
+        return scale_P * (rest[0] - mean_P), scale_q * (rest[1] - mean_q)
 
     rest = in_P, in_q
     direction = em_direction(rest)
     step = np.zeros_like(at.P), np.zeros_like(at.q)
     size = first = _inner(rest, direction)
-    for turn in range(_PRODUCTS):
+    precision = _PRECISION_IF_EXACT if exact else _PRECISION
+    for turn in range(_PRODUCTS_IF_EXACT if exact else _PRODUCTS):
         curved = rows.total(RowTable.curvature_along, at, *direction)
         curvature = _inner(direction, curved)
         if curvature <= 0:
@@ -201,7 +214,7 @@ def inverse_along(rows: Rows, at: Mixture, in_P: Array, in_q: Array) -> tuple[Ar
         ahead = em_direction(rest)
         before = size
         size = _inner(rest, ahead)
-        if size <= _PRECISION**2 * first:
+        if size <= precision**2 * first:
             break
         direction = ahead[0] + size / before * direction[0], ahead[1] + size / before * direction[1]
     return step

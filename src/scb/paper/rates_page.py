@@ -16,17 +16,21 @@ STAGES = {1: "1", 2: "2", 3: "3", 0: "all"}
 BLOCK = re.compile(r"(<!-- table: ([a-z0-9 ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def filled(page: str, tables: Mapping[str, Table]) -> str:
-    """The page with every block between ``<!-- table: NAME -->`` and ``<!-- end -->`` made anew."""
-    return BLOCK.sub(lambda found: f"{found[1]}{_block(found[2], tables)}\n{found[3]}", page)
+Blocks = Mapping[str, tuple[tuple[str, ...], Callable[..., str]]]
+"""Name of a block → the tables that it needs, and the function that makes it."""
 
 
-def _block(name: str, tables: Mapping[str, Table]) -> str:
-    needs, make = BLOCKS[name]
-    return make(*(tables[need] for need in needs))
+def filled(page: str, tables: Mapping[str, Table], blocks: Blocks | None = None) -> str:
+    """The page with every block between ``<!-- table: NAME -->`` and ``<!-- end -->`` made anew; those of rates.md unless given."""
+
+    def made(name: str) -> str:
+        needs, make = (BLOCKS if blocks is None else blocks)[name]
+        return make(*(tables[need] for need in needs))
+
+    return BLOCK.sub(lambda found: f"{found[1]}{made(found[2])}\n{found[3]}", page)
 
 
-def _markdown(head: list[str], rows: list[list[Any]]) -> str:
+def markdown(head: list[str], rows: list[list[Any]]) -> str:
     """A table; the first column is on the left, the others on the right."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
@@ -59,7 +63,7 @@ def exponents(rates: Table) -> str:
                 slope = log_log_slope(mine[axis], mine[_samples(stage)])
                 row += [slope, compared(slope, printed, axis) if stage else ""]
             rows.append(row)
-    return _markdown(["size", "stage", "printed", PROJECTORS["euclidean"], "", PROJECTORS["mu"], ""], rows)
+    return markdown(["size", "stage", "printed", PROJECTORS["euclidean"], "", PROJECTORS["mu"], ""], rows)
 
 
 def lengths(rates: Table) -> str:
@@ -70,7 +74,7 @@ def lengths(rates: Table) -> str:
         found = [pick(varied(rates, "T"), T=T, projector=projector) for projector in PROJECTORS]
         rows.append([f"{T:,}", *(_median(mine[column]) for column in ("samples_1", "later") for mine in found)])
     heads = [f"{stage}, {name}" for stage in ("Stage 1", "Stages 2 and 3") for name in PROJECTORS.values()]
-    return _markdown(["T", *heads], rows)
+    return markdown(["T", *heads], rows)
 
 
 def searches(rates: Table) -> str:
@@ -94,7 +98,7 @@ def tail(rates: Table) -> str:
         mine = varied(pick(rates, projector=projector), "T")
         parts = [where(mine, mine["T"] <= 800), where(mine, mine["T"] >= 800)]
         rows.append([name, *(log_log_slope(part["T"], part["samples_1"]) for part in parts), f"{mine['T'].max():,}"])
-    return _markdown(["Stage 1 in T", "T ≤ 800", "T ≥ 800", "largest T"], rows)
+    return markdown(["Stage 1 in T", "T ≤ 800", "T ≥ 800", "largest T"], rows)
 
 
 def signs(wrong_signs: Table) -> str:
@@ -103,7 +107,7 @@ def signs(wrong_signs: Table) -> str:
     for T in sorted(values(wrong_signs, "T")):
         found = [~pick(wrong_signs, T=T, projector=projector)["right"].astype(bool) for projector in PROJECTORS]
         rows.append([f"{T:,}", *(share(wrong) for wrong in found)])
-    return _markdown(["T", *(f"wrong signs, {name}" for name in PROJECTORS.values())], rows)
+    return markdown(["T", *(f"wrong signs, {name}" for name in PROJECTORS.values())], rows)
 
 
 def _against_T(table: Table, axis: str, column: str, name: Callable[[Any], str], power: bool = True) -> str:
@@ -113,7 +117,7 @@ def _against_T(table: Table, axis: str, column: str, name: Callable[[Any], str],
     if power:
         found = [pick(table, **{axis: kind}) for kind in kinds]
         rows.append(["exponent", *(str(log_log_slope(mine["T"], mine[column])) for mine in found)])
-    return _markdown(["T", *(name(kind) for kind in kinds)], rows)
+    return markdown(["T", *(name(kind) for kind in kinds)], rows)
 
 
 def _method(multiple: float) -> str:
@@ -150,7 +154,7 @@ def one_step(table: Table) -> str:
     Ts = sorted(values(table, "T"))
     sizes = sorted(values(table, "size"))
     rows = [[f"{size:g}", *(f"{pick(table, size=size, T=T)['error'].max():.1e}" for T in Ts)] for size in sizes]
-    return _markdown(["ηT", *(f"T = {T:,}" for T in Ts)], rows)
+    return markdown(["ηT", *(f"T = {T:,}" for T in Ts)], rows)
 
 
 def theorem(table: Table) -> str:
@@ -163,7 +167,7 @@ def theorem(table: Table) -> str:
         right = last["alpha_V"] > 0
         rows.append([name, share(right), share(close), share(close[right]), _median(last["samples"])])
     head = ["projector", "sign right", "both squared distances ≤ 0.0025", "the same, of those with the right sign", "samples"]
-    return _markdown(head, rows)
+    return markdown(head, rows)
 
 
 def windows(table: Table) -> str:
@@ -177,7 +181,7 @@ def windows(table: Table) -> str:
             samples = "windows" if data == "sequence" else "independent samples"
             rows.append([samples, law, f"{length:,}", *found, _median(mine["dist_A"]), _median(mine["dist_V"])])
     head = ["data", "μ", "tokens", "both ≤ 0.05", "support exact", "by likelihood", "‖A − Q‖", "‖V − P‖"]
-    return _markdown(head, rows)
+    return markdown(head, rows)
 
 
 def marginal(table: Table) -> str:
@@ -191,10 +195,10 @@ def marginal(table: Table) -> str:
     for name, column in kinds.items():
         rows.append([name, *(_number(x) for x in np.percentile(column, (0, 25, 50, 75, 100)))])
     head = f"{len(table['distance'])} tasks, {table['length'][0]:,} tokens"
-    return _markdown([head, "least", "25 %", "median", "75 %", "most"], rows)
+    return markdown([head, "least", "25 %", "median", "75 %", "most"], rows)
 
 
-BLOCKS: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
+BLOCKS: Blocks = {
     "exponents": (("rates",), exponents),
     "searches": (("rates",), searches),
     "lengths": (("rates",), lengths),
@@ -210,4 +214,3 @@ BLOCKS: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
     "windows": (("windows",), windows),
     "marginal": (("marginal",), marginal),
 }
-"""Name of a block → the tables that it needs, and the function that makes it."""

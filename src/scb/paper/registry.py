@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from scb.jobs.job import Job
-from scb.paper.claims import convergence, large, limits, models, projector, rates, samples, theory
+from scb.paper.claims import convergence, large, limits, models, projector, rates, samples, theory, transformers
 from scb.paper.claims.claim import Claim
 from scb.paper.entries import Experiment, PaperFigure
 from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
@@ -83,10 +83,20 @@ FIGURES = {
         "F15 again, far beyond its sizes: the least number of samples of each stage."),
     "F24": PaperFigure("At the planner's batch sizes", "the lemmas of Appendices D to F (no figure there)", ("plan",), "large:plan",
         "One run with exactly what the lemmas ask for, on the smallest task for which that can be run; crosses are promises."),
+    "F25": PaperFigure("Real transformers", "nothing; what its readers ask next", ("transformers", "transformer rivals"),
+        "transformers:samples",
+        "First two: a transformer needs more samples the longer the context, tens of times those of Algorithm 1, a hundred times "
+        "those of recover, and at N = 10 nothing at T = 2,048 in the time that it had. Centred values and kept ones help. Last: "
+        "what one change does."),
+    "F26": PaperFigure("How a real transformer learns", "Figures 1 and 2, for another model", ("transformer stages", "decoders"),
+        "transformers:stages",
+        "A plateau, then attention and values together, then attention ahead of the values. With kept values the path comes from "
+        "the other side. Last: a decoder on one sequence finds the lags if it is asked for the token after a window; asked after "
+        "every position, it is far from them after the same time."),
 }
 # fmt: on
 
-_FILES = (theory, convergence, limits, models, samples, projector, rates, large)
+_FILES = (theory, convergence, limits, models, samples, projector, rates, large, transformers)
 _JUDGED = [claim for file in _FILES for claim in file.CLAIMS]
 CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
 """The paper's claims in the order of the figures, and ours after them."""
@@ -273,6 +283,13 @@ TABLES = {
     ),
     "plan": Experiment(PlanJob, {"device": ("cuda",)}, quick=(None, {"epsilon": (0.3,)}), gpu=True),
 }
+ELSEWHERE = {
+    "transformers": "python benchmarks/transformers.py run",
+    "transformer rivals": "python benchmarks/transformers_rivals.py samples",
+    "transformer stages": "python benchmarks/transformers_stages.py",
+    "decoders": "python benchmarks/transformers_sequences.py",
+}
+"""Tables that want PyTorch → the command that makes them. No run of ``scb reproduce`` does; they are shipped."""
 EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment in TABLES.items()}
 """What can be swept: name → job."""
 

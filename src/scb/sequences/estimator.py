@@ -68,9 +68,7 @@ class SparseContextualBigram(LagPredictor):
         The weight a[k, 0] of the background, and whether it is needed beside the lags: then something is left that no lag explains.
         Where the background is the law of all labels, its weight is positive only there, or if no lag was found.
     influence_ : sparse (contexts, max_lag) array
-        By how much the symbol at a lag moves the law of the next symbol, in total variation, on average over the symbols that
-        occur. Other than a weight, it does not depend on where the common part of the matrices stands. 0 for lag 1 where that is
-        the context: there it cannot vary.
+        By how much the symbol at each lag moves the law of the next symbol, in total variation, on average.
     lags_ : dict of arrays
         Table of context, lag, weight, stderr; the lags in the support, and only these.
     prior_, frequencies_ : (N,) arrays

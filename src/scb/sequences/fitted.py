@@ -74,7 +74,11 @@ class FittedLags(BaseEstimator):
 
     @property
     def influence_(self) -> csr_array:
-        """Sparse (contexts, max_lag): how far each lag in the support moves the law of the next symbol, in total variation."""
+        """By how much the symbol at each lag moves the law of the next symbol, in total variation: sparse, as ``attention_``.
+
+        It is a mean over the symbols that occur. Other than a weight, it does not depend on where the common part of the matrices
+        stands. It is 0 for lag 1 where that is the context: there it cannot vary.
+        """
         return self._model().influence()
 
     def summary(self) -> LagSummary:

@@ -103,7 +103,8 @@ def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike 
     Returns
     -------
     Stream
-        An iterator of ``Batch``es; the T + 1 tokens of a sample lie side by side, ``batch.tokens`` has them as (B, T + 1).
+        An iterator whose items are a ``Batch`` each. The T + 1 tokens of a sample lie side by side: ``batch.tokens`` has them as
+        (B, T + 1).
 
     Examples
     --------

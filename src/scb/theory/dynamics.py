@@ -43,8 +43,8 @@ class StepNoise:
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     """E∇̂_V l and E∇̂_A l, expanded around the population projection: the lemma "Expanding the gradients", to be checked.
 
-    E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V + ‖Δ_A‖_μ²(V − μ1ᵀ)
-    E∇̂_A l = K_P α_V(α_V α_A − 1)(Q − 11ᵀ/T) + K_P α_V² Δ_A + ‖Δ_V‖_μ²(A − 11ᵀ/T)
+    | E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V + ‖Δ_A‖_μ²(V − μ1ᵀ)
+    | E∇̂_A l = K_P α_V(α_V α_A − 1)(Q − 11ᵀ/T) + K_P α_V² Δ_A + ‖Δ_V‖_μ²(A − 11ᵀ/T)
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise) -> tuple[float, float]:
     """The next (α_V, α_A): the lemma "Dynamics of the population projection".
 
-    α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T − η_V α_V‖Δ_A‖_μ² − (η_V/K_P)⟨h_V, P⟩_μ
-    α_A ← α_A + η_A K_P(1 − α_V α_A)α_V − η_A α_A‖Δ_V‖_μ² − (η_A/K_Q)⟨h_A, Q⟩_μ
+    | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T − η_V α_V‖Δ_A‖_μ² − (η_V/K_P)⟨h_V, P⟩_μ
+    | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V − η_A α_A‖Δ_V‖_μ² − (η_A/K_Q)⟨h_A, Q⟩_μ
 
     Parameters
     ----------
@@ -124,8 +124,8 @@ def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Ste
 
     With c_V = 1 − η_V(α_A² K_Q + 1/T + ‖Δ_A‖_μ²) and c_A = 1 − η_A(K_P α_V² + ‖Δ_V‖_μ²):
 
-    ‖Δ_V‖² ← c_V²‖Δ_V‖² − 2η_V c_V⟨Δ_V, h_V⟩ − (η_V²/K_P)⟨h_V, P⟩² + η_V²‖h_V‖²
-    ‖Δ_A‖² ← c_A²‖Δ_A‖² − 2η_A c_A⟨Δ_A, h_A⟩ − (η_A²/K_Q)⟨h_A, Q⟩² + η_A²‖h_A‖²
+    | ‖Δ_V‖² ← c_V²‖Δ_V‖² − 2η_V c_V⟨Δ_V, h_V⟩ − (η_V²/K_P)⟨h_V, P⟩² + η_V²‖h_V‖²
+    | ‖Δ_A‖² ← c_A²‖Δ_A‖² − 2η_A c_A⟨Δ_A, h_A⟩ − (η_A²/K_Q)⟨h_A, Q⟩² + η_A²‖h_A‖²
 
     (The paper prints + before the cross term of ‖Δ_V‖²; see docs/paper/errata.md.)
 
@@ -202,8 +202,8 @@ def population_recursion(
 ) -> Array:
     """The population process in two dimensions: (α_V, α_A) step by step, without noise.
 
-    α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T
-    α_A ← α_A + η_A K_P(1 − α_V α_A)α_V
+    | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T
+    | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V
 
     Parameters
     ----------

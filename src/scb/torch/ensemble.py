@@ -57,11 +57,11 @@ class Ensemble:
         self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor] | None = None
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(G, n, N), from tokens (G, n, L)."""
+        """(G, n, N), from tokens (G, n, L); or what else the models make of (n, L), behind a first axis."""
         return vmap(lambda p, b, x: functional_call(self.model, (p, b), (x,)))(self.parameters, self.buffers, tokens)
 
     def step(self, tokens: torch.Tensor, label: torch.Tensor) -> None:
-        """One step of every model on its own mini-batch, (G, B, L) and (G, B)."""
+        """One step of every model on its own mini-batch, (G, B, L) and (G, B); labels have the shape of the logits but for N."""
         if tokens.device.type != "cuda":
             self._step(tokens, label)
             return
@@ -76,10 +76,10 @@ class Ensemble:
     def _step(self, tokens: torch.Tensor, label: torch.Tensor) -> None:
         logits = self.logits(tokens)
         if self.loss == "cross-entropy":
-            loss = -logits.log_softmax(dim=2).gather(2, label[..., None])
+            loss = -logits.log_softmax(dim=-1).gather(-1, label[..., None])
         else:
-            loss = 0.5 * (logits.softmax(dim=2) - nn.functional.one_hot(label, logits.shape[2])).square().sum(dim=2)
-        gradients = torch.autograd.grad(loss.sum() / label.shape[1], [self.parameters[name] for name in self.trained])
+            loss = 0.5 * (logits.softmax(dim=-1) - nn.functional.one_hot(label, logits.shape[-1])).square().sum(dim=-1)
+        gradients = torch.autograd.grad(loss.sum() / label[0].numel(), [self.parameters[name] for name in self.trained])
         with torch.no_grad():
             self.count += 1
             for name, gradient in zip(self.trained, gradients, strict=True):

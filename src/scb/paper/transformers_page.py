@@ -1,0 +1,173 @@
+"""The tables of docs/explanation/transformers.md, made from the tables that are shipped, so that no number in them is typed by hand."""
+
+from typing import Any
+
+import numpy as np
+
+from scb.jobs.table import Table, pick, values
+from scb.paper.claims.transformers import SMALL, growth
+from scb.paper.rates_page import Blocks, markdown
+from scb.paper.tuned import best_setting, chosen_decoders, median, middle_and_quartiles
+
+LENGTHS = (32, 128, 512, 2048, 8192)
+CONTENDERS = {
+    "transformer": ("scaling", "standard"),
+    "… initial weights 0.02": (f"scaling{SMALL}", "standard"),
+    "… values centred": ("proximal", "values centred"),
+    "… values kept, same P": ("transfer", "values, overlap 1"),
+    "… values frozen, same P": ("transfer", "frozen, overlap 1"),
+}
+RIVALS = {
+    "Algorithm 1, μ-projector": "Algorithm 1, mu",
+    "Algorithm 1, the paper's projector": "Algorithm 1, euclidean",
+    "`recover`": "recover",
+}
+
+
+def _thousands(best: Table, column: str = "samples_10") -> str:
+    """Median and quartiles in thousands; how many samples were not enough where half of the tasks do not get there."""
+    low, middle, high = middle_and_quartiles(best[column])
+    if np.isinf(middle):
+        return f"> {best['samples'][0] / 1000:,.0f}"
+    digits = 0 if middle >= 9_950 else 1
+    upper = f"{high / 1000:,.{digits}f}" if np.isfinite(high) else "∞"
+    return f"{middle / 1000:,.{digits}f} [{low / 1000:,.{digits}f}, {upper}]"
+
+
+def _cell(table: Table, setting: str, **where: Any) -> str:
+    """One entry of a table; a dash if it was not run."""
+    rows = pick(table, **where)
+    return _thousands(best_setting(rows, setting)) if len(rows["T"]) else "–"
+
+
+def lengths(transformers: Table, rivals: Table) -> str:
+    """Samples until 10 % is left, by N and T, and the exponent in T."""
+    rows = []
+    for N in (10, 3):
+        for name, (study, variant) in CONTENDERS.items():
+            mine = pick(transformers, study=study, variant=variant, N=N)
+            if len(mine["T"]):
+                found = [_cell(mine, "rate", T=T) for T in LENGTHS]
+                rows.append([f"N = {N}, {name}", *found, growth(mine, "rate")])
+        for name, rival in RIVALS.items():
+            mine = pick(rivals, rival=rival, N=N)
+            rows.append([f"N = {N}, {name}", *(_cell(mine, "setting", T=T) for T in LENGTHS), growth(mine, "setting")])
+    return markdown(["thousands of samples", *(f"T = {T:,}" for T in LENGTHS), "exponent of T"], rows)
+
+
+def alphabets(transformers: Table, rivals: Table) -> str:
+    """Samples at T = 32, by N."""
+    sizes = (3, 10, 50)
+    rows = []
+    for name, column in (("half", "samples_50"), ("10 %", "samples_10")):
+        found = []
+        for N in sizes:
+            rows_of = pick(transformers, study="scaling", variant="standard", N=N, T=32)
+            found.append(_thousands(best_setting(rows_of, "rate"), column))
+        rows.append([f"transformer, {name} left", *found])
+    for name, rival in RIVALS.items():
+        rows.append([f"{name}, 10 % left", *(_cell(rivals, "setting", rival=rival, N=N, T=32) for N in sizes)])
+    return markdown(["thousands of samples, T = 32", *(f"N = {N}" for N in sizes)], rows)
+
+
+def changes(transformers: Table) -> str:
+    """One change at a time, at N = 10 and T = 128, with both kinds of initial weights."""
+    table = pick(transformers, N=10, T=128)
+    names = [("standard", "scaling")]
+    names += [(name, kind) for kind in ("design", "proximal") for name in values(pick(table, study=f"{kind}{SMALL}"), "variant")]
+    names.append(("values centred, weights shrunk by 0.9/L", "proximal"))
+    rows = []
+    for variant, kind in names:
+        row = [variant]
+        for study in (kind, f"{kind}{SMALL}"):
+            mine = pick(table, study=study, variant=variant)
+            if len(mine["T"]):
+                best = best_setting(mine, "rate")
+                row += [_thousands(best), f"{best['rate'][0]:g}"]
+            else:
+                row += ["–", "–"]
+        rows.append(row)
+    return markdown(["thousands of samples", "PyTorch's weights", "rate", "weights 0.02", "rate"], rows)
+
+
+def transfer(transformers: Table) -> str:
+    """What is kept, from how close a task, and the samples until 10 % is left."""
+    table = pick(transformers, study="transfer", N=10)
+    some = LENGTHS[:3]
+    rows = [["nothing", "–", *(_cell(transformers, "rate", study="scaling", variant="standard", N=10, T=T) for T in some)]]
+    for keep, words in (("all", "all weights"), ("values", "values"), ("frozen", "values, frozen")):
+        for overlap in ("1", "0.6", "0.3"):
+            found = [_cell(table, "rate", variant=f"{keep}, overlap {overlap}", T=T) for T in some]
+            rows.append([words, overlap, *found])
+    return markdown(["what is kept", "overlap", *(f"T = {T:,}" for T in some)], rows)
+
+
+def stages(table: Table) -> str:
+    """When things happen along training, for both starts."""
+    rows = []
+    for name, column, level, rising in (
+        ("a tenth of the excess loss is gone", "left", 0.9, False),
+        ("half of it is gone", "left", 0.5, False),
+        ("α_A is 0.8", "alpha_A", 0.8, True),
+        ("α_V is 0.8", "alpha_V", 0.8, True),
+        ("10 % of the excess loss are left", "left", 0.1, False),
+    ):
+        rows.append([name, *(_when(pick(table, start=start), column, level, rising) for start in values(table, "start"))])
+    for name, column in (("then: attention on the true positions", "mass"), ("then: what has another form", "unexplained")):
+        found = []
+        for start in values(table, "start"):
+            runs = [pick(table, start=start, replicate=i) for i in np.unique(table["replicate"])]
+            at = [run[column][np.argmax(run["left"] <= 0.1)] for run in runs if (run["left"] <= 0.1).any()]
+            found.append(f"{min(at):.1%} to {max(at):.1%}")
+        rows.append([name, *found])
+    return markdown(["thousands of samples until", *values(table, "start")], rows)
+
+
+def _when(table: Table, column: str, level: float, rising: bool) -> str:
+    """Median and quartiles, in thousands, of the samples at the first look that is beyond a level."""
+    first = []
+    for i in np.unique(table["replicate"]):
+        run = pick(table, replicate=i)
+        beyond = run[column] >= level if rising else run[column] <= level
+        first.append(float(run["samples"][np.argmax(beyond)]) if beyond.any() else np.inf)
+    low, middle, high = middle_and_quartiles(np.array(first))
+    return f"{middle / 1000:,.0f} [{low / 1000:,.0f}, {high / 1000:,.0f}]"
+
+
+def sequences(decoders: Table) -> str:
+    """What is left of the excess loss on held-out tokens, by the number of tokens; and what is known of the lags at the end."""
+    sizes = sorted(values(decoders, "length"))
+    rows = []
+    for model in values(decoders, "model"):
+        chosen = chosen_decoders(pick(decoders, model=model))
+        found = []
+        for n in sizes:
+            low, middle, high = middle_and_quartiles(pick(chosen, length=n)["share"])
+            found.append(f"{middle:.1%} [{low:.1%}, {high:.1%}]")
+        last = pick(chosen, length=sizes[-1])
+        rows.append([model, *found, f"{median(last['lags']):.0%}", f"{median(last['mass']):.2f}"])
+    return markdown(["excess loss left", *(f"{n:,}" for n in sizes), "lags found", "mass on them"], rows)
+
+
+def seconds(transformers: Table, rivals: Table) -> str:
+    """Wall time until 10 % is left: 32 transformers side by side on the GPU, the rivals on one core."""
+    rows = []
+    for T in LENGTHS[:4]:
+        best = best_setting(pick(transformers, study="scaling", variant="standard", N=10, T=T), "rate")
+        found = [f"{median(best['seconds']):.1f}" if np.isfinite(median(best["samples_10"])) else "–"]
+        for rival in RIVALS.values():
+            mine = best_setting(pick(rivals, rival=rival, N=10, T=T), "setting")
+            found.append(f"{median(mine['seconds']):.2f}")
+        rows.append([f"{T:,}", *found])
+    return markdown(["seconds, N = 10, T =", "32 transformers, H200", *(f"{name}, one core" for name in RIVALS)], rows)
+
+
+BLOCKS: Blocks = {
+    "samples by length": (("transformers", "transformer rivals"), lengths),
+    "samples by alphabet": (("transformers", "transformer rivals"), alphabets),
+    "one change": (("transformers",), changes),
+    "what is kept": (("transformers",), transfer),
+    "course": (("transformer stages",), stages),
+    "one sequence": (("decoders",), sequences),
+    "wall time": (("transformers", "transformer rivals"), seconds),
+}

@@ -1,0 +1,45 @@
+"""Contenders at their best setting: of all learning rates that were tried, the one that needs the fewest samples; and quartiles."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.jobs.table import Table, pick, values, where
+
+NEVER = 1e300  # stands for infinity where numbers are interpolated
+
+
+def best_setting(table: Table, setting: str) -> Table:
+    """The rows of the best value of the column ``setting``: the least median of samples until a tenth of the excess loss is left.
+
+    Where none gets there, those until half is left decide, then what is left at the end.
+    """
+
+    def rank(value: Any) -> tuple[float, ...]:
+        rows = pick(table, **{setting: value})
+        return tuple(median(rows[column]) for column in ("samples_10", "samples_50", "left"))
+
+    return pick(table, **{setting: min(values(table, setting), key=rank)})
+
+
+def median(x: NDArray[Any]) -> float:
+    """The median, infinite where half of the values are."""
+    return middle_and_quartiles(x)[1]
+
+
+def middle_and_quartiles(x: NDArray[Any]) -> tuple[float, float, float]:
+    """Lower quartile, median and upper quartile; each is infinite as soon as a value that it is made of is."""
+    low, middle, high = np.percentile(np.minimum(x, NEVER), (25, 50, 75))
+    return tuple(float(q) if q < NEVER / 1e3 else np.inf for q in (low, middle, high))  # pyright: ignore[reportReturnType]
+
+
+def chosen_decoders(table: Table) -> Table:
+    """One row for each length and task, at the rate that its own held-back tokens choose; with ``share``, of the excess loss."""
+    rows = []
+    for length in values(table, "length"):
+        for i in np.unique(table["replicate"]):
+            mine = np.flatnonzero((table["length"] == length) & (table["replicate"] == i))
+            rows.append(mine[np.argmin(table["valid"][mine])])
+    found = where(table, np.array(rows))
+    return found | {"share": found["nats"] / found["trivial"]}
