@@ -56,6 +56,17 @@ def test_a_number_that_cannot_be_had_is_an_error():
         result_numbers.evaluate("nothing.jsonl | count")
 
 
+def test_the_site_is_built_with_the_versions_that_everything_else_runs_with():
+    def pins(name):
+        return dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), re.M))
+
+    ours, site = pins("requirements.lock"), pins("requirements-docs.lock")
+    both = ours.keys() & site.keys()
+    assert len(both) > 30
+    assert "sphinx" in site
+    assert {name: ours[name] for name in both} == {name: site[name] for name in both}
+
+
 def test_links_between_pages_lead_somewhere():
     """Files alone; anchors, and pages that are made, are followed in the built site by docs/check_site.py."""
     broken = []
