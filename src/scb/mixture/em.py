@@ -83,6 +83,8 @@ def maximise(
                 after, caution = newton_step(rows, point, held, caution)
             else:
                 after = newton_step_by_products(rows, point, held, exact)
+        if after is None and exact:
+            break
         if after is None:
             if taken >= newton_from:
                 newton_from = taken + 3 * pause

@@ -162,7 +162,8 @@ def _climbed(rows: Rows, point: Point, in_P: Array, in_q: Array) -> Point | None
 def newton_step_by_products(rows: Rows, point: Point, held: NDArray[np.bool_], exact: bool) -> Point | None:
     """A Newton step by conjugate gradients, shortened until the log-likelihood is no lower; None if it never is.
 
-    Entries of P that want to grow may, however small they are; those that are ``held`` stay at 0.
+    An exact step must make the gap smaller, too: it is for the top, where the likelihood shows nothing but rounding. Entries of P
+    that want to grow may, however small they are; those that are ``held`` stay at 0.
     """
     at = point.at
     eager = (point.excess_P > 0) & ~held
@@ -172,7 +173,8 @@ def newton_step_by_products(rows: Rows, point: Point, held: NDArray[np.bool_], e
         P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
         q = normalised(np.maximum(at.q + size * in_q, _SHRINK * at.q), 1, at.q)
         after = Point.of(rows, at.moved(P, q))
-        if after.loglik > point.loglik - _ROUNDING * abs(point.loglik):
+        no_lower = after.loglik > point.loglik - _ROUNDING * abs(point.loglik)
+        if no_lower and not (exact and after.gap(held) >= point.gap(held)):
             return after
         size /= 2
     return None
