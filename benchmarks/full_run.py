@@ -3,7 +3,7 @@
     python benchmarks/full_run.py list jobs.json                      # here: which jobs there are
     python benchmarks/full_run.py run jobs.json rows.jsonl --jobs 16  # there, with PYTHONPATH=src; the same command goes on
     python benchmarks/full_run.py tables rows.jsonl docs/tables       # here: the tables that docs ship
-    python benchmarks/full_run.py page docs/tables docs/rates.md      # here: numbers and figures of that page
+    python benchmarks/full_run.py page docs/tables docs/paper/rates.md      # here: numbers and figures of that page
 
 Tables that ask for a GPU are listed by name: ``list jobs.json --tables "long signs,large rates"``; --jobs 4 shares one GPU.
 
@@ -164,13 +164,13 @@ def write_page(shipped: Path, page: Path) -> None:
 
     blocks = {**rates_page.BLOCKS, **transformers_page.BLOCKS}
     text = page.read_text()
-    shown = re.findall(r"\(images/(F\d+)\.png\)", text)
+    shown = re.findall(r"\(\.\./images/(F\d+)\.png\)", text)
     needs = {need for _, name, _ in rates_page.BLOCK.findall(text) for need in blocks[name][0]}
     needs |= {need for name in shown for need in FIGURES[name].needs}
     found = {name: read_shipped(shipped, name)[0] for name in sorted(needs)}
     write_atomically(page, rates_page.filled(text, found, blocks).encode())
     for name in shown:
-        save(FIGURES[name].draw(found), page.parent / "images" / name, ("png",))
+        save(FIGURES[name].draw(found), page.parents[1] / "images" / name, ("png",))
 
 
 def main() -> None:

@@ -6,8 +6,8 @@ Five kinds of sequences that are no mixtures of lags, drawn by plain code that s
 order 3, a hidden Markov model, a chain with seasons, a random walk on a ring, and one with momentum. For each: which lags are
 found, in how many of the seeds, and bits a held-out symbol beside those of the law that made the sequence.
 
-Results are kept in benchmarks/misspecified.jsonl; what is there is not computed again. The table goes to docs/misspecified.md. One
-case takes 5 to 60 s of one core: 20 seeds about an hour.
+Results are kept in benchmarks/misspecified.jsonl; what is there is not computed again. The table goes to
+docs/explanation/misspecified.md. One case takes 5 to 60 s of one core: 20 seeds about an hour.
 """
 
 import argparse
@@ -157,7 +157,7 @@ def main() -> None:
         for background in BACKGROUNDS
     ]
     complete(KEPT, work, cases, asked.jobs)
-    fill(DOCS / "misspecified.md", "misspecified", table(read(KEPT)))
+    fill(DOCS / "explanation" / "misspecified.md", "misspecified", table(read(KEPT)))
 
 
 if __name__ == "__main__":

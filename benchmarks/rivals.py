@@ -8,8 +8,8 @@ to; the HMM is given the number of states (2, 4, 8, 16; three starts each) that 
 is fair.
 
 Results are kept in benchmarks/rivals/, a file for each sequence and model; what is there is not computed again. The tables go to
-benchmarks/rivals.md and, once all models are there, to docs/examples.md. hmmlearn is in no lock: pip install --target hmm --no-deps
-hmmlearn, and --with hmm.
+benchmarks/rivals.md and, once all models are there, to docs/explanation/examples.md. hmmlearn is in no lock:
+pip install --target hmm --no-deps hmmlearn, and --with hmm.
 """
 
 import os
@@ -206,7 +206,7 @@ def main() -> None:
             TABLE.write_text(table())
     TABLE.write_text(table())
     if found := overview():
-        fill(DOCS / "examples.md", "rivals", found)
+        fill(DOCS / "explanation" / "examples.md", "rivals", found)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@ letters.
     python benchmarks/strangers.py [noise symbols incomplete intervals letters] [--seeds 20] [--jobs 2]
 
 Sequences and samples are drawn by plain NumPy and Python that share nothing with the library. Results are kept in
-benchmarks/strangers/, a file for each part; what is there is not run again. The tables go to docs/estimator.md and
-docs/recovery.md. One fit uses one thread; --jobs says how many run at a time. On one core, 100 seeds of noise take about half an
-hour, 20 of symbols 45 minutes, 100 of incomplete and of intervals 5 minutes each.
+benchmarks/strangers/, a file for each part; what is there is not run again. The tables go to docs/explanation/estimator.md and
+docs/explanation/what-the-data-cannot-tell.md. One fit uses one thread; --jobs says how many run at a time. On one core, 100 seeds
+of noise take about half an hour, 20 of symbols 45 minutes, 100 of incomplete and of intervals 5 minutes each.
 """
 
 import argparse
@@ -280,11 +280,11 @@ def letters_table(rows: list[tuple[Case, Row]]) -> list[str]:
 
 Table = Callable[[list[tuple[Case, Row]]], list[str]]
 SECTIONS: dict[str, tuple[str, Callable[[Case], Row], Table]] = {
-    "noise": ("estimator.md", noise, noise_table),
-    "symbols": ("estimator.md", symbols, symbols_table),
-    "incomplete": ("recovery.md", incomplete, incomplete_table),
-    "intervals": ("estimator.md", intervals, intervals_table),
-    "letters": ("estimator.md", english, letters_table),
+    "noise": ("explanation/estimator.md", noise, noise_table),
+    "symbols": ("explanation/estimator.md", symbols, symbols_table),
+    "incomplete": ("explanation/what-the-data-cannot-tell.md", incomplete, incomplete_table),
+    "intervals": ("explanation/estimator.md", intervals, intervals_table),
+    "letters": ("explanation/estimator.md", english, letters_table),
 }
 
 

@@ -115,7 +115,7 @@ def test_the_same_bits_every_time(gpu, N, T, B):
 
 
 def test_a_dask_worker_has_the_gpu(tmp_path):
-    """Jobs of a sweep, on a scheduler and a worker started as docs/gpu.md says: the rows are those of this process."""
+    """Jobs of a sweep, on a scheduler and a worker started as docs/howto/gpu.md says: the rows are those of this process."""
     pytest.importorskip("distributed")
     from scb.jobs.dask import connected
     from scb.jobs.kinds import TrainJob

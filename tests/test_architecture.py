@@ -113,9 +113,9 @@ def test_public_names_exist():
         assert hasattr(scb, name)
 
 
-# ------------------------------------------------------------------------------------------------- docs/architecture.md
+# ------------------------------------------------------------------------------------------------- docs/explanation/architecture.md
 
-PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
+PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "architecture.md"
 HOP = re.compile(r"^\| \d+ \| `([\w/]+\.py)` `(\w+)` \|", re.M)
 WALKS = [HOP.findall(section) for section in PAGE.read_text().split("\n## ") if HOP.search(section)]
 

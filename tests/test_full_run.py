@@ -80,7 +80,7 @@ def test_figures_and_claims_of_shipped_tables_can_be_made():
 
 
 def test_the_page_on_rates_has_the_numbers_of_the_shipped_tables():
-    page = (SHIPPED.parent / "rates.md").read_text()
+    page = (SHIPPED.parent / "paper" / "rates.md").read_text()
     found = {name: read_shipped(SHIPPED, name)[0] for name in {need for needs, _ in BLOCKS.values() for need in needs}}
     assert filled(page, found) == page
     assert set(re.findall(r"<!-- table: (.*) -->", page)) == set(BLOCKS)
@@ -88,7 +88,7 @@ def test_the_page_on_rates_has_the_numbers_of_the_shipped_tables():
 
 
 def test_the_page_on_transformers_has_the_numbers_of_the_shipped_tables():
-    page = (SHIPPED.parent / "transformers.md").read_text()
+    page = (SHIPPED.parent / "explanation" / "transformers.md").read_text()
     found = {name: read_shipped(SHIPPED, name)[0] for name in ELSEWHERE}
     assert filled(page, found, transformers_page.BLOCKS) == page
     assert set(re.findall(r"<!-- table: (.*) -->", page)) == set(transformers_page.BLOCKS)

@@ -99,7 +99,7 @@ def test_large_rates_vary_one_size_at_a_time():
 
 def test_the_page_has_the_numbers_of_its_files():
     """Of whole steps and their rivals, and of the power laws."""
-    page = (ROOT / "docs" / "gpu.md").read_text()
+    page = (ROOT / "docs" / "explanation" / "gpu.md").read_text()
     rows = [json.loads(line) for line in (ROOT / "benchmarks" / "gpu" / "steps.jsonl").read_text().splitlines()]
     rivals = {(row["N"], row["name"]): row["rate"] for row in rows if row["what"] == "rival"}
     lines = [line.split(" | ") for line in page.splitlines() if re.match(r"\| \d+ \| [\d,]+ \| 2", line)]

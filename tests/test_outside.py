@@ -172,7 +172,7 @@ def test_what_the_rule_remembers_is_resumed_to_the_last_bit(around, commands, tm
 
 
 def test_the_how_to_shows_this_package():
-    page = (HERE.parent / "docs" / "how-to-add.md").read_text()
+    page = (HERE.parent / "docs" / "howto" / "add-in-your-own-package.md").read_text()
     shown = re.findall(r"```(?:python|toml)\n(.*?)```", page, re.S)
     assert (PACKAGE / "heavy_ball.py").read_text() in shown
     assert (PACKAGE / "pyproject.toml").read_text() in shown

@@ -1,4 +1,4 @@
-"""docs/errata.md, rows 1 to 21, checked: for each misprint, what is printed fails and what holds passes.
+"""docs/paper/errata.md, rows 1 to 21, checked: for each misprint, what is printed fails and what holds passes.
 
 The number of a test is the number of its row; rows 22 and on are in ``test_errata_stages.py``.
 """
@@ -259,7 +259,7 @@ def test_e20_it_is_the_mean_that_concentrates():
 
 def test_every_row_that_names_a_test_has_it():
     here = Path(__file__).parent
-    page = (here.parents[1] / "docs" / "errata.md").read_text()
+    page = (here.parents[1] / "docs" / "paper" / "errata.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| \d+ \| ", line)]
     named = [int(row[0]) for row in rows if re.match(r"test\b", row[-1])]
     code = "".join((here / name).read_text() for name in ("test_errata.py", "test_errata_stages.py"))

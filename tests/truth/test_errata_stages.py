@@ -1,4 +1,4 @@
-"""docs/errata.md, rows 22 to 38, checked: the proofs of the stages and of transfer. What is printed fails, what holds passes."""
+"""docs/paper/errata.md, rows 22 to 38: the proofs of the stages and of transfer. What is printed fails, what holds passes."""
 
 from itertools import pairwise
 

@@ -211,7 +211,7 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
     console = terminal()
     if left_out:
         told = (_left_out(numbers, command) for command, numbers in left_out.items())
-        console.print(f"{'; '.join(told)}; docs/claims.md has them")
+        console.print(f"{'; '.join(told)}; docs/paper/claims.md has them")
     console.print(f"{made.fresh} new runs, {perf_counter() - begin:.0f} s; the report is {report}")
 
 

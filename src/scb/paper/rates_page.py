@@ -1,4 +1,4 @@
-"""The tables of docs/rates.md, made from the tables of the full run, so that no number on that page is typed by hand."""
+"""The tables of docs/paper/rates.md, made from the tables of the full run, so that no number on that page is typed by hand."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -2,8 +2,8 @@
 
 It walks the chain of lemmas backwards: from ε to the error of A that Stage 3 bears, from there to the noise that Stage 2 bears, and
 from there to a batch size. The factors that the paper hides in Θ(1) are fields of ``Constants``, measured (``scb.theory.bounds``)
-unless given. Where the paper has a formula in two versions, docs/errata.md says which one is taken here. The numbers are worst-case
-sufficient conditions: expect them to be astronomically larger than what a run needs.
+unless given. Where the paper has a formula in two versions, docs/paper/errata.md says which one is taken here. The numbers are
+worst-case sufficient conditions: expect them to be astronomically larger than what a run needs.
 """
 
 from dataclasses import dataclass

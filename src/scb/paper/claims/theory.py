@@ -29,7 +29,7 @@ def two_dimensions(line: Table) -> Outcome:
     error = {
         form: max(float(np.abs(line[f"alpha_{x}"] - line[f"{form}_{x}"]).max()) for x in "VA") for form in ("recursion", "printed")
     }
-    control = f"the matrix form below them, which lacks the identity (docs/errata.md): {error['printed']:.2g}"
+    control = f"the matrix form below them, which lacks the identity (docs/paper/errata.md): {error['printed']:.2g}"
     return Outcome(f"largest error {error['recursion']:.1e}", verdict(error["recursion"] <= 1e-9), "", control)
 
 

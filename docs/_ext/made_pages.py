@@ -1,0 +1,195 @@
+"""Pages that are made from the code before the site is built: the figures of the paper, the names of the package, the commands."""
+
+import ast
+import importlib.util
+import inspect
+import pydoc
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import scb
+from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, PaperFigure, claims_for
+from scb.training import recipes
+
+DOCS = Path(__file__).parents[1]
+SCB = DOCS.parent / "src" / "scb"
+LITERAL = "run=resolveSign:0"  # Algorithm 1 as printed: the sign is not settled
+LAB = {  # figure → what the address of the lab says: the settings of the figure, one task and one seed
+    "F1": f"{LITERAL}&run=lam:0.0001&run=recipe:sgd;resolveSign:0",
+    "F3": f"{LITERAL}&run=recipe:sgd;resolveSign:0",
+    "F4": "run=&run=recipe:sgd",
+    "F6": f"task.N=10&{LITERAL}&run=recipe:sgd;resolveSign:0",
+    "F7": "scene=transfer",
+    "F8": "run=resolveSign:0;seed:3&run=resolveSign:0;seed:6",
+    "F9": "scene=plateau",
+    "F13": "task.N=10&task.ensemble=uniform&task.K_P=0.03&run=&run=recipe:sgd",
+    "F14": "run=resolveSign:0;seed:3&run=resolveSign:0;projector:mu;seed:3",
+    "F15": "task.T=400&task.K_P=0.4&run=recipe:tuned",
+    "F16": "scene=noise",
+    "F18": "task.T=59049&task.sparsity=1&run=resolveSign:0;batchSize:1024;eta:0.05/0.05/0.05;lam:0.001",
+    "F20": "scene=transfer",
+}
+NOT_IN_LAB = "The lab trains the linear transformer on independent samples. This figure shows something else: there is no button."
+
+# ------------------------------------------------------------------------------------------------- the figures of the paper
+
+
+def claim_sections() -> dict[int, str]:
+    """What paper/claims.md has under each claim, by the claim's number."""
+    text = (DOCS / "paper" / "claims.md").read_text()
+    parts = re.split(r'^### <a id="claim-(\d+)"></a>', text, flags=re.M)
+    return {int(number): body.split("\n## ")[0] for number, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def figure_page(name: str, figure: PaperFigure, sections: dict[int, str]) -> str:
+    """One figure: the picture, the button to the lab, the code, the settings, the claims that are judged beside it."""
+    module, _, function = figure.drawn_by.partition(":")
+    lines = [f"# {name}. {figure.title}", "", f"*In the paper: {figure.paper}.*", "", figure.see, ""]
+    if (DOCS / "images" / f"{name}.png").exists():
+        lines += [f"![{figure.title}](../../images/{name}.png)", ""]
+    else:
+        lines += [f"The picture is drawn by `scb reproduce --only {name}`.", ""]
+    if name in LAB:
+        link = f"../../lab.html#{LAB[name]}&play=1" if "scene" not in LAB[name] else f"../../lab.html#{LAB[name]}"
+        lines += [f'<p><a class="lab-button" href="{link}">Open these settings in the lab</a></p>', ""]
+    else:
+        lines += [NOT_IN_LAB, ""]
+    lines += [
+        "## The code",
+        "",
+        f"Drawn by `paper/figures/{module}.py:{function}` from the tables below; the command is `scb reproduce --only {name}`.",
+        "",
+    ]
+    lines += ["| table | made by | settings |", "|---|---|---|"]
+    for need in figure.needs:
+        if need in ELSEWHERE:
+            lines.append(f"| {need} | `{ELSEWHERE[need]}` | see [Real transformers](../../explanation/transformers.md) |")
+            continue
+        job = TABLES[need].job
+        path = job.__module__.replace(".", "/").removeprefix("scb/")
+        lines.append(f"| {need} | `{path}.py:{job.__name__}` | {str(TABLES[need]).replace('|', chr(92) + '|')} |")
+    lines += ["", "## The claims", ""]
+    for number, claim in claims_for([name]).items():
+        judge = f"`{claim.judge.__module__.replace('.', '/').removeprefix('scb/')}.py:{claim.judge.__name__}`"
+        title, _, body = sections.get(number, f"{number}. {claim.says}\n\nNot on the page of claims yet.\n").partition("\n")
+        lines += [f"### {title}", body.rstrip(), f"- **Judged by** {judge}", ""]
+    return "\n".join(lines)
+
+
+def write_figures() -> None:
+    """paper/figures: a page for each figure, and their list."""
+    folder = DOCS / "paper" / "figures"
+    folder.mkdir(exist_ok=True)
+    sections = claim_sections()
+    rows = [
+        "# The figures",
+        "",
+        "Each page has the picture, the claims that are judged beside it, the settings, the code, and a link",
+        "to the lab.",
+        "",
+    ]
+    rows += ["::::{grid} 1 2 3 3", ":gutter: 3", ""]
+    for name, figure in FIGURES.items():
+        write(folder / f"{name}.md", figure_page(name, figure, sections))
+        picture = [f":img-top: ../../images/{name}.png"] if (DOCS / "images" / f"{name}.png").exists() else []
+        rows += [f":::{{grid-item-card}} {name}. {figure.title}", *picture, f":link: {name}", ":link-type: doc", ""]
+        rows += [f"In the paper: {figure.paper}", ":::", ""]
+    rows.append("::::")
+    rows += ["", "```{toctree}", ":hidden:", "", *FIGURES, "```", ""]
+    write(folder / "index.md", "\n".join(rows))
+
+
+# ------------------------------------------------------------------------------------------------- names of the package
+
+
+def defined(module: str) -> list[str]:
+    """Public functions and classes that a module defines, in the order of its file, with the module's name."""
+    file = SCB.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    kinds = ast.FunctionDef | ast.ClassDef
+    found = [node.name for node in ast.parse(file.read_text()).body if isinstance(node, kinds)]
+    return [f"{module}.{name}" for name in found if not name.startswith("_")]
+
+
+def api_groups() -> dict[str, list[str]]:
+    """Heading → full names."""
+    at_top = [name for name in scb.__all__ if name not in {"recipes", "theory", "metrics"}]
+    listed = [name for name in recipes.__all__ if callable(getattr(recipes, name)) and name not in scb.__all__]
+    groups = {
+        "scb": [f"scb.{name}" for name in at_top],
+        "scb.recipes": [f"scb.training.recipes.{name}" for name in listed],
+        "scb.metrics": [name for name in defined("scb.metrics") if name.rpartition(".")[2] not in scb.__all__],
+        "scb.geometry": defined("scb.geometry"),
+    }
+    for file in sorted((SCB / "theory").glob("[!_]*.py")):
+        module = f"scb.theory.{file.stem}"
+        groups[module] = [name for name in defined(module) if name != "scb.theory.planner.plan"]
+    torch = ast.parse((SCB / "torch" / "__init__.py").read_text())
+    names = next(node.value for node in torch.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")  # type: ignore
+    groups["What these return"] = returned([name for group in groups.values() for name in group])
+    groups["scb.torch"] = [f"scb.torch.{name}" for name in ast.literal_eval(names)]
+    return groups
+
+
+def returned(names: list[str]) -> list[str]:
+    """Classes of scb that functions, or methods of classes, say that they return, and that are not listed themselves."""
+    things = [pydoc.locate(name) for name in names]
+    functions = [thing for thing in things if inspect.isfunction(thing)]
+    for thing in filter(inspect.isclass, things):
+        functions += [member for name, member in inspect.getmembers(thing, inspect.isfunction) if not name.startswith("_")]
+    found = set()
+    for function in functions:
+        given = inspect.signature(function).return_annotation
+        if inspect.isclass(given) and given.__module__.startswith("scb.") and given not in things:
+            found.add(f"{given.__module__}.{given.__name__}")
+    return sorted(found)
+
+
+def write_api() -> None:
+    """reference/api.md, from which autosummary makes a page for each name."""
+    groups = api_groups()
+    wanted = {name for names in groups.values() for name in names}
+    for page in (DOCS / "reference" / "api").glob("*.rst"):
+        if page.stem not in wanted:  # of an earlier build
+            page.unlink()
+    lines = ["# The names of the package", "", "Shapes and symbols are those of [the notation](../paper/notation.md).", ""]
+    for heading, names in groups.items():
+        lines += [f"## {heading}", "", "```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", ""]
+        lines += [f"   {name}" for name in names]
+        lines += ["```", ""]
+    write(DOCS / "reference" / "api.md", "\n".join(lines))
+
+
+def write_commands() -> None:
+    """reference/cli.md, from the commands themselves."""
+    file = DOCS / "_ext" / "cli.py"
+    spec = importlib.util.spec_from_file_location("docs_cli", file)
+    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    write(DOCS / "reference" / "cli.md", module.page())
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page, unless it is there as it is: Sphinx reads anew what has changed."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def write_all(app: Sphinx, config: object) -> None:
+    """All made pages."""
+    write_figures()
+    write_api()
+    write_commands()
+
+
+def skip_routing(app: Sphinx, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator for its metadata routing."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
+def setup(app: Sphinx) -> dict:
+    """Called by Sphinx."""
+    app.connect("config-inited", write_all)
+    app.connect("autodoc-skip-member", skip_routing)
+    return {"version": "1", "parallel_read_safe": True}

@@ -1,0 +1,120 @@
+"""Numbers in prose that come from results on disk: {number}`wrong-signs | sum not right | T=5000, projector=mu`.
+
+In a page of the site this is a role, and the number is put there when the page is built. README is not built: there the typed
+number is followed by the same words in a comment, ``7<!-- number: ... -->``, and a test compares the two.
+
+The words are separated by bars: a table, what to take, which rows, and how to write it.
+
+table   a file of docs/tables without its ending, a .jsonl file below benchmarks, or ``paper`` (what the registry has). ``claim`` is
+        different: its number follows, and a regular expression whose group is what to quote of that claim on the page of claims
+what    count; sum, mean, median, min, max of a column; ``not`` before a column of truth values; value, where all rows agree
+rows    column=value, separated by commas; left out, all rows
+how     a format of Python such as ,.0f or .2f; ``,`` unless given
+"""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+REDUCTIONS = {"sum": np.sum, "mean": np.mean, "median": np.median, "min": np.min, "max": np.max}
+IN_PAGE = re.compile(r"\{number\}`([^`]+)`")
+IN_README = re.compile(r"(\S+?)<!-- number: (.+?) -->")
+
+
+def evaluate(words: str) -> str:
+    """The number that the words ask for, as text; ValueError says what is wrong with them."""
+    table, what, where, form = ([part.strip() for part in words.split("|")] + ["", "", ""])[:4]
+    if table == "claim":
+        return quote(what, where, words)
+    columns = paper_facts() if table == "paper" else read(table)
+    chosen = np.ones(len(next(iter(columns.values()))), dtype=bool)
+    for condition in filter(None, where.split(",")):
+        name, _, value = condition.partition("=")
+        chosen &= matches(column_of(columns, name.strip(), words), value.strip())
+    if not chosen.any():
+        raise ValueError(f"{words!r}: no row is left")
+    return format(reduce(columns, what, chosen, words), form or ",")
+
+
+def quote(number: str, pattern: str, words: str) -> str:
+    """What the pattern finds in a claim on the page of claims."""
+    parts = re.split(r'^### <a id="claim-(\d+)"></a>', (ROOT / "docs" / "paper" / "claims.md").read_text(), flags=re.M)
+    found = re.search(pattern, dict(zip(parts[1::2], parts[2::2], strict=True)).get(number, ""))
+    if found is None:
+        raise ValueError(f"{words!r}: not in claim {number}")
+    return found[1]
+
+
+def reduce(columns: dict[str, np.ndarray], what: str, chosen: np.ndarray, words: str) -> Any:
+    """One number from the chosen rows."""
+    if what == "count":
+        return int(chosen.sum())
+    verb, _, name = what.partition(" ")
+    negated = name.startswith("not ")
+    values = np.array(column_of(columns, name.removeprefix("not "), words)[chosen].tolist())
+    if negated:
+        values = ~values.astype(bool)
+    if verb == "value":
+        if len(set(values.tolist())) != 1:
+            raise ValueError(f"{words!r}: {len(set(values.tolist()))} different values")
+        return values.tolist()[0]
+    if verb not in REDUCTIONS:
+        raise ValueError(f"{words!r}: {verb!r} is none of count, value, {', '.join(REDUCTIONS)}")
+    return REDUCTIONS[verb](values).item()
+
+
+def column_of(columns: dict[str, np.ndarray], name: str, words: str) -> np.ndarray:
+    """A column by its name."""
+    if name not in columns:
+        raise ValueError(f"{words!r}: {name!r} is none of {', '.join(columns)}")
+    return columns[name]
+
+
+def matches(column: np.ndarray, value: str) -> np.ndarray:
+    """Rows whose entry is the value, as text or as a number."""
+    if column.dtype.kind in "if":
+        return column == float(value)
+    return np.array([str(entry) == value for entry in column.tolist()])
+
+
+@cache
+def read(table: str) -> dict[str, np.ndarray]:
+    """Columns of a table on disk."""
+    if table.endswith(".jsonl"):
+        lines = [json.loads(line) for line in (ROOT / "benchmarks" / table).read_text().splitlines()]
+        rows = [{**line[0], **line[1]} if isinstance(line, list) else line for line in lines]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: np.array([row.get(name) for row in rows], dtype=object) for name in names}
+    from scb.paper.shipped import read_shipped
+
+    return read_shipped(ROOT / "docs" / "tables", table)[0]
+
+
+@cache
+def paper_facts() -> dict[str, np.ndarray]:
+    """How much there is in the executable paper."""
+    from scb.paper.registry import CLAIMS, FIGURES, tables
+
+    jobs = sum(len(experiment.jobs()) for experiment in tables().values())
+    ours = sum(claim.ours for claim in CLAIMS)
+    facts = {"figures": len(FIGURES), "claims": len(CLAIMS), "ours": ours, "theirs": len(CLAIMS) - ours, "runs": jobs}
+    return {name: np.array([value]) for name, value in facts.items()}
+
+
+def setup(app) -> dict:
+    """Called by Sphinx."""
+    from docutils import nodes
+
+    def number(name, rawtext, text, lineno, inliner, options=None, content=None):
+        try:
+            return [nodes.inline("", evaluate(text), classes=["number"])], []
+        except (ValueError, KeyError, OSError) as error:
+            return [], [inliner.reporter.error(f"number: {error}", line=lineno)]
+
+    app.add_role("number", number)
+    return {"version": "1", "parallel_read_safe": True}

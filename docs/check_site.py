@@ -1,0 +1,115 @@
+"""Check the built site as a reader would use it: every link leads somewhere, and five questions are two clicks away.
+
+    python docs/check_site.py docs/_build/html
+
+Addresses outside of the site are not asked for: the check works offline.
+"""
+
+import sys
+from collections import deque
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+QUESTIONS = {  # picked before the pages were written → the page that answers, and words that must stand there
+    "How do I change λ in Stage 2?": ("howto/change-lambda.html", "lam="),
+    "What does a NaN standard error mean?": ("howto/nan-standard-error.html", "the data cannot tell this number"),
+    "Which figure shows that ℓ1 is needed?": ("paper/figures/F16.html", "Without the proximal step"),
+    "How do I fit 300 sequences from a Parquet file?": ("howto/fit-a-parquet-file.html", "visits.parquet"),
+    "How do I add a recipe?": ("howto/add-in-your-own-package.html", "scb.recipes"),
+}
+CLICKS = 2
+
+
+class Page(HTMLParser):
+    """Links, anchors and text of one page; ``article`` has the links of its own text, without menus."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.links: list[str] = []
+        self.article: list[str] = []
+        self.anchors: set[str] = set()
+        self.text: list[str] = []
+        self.inside = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.anchors.update(filter(None, (given.get("id"), given.get("name") if tag == "a" else None)))
+        self.inside = self.inside or tag == "article"
+        for name in ("href", "src"):
+            if given.get(name) and tag not in {"link", "script"}:
+                self.links.append(str(given[name]))
+                if self.inside and tag == "a":
+                    self.article.append(str(given[name]))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag != "article"
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def target(page: Path, link: str, root: Path) -> tuple[Path, str] | None:
+    """File and anchor that a link of a page leads to; None if it leaves the site."""
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return None
+    file = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    if file.is_dir():
+        file /= "index.html"
+    return file, unquote(parts.fragment)
+
+
+def broken_links(pages: dict[Path, Page], root: Path) -> list[str]:
+    """One line for each link that leads nowhere."""
+    found = []
+    for path, page in pages.items():
+        for link in page.links:
+            place = target(path, link, root)
+            if place is None:
+                continue
+            file, anchor = place
+            if not file.exists():
+                found.append(f"{path.relative_to(root)}: {link} does not exist")
+            elif anchor and file in pages and file.name != "lab.html" and anchor not in pages[file].anchors:
+                found.append(f"{path.relative_to(root)}: {link} has no such anchor")
+    return found
+
+
+def clicks_from(start: Path, pages: dict[Path, Page], root: Path) -> dict[Path, int]:
+    """How many clicks each page is away, by the links in the text of pages."""
+    away = {start: 0}
+    queue = deque([start])
+    while queue:
+        path = queue.popleft()
+        for link in pages[path].article:
+            place = target(path, link, root)
+            if place and place[0] in pages and place[0] not in away:
+                away[place[0]] = away[path] + 1
+                queue.append(place[0])
+    return away
+
+
+def problems(root: Path) -> list[str]:
+    """All that is wrong with a built site."""
+    root = root.resolve()
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.html")) if "_static" not in path.parts}
+    found = broken_links(pages, root)
+    away = clicks_from(root / "index.html", pages, root)
+    for question, (name, words) in QUESTIONS.items():
+        path = root / name
+        if away.get(path, CLICKS + 1) > CLICKS:
+            found.append(f"{question} {name} is more than {CLICKS} clicks away")
+        elif words not in " ".join("".join(pages[path].text).split()):
+            found.append(f"{question} {name} does not have the words {words!r}")
+        else:
+            print(f"{away[path]} click(s): {question}")
+    print(f"{len(pages)} pages, {sum(len(page.links) for page in pages.values()):,} links")
+    return found
+
+
+if __name__ == "__main__":
+    wrong = problems(Path(sys.argv[1]))
+    print("\n".join(wrong))
+    sys.exit(bool(wrong))

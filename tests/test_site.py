@@ -1,0 +1,217 @@
+"""The documentation, as far as it can be checked without building it: numbers, links, tables on pages, settings of the lab."""
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import scb
+from labtools import node
+from scb.paper.registry import ELSEWHERE, FIGURES, TABLES
+from scb.paper.report import judge
+from scb.paper.shipped import read_shipped, shipped
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+MADE = ("learn", "reference/api", "reference/cli.md", "paper/figures", "_build")  # by the build; not in the repository
+for folder in (DOCS, DOCS / "_ext", ROOT / "benchmarks"):
+    sys.path.append(str(folder))
+
+import check_site  # noqa: E402
+import places  # noqa: E402
+import result_numbers  # noqa: E402
+
+
+def pages():
+    found = [path for path in sorted(DOCS.rglob("*.md")) if not path.relative_to(DOCS).as_posix().startswith(MADE)]
+    assert len(found) > 40
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *found]
+
+
+def test_every_number_that_is_asked_for_can_be_had():
+    asked = [words for page in pages() for words in result_numbers.IN_PAGE.findall(page.read_text())]
+    assert len(asked) > 15
+    for words in asked:
+        assert re.search(r"\d", result_numbers.evaluate(words)), words
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_results():
+    marked = result_numbers.IN_README.findall((ROOT / "README.md").read_text())
+    assert len(marked) >= 5
+    for typed, words in marked:
+        assert typed == result_numbers.evaluate(words), words
+
+
+def test_a_number_that_cannot_be_had_is_an_error():
+    for words in ("wrong-signs | sum nothing", "wrong-signs | count | T=1", "wrong-signs | value T", "wrong-signs | most T"):
+        with pytest.raises(ValueError, match="wrong-signs"):
+            result_numbers.evaluate(words)
+    with pytest.raises(FileNotFoundError):
+        result_numbers.evaluate("nothing.jsonl | count")
+
+
+def test_the_site_is_built_with_the_versions_that_everything_else_runs_with():
+    def pins(name):
+        return dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), re.M))
+
+    ours, site = pins("requirements.lock"), pins("requirements-docs.lock")
+    both = ours.keys() & site.keys()
+    assert len(both) > 30
+    assert "sphinx" in site
+    assert {name: ours[name] for name in both} == {name: site[name] for name in both}
+
+
+def test_links_between_pages_lead_somewhere():
+    """Files alone; anchors, and pages that are made, are followed in the built site by docs/check_site.py."""
+    broken = []
+    for page in pages():
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            path = (page.parent / link.partition("#")[0]).resolve()
+            inside = path.is_relative_to(DOCS) and path.relative_to(DOCS).as_posix().startswith(MADE)
+            if not re.match(r"[a-z]+:|#", link) and not inside and not path.exists():
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert broken == []
+
+
+def test_every_page_stands_in_a_table_of_contents():
+    listed = set()
+    for page in DOCS.rglob("*.md"):
+        for block in re.findall(r"```\{toctree\}(.*?)```", page.read_text(), re.S):
+            names = [line.strip() for line in block.splitlines() if line.strip() and not line.strip().startswith(":")]
+            listed |= {(page.parent / f"{name}.md").resolve() for name in names}
+    left_out = [page for page in pages()[2:] if page not in listed and page != DOCS / "index.md"]
+    assert left_out == []
+
+
+def test_what_the_page_on_theory_names_is_there():
+    """Functions and checks beside the formulas: a renamed one would lose its link without a word."""
+    cells = [
+        line.strip("|").split("|")[-2:]
+        for line in (DOCS / "explanation" / "theory.md").read_text().splitlines()
+        if line.startswith("| ")
+    ]
+    named = [text for row in cells for cell in row for text in re.findall(r"`([^`]+)`", cell)]
+    assert len(named) > 50
+    public = {f"scb.{name}" for name in scb.__all__}
+    assert [text for text in named if text not in public and places.find_place(text) is None and not text.startswith("scb ")] == []
+
+
+def blocks():
+    from misspecified import KEPT as MISSPECIFIED
+    from misspecified import table
+    from strangers import KEPT, SECTIONS
+
+    found = {name: (page, KEPT / f"{name}.jsonl", made) for name, (page, _, made) in SECTIONS.items()}
+    return found | {"misspecified": ("explanation/misspecified.md", MISSPECIFIED, table)}
+
+
+@pytest.mark.parametrize("name", ["noise", "symbols", "incomplete", "intervals", "letters", "misspecified"])
+def test_a_table_on_a_page_is_that_of_its_results(name):
+    from study import read
+
+    page, kept, table = blocks()[name]
+    shown = re.search(rf"<!-- table {name} -->\n(.*?)<!-- end -->", (DOCS / page).read_text(), re.S)
+    assert shown is not None
+    rows = read(kept)
+    assert shown[1].splitlines() == (table(rows) if rows else [])
+
+
+def test_claims_on_the_page_say_what_the_shipped_tables_say():
+    """Measured, control, settings and verdict of every claim that the shipped tables alone can judge."""
+    found = {name: read_shipped(DOCS / "tables", name)[0] for name in shipped(DOCS / "tables", (*TABLES, *ELSEWHERE))}
+    judged = [row for row in judge(list(FIGURES), found) if set(row.claim.uses) <= set(found)]
+    assert len(judged) >= 30
+    parts = re.split(r'^### <a id="claim-(\d+)"></a>', (DOCS / "paper" / "claims.md").read_text(), flags=re.M)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    for row in judged:
+        said = [
+            *row.outcome.measured.split("\n"),
+            *row.outcome.control.split("\n"),
+            row.settings,
+            row.outcome.verdict.value,
+            row.note,
+        ]
+        assert [text for text in said if text not in sections[str(row.number)]] == [], row.number
+
+
+def test_the_overview_of_rivals_has_the_numbers_of_their_table():
+    kept = (ROOT / "benchmarks" / "rivals.md").read_text()
+    block = re.search(r"<!-- table rivals -->\n(.*?)<!-- end -->", (DOCS / "explanation" / "examples.md").read_text(), re.S)[1]
+    names, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.replace("*", "").splitlines()]
+    sections = {part.partition("\n")[0].strip(): part.replace("*", "") for part in kept.split("\n## ")[1:]}
+    assert len(lines) == len(sections) == 6
+    for sequence, *cells in lines:
+        for name, cell in zip(names[1:], cells, strict=True):
+            bits, _, states = cell.partition(" ")
+            model = f"HMM {states.strip('()')}" if states else name
+            assert re.search(rf"^\| {re.escape(model)} \|[^|]*\| {bits} \|", sections[sequence], re.M), (sequence, model)
+
+
+def test_the_lab_understands_the_settings_of_every_figure():
+    source = (DOCS / "_ext" / "made_pages.py").read_text()
+    scope: dict = {}
+    exec(re.search(r"^LITERAL = .*?^}$", source, re.S | re.M)[0], scope)
+    scenes = {text.removeprefix("scene=") for text in scope["LAB"].values() if text.startswith("scene=")}
+    state = ROOT / "src" / "scb" / "lab" / "modules"
+    script = f"""
+import {{ parseState }} from {json.dumps((state / "state.mjs").as_uri())};
+import {{ SCENES }} from {json.dumps((state / "scenes.mjs").as_uri())};
+const found = {json.dumps([*scope["LAB"].values(), "run=batch_size:64"])}.map((hash) => parseState(hash).problems);
+console.log(JSON.stringify([found, SCENES.map((scene) => scene.id)]));
+"""
+    done = subprocess.run([node(), "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60)
+    problems, known = json.loads(done.stdout)
+    assert problems[:-1] == [[]] * len(scope["LAB"])
+    assert len(problems[-1]) == 1  # a name that it does not know
+    assert scenes <= set(known)
+
+
+@pytest.mark.parametrize("name", ["change-lambda", "resume-a-run", "recover", "fit-a-parquet-file", "streams", "cross-validation"])
+def test_the_python_of_a_how_to_page_runs(name, tmp_path, monkeypatch):
+    """Block after block in one namespace. The page on cross-validation goes on with the data and the model of that on streams."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = {"user": np.repeat(np.arange(300), 40), "time": np.tile(np.arange(40), 300), "page": rng.choice(list("abc"), 12_000)}
+    pyarrow.parquet.write_table(pyarrow.table(rows), "visits.parquet")
+    sources = ["streams", "cross-validation"] if name == "cross-validation" else [name]
+    scope: dict = {}
+    for source in sources:
+        found = re.findall(r"```python\n(.*?)```", (DOCS / "howto" / f"{source}.md").read_text(), re.S)
+        assert found
+        for block in found:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that a short run has not learned its task
+                exec(block, scope)
+
+
+def test_the_check_of_the_built_site_notices_what_is_wrong(tmp_path, capsys):
+    def write(name, body):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"<nav><a href='#'>menu</a></nav><article id='top'>{body}</article>")
+
+    answers = [(name, words) for name, words in check_site.QUESTIONS.values()]
+    for name, words in answers:
+        write(name, f"<p>{words}</p>")
+    write(
+        "index.html",
+        "".join(f"<a href='{name}'>x</a>" for name, _ in answers) + "<a href='#top'>x</a><a href='https://x.org/y'>x</a>",
+    )
+    assert check_site.problems(tmp_path) == []
+    name, words = answers[0]
+    write(name, "something else")
+    assert len(check_site.problems(tmp_path)) == 1
+    write(name, f"{words}<a href='nothing.html'>x</a><a href='../index.html#nothing'>x</a><img src='no.png'>")
+    assert len(check_site.problems(tmp_path)) == 3
+    write(name, words)
+    write("index.html", "<a href='one.html'>x</a>")
+    write("one.html", "<a href='two.html'>x</a>")
+    write("two.html", "".join(f"<a href='{name}'>x</a>" for name, _ in answers))
+    assert len(check_site.problems(tmp_path)) == len(answers)
+    capsys.readouterr()
