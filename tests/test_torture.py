@@ -107,7 +107,7 @@ def test_kernels_stay_inside_their_arrays(tmp_path):
         "for transition in ('shared', 'per_lag'):\n"
         "    scb.SparseContextualBigram(3, transition=transition).fit(tokens).sample(20)\n"
         "known = scb.SparseContextualBigram(3, transition='shared').fit(tokens)\n"
-        "scb.SparseContextualBigram(3, transition='shared').fit(tokens, init=known)\n"
+        "scb.SparseContextualBigram(50, transition='shared').fit(tokens, init=known)\n"
         "from scb.training.sources.sampled import Fresh\n"
         "scb.train(task, scb.recipes.paper(task, steps=(2, 0, 0), batch_size=5), source=Fresh(task))\n"
         "next(scb.stream(task, 5))\n"
