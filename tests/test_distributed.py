@@ -131,6 +131,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
     data, parts = as_data(batches), as_data(delayed)
     at = Mixture.of(task.P, data.label_law, np.c_[np.full(4, 0.1), 0.9 * task.weights.T])
     U, z = at.P - (at.P @ data.mu)[:, None], np.full(4, 4.0)
+    floor = 0.3 * data.label_law
     for counted in (True, False):
         mine, theirs = (x.rows(with_background(task)) for x in (parts, data))
         assert (mine.counted is not None) == counted
@@ -153,8 +154,8 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
                 data.total(Partition.source_tables, 2, at, rows=theirs),
             ),
             (
-                parts.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, rows=mine),
-                data.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, rows=theirs),
+                parts.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, floor, rows=mine),
+                data.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, floor, rows=theirs),
             ),
             ([parts.total(Partition.pair_tables, pairs)], [data.total(Partition.pair_tables, pairs)]),
             ([parts.chi_squares()], [data.chi_squares()]),

@@ -1,6 +1,9 @@
 """SparseContextualBigram: the lags of known models, the conventions of scikit-learn, files, odd data."""
 
 import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -549,3 +552,14 @@ def test_a_symbol_that_only_windows_at_the_beginning_have_is_in_the_background()
     assert found.converged_
     assert np.isfinite(found.loglik_)
     assert np.isfinite(found.bic(x))
+
+
+def test_a_second_lag_is_found_where_the_first_makes_labels_impossible(monkeypatch):
+    """The score of the second weight then has labels of probability nearly 0 in it, which must not hide it."""
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    strangers: Any = import_module("strangers")
+    rng = np.random.default_rng(9)
+    weights, matrices = strangers.mixture(20, (2, 5, 9), per_lag=True, rare=True, rng=rng)
+    model = scb.SparseContextualBigram(12, transition="per_lag").fit(strangers.drawn(weights, matrices, 60_000, rng))
+    found = {k: set(model.lags_["lag"][model.lags_["context"] == k].tolist()) for k in range(20)}
+    assert found == {k: set(own) for k, own in weights.items()}

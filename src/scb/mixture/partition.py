@@ -205,13 +205,20 @@ class Partition:
             add_source_tables(chunk.tokens, chunk.starts, chunk.label, row, inverse, chosen, scores, information)
         return scores, information
 
-    def weight_scores(self, rows: RowTable, shape: Shape, positions: Ints, matrices: Array, at: Mixture) -> tuple[Array, Array]:
-        """(K, r): Σ_i P_t[o_i, x_it]/f_i and Σ_i Σ_o P_t[o, x_it]²/f_io, for r positions with matrices P_t (r, token, label)."""
+    def weight_scores(
+        self, rows: RowTable, shape: Shape, positions: Ints, matrices: Array, at: Mixture, floor: Array
+    ) -> tuple[Array, Array]:
+        """(K, r): Σ_i P_t[o_i, x_it]/f_i and Σ_i Σ_o P_t[o, x_it]²/f_io, for r positions with matrices P_t (r, token, label).
+
+        Each label o counts as having at least the probability ``floor[o]``: where f makes one impossible that P_t allows, the
+        second sum would be infinite.
+        """
         scores = np.zeros((shape.K, len(positions)))
         information = np.zeros_like(scores)
         for chunk, inverse, row in self.inverse_laws(rows, at):
             arrays = chunk.tokens, chunk.starts, chunk.last, chunk.label
-            add_weight_scores(*arrays, row, inverse, positions, matrices, scores, information)
+            bounded = np.minimum(inverse, 1 / floor)
+            add_weight_scores(*arrays, row, bounded, positions, matrices, scores, information)
         return scores, information
 
     def pair_tables(self, shape: Shape, pairs: NDArray[np.intp]) -> Array:

@@ -26,6 +26,7 @@ from scb.mixture.rows import RowTable
 from scb.mixture.select import CLOSE, NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
 
 _NEAR = 5  # times the cost: up to there a ratio with P fixed is not trusted, and P is fitted again
+_LEAST_LAW = 0.01  # part of its law that a label has at least, in the score of a weight
 _FAR = 10  # times the cost: beyond that, nobody asks how much
 
 
@@ -154,7 +155,8 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
     if known.size == 0:
         return gains
     matrices = np.array([np.ascontiguousarray(search.mixture.matrix(t).T) for t in known])
-    scores, information = data.total(Partition.weight_scores, known, matrices, fit.mixture, rows=rows)
+    floor = _LEAST_LAW * np.maximum(data.label_law, 1 / data.n)
+    scores, information = data.total(Partition.weight_scores, known, matrices, fit.mixture, floor, rows=rows)
     scores = scores - data.present[:, known]
     variance = information - data.present[:, known]
     positive = (scores > 0) & (variance > 0)  # a weight cannot be negative
