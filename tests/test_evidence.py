@@ -16,7 +16,7 @@ from scb.mixture import select
 from scb.mixture.em import maximise
 from scb.mixture.fit import INCOMPLETE
 from scb.mixture.law import Background, Mixture
-from scb.mixture.newton import inverse_along
+from scb.mixture.newton import Point, inverse_along
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
 from scb.sequences.coding import windows_of_codes
@@ -253,7 +253,7 @@ def test_the_inverse_along_a_direction_equals_that_of_the_matrix():
     at = maximise(rows, start.lifted(), tolerance=1e-9).mixture
     rng = np.random.default_rng(0)
     dP, dq = rng.normal(size=(4, 4)), rng.normal(size=(1, 3))
-    in_P, in_q = inverse_along(rows, at, dP, dq)
+    in_P, in_q = inverse_along(rows, Point.of(rows, at), dP, dq)
     free = np.concatenate([(at.P > 1e-9).ravel(), (at.q > 1e-9).ravel()])
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
     Pq = Pq - mixed

@@ -64,12 +64,7 @@ def maximise(
     taken = 0
     idle = 0
     small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
-    near = near or point.gap(held) <= _NEAR
-    newton_from: float = 0
-    if not (near and small):
-        newton_from = _EM_STEPS_WITH_GAUGE if len(start.owners or ()) > 1 else _EM_STEPS
-    if not near:
-        newton_from = max(newton_from, _EM_STEPS_BY_N * start.N**2)
+    newton_from = _em_steps_first(start, small, near or point.gap(held) <= _NEAR)
     caution = 0  # of Newton's steps with matrices
     exact = False  # whether those without are to be exact
     exact_steps = 0
@@ -111,6 +106,14 @@ def maximise(
         taken += 1
         path.append(max(point.loglik, path[-1]))
     return Fit(point.at, gap, path)
+
+
+def _em_steps_first(start: Mixture, small: bool, near: bool) -> float:
+    """How many EM steps come before Newton's first; none where that is taken with matrices, from close by."""
+    if near and small:
+        return 0
+    least = _EM_STEPS_WITH_GAUGE if len(start.owners or ()) > 1 else _EM_STEPS
+    return least if near else max(least, _EM_STEPS_BY_N * start.N**2)
 
 
 def information_bytes(P: Array, q: Array) -> int:

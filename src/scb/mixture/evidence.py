@@ -17,7 +17,7 @@ from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.em import maximise
 from scb.mixture.law import Mixture
-from scb.mixture.newton import inverse_along
+from scb.mixture.newton import Point, inverse_along
 from scb.mixture.select import CLOSE, Selection, Slot
 
 _STEPS = 100  # of a fit without a position
@@ -69,12 +69,13 @@ def gather_evidence(search: Selection, rows: Rows, loglik: float) -> Evidence:
         nats = {slot: ratio / 2 for slot, ratio in ratios.items()}
     influence = {}
     errors = {}
+    point = Point.of(rows, mixture)
     for slot in slots:
         value, d_P, d_q = influence_gradient(search, slot)
         influence[slot] = value
         errors[slot] = np.nan
         if cheap and value > 0:
-            in_P, in_q = inverse_along(rows, mixture, d_P, d_q)
+            in_P, in_q = inverse_along(rows, point, d_P, d_q)
             errors[slot] = np.sqrt(max(0.0, float((d_P * in_P).sum() + (d_q * in_q).sum())))
     fewer = {slot: float(_fewer_parameters(search, slot)) for slot in slots}
     by_context = (_by_context(search, values) for values in (nats, fewer, influence, errors))

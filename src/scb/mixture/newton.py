@@ -166,7 +166,7 @@ def newton_step_by_products(rows: Rows, point: Point, held: NDArray[np.bool_], e
     """
     at = point.at
     eager = (point.excess_P > 0) & ~held
-    in_P, in_q = inverse_along(rows, at, point.gP, point.gq, eager=eager, exact=exact)
+    in_P, in_q = inverse_along(rows, point, point.gP, point.gq, eager=eager, exact=exact)
     size = 1.0
     for _ in range(_HALVINGS):
         P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
@@ -179,19 +179,19 @@ def newton_step_by_products(rows: Rows, point: Point, held: NDArray[np.bool_], e
 
 
 def inverse_along(
-    rows: Rows, at: Mixture, in_P: Array, in_q: Array, *, eager: NDArray[np.bool_] | None = None, exact: bool = False
+    rows: Rows, point: Point, in_P: Array, in_q: Array, *, eager: NDArray[np.bool_] | None = None, exact: bool = False
 ) -> tuple[Array, Array]:
     """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives; entries at 0 do not move.
 
     With the first derivatives as its argument this is Newton's step. Entries of P that are ``eager`` (N, C) may move even at 0:
     they count as if a single label had come with them, at least. It ends early where the likelihood is not concave.
     """
-    counts = rows.total(RowTable.evaluate, at)
-    mass = np.maximum((at.P * counts.columns[:, :-1]).sum(axis=0), 1e-12)
+    at = point.at
+    mass = np.maximum((at.P * point.gP).sum(axis=0), 1e-12)
     scale_P = at.P / mass
     if eager is not None:
         scale_P = np.where(eager, np.maximum(scale_P, 1 / np.maximum(mass, 1.0) ** 2), scale_P)
-    scale_q = at.q / np.maximum((at.q * counts.q).sum(axis=1, keepdims=True), 1e-12)
+    scale_q = at.q / np.maximum((at.q * point.gq).sum(axis=1, keepdims=True), 1e-12)
 
     def em_direction(rest: tuple[Array, Array]) -> tuple[Array, Array]:
         mean_P = (scale_P * rest[0]).sum(axis=0) / np.maximum(scale_P.sum(axis=0), _TINY)
