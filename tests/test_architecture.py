@@ -58,8 +58,8 @@ def test_a_planted_circle_is_noticed(copy, where):
 
 
 def test_a_planted_import_from_above_is_noticed(copy):
-    (copy / "geometry.py").write_text("def f():\n    from scb.theory.noise import noise_quantile\n")
-    assert upward(graph(copy)) == ["scb.geometry imports scb.theory.noise, which lies above it"]
+    (copy / "geometry" / "columns.py").write_text("def f():\n    from scb.theory.noise import noise_quantile\n")
+    assert upward(graph(copy)) == ["scb.geometry.columns imports scb.theory.noise, which lies above it"]
 
 
 def test_every_recipe_and_every_source_is_listed(copy):

@@ -1,16 +1,20 @@
 """The reference: every public name explains itself, and every example in it runs.
 
-What is public is read from the code: ``scb.__all__``, the modules in it with all that they define, ``scb.torch.__all__``, the
-classes that any of these return, and of every class the methods and properties that it has from scb.
+What is public is read from the code: ``scb.__all__``, the modules in it with all that they define, ``scb.geometry`` and
+``scb.torch``, the classes that any of these return, and of every class the methods and properties that it has from scb. The
+index of the reference lists the same names.
 """
 
 import doctest
 import inspect
 import pkgutil
+import pydoc
 import re
+import sys
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
@@ -19,18 +23,22 @@ import pytest
 
 import scb
 
+sys.path.append(str(Path(__file__).parents[1] / "docs" / "_ext"))
+
+import api_index
+
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "Examples")
 
 
 def roots() -> dict[str, Any]:
     """Public functions and classes by name; those of scb.torch only where PyTorch is installed."""
-    found: dict[str, Any] = {}
+    found = contents("scb.geometry", scb.geometry)
     for name in scb.__all__:
         value = getattr(scb, name)
         found |= contents(f"scb.{name}", value) if isinstance(value, ModuleType) else {f"scb.{name}": value}
     if find_spec("torch"):
         found |= contents("scb.torch", import_module("scb.torch"))
-    return {name: value for name, value in found.items() if callable(value) and not isinstance(value, ModuleType)}
+    return {name: value for name, value in found.items() if inspect.isroutine(value) or inspect.isclass(value)}
 
 
 def contents(name: str, module: ModuleType) -> dict[str, Any]:
@@ -149,7 +157,17 @@ def faults(name: str, value: Any) -> list[str]:
     for title in ("Parameters", "Attributes"):
         entries = section(text, title).items()
         found += [f"a type and an explanation of {head!r}" for head, below in entries if " : " not in head or not below]
-    return found
+    return found + [f"the shape of {what!r}" for what in shapeless(value)]
+
+
+def shapeless(value: Any) -> list[str]:
+    """What a docstring, or a property by its annotation, calls an array without a shape: (N, N), or an axis for each letter."""
+    text = document(value)
+    sections = [section(text, title) for title in ("Parameters", "Attributes", "Returns", "Yields")]
+    entries = [f"{head} {below}" for one in sections for head, below in one.items() if re.search(r"arrays?\b", head)]
+    if isinstance(value, property | cached_property) and "ndarray" in str(returned(value)):
+        entries.append(text)
+    return [entry for entry in entries if not re.search(r"\([^()]*,[^()]*\)|\baxis\b", entry)]
 
 
 def arguments(function: Any) -> set[str]:
@@ -189,15 +207,31 @@ def test_nothing_public_is_left_out() -> None:
     assert len(PUBLIC) > 150
 
 
+def test_the_index_of_the_reference_lists_what_is_public_and_nothing_else() -> None:
+    """By the objects themselves: ``scb.recipes.paper`` and ``scb.training.recipes.paper`` are one."""
+    groups = api_index.api_groups()
+    listed = [name for names in groups.values() for name in names if find_spec("torch") or "torch" not in name]
+    assert len(listed) == len(set(listed)) > 90
+    assert all(groups.values()), "a heading without a name"
+    members_of = {f"{owner}.{one}" for owner, cls in OWNERS.items() for one in members(cls)}
+    ours = {id(value): name for name, value in PUBLIC.items() if name not in members_of}
+    theirs = {id(pydoc.locate(name)): name for name in listed}
+    assert [name for one, name in theirs.items() if one not in ours] == []
+    assert [name for one, name in ours.items() if one not in theirs] == []
+
+
 def test_a_poor_docstring_is_noticed() -> None:
-    def poor(a: int, b: int) -> int:
+    def poor(a: int, b: int, c: np.ndarray) -> int:
         """Add two numbers
 
         Parameters
         ----------
         a : the first
+        c : array
+            Not needed.
         """
         return a + b
 
     lacks = " ".join(faults("poor", poor))
     assert all(word in lacks for word in ("a summary", "an example", "Returns", "attribute b", "explanation of 'a : the first'"))
+    assert "the shape of 'c : array" in lacks

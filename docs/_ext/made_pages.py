@@ -1,20 +1,15 @@
 """Pages that are made from the code before the site is built: the figures of the paper, the names of the package, the commands."""
 
-import ast
 import importlib.util
-import inspect
-import pydoc
 import re
 from pathlib import Path
 
+from api_index import api_groups
 from sphinx.application import Sphinx
 
-import scb
 from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, PaperFigure, claims_for
-from scb.training import recipes
 
 DOCS = Path(__file__).parents[1]
-SCB = DOCS.parent / "src" / "scb"
 LITERAL = "run=resolveSign:0"  # Algorithm 1 as printed: the sign is not settled
 LAB = {  # figure → what the address of the lab says: the settings of the figure, one task and one seed
     "F1": f"{LITERAL}&run=lam:0.0001&run=recipe:sgd;resolveSign:0",
@@ -102,48 +97,6 @@ def write_figures() -> None:
 
 
 # ------------------------------------------------------------------------------------------------- names of the package
-
-
-def defined(module: str) -> list[str]:
-    """Public functions and classes that a module defines, in the order of its file, with the module's name."""
-    file = SCB.joinpath(*module.split(".")[1:]).with_suffix(".py")
-    kinds = ast.FunctionDef | ast.ClassDef
-    found = [node.name for node in ast.parse(file.read_text()).body if isinstance(node, kinds)]
-    return [f"{module}.{name}" for name in found if not name.startswith("_")]
-
-
-def api_groups() -> dict[str, list[str]]:
-    """Heading → full names."""
-    at_top = [name for name in scb.__all__ if name not in {"recipes", "theory", "metrics"}]
-    listed = [name for name in recipes.__all__ if callable(getattr(recipes, name)) and name not in scb.__all__]
-    groups = {
-        "scb": [f"scb.{name}" for name in at_top],
-        "scb.recipes": [f"scb.training.recipes.{name}" for name in listed],
-        "scb.metrics": [name for name in defined("scb.metrics") if name.rpartition(".")[2] not in scb.__all__],
-        "scb.geometry": defined("scb.geometry"),
-    }
-    for file in sorted((SCB / "theory").glob("[!_]*.py")):
-        module = f"scb.theory.{file.stem}"
-        groups[module] = [name for name in defined(module) if name != "scb.theory.planner.plan"]
-    torch = ast.parse((SCB / "torch" / "__init__.py").read_text())
-    names = next(node.value for node in torch.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")  # type: ignore
-    groups["What these return"] = returned([name for group in groups.values() for name in group])
-    groups["scb.torch"] = [f"scb.torch.{name}" for name in ast.literal_eval(names)]
-    return groups
-
-
-def returned(names: list[str]) -> list[str]:
-    """Classes of scb that functions, or methods of classes, say that they return, and that are not listed themselves."""
-    things = [pydoc.locate(name) for name in names]
-    functions = [thing for thing in things if inspect.isfunction(thing)]
-    for thing in filter(inspect.isclass, things):
-        functions += [member for name, member in inspect.getmembers(thing, inspect.isfunction) if not name.startswith("_")]
-    found = set()
-    for function in functions:
-        given = inspect.signature(function).return_annotation
-        if inspect.isclass(given) and given.__module__.startswith("scb.") and given not in things:
-            found.add(f"{given.__module__}.{given.__name__}")
-    return sorted(found)
 
 
 def write_api() -> None:

@@ -34,6 +34,13 @@ def lines_of(file: Path) -> dict[str, int]:
 
 
 @cache
+def imported_by(file: Path) -> dict[str, str]:
+    """Name → the module that a Python file has it from: a package hands on the names of its modules."""
+    imports = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ImportFrom) and node.module]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+@cache
 def find_file(text: str) -> Path | None:
     """The file that a path in a page means: from the root of the repository, or from src/scb."""
     for base in (ROOT, PACKAGE, ROOT / "src"):
@@ -54,6 +61,8 @@ def find_name(text: str) -> tuple[Path, int] | None:
                 if not rest:
                     return file, 1
                 line = lines_of(file).get(rest)
+                if line is None and rest in imported_by(file):
+                    return find_name(f"{imported_by(file)[rest]}.{rest}")
                 return (file, line) if line else None
     return None
 

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from scb.geometry import Array, distance_from_line_A, mu_inner, mu_norm, root, signal_A, signal_V, threshold_normalize
+from scb.geometry import Array, mu_inner, mu_norm, threshold_normalize
+from scb.geometry.lines import distance_from_line_A, root, signal_A, signal_V
 from scb.inputs import number, shaped_array
 from scb.task import Task
 from scb.theory.expectations import best_value, loss_by_moments
@@ -177,6 +178,7 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
 
     >>> import scb
     >>> from scb.geometry import line_A, line_V
+
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> found = scb.measure(task, line_V(task, 0.5), line_A(task, 0.5))
     >>> {name: round(found[name], 3) for name in ("loss", "alpha_V", "alpha_A", "dist_V", "dist_A", "dist_A_star")}

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from scb import Task
-from scb.geometry import deviations, line_A, line_V, mu_inner, mu_norm, population_projection, projection_by_norms
+from scb.geometry import deviations, line_A, line_V, mu_inner, mu_norm, population_projection
+from scb.geometry.lines import projection_by_norms
 from scb.theory.dynamics import StepNoise, signal_step
 from scb.theory.expectations import expected_gradients, expected_preconditioned_gradients
 from scb.training.stages import Stage, proximal_step

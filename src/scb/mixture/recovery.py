@@ -50,7 +50,7 @@ class Recovery:
     A : (T, N) array
         The estimate of Q. What is unexplained in a column is spread evenly over its T positions; a column for which no
         position was found is uniform, 1/T.
-    support : list of N integer arrays
+    support : list of N integer arrays (size,)
         The positions of each column, ascending; empty where none was found.
     stderr : StandardErrors
         Standard errors ``stderr.V`` and ``stderr.A`` from the Fisher information; NaN for the spectral method. In an incomplete

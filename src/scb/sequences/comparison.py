@@ -18,7 +18,7 @@ class ModelTable:
 
     Attributes
     ----------
-    columns : dict of arrays
+    columns : dict of (models,) arrays
         The table, column by column.
     """
 
@@ -51,7 +51,7 @@ class Comparison(ModelTable):
 
     Attributes
     ----------
-    columns : dict of arrays
+    columns : dict of (models,) arrays
         model, bits (a symbol), difference (from the best), error (of the difference), bic, lags, parameters.
 
     Examples

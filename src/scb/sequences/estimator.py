@@ -69,7 +69,7 @@ class SparseContextualBigram(LagPredictor):
         Where the background is the law of all labels, its weight is positive only there, or if no lag was found.
     influence_ : sparse (contexts, max_lag) array
         By how much the symbol at each lag moves the law of the next symbol, in total variation, on average.
-    lags_ : dict of arrays
+    lags_ : dict of (lags,) arrays
         Table of context, lag, weight, stderr; the lags in the support, and only these.
     prior_, frequencies_ : (N,) arrays
         The law of the labels, and of all symbols.

@@ -69,7 +69,7 @@ class FittedLags(BaseEstimator):
 
     @property
     def lags_(self) -> dict[str, NDArray[Any]]:
-        """The table of lags in the support: context, lag, weight, stderr; the context is None in a model without context."""
+        """The table of lags in the support, (lags,) arrays: context (None in a model without context), lag, weight, stderr."""
         return self._model().table()
 
     @property

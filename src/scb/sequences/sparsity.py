@@ -24,7 +24,7 @@ class SparsityPath(ModelTable):
 
     Attributes
     ----------
-    columns : dict of arrays
+    columns : dict of (models,) arrays
         lags (a number, or "auto"), total (over all contexts), parameters, bic, bits (a held-out symbol), difference (from the
         best), error (of the difference).
 

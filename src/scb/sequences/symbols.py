@@ -30,7 +30,7 @@ class Sequences:
 
     Attributes
     ----------
-    flat : array, list or column of Arrow
+    flat : (n,) array, list or column of Arrow
         All symbols, one sequence after the other.
     lengths : list of int
         Sequence i has ``lengths[i]`` symbols.

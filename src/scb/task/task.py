@@ -249,7 +249,7 @@ class Task:
 
     @property
     def support(self) -> list[NDArray[np.intp]]:
-        """The positions that each token attends to, ascending."""
+        """For each token, a (Q,) array of the positions that it attends to, ascending; shorter where a column uses fewer."""
         return [self.positions[self.weights[:, k] > 0, k] for k in range(self.N)]
 
     @property

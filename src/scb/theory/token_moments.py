@@ -84,7 +84,7 @@ def product_moment(statistics: Sequence[Statistic], mu: Array, kept: str, *extra
     kept : str
         Letters of rows, of positions, and "k"; a position must be kept.
     *extra : arrays and str
-        Further operands in pairs, an array and its letters.
+        Further operands in pairs, an array and its letters, one for each axis.
 
     Returns
     -------

@@ -79,7 +79,7 @@ class RunSummary:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The last row of each stage in the history; counts are integers."""
+        """The last row of each stage in the history, a (stages,) array for each column; counts are integers."""
         stage = self.run.history["stage"]
         last = [np.flatnonzero(stage == number)[-1] for number in np.unique(stage)]
         return typed({name: column[last] for name, column in self.run.history.items()})

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from scb.geometry import Array, Projection, projection_by_norms, projector_row, root
+from scb.geometry import Array, Projection, projector_row
+from scb.geometry.lines import projection_by_norms, root
 from scb.inputs import InputError
 from scb.model import LinearTransformer
 from scb.task import Task

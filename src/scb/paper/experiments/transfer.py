@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.geometry import signal_V
+from scb.geometry.lines import signal_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_V
 from scb.paper.experiments.projector import sign_batch

@@ -1,0 +1,85 @@
+"""The names that the reference lists, by heading: read from the package alone, so that tests can ask without Sphinx."""
+
+import ast
+import inspect
+import pkgutil
+import pydoc
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import scb
+from scb import geometry, metrics, theory
+from scb.training import recipes
+
+SCB = scb.__path__[0]
+
+
+def api_groups() -> dict[str, list[str]]:
+    """Heading → full names."""
+    groups = {
+        "scb": full_names("scb", scb.__all__),
+        "scb.recipes": [name for name in full_names(recipes.__name__, recipes.__all__) if last(name) not in scb.__all__],
+        "scb.metrics": [name for name in defined(metrics.__name__) if last(name) not in scb.__all__],
+        "scb.geometry": full_names(geometry.__name__, geometry.__all__),
+    }
+    for _, module, _ in pkgutil.iter_modules(theory.__path__, f"{theory.__name__}."):
+        groups[module] = [name for name in defined(module) if last(name) not in scb.__all__]
+    groups["What these return"] = returned([name for group in groups.values() for name in group])
+    groups["scb.torch"] = torch_names()
+    return groups
+
+
+def last(name: str) -> str:
+    """What stands after the last dot."""
+    return name.rpartition(".")[2]
+
+
+def full_names(module: str, names: list[str]) -> list[str]:
+    """Of the names that a module lists, its functions and classes."""
+    values = {name: getattr(import_module(module), name) for name in names}
+    return [f"{module}.{name}" for name, value in values.items() if inspect.isroutine(value) or inspect.isclass(value)]
+
+
+def defined(module: str) -> list[str]:
+    """Public functions and classes that a module defines, in the order of its file."""
+    tree = ast.parse(inspect.getsource(import_module(module)))
+    found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return [f"{module}.{name}" for name in found if not name.startswith("_")]
+
+
+def torch_names() -> list[str]:
+    """What ``scb.torch`` lists; read from its file, for PyTorch may not be installed."""
+    with open(f"{SCB}/torch/__init__.py", encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    names = next(node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
+    return [f"scb.torch.{name}" for name in ast.literal_eval(names)]
+
+
+def returned(names: list[str]) -> list[str]:
+    """Classes of scb that functions, methods and properties say that they return, and that are not listed themselves.
+
+    What the methods of these return is listed as well.
+    """
+    listed = [pydoc.locate(name) for name in names]
+    found: list[type] = []
+    waiting = list(listed)
+    while waiting:
+        for function in functions_of(waiting.pop()):
+            given = inspect.signature(function).return_annotation
+            if inspect.isclass(given) and given.__module__.startswith("scb.") and given not in [*listed, *found]:
+                found.append(given)
+                waiting.append(given)
+    return sorted(f"{given.__module__}.{given.__name__}" for given in found)
+
+
+def functions_of(thing: Any) -> Iterator[Any]:
+    """A function itself; of a class its public methods and the functions behind its properties."""
+    if inspect.isfunction(thing):
+        yield thing
+    elif inspect.isclass(thing):
+        for name, member in inspect.getmembers_static(thing):
+            for attribute in ("__func__", "fget", "func"):
+                member = getattr(member, attribute, member)
+            if inspect.isfunction(member) and not name.startswith("_"):
+                yield member

@@ -1,0 +1,92 @@
+"""Columns that sum to one: the projection onto them, and the two roundings of Algorithm 1 that are made of it."""
+
+import numpy as np
+
+from scb.geometry.products import Array
+from scb.inputs import InputError
+
+
+def project(A: Array) -> Array:
+    """Make each column sum to 1: a + (1 − 1ᵀa)·1/T, the nearest point of {1ᵀa = 1}.
+
+    Parameters
+    ----------
+    A : (T, N) array
+        Columns with any sum.
+
+    Returns
+    -------
+    (T, N) array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.geometry import project
+    >>> project(np.array([[0.5], [0.0], [0.0], [0.1]]))
+    array([[0.6],
+           [0.1],
+           [0.1],
+           [0.2]])
+    """
+    return A + (1.0 - A.sum(axis=0)) / A.shape[0]
+
+
+def threshold_project(A: Array, threshold: float | Array) -> Array:
+    """Thresholding-projection: â = a·1{a ≥ λ₀}, then a ← â + (1 − 1ᵀâ)·1/T.
+
+    Algorithm 1 as printed loses the constant, and columns would sum to 0; the lemma on the effect of rounding has it as here.
+
+    Parameters
+    ----------
+    A : (T, N) array
+        The attention at the end of Stage 1.
+    threshold : float or (N,) array
+        λ₀: entries below it become 0. One number, or one for each column.
+
+    Returns
+    -------
+    (T, N) array
+        Each column sums to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.geometry import threshold_project
+    >>> threshold_project(np.array([[0.5], [0.02], [0.01], [0.1]]), 0.05).ravel()
+    array([0.6, 0.1, 0.1, 0.2])
+    """
+    return project(np.where(threshold <= A, A, 0.0))
+
+
+def threshold_normalize(A: Array, threshold: float | Array) -> Array:
+    """Thresholding-normalisation: â = a·1{a ≥ c/Q}, then a ← â / 1ᵀâ.
+
+    A column in which nothing reaches the threshold knows nothing yet: it becomes uniform, 1/T.
+
+    Parameters
+    ----------
+    A : (T, N) array
+        The attention before Stage 3.
+    threshold : float or (N,) array
+        c/Q, positive: entries below it become 0. One number, or one for each column.
+
+    Returns
+    -------
+    (T, N) array
+        Each column is a distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.geometry import threshold_normalize
+    >>> threshold_normalize(np.array([[0.3, 0.01], [0.02, 0.0], [0.1, 0.02], [0.0, 0.0]]), 0.05)
+    array([[0.75, 0.25],
+           [0.  , 0.25],
+           [0.25, 0.25],
+           [0.  , 0.25]])
+    """
+    if np.any(np.asarray(threshold) <= 0):
+        raise InputError(f"threshold = {threshold}: it must be positive, or a column's kept mass could be 0")
+    kept = np.where(threshold <= A, A, 0.0)
+    mass = kept.sum(axis=0)
+    return np.where(mass > 0, kept / np.where(mass > 0, mass, 1.0), 1.0 / A.shape[0])

@@ -1,0 +1,254 @@
+"""The two lines that the population process stays on: through μ1ᵀ and P, and through 11ᵀ/T and Q.
+
+Where (V, A) lies relative to them is told by the signals α and the deviations Δ, and this file is the one place that computes them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scb.geometry.products import Array, centred_square, mu_inner, mu_norm
+
+if TYPE_CHECKING:
+    from scb.task import Task
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Where (V, A) lies relative to the population's lines; for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
+
+    V = Ṽ + Δ_V with Ṽ = α_V P + (1 − α_V) μ1ᵀ, and A = Ã + Δ_A with Ã = α_A Q + (1 − α_A) 11ᵀ/T; both Δ are
+    orthogonal to the lines in ⟨·, ·⟩_μ.
+
+    Attributes
+    ----------
+    alpha_V, alpha_A : float
+        The signals, K_VP/K_P and K_AQ/K_Q: 0 where training starts, 1 at the truth.
+    K_V, K_VP : float
+        ‖V‖_μ² − ‖μ‖² and ⟨V, P⟩_μ − ‖μ‖².
+    K_A, K_AQ : float
+        ‖A‖_μ² − 1/T and ⟨A, Q⟩_μ − 1/T.
+    delta_V, delta_A : float
+        ‖Δ_V‖_μ and ‖Δ_A‖_μ.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry import population_projection, uniform_start
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> start = population_projection(task, *uniform_start(task.mu, task.T))
+    >>> start.alpha_V, start.delta_V, round(population_projection(task, task.P, task.Q).alpha_A, 6)
+    (0.0, 0.0, 1.0)
+    """
+
+    alpha_V: float
+    alpha_A: float
+    K_V: float
+    K_VP: float
+    K_A: float
+    K_AQ: float
+    delta_V: float
+    delta_A: float
+
+
+def signal_V(task: "Task", V: Array) -> tuple[float, float, float]:
+    """α_V, K_VP and ‖Δ_V‖_μ of V (N, N)."""
+    U = V - task.mu[:, None]
+    centred_P = task.P - task.mu[:, None]
+    K_VP = mu_inner(U, centred_P, task.mu)
+    alpha = K_VP / task.K_P
+    return alpha, K_VP, mu_norm(U - alpha * centred_P, task.mu)
+
+
+def signal_A(task: "Task", K_AQ: float) -> float:
+    """α_A = K_AQ/K_Q. Where Q is uniform (T = 1, say) every α gives the same point of the line, and α is 1: A is measured by Q."""
+    return K_AQ / task.K_Q if task.K_Q > 1e-12 else 1.0
+
+
+def population_projection(task: "Task", V: Array, A: Array) -> Projection:
+    """α, K and ‖Δ‖ of a point (V, A), in O(N² + TN) and without a dense Q.
+
+    Parameters
+    ----------
+    task : Task
+        The truth, whose P and Q the lines lead to.
+    V : (N, N) array
+        The value matrix.
+    A : (T, N) array
+        The attention.
+
+    Returns
+    -------
+    Projection
+
+    Examples
+    --------
+    Halfway along both lines, nothing is left over:
+
+    >>> import scb
+    >>> from scb.geometry import line_A, line_V, population_projection
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> found = population_projection(task, line_V(task, 0.5), line_A(task, 0.5))
+    >>> round(found.alpha_V, 6), round(found.alpha_A, 6), round(found.delta_V + found.delta_A, 6)
+    (0.5, 0.5, 0.0)
+    """
+    mu, T = task.mu, task.T
+    alpha_V, K_VP, delta_V = signal_V(task, V)
+    K_V = centred_square(V, mu)
+    B = A - 1 / T
+    K_A = mu_inner(B, B, mu)
+    K_AQ = task.inner_Q(B)
+    alpha_A = signal_A(task, K_AQ)
+    B += alpha_A / T
+    np.subtract.at(B, (task.positions, np.arange(task.N)), alpha_A * task.weights)  # B is now Δ_A
+    return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=delta_V, delta_A=mu_norm(B, mu))
+
+
+def projection_by_norms(task: "Task", alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> Projection:
+    """The projection of a point of which only four numbers are known: K = α²·K_P + ‖Δ‖_μ² for V, and likewise for A."""
+    alpha_A = signal_A(task, K_AQ)
+    K_V = alpha_V**2 * task.K_P + delta_V**2
+    K_VP = alpha_V * task.K_P
+    delta_A = root(K_A - alpha_A**2 * task.K_Q)
+    return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=float(delta_V), delta_A=delta_A)
+
+
+def distance_from_line_A(task: "Task", theta: float, K_A: float, cross: float) -> float:
+    """‖A − θQ − (1 − θ)11ᵀ/T‖_μ, from K_A and ``cross`` = ⟨A − 11ᵀ/T, Q − 11ᵀ/T⟩_μ; θ = α_A gives ‖Δ_A‖_μ, θ = 1 ‖A − Q‖_μ."""
+    return root(K_A - 2 * theta * cross + theta**2 * task.K_Q)
+
+
+def root(x: float) -> float:
+    """√x, with what rounding leaves below 0 taken as 0."""
+    return math.sqrt(max(x, 0.0))
+
+
+def line_V(task: "Task", alpha: float) -> Array:
+    """Ṽ = αP + (1 − α)μ1ᵀ, a point on the line of V.
+
+    Parameters
+    ----------
+    task : Task
+        The truth.
+    alpha : float
+        The signal: 0 at the start of the line, 1 at the truth.
+
+    Returns
+    -------
+    (N, N) array
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry import line_V, trivial_V
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> bool((line_V(task, 1.0) == task.P).all()), bool((line_V(task, 0.0) == trivial_V(task.mu)).all())
+    (True, True)
+    """
+    return alpha * task.P + (1 - alpha) * task.mu[:, None]
+
+
+def line_A(task: "Task", alpha: float) -> Array:
+    """Ã = αQ + (1 − α)11ᵀ/T, a point on the line of A.
+
+    Parameters
+    ----------
+    task : Task
+        The truth.
+    alpha : float
+        The signal: 0 at the start of the line, 1 at the truth.
+
+    Returns
+    -------
+    (T, N) array
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry import line_A
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> bool((line_A(task, 1.0) == task.Q).all()), bool((line_A(task, 0.0) == 1 / task.T).all())
+    (True, True)
+    """
+    return alpha * task.Q + (1 - alpha) / task.T
+
+
+def trivial_V(mu: Array) -> Array:
+    """V₀ = μ1ᵀ, where the line of V begins: every token is followed by the stationary law.
+
+    Parameters
+    ----------
+    mu : (N,) array
+        The stationary law.
+
+    Returns
+    -------
+    (N, N) array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.geometry import trivial_V
+    >>> trivial_V(np.array([0.25, 0.75]))
+    array([[0.25, 0.25],
+           [0.75, 0.75]])
+    """
+    return np.repeat(mu[:, None], len(mu), axis=1)
+
+
+def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
+    """V₀ = μ1ᵀ and A₀ = 11ᵀ/T, where both lines begin.
+
+    Parameters
+    ----------
+    mu : (N,) array
+        The stationary law.
+    T : int
+        How many positions there are.
+
+    Returns
+    -------
+    V : (N, N) array
+    A : (T, N) array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.geometry import uniform_start
+    >>> V, A = uniform_start(np.array([0.25, 0.75]), T=4)
+    >>> V.shape, A.shape, A[0]
+    ((2, 2), (4, 2), array([0.25, 0.25]))
+    """
+    return trivial_V(mu), np.full((T, len(mu)), 1 / T, order="F")
+
+
+def deviations(task: "Task", V: Array, A: Array) -> tuple[Array, Array]:
+    """Δ_V = V − Ṽ and Δ_A = A − Ã as matrices: what of (V, A) lies off the lines.
+
+    Parameters
+    ----------
+    task : Task
+        The truth, whose P and Q the lines lead to.
+    V : (N, N) array
+        The value matrix.
+    A : (T, N) array
+        The attention.
+
+    Returns
+    -------
+    delta_V : (N, N) array
+    delta_A : (T, N) array
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry import deviations, mu_norm
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> delta_V, delta_A = deviations(task, task.related(0.5).P, task.Q)
+    >>> round(mu_norm(delta_V, task.mu), 3), round(mu_norm(delta_A, task.mu), 3)
+    (0.285, 0.0)
+    """
+    p = population_projection(task, V, A)
+    return V - line_V(task, p.alpha_V), A - line_A(task, p.alpha_A)

@@ -1,0 +1,142 @@
+"""The μ inner product, on which every distance is built, and the projectors onto the matrices with Hμ = 0."""
+
+import math
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scb.inputs import one_of
+
+Array = NDArray[np.float64]
+Projector = Literal["euclidean", "mu"]
+"""By name, how a step on V is made to keep Vμ = μ: see ``projector_row``."""
+
+
+def mu_inner(X: Array, Y: Array, mu: Array) -> float:
+    """⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ): the inner product in which all distances of the paper are taken.
+
+    Parameters
+    ----------
+    X, Y : (d, N) array
+        Two matrices with a column for each token.
+    mu : (N,) array
+        The weights of the columns.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.geometry import mu_inner
+    >>> mu_inner(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([0.5, 0.5]))
+    5.5
+    """
+    return float(np.einsum("dk,dk,k->", X, Y, mu))
+
+
+def mu_norm(X: Array, mu: Array) -> float:
+    """‖X‖_μ = √⟨X, X⟩_μ.
+
+    Parameters
+    ----------
+    X : (d, N) array
+        A matrix with a column for each token.
+    mu : (N,) array
+        The weights of the columns.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.geometry import mu_norm
+    >>> mu_norm(np.array([[3.0, 4.0], [4.0, 3.0]]), np.array([0.5, 0.5]))
+    5.0
+    """
+    return math.sqrt(mu_inner(X, X, mu))
+
+
+def centred_square(V: Array, mu: Array) -> float:
+    """K_V = ‖V − μ1ᵀ‖_μ², which is ‖V‖_μ² − ‖μ‖² where Vμ = μ; K_P for V = P.
+
+    Parameters
+    ----------
+    V : (N, N) array
+        A matrix with a column for each token.
+    mu : (N,) array
+        The stationary law.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry import centred_square
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> round(centred_square(task.P, task.mu), 6) == round(task.K_P, 6)
+    True
+    """
+    U = V - mu[:, None]
+    return mu_inner(U, U, mu)
+
+
+def projector_row(mu: Array, projector: Projector) -> Array:
+    """The row w of a projector H ↦ H − (Hμ)wᵀ onto {Hμ = 0}, which it is because wᵀμ = 1.
+
+    Parameters
+    ----------
+    mu : (N,) array
+        The stationary law.
+    projector : {"euclidean", "mu"}
+        "euclidean" is the paper's, w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²); "mu" is the projector that is orthogonal in
+        ⟨·, ·⟩_μ, w = 1.
+
+    Returns
+    -------
+    (N,) array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.geometry import projector_row
+    >>> projector_row(np.array([0.5, 0.5]), "euclidean"), projector_row(np.array([0.25, 0.75]), "mu")
+    (array([1., 1.]), array([1., 1.]))
+    """
+    one_of("projector", projector, get_args(Projector))
+    return np.ones(len(mu)) if projector == "mu" else mu / (mu @ mu)
+
+
+def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
+    """The part of H that a step on V may take without leaving Vμ = μ: H − (Hμ)wᵀ, with w of ``projector_row``.
+
+    Parameters
+    ----------
+    H : (N, N) array
+        A direction, such as a gradient.
+    mu : (N,) array
+        The stationary law.
+    projector : {"euclidean", "mu"}
+        Which projector: the paper's, w = μ/‖μ‖², or the one that is orthogonal in ⟨·, ·⟩_μ, w = 1.
+
+    Returns
+    -------
+    (N, N) array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.geometry import keep_mu
+    >>> mu = np.array([0.25, 0.75])
+    >>> kept = keep_mu(np.array([[4.0, 0.0], [0.0, 4.0]]), mu, projector="mu")
+    >>> kept, kept @ mu
+    (array([[ 3., -1.],
+           [-3.,  1.]]), array([0., 0.]))
+    """
+    return H - np.outer(H @ mu, projector_row(mu, projector))
