@@ -1,10 +1,11 @@
-"""Check the built site as a reader would use it: every link leads somewhere, and five questions are two clicks away.
+"""Check the built site as a reader would use it: links lead somewhere, no mark-up is left over, five questions are two clicks away.
 
     python docs/check_site.py docs/_build/html
 
 Addresses outside of the site are not asked for: the check works offline.
 """
 
+import re
 import sys
 from collections import deque
 from html.parser import HTMLParser
@@ -19,10 +20,13 @@ QUESTIONS = {  # picked before the pages were written → the page that answers,
     "How do I add a recipe?": ("howto/add-in-your-own-package.html", "scb.recipes"),
 }
 CLICKS = 2
+LEFT_OVER = re.compile(r"\{[\w-]+\}`.{0,40}|\]\(\S+?\)|\*\*\w[^*]{0,40}\*\*|<!--.{0,20}")  # what MyST should have rendered
+)  # mark-up that a page should have turned into something
+CODE = {"code", "pre", "script", "style"}
 
 
 class Page(HTMLParser):
-    """Links, anchors and text of one page; ``article`` has the links of its own text, without menus."""
+    """Links, anchors and text of one page; without menus, ``article`` has the links of its text, and ``prose`` what is not code."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -30,6 +34,8 @@ class Page(HTMLParser):
         self.article: list[str] = []
         self.anchors: set[str] = set()
         self.text: list[str] = []
+        self.prose: list[str] = []
+        self.code = 0  # how many elements with code it is inside of
         self.inside = False
         self.feed(text)
 
@@ -37,6 +43,7 @@ class Page(HTMLParser):
         given = dict(attrs)
         self.anchors.update(filter(None, (given.get("id"), given.get("name") if tag == "a" else None)))
         self.inside = self.inside or tag == "article"
+        self.code += tag in CODE
         for name in ("href", "src"):
             if given.get(name) and tag not in {"link", "script"}:
                 self.links.append(str(given[name]))
@@ -45,9 +52,12 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self.inside = self.inside and tag != "article"
+        self.code -= tag in CODE
 
     def handle_data(self, data: str) -> None:
         self.text.append(data)
+        if self.inside and not self.code:
+            self.prose.append(data)
 
 
 def target(page: Path, link: str, root: Path) -> tuple[Path, str] | None:
@@ -77,6 +87,12 @@ def broken_links(pages: dict[Path, Page], root: Path) -> list[str]:
     return found
 
 
+def left_over(pages: dict[Path, Page], root: Path) -> list[str]:
+    """One line for each piece of mark-up that readers see."""
+    found = [(path, match) for path, page in pages.items() for text in page.prose for match in LEFT_OVER.findall(text)]
+    return [f"{path.relative_to(root)}: {match!r} is left over" for path, match in found]
+
+
 def clicks_from(start: Path, pages: dict[Path, Page], root: Path) -> dict[Path, int]:
     """How many clicks each page is away, by the links in the text of pages."""
     away = {start: 0}
@@ -95,7 +111,7 @@ def problems(root: Path) -> list[str]:
     """All that is wrong with a built site."""
     root = root.resolve()
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.html")) if "_static" not in path.parts}
-    found = broken_links(pages, root)
+    found = broken_links(pages, root) + left_over(pages, root)
     away = clicks_from(root / "index.html", pages, root)
     for question, (name, words) in QUESTIONS.items():
         path = root / name

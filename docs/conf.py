@@ -26,13 +26,14 @@ extensions = [
     "code_links",  # docs/_ext: paths and names in pages become links to the source
     "result_numbers",  # numbers in prose, from results on disk
     "maths",  # subscripts in plain text
+    "mended_html",  # anchors in headings, figures at full size, breaks in long names
     "made_pages",  # the figures of the paper, the command line, the names of the package
 ]
 exclude_patterns = ["_build", "_ext", "tutorials", *(f"learn/**/*.{kind}" for kind in ("ipynb", "py", "zip", "md5"))]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
 toc_object_entries_show_parents = "hide"
-nitpicky = False
+nitpicky = True
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "html_image"]
 myst_heading_anchors = 3
@@ -72,7 +73,7 @@ html_title = "scb"
 html_context = {"default_mode": "auto"}
 html_static_path = ["_static", "images/lab.png"]
 html_css_files = ["site.css"]
-html_extra_path = ["../src/scb/lab/lab.html"]  # the live lab is one file of its own
+html_extra_path = ["404.html", "../src/scb/lab/lab.html"]  # files of their own: they take nothing from the theme
 html_show_sourcelink = False
 html_copy_source = False
 html_last_updated_fmt = None  # the same sources make the same pages

@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -94,11 +94,17 @@ def public() -> dict[str, Any]:
         found[name] = value
         parts = {f"{name}.{one}": member for one, member in members(value).items()} if inspect.isclass(value) else {}
         found |= parts
-        for one in [value, *parts.values()]:
-            given = None if inspect.isclass(one) else returned(one)
-            if inspect.isclass(given) and given.__module__.startswith("scb") and not given.__name__.startswith("_"):
+        annotations = [None if inspect.isclass(one) else returned(one) for one in (value, *parts.values())]
+        for given in named_in([*annotations, *getattr(value, "__orig_bases__", ())]):
+            if given.__module__.startswith("scb") and not given.__name__.startswith("_"):
                 waiting.append((f"{given.__module__}.{given.__name__}", given))
     return found
+
+
+def named_in(annotations: Any) -> list[type]:
+    """The classes in annotations, those inside of list[…] and unions too."""
+    found = [one for one in annotations if inspect.isclass(one)]
+    return found + [inner for one in annotations for inner in named_in(get_args(one))]
 
 
 PUBLIC = public()

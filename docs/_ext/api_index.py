@@ -6,7 +6,8 @@ import pkgutil
 import pydoc
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from itertools import chain
+from typing import Any, get_args
 
 import scb
 from scb import geometry, metrics, theory
@@ -65,12 +66,20 @@ def returned(names: list[str]) -> list[str]:
     found: list[type] = []
     waiting = list(listed)
     while waiting:
-        for function in functions_of(waiting.pop()):
-            given = inspect.signature(function).return_annotation
-            if inspect.isclass(given) and given.__module__.startswith("scb.") and given not in [*listed, *found]:
+        thing = waiting.pop()
+        annotations = [inspect.signature(function).return_annotation for function in functions_of(thing)]
+        annotations += getattr(thing, "__orig_bases__", ())  # the values of a dict[str, Assumption]
+        for given in chain.from_iterable(map(classes_in, annotations)):
+            if given.__module__.startswith("scb.") and not given.__name__.startswith("_") and given not in [*listed, *found]:
                 found.append(given)
                 waiting.append(given)
     return sorted(f"{given.__module__}.{given.__name__}" for given in found)
+
+
+def classes_in(annotation: Any) -> list[type]:
+    """The classes that an annotation names: of ``list[Stage] | None``, list and Stage."""
+    inner = chain.from_iterable(map(classes_in, get_args(annotation)))
+    return [*([annotation] if inspect.isclass(annotation) else []), *inner]
 
 
 def functions_of(thing: Any) -> Iterator[Any]:

@@ -2,11 +2,13 @@
 
 import importlib.util
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from api_index import api_groups
 from sphinx.application import Sphinx
 
+from scb.paper.entries import Experiment
 from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, PaperFigure, claims_for
 
 DOCS = Path(__file__).parents[1]
@@ -26,7 +28,7 @@ LAB = {  # figure → what the address of the lab says: the settings of the figu
     "F18": "task.T=59049&task.sparsity=1&run=resolveSign:0;batchSize:1024;eta:0.05/0.05/0.05;lam:0.001",
     "F20": "scene=transfer",
 }
-NOT_IN_LAB = "The lab trains the linear transformer on independent samples. This figure shows something else: there is no button."
+NOT_IN_LAB = "The lab cannot show this figure: it trains the linear transformer on independent samples, and nothing else."
 
 # ------------------------------------------------------------------------------------------------- the figures of the paper
 
@@ -57,20 +59,44 @@ def figure_page(name: str, figure: PaperFigure, sections: dict[int, str]) -> str
         f"Drawn by `paper/figures/{module}.py:{function}` from the tables below; the command is `scb reproduce --only {name}`.",
         "",
     ]
-    lines += ["| table | made by | settings |", "|---|---|---|"]
     for need in figure.needs:
         if need in ELSEWHERE:
-            lines.append(f"| {need} | `{ELSEWHERE[need]}` | see [Real transformers](../../explanation/transformers.md) |")
+            page = "[Real transformers](../../explanation/transformers.md)"
+            lines.append(f"- **{need}**, made by `{ELSEWHERE[need]}`; settings: see {page}.")
             continue
         job = TABLES[need].job
         path = job.__module__.replace(".", "/").removeprefix("scb/")
-        lines.append(f"| {need} | `{path}.py:{job.__name__}` | {str(TABLES[need]).replace('|', chr(92) + '|')} |")
+        lines.append(f"- **{need}**, made by `{path}.py:{job.__name__}`; settings: {settings_of(TABLES[need])}.")
     lines += ["", "## The claims", ""]
     for number, claim in claims_for([name]).items():
         judge = f"`{claim.judge.__module__.replace('.', '/').removeprefix('scb/')}.py:{claim.judge.__name__}`"
         title, _, body = sections.get(number, f"{number}. {claim.says}\n\nNot on the page of claims yet.\n").partition("\n")
         lines += [f"### {title}", body.rstrip(), f"- **Judged by** {judge}", ""]
     return "\n".join(lines)
+
+
+def settings_of(experiment: Experiment) -> str:
+    """What an experiment varies, in words; of many combinations of several settings, the values that each of them takes."""
+    said = []
+    for names, values in experiment.settings.items():
+        if names == "seeds":
+            said.append("one seed" if values == 1 else f"{values} seeds")
+        elif "," not in names:
+            given = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+            said.append(f"{names} = {listed(given)}")
+        elif len(values) <= 4:
+            said.append(f"({names}) = " + " or ".join(f"({listed(one)})" for one in values))
+        else:
+            each = zip(names.split(", "), zip(*values, strict=True), strict=True)
+            taken = [f"{name} = {listed(sorted(set(column)))}" for name, column in each]
+            said.append(f"{len(values)} combinations of " + "; ".join(taken))
+    return "; ".join(said)
+
+
+def listed(values: Sequence[object]) -> str:
+    """Numbers and words, one after the other; words have quotes, since some of them have a comma of their own."""
+    numbers = [value if isinstance(value, str | bool) else f"{value:,}" for value in values]
+    return ", ".join(f"“{said}”" if isinstance(value, str) else str(said) for said, value in zip(numbers, values, strict=True))
 
 
 def write_figures() -> None:
@@ -109,7 +135,7 @@ def write_api() -> None:
     lines = ["# The names of the package", "", "Shapes and symbols are those of [the notation](../paper/notation.md).", ""]
     for heading, names in groups.items():
         lines += [f"## {heading}", "", "```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", ""]
-        lines += [f"   {name}" for name in names]
+        lines += [f"   {'' if heading == 'What these return' else '~'}{name}" for name in names]  # the heading has the rest
         lines += ["```", ""]
     write(DOCS / "reference" / "api.md", "\n".join(lines))
 

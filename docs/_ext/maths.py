@@ -4,13 +4,15 @@ import re
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.ext.autosummary import autosummary_table
 
-BASE = r"(?<![A-Za-z_])[A-Za-zα-ωΑ-Ω∇𝓛𝒯Ĥ-ẟ]\u0302?|[‖⟩\])0-9⁾∇]\u0302?"
-MARKED = re.compile(
-    rf"(?P<base>{BASE})(?:_(?P<sub>\{{[^}}]+\}}|[A-Za-zμσετθ]{{1,2}}(?![A-Za-z_])|[0-9*]+)"
-    r"|\^(?P<sup>\{[^}]+\}|\([^)]{1,12}\)|[+−-]?[0-9][0-9.]*[0-9]|[+−-]?[0-9½]))"
-)
-LEFT_ALONE = (nodes.literal, nodes.literal_block, nodes.title, nodes.raw, nodes.FixedTextElement)
+GREEK = "α-ωΑ-Ω"
+LETTER = r"(?<![A-Za-z_])(?:[A-Z]?[A-Za-zℓℝ∇𝓛𝒯Ĥ-ẟ]|prox)"  # alone, or after one capital: TK_Q
+BASE = rf"(?:{LETTER}|[{GREEK}‖⟩\])0-9⁾∇])\u0302?"
+SUB = rf"\{{[^}}]+\}}|noise|Tmp|[A-Za-z{GREEK}ℓ]{{1,2}}(?![A-Za-z_])|[0-9*]+"
+SUP = r"\{[^}]+\}|\([^()]{1,12}\)|[+−-]?[0-9][0-9.]*[0-9]|[+−-]?[0-9½]|[A-Za-z](?![A-Za-z_])"
+MARKED = re.compile(rf"(?P<base>{BASE})(?:_(?P<sub>{SUB})|\^(?P<sup>{SUP}))")
+LEFT_ALONE = (nodes.literal, nodes.raw, nodes.term, nodes.FixedTextElement)  # a term is the name of a parameter
 
 
 def pieces(text: str) -> list[nodes.Node]:
@@ -20,8 +22,8 @@ def pieces(text: str) -> list[nodes.Node]:
     for match in MARKED.finditer(text):
         found.append(nodes.Text(text[end : match.start()] + match["base"]))
         kind = nodes.subscript if match["sub"] else nodes.superscript
-        inner = match["sub"] or match["sup"]
-        found.append(kind("", inner.removeprefix("{").removesuffix("}")))
+        inner = (match["sub"] or match["sup"]).removeprefix("{").removesuffix("}")
+        found.append(kind("", "", *(pieces(inner) or [nodes.Text(inner)])))  # e_{x_t} has a subscript in its subscript
         end = match.end()
     if found:
         found.append(nodes.Text(text[end:]))
@@ -32,7 +34,7 @@ def set_scripts(app: Sphinx, doctree: nodes.document) -> None:
     """Replace marked texts of a page, twice: x_t^(k) has a superscript after its subscript."""
     for text in list(doctree.findall(nodes.Text)):
         parent = text.parent
-        while parent is not None and not isinstance(parent, LEFT_ALONE):
+        while parent is not None and (isinstance(parent, autosummary_table) or not isinstance(parent, LEFT_ALONE)):
             parent = parent.parent
         made = pieces(text.astext()) if parent is None else []
         if made:
@@ -43,7 +45,7 @@ def _after_subscript(made: list[nodes.Node]) -> list[nodes.Node]:
     """A text that begins with ^… right after a subscript becomes a superscript, too."""
     found: list[nodes.Node] = []
     for node in made:
-        match = re.match(r"\^(\{[^}]+\}|\([^)]{1,12}\))", node.astext()) if isinstance(node, nodes.Text) else None
+        match = re.match(rf"\^({SUP})", node.astext()) if isinstance(node, nodes.Text) else None
         if match and found and isinstance(found[-1], nodes.subscript):
             found.append(nodes.superscript("", match[1].strip("{}")))
             node = nodes.Text(node.astext()[match.end() :])
@@ -53,5 +55,5 @@ def _after_subscript(made: list[nodes.Node]) -> list[nodes.Node]:
 
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
-    app.connect("doctree-read", set_scripts)
+    app.connect("doctree-read", set_scripts, priority=400)  # before the titles are gathered for the tables of contents
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -23,6 +23,12 @@ class Assumption:
         The value that the task has.
     holds : bool
         Whether that value is as asked.
+
+    Examples
+    --------
+    >>> import scb
+    >>> print(scb.Task.random(3, 40, 2, seed=0).check()["a"])
+    (a) Q-sparse: Q / T ≤ 1/2                            measured 0.05       holds
     """
 
     name: str

@@ -1,0 +1,57 @@
+"""What the theme and MyST leave to be done: anchors in headings, figures that open at full size, long names that can be broken."""
+
+import re
+from pathlib import PurePosixPath
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.osutil import relative_uri
+
+ANCHOR = re.compile(r'<a id="([^"]+)">|</a>')
+LONG = 16  # characters of inline code that a narrow column of a table may have to break
+JOINTS = re.compile(r"(?<=[./_:,=(])(?=\w)")  # where it may
+
+
+def lift_anchors(app: Sphinx, doctree: nodes.document) -> None:
+    """Make <a id="…"></a> in a heading an id of its section: in the table of contents of the page it would be a link to nowhere."""
+    for title in doctree.findall(nodes.title):
+        for raw in list(title.findall(nodes.raw)):
+            tag = ANCHOR.fullmatch(raw.astext())
+            if tag:
+                title.parent["ids"] += [tag[1]] if tag[1] else []
+                raw.parent.remove(raw)
+
+
+def link_figures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Let a picture in the text lead to its file: labels of a wide figure are small in the column of a page."""
+    if app.builder.format != "html":
+        return
+    here = app.builder.get_target_uri(docname)
+    for image in list(doctree.findall(nodes.image)):
+        if image["uri"] in app.env.images and not isinstance(image.parent, nodes.reference):
+            name = app.env.images[image["uri"]][1]
+            file = relative_uri(here, str(PurePosixPath(app.builder.imagedir) / name))
+            image.replace_self(nodes.reference("", "", image.deepcopy(), refuri=file, classes=["full-size"]))
+
+
+def break_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Let long inline code in a table break after a dot, a slash or an underscore, and nowhere else."""
+    for literal in doctree.findall(nodes.literal):
+        row = literal.parent
+        while row is not None and not isinstance(row, nodes.entry):
+            row = row.parent
+        parts = JOINTS.split(literal.astext())
+        if row is None or len(literal.astext()) < LONG or len(parts) == 1:
+            continue
+        literal.clear()
+        for part in parts[:-1]:
+            literal += [nodes.Text(part), nodes.raw("", "<wbr>", format="html")]
+        literal += nodes.Text(parts[-1])
+
+
+def setup(app: Sphinx) -> dict:
+    """Called by Sphinx."""
+    app.connect("doctree-read", lift_anchors, priority=400)  # before the tables of contents are gathered
+    app.connect("doctree-resolved", link_figures)
+    app.connect("doctree-resolved", break_names, priority=900)  # after code has become links
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
