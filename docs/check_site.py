@@ -21,7 +21,6 @@ QUESTIONS = {  # picked before the pages were written → the page that answers,
 }
 CLICKS = 2
 LEFT_OVER = re.compile(r"\{[\w-]+\}`.{0,40}|\]\(\S+?\)|\*\*\w[^*]{0,40}\*\*|<!--.{0,20}")  # what MyST should have rendered
-)  # mark-up that a page should have turned into something
 CODE = {"code", "pre", "script", "style"}
 
 
