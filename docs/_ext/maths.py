@@ -8,7 +8,7 @@ from sphinx.ext.autosummary import autosummary_table
 
 GREEK = "α-ωΑ-Ω"
 LETTER = r"(?<![A-Za-z_])(?:[A-Z]?[A-Za-zℓℝ∇𝓛𝒯Ĥ-ẟ]|prox)"  # alone, or after one capital: TK_Q
-BASE = rf"(?:{LETTER}|[{GREEK}‖⟩\])0-9⁾∇])\u0302?"
+BASE = rf"(?:{LETTER}|[{GREEK}‖⟩\])0-9⁾∇²³])\u0302?"
 SUB = rf"\{{[^}}]+\}}|noise|Tmp|[A-Za-z{GREEK}ℓ]{{1,2}}(?![A-Za-z_])|[0-9*]+"
 SUP = r"\{[^}]+\}|\([^()]{1,12}\)|[+−-]?[0-9][0-9.]*[0-9]|[+−-]?[0-9½]|[A-Za-z](?![A-Za-z_])"
 MARKED = re.compile(rf"(?P<base>{BASE})(?:_(?P<sub>{SUB})|\^(?P<sup>{SUP}))")

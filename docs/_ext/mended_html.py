@@ -12,7 +12,8 @@ from sphinx.util.osutil import relative_uri
 
 ANCHOR = re.compile(r'<a id="([^"]+)">|</a>')
 NUMBER = re.compile(r"\{number\}`[^`]*`")
-LONG = 16  # characters of inline code that a narrow column of a table may have to break
+LONG_IN_TABLE = 16  # characters of inline code that a narrow column may have to break
+LONG = 24  # that a line on a narrow screen may have to break
 JOINTS = re.compile(r"(?<=[./_:,=(])(?=\w)")  # where it may
 
 
@@ -46,13 +47,14 @@ def link_figures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def break_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Let long inline code in a table break after a dot, a slash or an underscore, and nowhere else."""
+    """Let long inline code break after a dot, a slash or an underscore, and nowhere else; shorter code in tables, too."""
     for literal in doctree.findall(nodes.literal):
-        row = literal.parent
-        while row is not None and not isinstance(row, nodes.entry):
-            row = row.parent
-        parts = JOINTS.split(literal.astext())
-        if row is None or len(literal.astext()) < LONG or len(parts) == 1:
+        cell = literal.parent
+        while cell is not None and not isinstance(cell, nodes.entry):
+            cell = cell.parent
+        text = literal.astext()
+        parts = JOINTS.split(text)
+        if len(parts) == 1 or len(text) < (LONG_IN_TABLE if cell else LONG):
             continue
         literal.clear()
         for part in parts[:-1]:
