@@ -68,6 +68,9 @@ sphinx_gallery_conf = {
     "thumbnail_size": (400, 250),
 }
 
+copybutton_prompt_text = r">>> |\.\.\. "  # what is copied runs: neither prompts nor answers
+copybutton_prompt_is_regexp = True
+
 html_theme = "pydata_sphinx_theme"
 html_title = "scb"
 html_context = {"default_mode": "auto"}

@@ -1,12 +1,15 @@
 """Pages that are made from the code before the site is built: the figures of the paper, the names of the package, the commands."""
 
 import importlib.util
+import inspect
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from api_index import api_groups
 from sphinx.application import Sphinx
+from sphinx.util.inspect import stringify_signature
 
 from scb.paper.entries import Experiment
 from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, PaperFigure, claims_for
@@ -162,13 +165,28 @@ def write_all(app: Sphinx, config: object) -> None:
     write_commands()
 
 
-def skip_routing(app: Sphinx, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
-    """Leave out what scikit-learn adds to every estimator for its metadata routing."""
-    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+# ------------------------------------------------------------------------------------------------- the pages of these names
+
+
+def skip_member(app: Sphinx, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
+    """Leave out what says nothing: metadata routing of scikit-learn, fields of a tuple by number, a class that is a default."""
+    routing = re.fullmatch(r"set_\w+_request|get_metadata_routing", name)
+    field = (getattr(thing, "__doc__", None) or "").startswith("Alias for field number")
+    return True if routing or field or inspect.isclass(thing) else None
+
+
+def sign(app: Sphinx, what: str, name: str, thing: Any, options: object, signature: str | None, returns: str | None):
+    """Write a signature as one would call it; where PyTorch is a stand-in, a class of it has lost its own."""
+    if signature == "(*args, **kwargs)" and inspect.isclass(thing):
+        _, *parameters = inspect.signature(thing.__init__).parameters.values()
+        signature = stringify_signature(inspect.Signature(parameters), show_annotation=False)
+    shown = re.sub(r"<class '[\w.]*?(\w+)'>", r"\1", signature or "").replace("<factory>", "…")
+    return shown or None, returns
 
 
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
     app.connect("config-inited", write_all)
-    app.connect("autodoc-skip-member", skip_routing)
+    app.connect("autodoc-skip-member", skip_member)
+    app.connect("autodoc-process-signature", sign)
     return {"version": "1", "parallel_read_safe": True}

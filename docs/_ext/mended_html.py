@@ -12,9 +12,9 @@ from sphinx.util.osutil import relative_uri
 
 ANCHOR = re.compile(r'<a id="([^"]+)">|</a>')
 NUMBER = re.compile(r"\{number\}`[^`]*`")
-LONG_IN_TABLE = 16  # characters of inline code that a narrow column may have to break
-LONG = 24  # that a line on a narrow screen may have to break
-JOINTS = re.compile(r"(?<=[./_:,=(])(?=\w)")  # where it may
+LONG_IN_COLUMN = 16  # characters that a narrow column, or a title on a narrow screen, may have to break
+LONG = 24  # characters that a line on a narrow screen may have to break
+JOINTS = re.compile(r"(?<=[/_:,=(])(?=\w)|(?<=\.)(?=\w{4})")  # where it may; not before the kind of a file
 
 
 def keep_numbers_whole(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -47,19 +47,25 @@ def link_figures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def break_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Let long inline code break after a dot, a slash or an underscore, and nowhere else; shorter code in tables, too."""
-    for literal in doctree.findall(nodes.literal):
-        cell = literal.parent
+    """Let a long name in code or in a title break after a slash or an underscore; in a table, a shorter one."""
+    for code in [*doctree.findall(nodes.literal), *doctree.findall(nodes.title)]:
+        cell = code.parent
         while cell is not None and not isinstance(cell, nodes.entry):
             cell = cell.parent
-        text = literal.astext()
+        narrow = isinstance(code, nodes.title) or cell is not None
+        text = code.astext()
         parts = JOINTS.split(text)
-        if len(parts) == 1 or len(text) < (LONG_IN_TABLE if cell else LONG):
+        if (
+            len(parts) == 1
+            or len(text) < (LONG_IN_COLUMN if narrow else LONG)
+            or not isinstance(code[0], nodes.Text)
+            or " " in text
+        ):
             continue
-        literal.clear()
+        code.clear()
         for part in parts[:-1]:
-            literal += [nodes.Text(part), nodes.raw("", "<wbr>", format="html")]
-        literal += nodes.Text(parts[-1])
+            code += [nodes.Text(part), nodes.raw("", "<wbr>", format="html")]
+        code += nodes.Text(parts[-1])
 
 
 def setup(app: Sphinx) -> dict:

@@ -95,7 +95,7 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 
     The mass of a sample is m = μ + (m − μ), so ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
 
-        h_V = g(1 − w)ᵀ + isotropic noise        h_A = isotropic noise,
+        h_V = g(1 − w)ᵀ + isotropic noise, and h_A = isotropic noise,
 
     w the row of the projector. Of g the Euclidean one leaves g(1 − μ/‖μ‖²)ᵀ and the other nothing. The covariance of g is that of
     e_o, diag(μ) − μμᵀ, scaled to E‖r‖²/B.

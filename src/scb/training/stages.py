@@ -249,7 +249,7 @@ RULES = Registry("rule", {"proximal": proximal_step, "vanilla": vanilla_step})
 class Recipe:
     """An initial point, what is taken as known, and the stages.
 
-    Attributes
+    Parameters
     ----------
     name : str
         For the history and the file of a run.
