@@ -24,7 +24,7 @@ test-torch: venv  ## the tests of scb.torch, in an environment of their own that
 	.venv-torch/bin/pytest tests/test_torch.py tests/test_transformers.py
 
 docs: venv .venv/docs  ## the site, built offline into docs/_build/html; a warning or a broken link is an error
-	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
+	$(BIN)/python -m sphinx -b html -j 2 -W --keep-going docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 lint: venv  ## ruff and pyright

@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
     "reference_url": {"scb": None},
     "backreferences_dir": None,
+    "parallel": True,
     "thumbnail_size": (400, 250),
 }
 

@@ -73,4 +73,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", lambda app: setattr(app.env, "code_pages", getattr(app.env, "code_pages", set())))
     app.connect("doctree-resolved", link_literals)
     app.connect("html-collect-pages", source_pages)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}  # references are resolved in one process
