@@ -119,12 +119,13 @@ def softmax(case: Case) -> Row:
 
 
 def simulation(case: Case) -> Row:
-    """Seconds of one core for 1,000 simulated steps at N = 500, T = 100,000."""
+    """Seconds of one core for 1,000 simulated steps at N = 500, T = 100,000, with batches of 200,000."""
     import scb
+    from scb.paper.experiments.simulation import GaussianJob
     from scb.training.simulation import simulate
 
     task = scb.Task.random(500, 100_000, 2, seed=case["seed"])
-    recipe = scb.recipes.sgd(task) if case["recipe"] == "sgd" else scb.recipes.paper(task, lam=1e-4)
+    recipe = GaussianJob(N=500, method=case["method"], batch_size=200_000).recipe(task)
     start = time.process_time()
     simulate(task, recipe, case["seed"])
     return rounded(seconds=time.process_time() - start)
@@ -276,7 +277,7 @@ SECTIONS = {
     ),
     "noise": Section([{"N": N, "projector": name} for N in (3, 10) for name in PROJECTORS], noise, {"noise": noise_table}),
     "softmax": Section(PAIRS, softmax),
-    "simulation": Section([{"recipe": recipe, "seed": seed} for seed in range(3) for recipe in ("sgd", "paper")], simulation),
+    "simulation": Section([{"method": method, "seed": seed} for seed in range(5) for method in ("SGD", "proximal")], simulation),
     "model": Section(
         [
             {"N": N, "projector": name, "alpha": alpha, "task": task}
