@@ -209,6 +209,12 @@ def test_the_check_of_the_built_site_notices_what_is_wrong(tmp_path, capsys):
     assert len(check_site.problems(tmp_path)) == 1
     write(name, f"{words}<a href='nothing.html'>x</a><a href='../index.html#nothing'>x</a><img src='no.png'>")
     assert len(check_site.problems(tmp_path)) == 3
+    write(name, f"{words} {{number}}`table | what` and **bold** and <code>[text](link) {{role}}`x`</code>")
+    assert [line.partition(": ")[2] for line in check_site.problems(tmp_path)] == [
+        "'{number}`table | what` and **bold** and ' is left over"
+    ]
+    write(name, f"{words} **bold** Alias for field number 3")
+    assert len(check_site.problems(tmp_path)) == 2
     write(name, words)
     write("index.html", "<a href='one.html'>x</a>")
     write("one.html", "<a href='two.html'>x</a>")
