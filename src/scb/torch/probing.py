@@ -44,7 +44,7 @@ class Probe:
         The best V.
     A : (T, N) array
         The best attention: what stands out, and a common value.
-    support : tuple of integer arrays
+    support : tuple of N integer arrays (size,)
         For each last token, the positions that stand out.
     spread : float
         Root mean square of F − E[F | k]: how much predictions depend on the context.
