@@ -74,6 +74,7 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "scb"
+html_favicon = "_static/favicon.svg"  # two positions of many that matter
 html_context = {"default_mode": "auto"}
 html_static_path = ["_static", "images/lab.png"]
 html_css_files = ["site.css"]
