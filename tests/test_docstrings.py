@@ -1,8 +1,8 @@
 """The reference: every public name explains itself, and every example in it runs.
 
 What is public is read from the code: ``scb.__all__``, the modules in it with all that they define, ``scb.geometry`` and
-``scb.torch``, the classes that any of these return, and of every class the methods and properties that it has from scb. The
-index of the reference lists the same names.
+``scb.torch``, what one takes for parts of one's own, the classes that any of these return, and of every class the methods and
+properties that it has from scb. The index of the reference lists the same names.
 """
 
 import doctest
@@ -23,9 +23,10 @@ import pytest
 
 import scb
 
-sys.path.append(str(Path(__file__).parents[1] / "docs" / "_ext"))
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.append(str(DOCS / "_ext"))
 
-import api_index
+import api_index  # noqa: E402
 
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "Examples")
 
@@ -36,6 +37,7 @@ def roots() -> dict[str, Any]:
     for name in scb.__all__:
         value = getattr(scb, name)
         found |= contents(f"scb.{name}", value) if isinstance(value, ModuleType) else {f"scb.{name}": value}
+    found |= {name: pydoc.locate(name) for name in (*api_index.OWN, *api_index.WITHIN)}
     if find_spec("torch"):
         found |= contents("scb.torch", import_module("scb.torch"))
     return {name: value for name, value in found.items() if inspect.isroutine(value) or inspect.isclass(value)}
@@ -178,7 +180,9 @@ def shapeless(value: Any) -> list[str]:
 
 def arguments(function: Any) -> set[str]:
     """The arguments of a function, or of the __init__ that a class of scb has."""
-    if inspect.isclass(function):
+    if getattr(function, "_is_protocol", False):  # a class that says how a function is called
+        function = function.__call__
+    elif inspect.isclass(function):
         own = any("__init__" in vars(base) for base in function.__mro__ if base.__module__.startswith("scb"))
         if not own:
             return set()
@@ -224,6 +228,17 @@ def test_the_index_of_the_reference_lists_what_is_public_and_nothing_else() -> N
     theirs = {id(pydoc.locate(name)): name for name in listed}
     assert [name for one, name in theirs.items() if one not in ours] == []
     assert [name for one, name in ours.items() if one not in theirs] == []
+
+
+def test_what_pages_import_is_in_the_index() -> None:
+    """Functions and classes of how-to pages and tutorials; a page on the inside of files may show more."""
+    pages = [*(DOCS / "howto").glob("*.md"), *(DOCS / "tutorials").glob("*.py")]
+    lines = [line for page in pages for line in re.findall(r"^from (scb[\w.]*) import (.+)$", page.read_text(), re.MULTILINE)]
+    values = {f"{module}.{name}": getattr(import_module(module), name) for module, names in lines for name in names.split(", ")}
+    assert len(values) > 15
+    listed = {id(value) for value in PUBLIC.values()}
+    kinds = [name for name, value in values.items() if inspect.isroutine(value) or inspect.isclass(value)]
+    assert [name for name in kinds if id(values[name]) not in listed] == []
 
 
 def test_a_poor_docstring_is_noticed() -> None:

@@ -14,6 +14,24 @@ from scb import geometry, metrics, theory
 from scb.training import recipes
 
 SCB = scb.__path__[0]
+OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a claim of one's own
+    "scb.model.batch_gradient",
+    "scb.training.sources.GradientSource",
+    "scb.training.sources.sampled.Reference",
+    "scb.training.updates.precondition_V",
+    "scb.training.updates.precondition_A",
+    "scb.training.updates.soft_threshold",
+    "scb.training.stages.proximal_step",
+    "scb.training.starts.UniformAttention",
+    "scb.training.starts.GivenStart",
+    "scb.training.roundings.ResolveSign",
+    "scb.jobs.job.Job",
+    "scb.jobs.job.random_task",
+    "scb.paper.claims.claim.Claim",
+    "scb.paper.claims.claim.Outcome",
+    "scb.paper.claims.claim.Verdict",
+)
+WITHIN = ("scb.mixture.recovery.StandardErrors",)  # a part of what is returned, with parts of its own
 
 
 def api_groups() -> dict[str, list[str]]:
@@ -26,7 +44,8 @@ def api_groups() -> dict[str, list[str]]:
     }
     for _, module, _ in pkgutil.iter_modules(theory.__path__, f"{theory.__name__}."):
         groups[module] = [name for name in defined(module) if last(name) not in scb.__all__]
-    groups["What these return"] = returned([name for group in groups.values() for name in group])
+    groups["For parts of your own"] = list(OWN)
+    groups["What these return"] = sorted([*returned([name for group in groups.values() for name in group]), *WITHIN])
     groups["scb.torch"] = torch_names()
     return groups
 

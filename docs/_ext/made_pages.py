@@ -178,7 +178,8 @@ def skip_member(app: Sphinx, what: str, name: str, thing: object, skip: bool, op
 def sign(app: Sphinx, what: str, name: str, thing: Any, options: object, signature: str | None, returns: str | None):
     """Write a signature as one would call it; where PyTorch is a stand-in, a class of it has lost its own."""
     if signature == "(*args, **kwargs)" and inspect.isclass(thing):
-        _, *parameters = inspect.signature(thing.__init__).parameters.values()
+        called = thing.__call__ if getattr(thing, "_is_protocol", False) else thing.__init__
+        _, *parameters = inspect.signature(called).parameters.values()
         signature = stringify_signature(inspect.Signature(parameters), show_annotation=False)
     shown = re.sub(r"<class '[\w.]*?(\w+)'>", r"\1", signature or "").replace("<factory>", "…")
     return shown or None, returns

@@ -274,7 +274,27 @@ class SoftmaxTransformer(Transformer):
 
 
 def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
-    """∇_V l = (VXa − e_o)(Xa)ᵀ and ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o), and l, averaged over a batch."""
+    """∇_V l = (VXa − e_o)(Xa)ᵀ and ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o), and l, averaged over a batch.
+
+    Parameters
+    ----------
+    V, A : (N, N) and (T, N) array
+        The point.
+    batch : Batch
+        The samples.
+
+    Returns
+    -------
+    Gradient
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> g = scb.model.batch_gradient(task.P, task.Q, scb.sample(task, 10_000, seed=0))
+    >>> bool(abs(g.V).max() < 0.01)  # the truth is where the expected gradient is 0
+    True
+    """
     mass = token_mass(A, batch)  # (n, N)
     r = _residual(mass @ V.T, batch)  # (n, N)
     n = len(batch)

@@ -18,17 +18,52 @@ Rows = Mapping[str, Any]  # what a job gives: column name → array of values, o
 
 @dataclass(frozen=True)
 class Job(ABC):
-    """One piece of work: a frozen dataclass whose fields, or ``parameters``, say all that its result depends on."""
+    """One piece of work: a frozen dataclass whose fields, or ``parameters``, say all that its result depends on.
 
-    # What kind of job it is, as that enters seeds. Classes and files may be renamed, this may not: the samples would change.
+    A class of one's own has a ``label``, fields, and ``run``.
+
+    Attributes
+    ----------
+    label : dict of str
+        What kind of job it is, as that enters seeds. Classes and files may be renamed, this may not: the samples would change.
+    came_later : dict
+        Fields that came later: at these values they are left out of the identity, so that seeds and stored results stay.
+    seconds : float, default 1
+        On one core, roughly, if that does not depend on the parameters.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from typing import ClassVar
+    >>> import numpy as np
+    >>> from scb.jobs.job import Job
+    >>> @dataclass(frozen=True)
+    ... class Dice(Job):
+    ...     label: ClassVar = {"sweep": "dice"}
+    ...     throws: int = 100
+    ...     replicate: int = 0
+    ...     def run(self):
+    ...         return {"mean": np.random.default_rng(self.seed).integers(1, 7, self.throws).mean()}
+    >>> job = Dice(throws=10_000)
+    >>> job.parameters, job.identity, len(job.key), job.cost
+    ({'throws': 10000, 'replicate': 0}, {'sweep': 'dice', 'throws': 10000, 'replicate': 0}, 16, 1.0)
+    >>> sorted(job.columns), list(job.table(job.run()))
+    (['replicate', 'seed', 'throws'], ['throws', 'replicate', 'seed', 'mean'])
+    """
+
     label: ClassVar[dict[str, str]]
-    # Fields that came later: at these values they are left out of the identity, so that seeds and stored results stay.
     came_later: ClassVar[dict[str, Any]] = {"ensemble": "strong", "K_P": None, "device": None}
-    seconds: ClassVar[float] = 1.0  # on one core, roughly, if that does not depend on the parameters
+    seconds: ClassVar[float] = 1.0
 
     @abstractmethod
     def run(self) -> Rows:
-        """Do the work."""
+        """Do the work.
+
+        Returns
+        -------
+        Mapping
+            From the name of a column to an array of values, or to one value each if there is one row only.
+        """
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -62,7 +97,17 @@ class Job(ABC):
         return {name: value for name, value in self.parameters.items() if value is not None} | {"seed": self.seed}
 
     def table(self, rows: Rows) -> Table:
-        """What ``run`` gave, as a table, with ``columns`` before it."""
+        """What ``run`` gave, as a table, with ``columns`` before it.
+
+        Parameters
+        ----------
+        rows : mapping
+            From names to values.
+
+        Returns
+        -------
+        dict of (rows,) arrays
+        """
         found = {name: np.atleast_1d(values) for name, values in rows.items()}
         count = len(next(iter(found.values())))
         return {name: np.full(count, value) for name, value in self.columns.items()} | found
@@ -80,5 +125,27 @@ def task_seed(N: int, T: int, sparsity: int, replicate: int) -> int:
 
 
 def random_task(N: int, T: int, sparsity: int, replicate: int, ensemble: Ensemble = "strong", K_P: float | None = None) -> Task:
-    """The random task that runs of this size, ensemble and K_P use as their number ``replicate``."""
+    """The random task that runs of this size, ensemble and K_P use as their number ``replicate``.
+
+    Parameters
+    ----------
+    N, T, sparsity : int
+        Sizes of the task.
+    replicate : int
+        Its number among those of this size.
+    ensemble : str, default "strong"
+        The law of P; see ``Task.random``.
+    K_P : float, optional
+        Move P to this K_P.
+
+    Returns
+    -------
+    Task
+
+    Examples
+    --------
+    >>> from scb.jobs.job import random_task
+    >>> random_task(N=3, T=40, sparsity=2, replicate=0) == random_task(N=3, T=40, sparsity=2, replicate=0)
+    True
+    """
     return Task.random(N, T, sparsity, task_seed(N, T, sparsity, replicate), ensemble=ensemble, K_P=K_P)

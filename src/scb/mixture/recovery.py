@@ -33,6 +33,14 @@ class StandardErrors(NamedTuple):
         Of the entries of V.
     A : (T, N) array
         Of the entries of A.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=20, sparsity=2, seed=0)
+    >>> errors = scb.recover(scb.sample(task, 4000, seed=0)).stderr
+    >>> errors.V.shape, errors.A.shape
+    ((3, 3), (20, 3))
     """
 
     V: Array

@@ -26,14 +26,40 @@ Stop = Callable[[Array, Array, Array], bool]  # (V, A, μ) → whether a stage m
 
 @dataclass(frozen=True)
 class ResolveSign:
-    """Take the mirror image if A is skewed to the left."""
+    """Take the mirror image if A is skewed to the left: what a stage does on leaving, to settle the sign.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.training.roundings import ResolveSign
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> mirror = 2 * task.mu[:, None] - task.P, 2 / task.T - task.Q
+    >>> V, A = ResolveSign()(*mirror, task.mu)
+    >>> bool(abs(A - task.Q).max() < 1e-12)
+    True
+    """
 
     def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
         """(V, A) or its mirror."""
         return resolve_sign(V, A, mu)[:2]
 
     def on_collapsed(self, state: "Collapsed") -> None:
-        """Take the mirror image if α_A < 0; skewness, which needs all entries, would say the same but for noise."""
+        """Take the mirror image if α_A < 0; skewness, which needs all entries, would say the same but for noise.
+
+        Parameters
+        ----------
+        state : Collapsed
+            The numbers to which the simulation has reduced (V, A).
+
+        Examples
+        --------
+        >>> import scb
+        >>> from scb.training.simulation import simulate
+        >>> task = scb.Task.random(3, 5000, 2, seed=0)
+        >>> recipe = scb.recipes.paper(task, steps=(400, 10, 0))  # ends Stage 1 with ResolveSign
+        >>> float(simulate(task, recipe, seed=1)["alpha_A"][-1]) > 0
+        True
+        """
         if state.p.alpha_A < 0:
             state.mirror()
 

@@ -226,7 +226,30 @@ class Stage:
 
 
 def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage) -> tuple[Array, Array]:
-    """One step of the paper's equations for V and a: precondition, descend, soft-threshold, project."""
+    """One step of the paper's equations for V and a: precondition, descend, soft-threshold, project.
+
+    Parameters
+    ----------
+    V, A, gV, gA : (N, N), (T, N), (N, N) and (T, N) array
+        The point, and the gradient there.
+    mu : (N,) array
+        The stationary law.
+    stage : Stage
+        Step sizes, λ and the projector.
+
+    Returns
+    -------
+    V : (N, N) array
+    A : (T, N) array
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> g = scb.model.batch_gradient(task.P, task.Q, scb.sample(task, 100, seed=0))
+    >>> stage = scb.Stage("2", steps=1, eta_V=0.1, eta_A=0.1, lam=1e-4)
+    >>> V, A = scb.training.stages.proximal_step(task.P, task.Q, g.V, g.A, task.mu, stage)  # columns still sum to 1
+    """
     lam = stage.levels(centred_square(V, mu), mu)  # of the V before the step
     if stage.eta_V:
         V = V - stage.eta_V * precondition_V(gV, mu, stage.projector)

@@ -11,19 +11,65 @@ from scb.task import Task
 
 @dataclass(frozen=True)
 class GivenStart:
-    """An initial point with any V (N, N) and A (T, N); A are the logits of a softmax transformer."""
+    """An initial point with any V and A.
+
+    Attributes
+    ----------
+    V : (N, N) array
+        The value matrix.
+    A : (T, N) array
+        The attention; for a softmax transformer, its logits.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.training.starts import GivenStart
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> round(GivenStart(task.P, task.Q).projection(task).alpha_A, 6)
+    1.0
+    """
 
     V: Array
     A: Array
 
     def projection(self, task: Task) -> Projection:
-        """α, K and ‖Δ‖ of (V, A)."""
+        """α, K and ‖Δ‖ of (V, A).
+
+        Parameters
+        ----------
+        task : Task
+            The truth.
+
+        Returns
+        -------
+        Projection
+        """
         return population_projection(task, self.V, self.A)
 
 
 @dataclass(frozen=True)
 class UniformAttention:
-    """An initial point with any V (N, N) and A = 11ᵀ/T, which is never written out."""
+    """An initial point with any V and A = 11ᵀ/T, which is never written out.
+
+    Attributes
+    ----------
+    V : (N, N) array
+        The value matrix.
+    T : int
+        How many positions there are.
+
+    Examples
+    --------
+    The start of the paper:
+
+    >>> import scb
+    >>> from scb.geometry import trivial_V
+    >>> from scb.training.starts import UniformAttention
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> start = UniformAttention(trivial_V(task.mu), task.T)
+    >>> start.A.shape, float(start.A[0, 0]), start.projection(task).alpha_V
+    ((40, 3), 0.025, 0.0)
+    """
 
     V: Array
     T: int
@@ -34,6 +80,16 @@ class UniformAttention:
         return np.broadcast_to(1 / self.T, (self.T, len(self.V)))
 
     def projection(self, task: Task) -> Projection:
-        """α_V and ‖Δ_V‖ of V; those of A are 0."""
+        """α_V and ‖Δ_V‖ of V; those of A are 0.
+
+        Parameters
+        ----------
+        task : Task
+            The truth.
+
+        Returns
+        -------
+        Projection
+        """
         alpha, _, delta = signal_V(task, self.V)
         return projection_by_norms(task, alpha, delta, K_A=0.0, K_AQ=0.0)

@@ -18,7 +18,14 @@ MOST = 0.9
 
 
 class Verdict(Enum):
-    """How a claim fares."""
+    """How a claim fares: HOLDS, CHANGED (it holds with a change), SOME (in some ensembles), FAILS.
+
+    Examples
+    --------
+    >>> from scb.paper.claims.claim import Verdict
+    >>> Verdict.CHANGED.value
+    'holds with a change'
+    """
 
     HOLDS = "holds"
     CHANGED = "holds with a change"
@@ -32,10 +39,23 @@ class Outcome:
 
     Attributes
     ----------
-    measured : the numbers, with their spread, or their interval where they are shares
-    verdict : how the claim fares
-    note : the change that it takes, or what happens instead; nothing needs to be said where it holds
-    control : what the same measurement gives where the cause that the claim names is taken away
+    measured : str
+        The numbers, with their spread, or their interval where they are shares.
+    verdict : Verdict
+        How the claim fares.
+    note : str, default ""
+        The change that it takes, or what happens instead; nothing needs to be said where it holds.
+    control : str, default ""
+        What the same measurement gives where the cause that the claim names is taken away.
+
+    Examples
+    --------
+    >>> from scb.paper.claims.claim import Outcome
+    >>> strong = Outcome.judged("error 0.02", literal=True, changed=True, change="", instead="it diverges")
+    >>> flat = Outcome.judged("error 0.70", literal=False, changed=False, change="", instead="it diverges")
+    >>> both = Outcome.together({"strong": strong, "flat": flat})
+    >>> both.verdict.value, both.note
+    ('holds in some ensembles', 'holds in strong; not in flat (it diverges)')
     """
 
     measured: str
@@ -45,14 +65,40 @@ class Outcome:
 
     @staticmethod
     def judged(measured: str, *, literal: Any, changed: Any, change: str, instead: str, control: str = "") -> "Outcome":
-        """The outcome of a claim that holds as printed (``literal``), or with a ``change``, or else there is ``instead``."""
+        """The outcome of a claim that holds as printed (``literal``), or with a ``change``, or else there is ``instead``.
+
+        Parameters
+        ----------
+        measured : str
+            The numbers.
+        literal, changed : bool
+            Whether it holds as printed, and with the change.
+        change, instead : str
+            The change in words, and what happens where it does not hold.
+        control : str, default ""
+            What the control gave.
+
+        Returns
+        -------
+        Outcome
+        """
         found = verdict(literal, changed)
         notes = {Verdict.HOLDS: "", Verdict.CHANGED: change, Verdict.FAILS: instead}
         return Outcome(measured, found, notes[found], control)
 
     @staticmethod
     def together(parts: "dict[str, Outcome]") -> "Outcome":
-        """The outcomes in all ensembles, by name, as one; the note says in which of them the claim holds."""
+        """The outcomes in all ensembles as one; the note says in which of them the claim holds.
+
+        Parameters
+        ----------
+        parts : dict of Outcome
+            By the name of the ensemble.
+
+        Returns
+        -------
+        Outcome
+        """
         groups = {found: [name for name, part in parts.items() if part.verdict is found] for found in Verdict}
         return Outcome(
             measured="\n".join(f"{name}: {part.measured}" for name, part in parts.items()),
@@ -82,18 +128,40 @@ def _told(found: Verdict, names: list[str], parts: dict[str, Outcome]) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """One row of the table.
+    """One row of the table of claims.
 
     Attributes
     ----------
-    figure : the figure beside which it stands
-    says : the claim in a line, in our words
-    quote : the sentence of the paper, in its words and with its symbols; "…" stands for what is left out. Empty: the claim is ours
-    where : section, lemma or figure of the paper
-    condition : under which the paper says it, "none" if it names none
-    setting : what the tables do not show as columns, such as step sizes
-    judge : tables → outcome. Its arguments are the names of the tables, those with a default being of use but not needed;
-        its docstring is the criterion
+    figure : str
+        The figure beside which it stands.
+    says : str
+        The claim in a line, in our words.
+    quote : str
+        The sentence of the paper, in its words and with its symbols; "…" stands for what is left out. Empty: the claim is ours.
+    where : str
+        Section, lemma or figure of the paper.
+    judge : callable
+        From tables to the outcome. Its arguments are the names of the tables, those with a default being of use but not needed;
+        its docstring is the criterion.
+    condition : str, default "none"
+        Under which the paper says it.
+    setting : str, default ""
+        What the tables do not show as columns, such as step sizes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.paper.claims.claim import Claim, Outcome, Verdict
+    >>> def falls(rates):
+    ...     "The error at the largest T is below that at the smallest."
+    ...     down = rates["error"][-1] < rates["error"][0]
+    ...     return Outcome(f"{rates['error'][-1]:.2f}", Verdict.HOLDS if down else Verdict.FAILS)
+    >>> claim = Claim(figure="F15", says="The error falls.", quote="", where="Section 4", judge=falls)
+    >>> claim.ours, claim.needs, claim.uses, claim.criterion
+    (True, ('rates',), ('rates',), 'The error at the largest T is below that at the smallest.')
+    >>> table = {"T": np.array([10, 100]), "error": np.array([0.5, 0.1])}
+    >>> claim.judge(table).verdict.value, claim.settings(table)
+    ('holds', 'T = 10, 100')
     """
 
     figure: str
@@ -126,7 +194,17 @@ class Claim:
         return tuple(name.replace("_", " ") for name in signature(self.judge).parameters)
 
     def settings(self, *tables: Table) -> str:
-        """Sizes, ensembles and numbers of tasks as the tables have them, and what they do not show."""
+        """Sizes, ensembles and numbers of tasks as the tables have them, and what they do not show.
+
+        Parameters
+        ----------
+        *tables : dict of (rows,) arrays
+            Those of ``uses``.
+
+        Returns
+        -------
+        str
+        """
         sizes = [f"{symbol} = {_range(found)}" for symbol, column in SIZES.items() if (found := _found(column, tables))]
         counts = sorted({_tasks(table) for table in tables if "replicate" in table and "N" in table})
         if counts:

@@ -17,7 +17,22 @@ from scb.task.sampling import Batch, closed_cumulative, sample
 
 @dataclass(frozen=True)
 class Reference:
-    """Draws a fresh ``Batch`` from the task at each call: the definition that faster sources are compared with."""
+    """Draws a fresh ``Batch`` from the task at each call: the definition that faster sources are compared with.
+
+    Attributes
+    ----------
+    task : Task
+        Whose samples they are.
+
+    Examples
+    --------
+    >>> import numpy as np, scb
+    >>> from scb.training.sources.sampled import Reference
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> g = Reference(task)(task.P, task.Q, 64, np.uint64(7))
+    >>> g.V.shape, g.A.shape, g.samples
+    ((3, 3), (40, 3), 64)
+    """
 
     task: Task
 
