@@ -63,7 +63,9 @@ def precondition_A(gradient: Array, mu: Array) -> Array:
 
 
 def soft_threshold(a: Array, lam: float | Array) -> Array:
-    """sign(a)·max(|a| − λ, 0), entry by entry: argmin_z ½(z − a)² + λ|z|. The paper writes the branch a ≥ −λ only.
+    """Move each entry by λ towards 0, and to 0 what is nearer: the proximal step of the ℓ1-norm.
+
+    The paper writes the branch a ≥ −λ only.
 
     Parameters
     ----------
