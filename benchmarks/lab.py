@@ -1,7 +1,7 @@
 """How fast the lab is in a real browser: loading, the paper's run with all panels drawing, frames, a pasted text.
 
-Also: the same run by the compiled engine on one thread, in turns with the browser; how close the page's run is to that of the command
-that it shows; and what it finds in the Kalevala.
+Also: the same run by the compiled engine on one thread, in turns with the browser; how close the page's run is to that of the
+command that it shows; and what it finds in the Kalevala.
 
     python benchmarks/lab.py [--repeats 5] [--picture docs/images/lab.png]
 
