@@ -75,11 +75,11 @@ def half_way(name: str, axis: str, symbol: str, heading: str) -> Callable[[], li
     def made() -> list[str]:
         lines = []
         for row in rows(f"phases/{name}.jsonl", "half"):
-            if row["success"] == "success":
-                value = f"{row[axis]:,}" if axis != "lam" else (power(row[axis]) if row[axis] else "0")
-                known = row["at"] is not None
-                interval = f"{row['low']:,.0f} to {row['high']:,.0f}" if known and None not in (row["low"], row["high"]) else ""
-                lines.append((value, f"{row['at']:,.0f}" if known else f"never (at best {row['best']} runs of a cell)", interval))
+            value = power(row[axis]) if 0 < row[axis] < 1 else f"{row[axis]:,g}"
+            if row["at"] is None:
+                lines.append((value, f"never (at best {row['best']} runs of a cell)", ""))
+            else:
+                lines.append((value, f"{row['at']:,.0f}", f"{row['low']:,.0f} to {row['high']:,.0f}"))
         return table_of(f"{symbol}|{heading}|95 % interval", lines)
 
     return made

@@ -38,29 +38,35 @@ def crossing(xs: np.ndarray, rates: np.ndarray) -> float | None:
     return float(np.exp(np.log(xs[i - 1]) + share * (np.log(xs[i]) - np.log(xs[i - 1]))))
 
 
-def half(table: Table, axis: str, along: str, success: str) -> list[Row]:
+def half(table: Table, axis: str, along: str) -> list[Row]:
     """For each value of an axis: where half of the runs succeed, and where the ends of Wilson's 95 % interval are one half."""
     rows = []
     for value in np.unique(table[axis]).tolist():
         mine = pick(table, **{axis: value})
         xs = np.unique(mine[along])
-        cells = [pick(mine, **{along: x})[success] for x in xs.tolist()]
+        cells = [pick(mine, **{along: x})["success"] for x in xs.tolist()]
         successes = np.array([cell.sum() for cell in cells])
         trials = np.array([len(cell) for cell in cells])
         low, high = wilson(successes, trials)
         found = {name: crossing(xs, rates) for name, rates in (("at", successes / trials), ("low", high), ("high", low))}
-        rows.append({"what": "half", "success": success, axis: value, "best": int(successes.max()), **found})
+        rows.append({"what": "half", axis: value, "best": int(successes.max()), **found})
     return rows
 
 
 def cells(table: Table, axis: str, along: str) -> list[Row]:
-    """Runs and successes of every cell; where supports are looked for, also how many miss a position or have a false one."""
+    """Runs and successes of every cell; for supports also how many miss a position or have a false one, for training how many
+    succeed after normalisation.
+    """
     rows = []
     for value in np.unique(table[axis]).tolist():
         for x in np.unique(table[along]).tolist():
             mine = pick(table, **{axis: value, along: x})
             row = {"what": "cell", axis: value, along: x, "runs": len(mine["seed"]), "right": int(mine["success"].sum())}
-            rows.append(row | faults(where(mine, ~mine["success"])) if "missed" in mine else row)
+            if "missed" in mine:
+                row |= faults(where(mine, ~mine["success"]))
+            if "normalised" in mine:
+                row["normalised"] = int(mine["normalised"].sum())
+            rows.append(row)
     return rows
 
 
@@ -86,12 +92,10 @@ def main() -> None:
         read = pyarrow.parquet.read_table(out / "table.parquet")
         table: Table = {column: read[column].to_numpy() for column in read.column_names}
         path = KEPT / f"{name}.jsonl"
-        found = half(table, axis, along, "success")
         if "dist_A_star" in table:
             table["normalised"] = (table["dist_A_star"] <= CLOSE) & ~table["diverged"]
-            found += half(table, axis, along, "normalised")
         keep(path, "cell", cells(table, axis, along))
-        keep(path, "half", found)
+        keep(path, "half", half(table, axis, along))
         keep(path, "sweep", [{"what": "sweep", "runs": len(read), "machine": machine()}])
         shutil.copy(out / "phase.png", IMAGES / f"phase-{name}.png")
         print("wrote", path)
