@@ -48,7 +48,7 @@ def evaluate(words: str) -> str:
 def written(value: Any, form: str) -> str:
     """A number in a format; one that ends in p writes a power of ten."""
     if not form.endswith("p"):
-        return format(value, form or ",")
+        return format(value, form or ",").replace("%", " %")  # as on all pages
     digits, _, power = format(value, f"{form[:-1]}e").partition("e")
     return f"{digits}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
