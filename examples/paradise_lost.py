@@ -146,7 +146,7 @@ def facts(poem: list[str | None], verses: list[list[str | None]], model: scb.Spa
         "complete": len(complete),
         "ten": complete.count(10),
         "eleven": complete.count(11),
-        "labels": int(model.n_labels_),
+        "predicted": int(model.n_windows_),
         "stressed_after_full": float(stressed[SYMBOLS.index("full")]),
         "stressed_after_weak": float(stressed[SYMBOLS.index("weak")]),
     }
