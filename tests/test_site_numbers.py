@@ -13,6 +13,7 @@ for folder in (ROOT / "docs" / "_ext", ROOT / "benchmarks"):
     sys.path.append(str(folder))
 
 import pages  # noqa: E402
+
 import result_numbers  # noqa: E402
 
 
