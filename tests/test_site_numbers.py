@@ -45,6 +45,15 @@ def test_one_column_over_another(kept):
         result_numbers.evaluate("times.jsonl | value cpu/tpu | what=time")
 
 
+def test_bars_of_a_role_do_not_end_a_cell():
+    from markdown_it import MarkdownIt
+
+    page = "| what | how many |\n|---|---|\n| runs | {number}`a | count | x=1` of {number}`a | count` |\n\n{number}`a | count`\n"
+    made = MarkdownIt().enable("table").render(result_numbers.in_cells(page))
+    assert "<td>{number}<code>a | count | x=1</code> of {number}<code>a | count</code></td>" in made
+    assert made.endswith("<p>{number}<code>a | count</code></p>\n")
+
+
 @pytest.mark.parametrize("name", pages.TABLES)
 def test_a_table_on_a_page_is_made_from_what_is_kept(name):
     shown = re.search(rf"<!-- table {name} -->\n(.*?)<!-- end -->", pages.page_of(name).read_text(encoding="utf-8"), re.S)

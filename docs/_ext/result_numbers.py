@@ -133,6 +133,12 @@ def paper_facts() -> dict[str, np.ndarray]:
     return {name: np.array([value]) for name, value in facts.items()}
 
 
+def in_cells(source: str) -> str:
+    """A page in which the bars of roles in rows of tables are escaped: they would end a cell otherwise."""
+    rows = re.compile(r"^\|.*\{number\}.*$", re.M)
+    return rows.sub(lambda row: IN_PAGE.sub(lambda role: re.sub(r"(?<!\\)\|", r"\|", role[0]), row[0]), source)
+
+
 def setup(app) -> dict:
     """Called by Sphinx."""
     from docutils import nodes
@@ -143,5 +149,9 @@ def setup(app) -> dict:
         except (ValueError, KeyError, OSError) as error:
             return [], [inliner.reporter.error(f"number: {error}", line=lineno)]
 
+    def read_source(app, name, content):
+        content[0] = in_cells(content[0])
+
     app.add_role("number", number)
+    app.connect("source-read", read_source)
     return {"version": "1", "parallel_read_safe": True}
