@@ -71,6 +71,30 @@ def test_the_page_of_the_examples_says_in_words_what_they_found(name):
     assert {row["sequence"]: row["lags"] for row in found} == FOUND[name]
 
 
+def test_what_the_page_of_the_gpu_says_in_words():
+    """It pays from 3·10⁵ tokens a step on; twelve times PyTorch at N = 20 alone; JAX is behind PyTorch from N = 100 on."""
+    for row in pages.rows("gpu/steps.jsonl", "crossover"):
+        assert (row["B"] * row["T"] > 3e5) == (row["cuda"] < row["cpu"])
+    rates: dict[int, dict[str, float]] = {}
+    for row in pages.rows("gpu/steps.jsonl", "rival"):
+        rates.setdefault(row["N"], {})[row["name"]] = row["rate"]
+    torch = {N: max(found["PyTorch, compiled"], found["PyTorch, tuned"]) for N, found in rates.items()}
+    assert [N for N in sorted(rates) if rates[N]["JAX, tuned"] > torch[N]] == [3, 10, 20]
+    ours = {row["N"]: row["ours"] for row in pages.rows("gpu/steps.jsonl", "step") if row["T"] == 5000}
+    assert [N for N in ours if ours[N] >= 12 * torch[N]] == [20]
+
+
+def test_what_the_page_of_the_sweeps_says_in_words():
+    half = {name: pages.rows(f"phases/{name}.jsonl", "half") for name in ("support", "symbols", "lambda")}
+    at = {row["T"]: row["at"] for row in half["support"]}
+    assert 1 < at[10_000] / at[30] < 2
+    at = {row["lam"]: row["at"] for row in half["lambda"]}
+    assert 0.15 < at[1e-4] / at[0.0] < 0.25
+    assert at[0.0] > at[3e-6] > at[1e-5] > at[3e-5] > at[1e-4]
+    assert at[1e-3] is None
+    assert half["lambda"][-1]["best"] == 0
+
+
 def test_rows_of_one_kind_are_put_in_the_place_of_earlier_ones(tmp_path):
     from study import keep
 
