@@ -51,7 +51,7 @@ TABLE = Path(__file__).with_suffix(".md")
 STATES = (2, 4, 8, 16)
 STARTS = 3
 ABOUT = (
-    "Made by `python benchmarks/rivals.py`. Each model is fitted to the first four fifths of a sequence and predicts the last fifth. "
+    "Made by `python benchmarks/rivals.py`. Each model is fitted to four fifths of a sequence and predicts the last fifth. "
     "*Bits* are for each held-out symbol: fewer is better. The next column is the difference to our model with its standard error, "
     "symbol by symbol. *Seconds* are those of fit and prediction, on one thread."
 )
