@@ -1,205 +1,257 @@
-"""How well does recovery work? Many random tasks, another one in each repetition; one line for each figure.
+"""How well does recovery work? Many random tasks, another one in each repetition.
 
-    python benchmarks/recovery.py [support500 support5000 support50000 curve n10 n20 bound3 bound10 sequences speed large]
+    python benchmarks/recovery.py [support bound sequences levels cost curve] [--jobs 2] [--tables]
 
-All of them take about half an hour on one core. Progress goes to stderr.
+Results are kept in benchmarks/recovery/, a file for each part; what is there is not run again. Tables and numbers of
+docs/explanation/recovery.md come from there. All of it takes about half an hour on one core. Run ``cost`` with one job: memory is
+that of the process, whose cases come in order of size.
 """
 
-from __future__ import annotations
-
-import os
-
-os.environ.setdefault("NUMBA_NUM_THREADS", "1")
-
 import resource
-import sys
 import time
-from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from study import Case, Row, Section, group, main, rounded, table_of
 
-import scb
-from scb.theory.information import cramer_rao
+KEPT = Path(__file__).with_suffix("")
+SIZES = (200, 250, 300, 350, 400, 500, 600, 800)  # samples of the curve
+EDGES = (0.0, 0.5, 1.0, 2.0, 4.0, np.inf)  # how far entries of P lie from 0, in standard errors
 
 
-def wrong(task: scb.Task, fit: scb.Recovery) -> tuple[int, int]:
+def wrong(task: Any, fit: Any, prefix: str = "") -> Row:
     """Positions missed, and false ones."""
     pairs = list(zip(task.support, fit.support, strict=True))
-    return sum(np.setdiff1d(a, b).size for a, b in pairs), sum(np.setdiff1d(b, a).size for a, b in pairs)
+    missed = sum(np.setdiff1d(a, b).size for a, b in pairs)
+    false = sum(np.setdiff1d(b, a).size for a, b in pairs)
+    return {f"{prefix}missed": missed, f"{prefix}false": false}
 
 
-def progress(what: str, repetitions: int) -> Iterable[int]:
-    """The numbers of the repetitions, with a line on stderr that says how far it is."""
-    start = time.perf_counter()
-    for i in range(repetitions):
-        print(f"\r{what}: {i} of {repetitions}, {time.perf_counter() - start:.0f} s ", end="", file=sys.stderr, flush=True)
-        yield i
-    print(f"\r{what}: {repetitions} in {time.perf_counter() - start:.0f} s        ", file=sys.stderr, flush=True)
+def is_right(row: Row, prefix: str = "") -> bool:
+    """Whether no position was missed and none is false."""
+    return row[f"{prefix}missed"] == row[f"{prefix}false"] == 0
 
 
-def interval(right: int, of: int) -> str:
-    """Wilson's 95 % interval for a share."""
-    p, z = right / of, 1.96
-    middle, half = (p + z * z / (2 * of)), z * np.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
-    scale = 1 + z * z / of
-    return f"{right} of {of} (95 %: {(middle - half) / scale:.1%} to {(middle + half) / scale:.1%})"
+# --------------------------------------------------------------------------------------------------------- the fits
 
 
-def support(N: int, T: int, n: int, repetitions: int) -> None:
+def support(case: Case) -> Row:
     """The likelihood's support; and that of the moments alone, where it is cheap."""
-    rows, both = [], T <= 5000 and N < 20
-    for seed in progress(f"N = {N}, T = {T}", repetitions):
-        task = scb.Task.random(N, T, 2, seed=seed)
-        batch = scb.sample(task, n, seed, compiled=True)
-        fits = [scb.recover(batch, N=N)] + ([scb.recover(batch, N=N, method="spectral")] if both else [])
-        rows.append([x for fit in fits for x in wrong(task, fit)])
-    a = np.array(rows)
-    right = int(np.sum(a[:, 0] + a[:, 1] == 0))
-    line = f"N = {N}, T = {T:,}, n = {n:,}: support right in {interval(right, repetitions)};"
-    line += f" missed {a[:, 0].sum()}, false {a[:, 1].sum()}"
-    if both:
-        line += f". Moments alone: {np.sum(a[:, 2] + a[:, 3] == 0)} of {repetitions}; missed {a[:, 2].sum()}, false {a[:, 3].sum()}"
-    print(line, flush=True)
+    import scb
+
+    N, T = case["N"], case["T"]
+    task = scb.Task.random(N, T, 2, seed=case["seed"])
+    batch = scb.sample(task, case["n"], case["seed"], compiled=True)
+    row = wrong(task, scb.recover(batch, N=N))
+    if T <= 5000 and N < 20:
+        row |= wrong(task, scb.recover(batch, N=N, method="spectral"), "moments_")
+    return row
 
 
-def curve(repetitions: int = 30) -> None:
-    """Success against n; each task's samples are nested."""
-    sizes, found = (200, 250, 300, 350, 400, 500, 600, 800), {}
-    for T in (500, 5000, 50_000, 500_000):
-        right = np.zeros(len(sizes), int)
-        R = repetitions if T < 500_000 else repetitions // 2  # the longest take half of the time
-        for seed in progress(f"curve, T = {T}", R):
-            task = scb.Task.random(3, T, 2, seed=10_000 + seed)
-            batch = scb.sample(task, max(sizes), 10_000 + seed, compiled=True)
-            right += [wrong(task, scb.recover(batch[:n], N=3)) == (0, 0) for n in sizes]
-        found[T] = [_crossing(sizes, right / R, level) for level in (0.5, 0.9)]
-        shares = ", ".join(f"{n}: {r / R:.0%}" for n, r in zip(sizes, right, strict=True))
-        print(
-            f"N = 3, T = {T:,}: {shares} ({R} tasks); half at n = {found[T][0]:.0f}, 90 % at {found[T][1]:.0f}",
-            flush=True,
-        )
-    factors = [max(f[i] for f in found.values()) / min(f[i] for f in found.values()) for i in (0, 1)]
-    print(
-        f"from T = 500 to 500,000 the curve moves by a factor {factors[0]:.2f} (half) and {factors[1]:.2f} (90 %)",
-        flush=True,
+def bound(case: Case) -> Row:
+    """Squared errors over the Cramér–Rao bound, which entries lie within 1.96 standard errors, and for P how many of them at each
+    distance from 0.
+    """
+    import scb
+    from scb.theory.information import cramer_rao
+
+    N, n, seed = case["N"], case["n"], 20_000 + case["seed"]
+    task = scb.Task.random(N, 50, 2, seed=seed)
+    fit = scb.recover(scb.sample(task, n, seed, compiled=True), N=N)
+    least = cramer_rao(task, n)
+    on = task.Q > 0
+    inside_P = np.abs(fit.V - task.P) <= 1.96 * fit.stderr.V
+    inside_Q = (np.abs(fit.A - task.Q) <= 1.96 * fit.stderr.A)[on]
+    numbers = rounded(
+        ratio_P=np.square(fit.V - task.P).sum() / least.P.sum(),
+        ratio_Q=np.square(fit.A - task.Q)[on].sum() / least.Q.sum(),
+        inside_P=inside_P.mean(),
+        inside_Q=inside_Q.mean(),
     )
+    place = np.digitize(task.P / np.sqrt(least.P), EDGES[1:-1])
+    near = [[int(inside_P[place == i].sum()), int((place == i).sum())] for i in range(len(EDGES) - 1)]
+    return numbers | wrong(task, fit) | {"near": near}
 
 
-def _crossing(sizes: tuple[int, ...], share: np.ndarray, level: float) -> float:
+def sequences(case: Case) -> Row:
+    """One long sequence, whose contexts depend on each other; and the moments alone."""
+    import scb
+
+    seed = 30_000 + case["seed"]
+    task = scb.Task.random(4, 50, 2, seed=seed)
+    tokens = scb.generate(task, 200_000, seed=seed)
+    start = time.process_time()
+    fit = scb.recover(tokens, N=4, max_lag=50)
+    seconds = time.process_time() - start
+    inside = np.mean(np.abs(fit.V - task.P) <= 1.96 * fit.stderr.V)
+    moments = scb.recover(tokens, N=4, max_lag=50, method="spectral")
+    marked = [len(s) for s in moments.support]
+    numbers = rounded(seconds=seconds, worst=np.abs(fit.V - task.P).max(), inside_P=inside)
+    numbers |= {"fewest": min(marked), "most": max(marked)}
+    return numbers | wrong(task, fit) | wrong(task, moments, "moments_")
+
+
+def levels(case: Case) -> Row:
+    """False positions of the moments in 50 fits, where 0.5 of them are allowed for on average."""
+    import scb
+
+    found = []
+    for i in range(50):
+        seed = 50_000 + 50 * case["block"] + i
+        task = scb.Task.random(case["N"], case["T"], 2, seed=seed)
+        batch = scb.sample(task, 4000, seed, compiled=True)
+        fit = scb.recover(batch, N=case["N"], method="spectral", false_positions=0.5)
+        found.append(wrong(task, fit)["false"])
+    return {"fits": 50, "false": sum(found), "rate": sum(found) / 50}
+
+
+def cost(case: Case) -> Row:
+    """Seconds of one core, and the most memory that the process has held, tokens and imports included."""
+    import scb
+
+    N, T, seed = case["N"], case["T"], 40_000 + case["seed"]
+    scb.recover(scb.sample(scb.Task.random(N, 50, 2), 500), N=N)  # kernels are loaded
+    task = scb.Task.random(N, T, 2, seed=seed)
+    batch = scb.sample(task, case["n"], seed, compiled=True)
+    start = time.process_time()
+    fit = scb.recover(batch, N=N)
+    seconds = time.process_time() - start
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return rounded(seconds=seconds, memory=memory) | wrong(task, fit)
+
+
+def curve(case: Case) -> Row:
+    """Whether the support is right, for each number of samples; the samples are nested."""
+    import scb
+
+    seed = 10_000 + case["seed"]
+    task = scb.Task.random(3, case["T"], 2, seed=seed)
+    batch = scb.sample(task, max(SIZES), seed, compiled=True)
+    return {"right": [is_right(wrong(task, scb.recover(batch[:n], N=3))) for n in SIZES]}
+
+
+# ------------------------------------------------------------------------------------------------------- the tables
+
+
+def support_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """How often the support is exactly right."""
+    lines = []
+    for (N, T, n), some in group(rows, "N", "T", "n").items():
+        right = sum(is_right(row) for row in some)
+        cells = [f"{right} of {len(some)}", _wilson(right, len(some)), *(sum(row[name] for row in some) for name in WRONG)]
+        both = [row for row in some if "moments_missed" in row]
+        if both:
+            cells.append(f"{sum(is_right(row, 'moments_') for row in both)} of {len(both)}")
+            cells += [sum(row[f"moments_{name}"] for row in both) for name in WRONG]
+        else:
+            cells += ["", "", ""]
+        lines.append([N, f"{T:,}", f"{n:,}", *cells])
+    headings = "N|T|n|support exactly right|95 % interval|positions missed|false|moments alone: right|positions missed|false"
+    return table_of(headings, lines)
+
+
+def _wilson(right: int, of: int) -> str:
+    """Wilson's 95 % interval of a share."""
+    p, z = right / of, 1.96
+    middle = p + z * z / (2 * of)
+    half = z * np.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
+    scale = 1 + z * z / of
+    return f"{(middle - half) / scale:.1%} to {(middle + half) / scale:.1%}"
+
+
+def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """Errors against the bound, and coverage."""
+    lines = []
+    for (N, n), some in group(rows, "N", "n").items():
+        ratios = [_mean([row[f"ratio_{name}"] for row in some]) for name in "PQ"]
+        inside = [f"{np.mean([row[f'inside_{name}'] for row in some]):.1%}" for name in "PQ"]
+        right = sum(is_right(row) for row in some)
+        lines.append([N, f"{n:,}", *ratios, *inside, f"{right} of {len(some)}"])
+    headings = "N|n|squared error / bound, P|Q|within 1.96 standard errors, P|Q|support exactly right"
+    return table_of(headings, lines)
+
+
+def _mean(values: list[float]) -> str:
+    return f"{np.mean(values):.2f} ± {np.std(values) / np.sqrt(len(values)):.2f}"
+
+
+def near_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """Coverage of entries of P by how far they lie from 0."""
+    lines = []
+    total = np.sum([row["near"] for _, row in rows], axis=0)
+    for low, high, (inside, of) in zip(EDGES[:-1], EDGES[1:], total.tolist(), strict=True):
+        words = f"more than {low:g}" if high == np.inf else f"{low:g} to {high:g}"
+        if of:
+            lines.append([words, f"{of:,}", f"{inside / of:.1%}"])
+    return table_of("true value, in standard errors|entries of P|within 1.96 standard errors of the estimate", lines)
+
+
+def cost_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """Seconds and memory."""
+    lines = []
+    for (N, T, n), some in group(rows, "N", "T", "n").items():
+        seconds = [row["seconds"] for row in some]
+        times = [f"{np.median(seconds):.1f}", f"{max(seconds):.1f}", f"{max(row['memory'] for row in some):.2f}"]
+        size = N * 2
+        missed = sum(row["missed"] for row in some)
+        false = sum(row["false"] for row in some)
+        right = f"{sum(is_right(row) for row in some)} of {len(some)}"
+        lines.append([N, f"{T:,}", f"{n:,}", f"{n * T / 1e9:.1f}", *times, right, f"{missed} and {false} of {size * len(some)}"])
+    headings = "N|T|n|tokens, GB|seconds, median|largest|memory, GB|support exactly right|positions missed and false"
+    return table_of(headings, lines)
+
+
+def curve_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """Success against n, and where it passes a half and 90 %."""
+    lines = []
+    crossings = []
+    for (T,), some in group(rows, "T").items():
+        share = np.mean([row["right"] for row in some], axis=0)
+        crossings.append([_crossing(share, level) for level in (0.5, 0.9)])
+        lines.append([f"{T:,}", len(some), *(f"{x:.0%}" for x in share), *(f"{x:.0f}" for x in crossings[-1])])
+    if crossings:
+        factors = np.max(crossings, axis=0) / np.min(crossings, axis=0)
+        lines.append(["largest / smallest", "", *([""] * len(SIZES)), *(f"{x:.2f}" for x in factors)])
+    return table_of("T|tasks|" + "|".join(f"n = {n}" for n in SIZES) + "|half right at n|90 % right at n", lines)
+
+
+def _crossing(share: Any, level: float) -> float:
     """n at which the share first reaches the level, linear in log n; NaN if it does not, the smallest n if it starts there."""
     above = np.flatnonzero(share >= level)
     if above.size == 0:
         return np.nan
     i = int(above[0])
     if i == 0:
-        return float(sizes[0])
+        return float(SIZES[0])
     a = (level - share[i - 1]) / (share[i] - share[i - 1])
-    return float(np.exp((1 - a) * np.log(sizes[i - 1]) + a * np.log(sizes[i])))
+    return float(np.exp((1 - a) * np.log(SIZES[i - 1]) + a * np.log(SIZES[i])))
 
 
-def bound(N: int, repetitions: int = 100) -> None:
-    """Squared errors against the Cramér–Rao bound, and coverage of 95 % intervals."""
-    for n in (5000, 20_000):
-        ratio, inside_P, inside_Q, right = [], [], [], 0
-        for seed in progress(f"bound, N = {N}, n = {n}", repetitions):
-            task = scb.Task.random(N, 50, 2, seed=20_000 + seed)
-            fit, least = scb.recover(scb.sample(task, n, 20_000 + seed, compiled=True), N=N), cramer_rao(task, n)
-            on = task.Q > 0
-            right += wrong(task, fit) == (0, 0)
-            square = np.square(fit.V - task.P).sum(), np.square(fit.A - task.Q)[on].sum()
-            ratio.append([square[0] / least.P.sum(), square[1] / least.Q.sum()])
-            inside_P.append(np.mean(np.abs(fit.V - task.P) <= 1.96 * fit.stderr.V))
-            inside_Q.append(np.mean((np.abs(fit.A - task.Q) <= 1.96 * fit.stderr.A)[on]))
-        mean, error = np.mean(ratio, axis=0), np.std(ratio, axis=0) / np.sqrt(repetitions)
-        print(
-            f"N = {N}, n = {n:,}: squared error / bound: P {mean[0]:.3f} ± {error[0]:.3f}, Q {mean[1]:.3f} ± {error[1]:.3f};"
-            f" 95 % intervals cover P {np.mean(inside_P):.1%}, Q {np.mean(inside_Q):.1%};"
-            f" support right in {right} of {repetitions}",
-            flush=True,
-        )
+# -------------------------------------------------------------------------------------------------------- the cases
 
-
-def sequences(repetitions: int = 20) -> None:
-    """One long sequence a task, its contexts dependent; and the moments alone."""
-    right = moments = 0
-    marked, seconds, worst, inside = [], [], 0.0, []
-    for seed in progress("sequences", repetitions):
-        task = scb.Task.random(4, 50, 2, seed=30_000 + seed)
-        tokens = scb.generate(task, 200_000, seed=30_000 + seed)
-        start = time.perf_counter()
-        fit = scb.recover(tokens, N=4, max_lag=50)
-        seconds.append(time.perf_counter() - start)
-        right += wrong(task, fit) == (0, 0)
-        worst = max(worst, float(np.abs(fit.V - task.P).max()))
-        inside += [np.mean(np.abs(fit.V - task.P) <= 1.96 * fit.stderr.V)]
-        alone = scb.recover(tokens, N=4, max_lag=50, method="spectral")
-        moments += wrong(task, alone) == (0, 0)
-        marked += [len(s) for s in alone.support]
-    print(
-        f"sequences of 200,000 tokens, N = 4, T = 50: support right in {interval(right, repetitions)},"
-        f" {np.median(seconds):.1f} s each, largest error in P {worst:.3f}, 95 % intervals cover P {np.mean(inside):.1%}."
-        f" Moments alone: {moments} of {repetitions}; {min(marked)} to {max(marked)} positions a column",
-        flush=True,
-    )
-
-
-def speed() -> None:
-    """Seconds and memory of N = 3, T = 50,000, n = 4,000, in a process that has done nothing else but load the kernels."""
-    scb.recover(scb.sample(scb.Task.random(3, 50, 2), 500))
-    task = scb.Task.random(3, 50_000, 2, seed=1)
-    batch = scb.sample(task, 4000, 1, compiled=True)
-    seconds = []
-    for _ in progress("speed", 5):
-        start = time.perf_counter()
-        scb.recover(batch, N=3)
-        seconds.append(time.perf_counter() - start)
-    print(
-        f"N = 3, T = 50,000, n = 4,000: median {np.median(seconds):.2f} s, largest {max(seconds):.2f} s, {_memory():.2f} GB",
-        flush=True,
-    )
-
-
-def large(repetitions: int = 4) -> None:
-    """N = 100, T = 20,000, n = 50,000: 1 GB of tokens."""
-    scb.recover(scb.sample(scb.Task.random(100, 50, 2), 500), N=100)
-    right, seconds, off = 0, [], np.zeros(2, int)
-    for seed in progress("large", repetitions):
-        task = scb.Task.random(100, 20_000, 2, seed=40_000 + seed)
-        batch = scb.sample(task, 50_000, 40_000 + seed, compiled=True)
-        start = time.perf_counter()
-        fit = scb.recover(batch, N=100)
-        seconds.append(time.perf_counter() - start)
-        off += wrong(task, fit)
-        right += wrong(task, fit) == (0, 0)
-        del batch
-    print(
-        f"N = 100, T = 20,000, n = 50,000: support right in {right} of {repetitions},"
-        f" missed {off[0]}, false {off[1]} (of 200 positions each);"
-        f" median {np.median(seconds):.0f} s, largest {max(seconds):.0f} s, {_memory():.2f} GB",
-        flush=True,
-    )
-
-
-def _memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-SECTIONS: dict[str, Callable[[], None]] = {
-    "speed": speed,
-    "support500": lambda: support(3, 500, 4000, 100),
-    "support5000": lambda: support(3, 5000, 4000, 100),
-    "support50000": lambda: support(3, 50_000, 4000, 100),
-    "n10": lambda: support(10, 5000, 20_000, 40),
-    "n20": lambda: support(20, 5000, 20_000, 40),
-    "bound3": lambda: bound(3),
-    "bound10": lambda: bound(10),
-    "sequences": sequences,
-    "curve": curve,
-    "large": large,
+WRONG = ("missed", "false")
+SUPPORTS = ((3, 500, 4000, 100), (3, 5000, 4000, 100), (3, 50_000, 4000, 100), (10, 5000, 20_000, 40), (20, 5000, 20_000, 40))
+COSTS = ((3, 50_000, 4000, 5), (100, 20_000, 50_000, 4))
+CURVE = ((500, 30), (5000, 30), (50_000, 30), (500_000, 15))
+SECTIONS = {
+    "support": Section(
+        [{"N": N, "T": T, "n": n, "seed": seed} for N, T, n, seeds in SUPPORTS for seed in range(seeds)],
+        support,
+        {"support": support_table},
+    ),
+    "bound": Section(
+        [{"N": N, "n": n, "seed": seed} for N in (3, 10) for n in (5000, 20_000) for seed in range(100)],
+        bound,
+        {"bound": bound_table, "near 0": near_table},
+    ),
+    "sequences": Section([{"seed": seed} for seed in range(20)], sequences),
+    "levels": Section([{"N": N, "T": T, "block": block} for block in range(10) for N, T in ((3, 60), (3, 300), (10, 300))], levels),
+    "cost": Section(
+        [{"N": N, "T": T, "n": n, "seed": seed} for N, T, n, seeds in COSTS for seed in range(seeds)], cost, {"cost": cost_table}
+    ),
+    "curve": Section([{"T": T, "seed": seed} for T, tasks in CURVE for seed in range(tasks)], curve, {"curve": curve_table}),
 }
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or SECTIONS:
-        if name not in SECTIONS:
-            raise SystemExit(f"{name} is not a section: there are {', '.join(SECTIONS)}")
-        SECTIONS[name]()
+    main(__doc__, KEPT, "explanation/recovery.md", SECTIONS)

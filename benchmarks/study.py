@@ -4,19 +4,22 @@ Every case is a line of JSON in a file, written as soon as it is there, and what
 cut off goes on where it was. A table on a page stands between ``<!-- table NAME -->`` and ``<!-- end -->``.
 """
 
+import argparse
 import json
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 Case = dict[str, Any]
 Row = dict[str, Any]
+Table = Callable[[list[tuple[Case, Row]]], list[str]]
 DOCS = Path(__file__).parent.parent / "docs"
 
 
@@ -89,3 +92,39 @@ def fill(page: Path, name: str, table: Sequence[str]) -> None:
     if not place.search(text):
         raise SystemExit(f"{page.name} has no place for the table {name!r}")
     page.write_text(place.sub(lambda found: found[1] + "\n".join(table) + "\n" + found[2], text), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a study: its cases, what is done for one of them, and the tables that its results make, by their names on the
+    page. A section without tables is quoted number by number.
+    """
+
+    cases: Sequence[Case]
+    work: Callable[[Case], Row]
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+
+def main(description: str | None, kept: Path, page: str, sections: Mapping[str, Section]) -> None:
+    """The command of a study: run what is missing in ``kept``, a file for each section, and write the tables of a page."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", help=f"of {', '.join(sections)}; all if none is named")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--tables", action="store_true", help="run nothing; write the tables of what is there")
+    asked = parser.parse_args()
+    if unknown := set(asked.sections) - set(sections):
+        parser.error(f"{unknown.pop()} is not a section: there are {', '.join(sections)}")
+    kept.mkdir(exist_ok=True)
+    for name in asked.sections or sections:
+        section = sections[name]
+        path = kept / f"{name}.jsonl"
+        if not asked.tables:
+            print(name, end=": ", file=sys.stderr, flush=True)
+            complete(path, section.work, section.cases, asked.jobs)
+        for heading, table in section.tables.items():
+            fill(DOCS / page, heading, table(read(path)))
+
+
+def rounded(**numbers: float) -> Row:
+    """Numbers with six digits, which is more than a study shows, so that its file stays small."""
+    return {name: float(f"{value:.6g}") for name, value in numbers.items()}

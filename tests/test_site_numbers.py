@@ -37,3 +37,17 @@ def test_one_column_over_another(kept):
     assert result_numbers.evaluate("times.jsonl | value cpu/gpu | what=time | .0f") == "16"
     with pytest.raises(ValueError, match="'tpu' is none of"):
         result_numbers.evaluate("times.jsonl | value cpu/tpu | what=time")
+
+
+def test_rows_below_a_bound_and_quantiles(kept):
+    (kept / "runs.jsonl").write_text(
+        "".join(f'[{{"N": {3 + i % 2}, "seed": {i}}}, {{"alpha": {i / 8 - 0.5}}}]\n' for i in range(9))
+    )
+    assert result_numbers.evaluate("runs.jsonl | count | alpha<0") == "4"
+    assert result_numbers.evaluate("runs.jsonl | count | alpha<=0") == "5"
+    assert result_numbers.evaluate("runs.jsonl | count | N=4, alpha>=0.125") == "2"
+    assert result_numbers.evaluate("runs.jsonl | count | N=3, alpha > 7") == "0"
+    assert result_numbers.evaluate("runs.jsonl | q25 alpha | | .2f") == "-0.25"
+    for words in ("runs.jsonl | count | N=5, alpha<0", "runs.jsonl | mean alpha | alpha>7", "runs.jsonl | q5 alpha"):
+        with pytest.raises(ValueError, match=r"runs\.jsonl"):
+            result_numbers.evaluate(words)

@@ -8,9 +8,10 @@ The words are separated by bars: a table, what to take, which rows, and how to w
 table   a file of docs/tables without its ending, a .jsonl file below benchmarks, or ``paper`` (what the registry has). ``claim`` is
         different: its number follows, and a regular expression whose group is what to quote of that claim on the page of claims.
         So is a .txt or .md file below benchmarks: a reduction follows, and a regular expression whose group is a number
-what    count; sum, mean, median, min, max of a column; ``not`` before a column of truth values; value, where all rows agree.
+what    count; sum, mean, median, min, max of a column, or q25, its quantile; ``not`` before a column of truth values; value, where
+        all rows agree.
         ``a/b`` in the place of a column is one column over another, row by row
-rows    column=value, separated by commas; left out, all rows
+rows    column=value, separated by commas; left out, all rows. Also <, <=, > and >=: then a count may be 0
 how     a format of Python such as ,.0f or .2f; ``,`` unless given; .1p is 5.5·10⁻⁷
 """
 
@@ -24,6 +25,7 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 REDUCTIONS = {"sum": np.sum, "mean": np.mean, "median": np.median, "min": np.min, "max": np.max}
+COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 IN_PAGE = re.compile(r"\{number\}`([^`]+)`")
 IN_README = re.compile(r"(\S+?)<!-- number: (.+?) -->")
 
@@ -37,10 +39,18 @@ def evaluate(words: str) -> str:
         return from_text(table, what, where, form, words)
     columns = paper_facts() if table == "paper" else read(table)
     chosen = np.ones(len(next(iter(columns.values()))), dtype=bool)
+    bounds = []
     for condition in filter(None, where.split(",")):
-        name, _, value = condition.partition("=")
-        chosen &= matches(column_of(columns, name.strip(), words), value.strip())
-    if not chosen.any():
+        name, sign, value = (part.strip() for part in re.split("(<=|>=|<|>|=)", condition, maxsplit=1))
+        column = column_of(columns, name, words)
+        if sign == "=":
+            chosen &= matches(column, value)
+        else:
+            bounds.append((column, sign, float(value)))
+    found = chosen.any()  # so that a value that no row has is a mistake, even in a count
+    for column, sign, value in bounds:
+        chosen[chosen] = COMPARISONS[sign](column[chosen].astype(float), value)
+    if not found or not (chosen.any() or what == "count"):
         raise ValueError(f"{words!r}: no row is left")
     return written(reduce(columns, what, chosen, words), form)
 
@@ -86,8 +96,10 @@ def reduce(columns: dict[str, np.ndarray], what: str, chosen: np.ndarray, words:
         if len(set(values.tolist())) != 1:
             raise ValueError(f"{words!r}: {len(set(values.tolist()))} different values")
         return values.tolist()[0]
+    if re.fullmatch(r"q\d\d", verb):
+        return np.percentile(values, int(verb[1:])).item()
     if verb not in REDUCTIONS:
-        raise ValueError(f"{words!r}: {verb!r} is none of count, value, {', '.join(REDUCTIONS)}")
+        raise ValueError(f"{words!r}: {verb!r} is none of count, value, {', '.join(REDUCTIONS)}, q25")
     return REDUCTIONS[verb](values).item()
 
 
