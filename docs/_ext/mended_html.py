@@ -1,7 +1,4 @@
-"""What the theme and MyST leave to be done.
-
-Numbers in tables, anchors in headings, figures that open at full size, long names that can be broken.
-"""
+"""What the theme and MyST leave to be done: anchors in headings, figures that open at full size, long names that can be broken."""
 
 import re
 from pathlib import PurePosixPath
@@ -11,17 +8,9 @@ from sphinx.application import Sphinx
 from sphinx.util.osutil import relative_uri
 
 ANCHOR = re.compile(r'<a id="([^"]+)">|</a>')
-NUMBER = re.compile(r"\{number\}`[^`]*`")
 LONG_IN_COLUMN = 16  # characters that a narrow column, or a title on a narrow screen, may have to break
 LONG = 24  # characters that a line on a narrow screen may have to break
 JOINTS = re.compile(r"(?<=[/_:,=(])(?=\w)|(?<=\.)(?=\w{4})")  # where it may; not before the kind of a file
-
-
-def keep_numbers_whole(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Escape the bars of {number}`table | what | rows | format` in a row of a table, where a bare one ends the cell."""
-    lines = source[0].split("\n")
-    rows = [NUMBER.sub(lambda role: role[0].replace("|", r"\|"), line) if line.startswith("|") else line for line in lines]
-    source[0] = "\n".join(rows)
 
 
 def lift_anchors(app: Sphinx, doctree: nodes.document) -> None:
@@ -70,7 +59,6 @@ def break_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
-    app.connect("source-read", keep_numbers_whole)
     app.connect("doctree-read", lift_anchors, priority=400)  # before the tables of contents are gathered
     app.connect("doctree-resolved", link_figures)
     app.connect("doctree-resolved", break_names, priority=900)  # after code has become links
