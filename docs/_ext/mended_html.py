@@ -36,7 +36,7 @@ def link_figures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def break_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Let a long name in code or in a title break after a slash or an underscore; in a table, a shorter one."""
+    """Let long words in code or in a title break after a slash or an underscore; in a table, shorter ones."""
     for code in [*doctree.findall(nodes.literal), *doctree.findall(nodes.title)]:
         cell = code.parent
         while cell is not None and not isinstance(cell, nodes.entry):
@@ -44,12 +44,8 @@ def break_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         narrow = isinstance(code, nodes.title) or cell is not None
         text = code.astext()
         parts = JOINTS.split(text)
-        if (
-            len(parts) == 1
-            or len(text) < (LONG_IN_COLUMN if narrow else LONG)
-            or not isinstance(code[0], nodes.Text)
-            or " " in text
-        ):
+        plain = len(code) == 1 and isinstance(code[0], nodes.Text)
+        if not plain or max(map(len, text.split())) < (LONG_IN_COLUMN if narrow else LONG):
             continue
         code.clear()
         for part in parts[:-1]:
