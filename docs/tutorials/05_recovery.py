@@ -57,6 +57,8 @@ for size in sizes:
 ax.loglog(sizes, squares, "o", label="measured, 8 data sets each")
 ax.loglog(sizes, [bound.P.sum() * n / size for size in sizes], label="the bound")
 ax.set(xlabel="samples", ylabel="squared error of V")
+ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+ax.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
 ax.legend()
 
 # %%
