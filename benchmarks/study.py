@@ -116,6 +116,6 @@ def main(description: str | None, kept: Path, page: str, sections: Mapping[str, 
             fill(DOCS / page, heading, table(read(path)))
 
 
-def rounded(**numbers: float) -> Row:
+def rounded(**numbers: Any) -> Row:
     """Numbers with six digits, which is more than a study shows, so that its file stays small."""
     return {name: float(f"{value:.6g}") for name, value in numbers.items()}
