@@ -123,5 +123,7 @@ def _bytes(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
 
 
+SECTIONS = {"fits": Section(CASES, fits, {"fits": fits_table})}
+
 if __name__ == "__main__":
-    main(__doc__, KEPT, "explanation/scale.md", {"fits": Section(CASES, fits, {"fits": fits_table})})
+    main(__doc__, KEPT, "explanation/scale.md", SECTIONS)

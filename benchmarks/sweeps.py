@@ -107,7 +107,8 @@ def overhead(case: Case) -> Row:
         seconds = side_by_side(*both[::order])[::order]
         assert len(SweepStore(out).done()) == count
         parts = len(list((out / "rows").iterdir()))
-    return {"runs": count, "parts": parts, "machine": machine()} | rounded(bare=seconds[0], swept=seconds[1])
+    each = 2000 * seconds[0] / count  # milliseconds of one of two processes
+    return {"runs": count, "parts": parts, "machine": machine()} | rounded(bare=seconds[0], swept=seconds[1], each=each)
 
 
 def overhead_table(rows: list[tuple[Case, Row]]) -> list[str]:
@@ -158,8 +159,8 @@ def network(case: Case) -> Row:
         batch = [replace(job, parameters=dict(job.parameters)) for job in jobs[::100]]  # every one at another point
         out = len(pickle.dumps(batch)) / 20
         back = len(pickle.dumps(run_batch(batch))) / 20
-    each = {"moved_each": moved / len(jobs), "out": out, "back": back}
-    return {"runs": len(jobs), "moved": moved, "table": table} | rounded(seconds=seconds, idle=idle, **each)
+    each = {"bytes": moved / len(jobs), "out": out, "back": back}
+    return {"runs": len(jobs), "table": table} | rounded(seconds=seconds, idle=idle, megabytes=moved / 1e6, **each)
 
 
 def loopback() -> int:
