@@ -255,7 +255,7 @@ def model_table(rows: list[tuple[Case, Row]]) -> list[str]:
 PAIRS = [{"task": task, "seed": seed} for seed in range(SEEDS) for task in range(TASKS)]
 SIZES: dict[str, Any] = {  # N, known: so many seeds a task
     "tuned": ((3, True, SEEDS), (3, False, SEEDS), (10, True, 4), (20, True, 4)),
-    "projector": ((3, "strong", 12), (10, "zipf", 12)),
+    "projector": ((3, "strong", 20), (10, "zipf", 20)),
 }
 SECTIONS = {
     "paper": Section([{"recipe": name} | one for one in PAIRS for name in RECIPES], paper, {"paper recipes": paper_table}),
