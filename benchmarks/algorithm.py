@@ -25,7 +25,7 @@ RECIPES = {
     "sgd": "`sgd`",
     "slower": "`sgd`, η₂ = 0.001",
 }
-PROJECTORS = {"euclidean": "the paper's", "mu": "μ"}
+PROJECTORS = {"euclidean": "the paper's projector", "mu": "the μ-projector"}
 
 
 def last(run: Any, *columns: str) -> Row:
@@ -221,7 +221,7 @@ def projector_table(rows: list[tuple[Case, Row]]) -> list[str]:
             good = np.maximum(dist_A, dist_V) <= CLOSE
             cells += [f"{np.median(dist_V):.4f}", f"{np.median(samples):,.0f}", f"{good.sum()} of {good.size}"]
         lines.append([f"`{recipe}`", f"N = {N}{words[family]}", *cells])
-    names = "|".join(f"{words} projector: median ‖V − P‖_μ|samples|learned" for words in PROJECTORS.values())
+    names = "|".join(f"{words}: median ‖V − P‖_μ|samples|learned" for words in PROJECTORS.values())
     return table_of(f"recipe|tasks|{names}", lines)
 
 
