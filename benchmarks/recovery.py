@@ -233,7 +233,7 @@ def _crossing(share: Any, level: float) -> float:
 WRONG = ("missed", "false")
 SUPPORTS = ((3, 500, 4000, 100), (3, 5000, 4000, 100), (3, 50_000, 4000, 100), (10, 5000, 20_000, 40), (20, 5000, 20_000, 40))
 COSTS = ((3, 50_000, 4000, 5), (100, 20_000, 50_000, 4))
-CURVE = ((500, 20), (5000, 20), (50_000, 20), (500_000, 10))
+CURVE = ((500, 30), (5000, 30), (50_000, 30), (500_000, 15))
 SECTIONS = {
     "support": Section(
         [{"N": N, "T": T, "n": n, "seed": seed} for N, T, n, seeds in SUPPORTS for seed in range(seeds)],
@@ -241,12 +241,12 @@ SECTIONS = {
         {"support": support_table},
     ),
     "bound": Section(
-        [{"N": N, "n": n, "seed": seed} for N in (3, 10) for n in (5000, 20_000) for seed in range(60)],
+        [{"N": N, "n": n, "seed": seed} for N in (3, 10) for n in (5000, 20_000) for seed in range(100)],
         bound,
         {"bound": bound_table, "near 0": near_table},
     ),
-    "sequences": Section([{"seed": seed} for seed in range(12)], sequences),
-    "levels": Section([{"N": N, "T": T, "block": block} for block in range(10) for N, T in ((3, 60), (3, 300), (10, 300))], levels),
+    "sequences": Section([{"seed": seed} for seed in range(20)], sequences),
+    "levels": Section([{"N": N, "T": T, "block": block} for block in range(20) for N, T in ((3, 60), (3, 300), (10, 300))], levels),
     "cost": Section(
         [{"N": N, "T": T, "n": n, "seed": seed} for N, T, n, seeds in COSTS for seed in range(seeds)], cost, {"cost": cost_table}
     ),
