@@ -32,6 +32,8 @@ from scb.torch.data import Draws
 from scb.torch.ensemble import Ensemble, excess
 
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
+LOWER = (1e-4, 3e-4, 1e-3, 3e-3)  # where the smallest of these would be the best: many positions or tokens
+HIGHER = (1e-3, 3e-3, 1e-2, 3e-2)  # where the largest would be: frozen values
 BATCH = 256
 DONE = 0.1  # a unit is over once this share of the excess loss is left at one of the rates, for all tasks but one
 TRAINED = 0.05  # the same for a model from which something is transferred
@@ -73,7 +75,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "SGD": {"optimiser": "sgd", "rates": (0.01, 0.03, 0.1, 0.3)},
     "four heads": {"model": {"heads": 4}},
     "linear, no norm, no MLP": {"model": {"attention": "linear", "norm": False, "mlp": 0}},
-    "two layers": {"model": {"layers": 2}, "steps": 1_200},
+    "two layers": {"model": {"layers": 2}, "steps": 2_000},
 }
 PROXIMAL: dict[str, dict[str, Any]] = {
     "weights shrunk by 0.5/L": {"attention": "shrunk", "shrink": 0.5},
@@ -86,11 +88,12 @@ PROXIMAL: dict[str, dict[str, Any]] = {
 
 def units() -> Iterator[Unit]:
     """All units, in the order in which they are run: the questions that matter most come first."""
-    longest = {"steps": 2_500}
+    longer = {"steps": 8_000, "rates": LOWER}
+    short = {"steps": 2_500}
     for N in (10, 3):
         for T in SHORT:
             yield Unit("scaling", N, T)
-        yield Unit("scaling", N, 2048, **longest)
+        yield Unit("scaling", N, 2048, **longer)
     for variant, options in list(DESIGNS.items())[:-1]:
         yield Unit("design", 10, 128, variant, **options)
     for T in SHORT[1:]:
@@ -99,21 +102,26 @@ def units() -> Iterator[Unit]:
     for T in SHORT:
         for overlap in (1.0, 0.6, 0.3):
             for keep in KEPT:
-                if T < 512 or keep == "values" or overlap == 1 or (keep, overlap) == ("all", 0.6):
-                    yield Unit("transfer", 10, T, f"{keep}, overlap {overlap:g}", overlap=overlap, keep=keep)
-    yield Unit("proximal", 10, 2048, "values centred", model=PROXIMAL["values centred"], **longest)
-    for keep in ("values", "frozen"):
-        yield Unit("transfer", 10, 2048, f"{keep} of T = 128, overlap 1", overlap=1.0, keep=keep, source_T=128, **longest)
+                yield transfer(10, T, keep, overlap)
+    for T in SHORT:
+        for keep in KEPT:
+            yield transfer(3, T, keep)
+    yield Unit("proximal", 10, 2048, "values centred", model=PROXIMAL["values centred"], **short)
+    for keep, overlap in (("values", 1.0), ("frozen", 1.0), ("values", 0.6), ("values", 0.3)):
+        yield transfer(10, 2048, keep, overlap, source_T=128)
     for N, T in ((10, 32), (3, 32), (3, 128), (3, 512), (3, 2048)):
-        yield Unit("proximal", N, T, "values centred", model=PROXIMAL["values centred"], steps=2_500)
-    yield Unit("scaling", 50, 32, steps=8_000)
-    yield Unit("scaling", 50, 128)
-    yield Unit("proximal", 10, 8192, "values centred", model=PROXIMAL["values centred"], steps=2_000)
+        yield Unit("proximal", N, T, "values centred", model=PROXIMAL["values centred"], **short)
+    yield Unit("scaling", 50, 32, steps=32_000, rates=LOWER)
+    for keep in ("values", "frozen"):
+        yield transfer(50, 32, keep, steps=16_000)
+    yield Unit("scaling", 50, 128, steps=16_000, rates=LOWER)
     yield Unit("design", 10, 128, "two layers", **DESIGNS["two layers"])
     small = {"init": 0.02}  # GPT-2's initial weights
     for N in (10, 3):
-        for T in (*SHORT, 2048):
+        for T in SHORT[:-1]:
             yield Unit("scaling, init 0.02", N, T, model=small)
+        yield Unit("scaling, init 0.02", N, 512, model=small, rates=LOWER)
+        yield Unit("scaling, init 0.02", N, 2048, model=small, **longer)
         yield Unit("scaling, init 0.02", N, 8192, model=small, steps=2_000)
     for variant, options in DESIGNS.items():
         yield Unit("design, init 0.02", 10, 128, variant, **options | {"model": options.get("model", {}) | small})
@@ -122,6 +130,20 @@ def units() -> Iterator[Unit]:
             yield Unit("proximal, init 0.02", 10, T, variant, model=options | small)
     for variant, options in list(PROXIMAL.items())[:2]:
         yield Unit("proximal, init 0.02", 10, 2048, variant, model=options | small)
+    yield Unit("scaling", 3, 8192, steps=14_000, rates=LOWER)
+    for N, T in ((10, 8192), (3, 2048), (3, 8192)):
+        yield transfer(N, T, "frozen", source_T=128)
+    yield Unit("scaling", 50, 512, **longer)
+    yield Unit("proximal", 10, 8192, "values centred", model=PROXIMAL["values centred"], steps=7_500, rates=LOWER)
+    yield Unit("scaling", 10, 8192, steps=7_500, rates=LOWER)
+    yield transfer(10, 8192, "values", source_T=128)
+
+
+def transfer(N: int, T: int, keep: str, overlap: float = 1.0, source_T: int | None = None, steps: int = 4_000) -> Unit:
+    """The unit in which this is kept of models of other tasks, with fewer positions where ``source_T`` says so."""
+    variant = f"{keep}, overlap {overlap:g}" if source_T is None else f"{keep} of T = {source_T}, overlap {overlap:g}"
+    rates = HIGHER if keep == "frozen" else RATES
+    return Unit("transfer", N, T, variant, steps, rates=rates, overlap=overlap, keep=keep, source_T=source_T)
 
 
 def tasks_of(unit: Unit) -> list[Task]:

@@ -2,12 +2,17 @@
 
     python benchmarks/transformers_throughput.py [--device cpu|cuda] [--N 3 10] [--T 512] [--batch 256]
 
-Each is timed several times in turns; the best of each counts.
+Each is timed several times in turns; the best of each counts. Rows are added to benchmarks/streams/throughput.jsonl, from where the
+documentation takes its figures; those of the same device, N, T and batch are replaced.
 """
 
 import argparse
+import itertools
+import json
+import platform
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import torch
 
@@ -44,10 +49,11 @@ def by_inversion(task: Task, B: int, device: str) -> Iterator[tuple[torch.Tensor
         yield tokens, (torch.rand(B, 1, device=device) >= P[source]).sum(dim=1)
 
 
+KEPT = Path(__file__).parent / "streams" / "throughput.jsonl"
 SAMPLERS: dict[str, Callable[[Task, int, str], Iterator[tuple[torch.Tensor, torch.Tensor]]]] = {
     "scb.torch.Stream": lambda task, B, device: Stream(task, B, seed=1, device=device),
     "torch.multinomial": by_multinomial,
-    "torch.rand, torch.bucketize": by_inversion,
+    "torch.rand and torch.bucketize": by_inversion,
 }
 
 
@@ -64,28 +70,46 @@ def tokens_per_second(batches: Iterator[tuple[torch.Tensor, torch.Tensor]], devi
     return count / (time.perf_counter() - began)
 
 
+def keep(path: Path, rows: list[dict[str, str | int | float]]) -> None:
+    """Put rows into the file, in place of those with the same settings."""
+    names = ("device", "N", "T", "B", "sampler")
+    lines = path.read_text().splitlines() if path.exists() else []
+    known = {tuple(row[name] for name in names): row for row in [*map(json.loads, lines), *rows]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in known.values()))
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--N", type=int, nargs="+", default=[3, 10])
     parser.add_argument("--T", type=int, default=512)
-    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--batch", type=int, nargs="+", default=[256])
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--out", type=Path, default=KEPT)
     chosen = parser.parse_args()
-    for N in chosen.N:
+    machine = (
+        torch.cuda.get_device_name() if chosen.device == "cuda" else f"{platform.machine()}, {torch.get_num_threads()} threads"
+    )
+    for N, B in itertools.product(chosen.N, chosen.batch):
         task = random_task(N, chosen.T, 2, 0)
-        samplers = {name: make(task, chosen.batch, chosen.device) for name, make in SAMPLERS.items()}
+        samplers = {name: make(task, B, chosen.device) for name, make in SAMPLERS.items()}
         best = dict.fromkeys(samplers, 0.0)
         for turn in range(chosen.turns + 1):
             for name, sampler in samplers.items():
                 found = tokens_per_second(sampler, chosen.device, chosen.seconds)
                 best[name] = max(best[name], found) if turn else 0.0  # the first turn warms up
         ours = best["scb.torch.Stream"]
+        settings = {"device": chosen.device, "machine": machine, "torch": torch.__version__, "N": N, "T": chosen.T, "B": B}
+        keep(
+            chosen.out,
+            [settings | {"sampler": name, "billions": round(x / 1e9, 4), "times": round(ours / x, 2)} for name, x in best.items()],
+        )
         for name, found in best.items():
             print(
-                f"N {N}, T {chosen.T:,}, B {chosen.batch:,}: {name:28} {found / 1e9:8.3f}e9 tokens/s, {ours / found:5.1f} times",
+                f"N {N}, T {chosen.T:,}, B {B:,}: {name:28} {found / 1e9:8.3f}e9 tokens/s, {ours / found:5.1f} times",
                 flush=True,
             )
 

@@ -1,8 +1,10 @@
 """The bridge to PyTorch: equal to scb where scb does the same, right laws, and a probe that finds what is there."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -276,6 +278,16 @@ def test_a_trained_transformer_attends_to_the_true_positions(N):
     assert left <= 0.1
     assert found.mass >= 0.8
     assert found.signal > 0.5
+
+
+@pytest.mark.parametrize(("page", "heading"), [("howto/pytorch", "# "), ("explanation/transformers", "in five minutes")])
+def test_the_code_of_a_page_runs(page, heading):
+    """As it stands, with a hundredth of the steps."""
+    section = (Path(__file__).parents[1] / "docs" / f"{page}.md").read_text().partition(heading)[2]
+    code = "\n".join(re.findall(r"```python\n(.*?)```", section, re.S))
+    shorter, loops = re.subn(r"(range\(|step == )(\d+)00\b", r"\1\2", code)
+    assert loops > 0
+    exec(shorter, {})
 
 
 def test_without_pytorch_one_line_says_what_to_do():

@@ -168,6 +168,16 @@ def test_kept_values_save_samples(same, frozen, expected):
     assert transformers.kept_values_save_samples(made(cells("scaling", "standard", growing(0.5)), *groups)).verdict is expected
 
 
+@pytest.mark.parametrize(("power", "expected"), [(0.05, HOLDS), (0.3, CHANGED), (0.8, FAILS)])
+def test_frozen_values_and_T(power, expected):
+    frozen = cells("transfer", "frozen, overlap 1", growing(power), N=(3, 10))
+    long = {T: 1e4 * (T / 32) ** power for T in (2048, 8192)}
+    kept = cells("transfer", "frozen of T = 128, overlap 1", long, N=(3, 10))  # the values of a shorter task
+    others = cells("transfer", "frozen, overlap 0.3", growing(2.0), N=(3, 10))
+    table = made(cells("scaling", "standard", growing(0.8), N=(3, 10)), frozen, kept, others)
+    assert transformers.frozen_values_and_T(table).verdict is expected
+
+
 @pytest.mark.parametrize(("plain", "small", "expected"), [(0.5, 0.5, HOLDS), (2.0, 0.7, CHANGED), (2.0, 1.0, FAILS)])
 def test_thresholds_in_attention(plain, small, expected):
     groups = []

@@ -2,15 +2,16 @@
 Algorithm 1 step by step, and a recipe of your own
 ==================================================
 
-Algorithm 1 is short. Here it is written out by hand, step by step, with the functions that the library itself uses. Then it
-is put together as a *recipe*, which is how one changes it.
+Algorithm 1 is short. In this tutorial you write it out by hand, step by step, with the functions that the library itself
+uses. Then you put it together as a *recipe*, which is the way to change it.
 """
 
 # %%
 # A gradient
 # ----------
-# A *gradient source* answers one question: at (V, A), what is the mini-batch gradient? ``Reference`` draws samples in plain
-# NumPy.
+# The model has a value matrix V and an attention A, which should become the true P and Q of the task. A *gradient source*
+# answers one question: at (V, A), what is the gradient of a mini-batch? ``Reference`` draws its samples in plain NumPy. The
+# last argument, a random number, decides which samples these are.
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -30,8 +31,8 @@ print("shapes", gradient.V.shape, gradient.A.shape, "loss", round(gradient.loss,
 # %%
 # A step
 # ------
-# Both gradients are preconditioned, so that rare tokens learn as fast as common ones, and so that a step keeps two things:
-# the columns of A sum to 1, and Vμ = μ.
+# Both gradients are preconditioned, for two reasons. Rare tokens should learn as fast as common ones. And a step must not
+# change two things: the columns of A sum to 1, and Vμ = μ, where μ is the law of the tokens.
 gV = precondition_V(gradient.V, task.mu, "mu")
 gA = precondition_A(gradient.A, task.mu)
 print("A step keeps the sums of A:", abs(gA.sum(axis=0)).max() < 1e-12)
@@ -40,8 +41,9 @@ print("and Vμ = μ:", abs(gV @ task.mu).max() < 1e-12)
 # %%
 # Stage 1 by hand
 # ---------------
-# ``proximal_step`` does all this for a ``Stage``, which says how large steps are, and λ. With λ = 0 it is plain
-# preconditioned descent.
+# ``proximal_step`` preconditions and takes the step. A ``Stage`` tells it the step sizes, and the threshold λ of the ℓ1 step.
+# Here λ is 0, so this is preconditioned gradient descent. We stop when the signal α_A has reached 0.2. (The learner could not
+# know that; the recipes of the library look at the attention instead.)
 eta = 0.05
 one = scb.Stage(
     "1", steps=300, eta_V=eta / task.K_Q, eta_A=eta / task.K_P, batch_size=512, projector="mu"
@@ -58,7 +60,9 @@ print({name: round(found[name], 2) for name in ("alpha_V", "alpha_A", "dist_V", 
 # %%
 # Between the stages
 # ------------------
-# Entries of A below a threshold are made equal. The noise of 200 positions is gone in one stroke, and the signal stays.
+# Entries of A below a threshold are now made equal: the noise of nearly all of the 200 positions is gone at once, and the
+# signal stays. In Stage 2, each step also moves all entries of A towards 0 by λ and sets small ones to 0. That keeps the noise
+# from coming back.
 A = threshold_project(A, 0.05)
 two = replace(one, name="2", steps=80, lam=2e-4)
 for _ in range(two.steps):
@@ -68,7 +72,8 @@ for _ in range(two.steps):
 # %%
 # Stage 3
 # -------
-# The attention is rounded for good, and V is trained alone: ``eta_A=0`` freezes A.
+# The attention is thresholded and normalised, and then V is trained alone: ``eta_A=0`` freezes A. In the end both signals
+# should be close to 1, and both distances close to 0.
 A = threshold_normalize(A, 0.1)
 three = replace(one, name="3", steps=150, eta_A=0.0)
 for _ in range(three.steps):
@@ -80,8 +85,8 @@ print({name: round(found[name], 3) for name in ("alpha_V", "alpha_A", "dist_V", 
 # %%
 # A recipe of your own
 # --------------------
-# A recipe is an initial point and a list of stages. ``scb.recipes.paper`` makes one; change a stage and you have another.
-# Here λ falls from step to step in Stage 2, and Stage 3 is added.
+# A recipe is an initial point and a list of stages. ``scb.recipes.paper`` makes one; if you replace a stage, you have a recipe
+# of your own. Here λ falls from step to step in Stage 2, instead of staying the same.
 recipe = scb.recipes.paper(
     task, steps=(400, 600, 200), batch_size=256, lam=1e-4, projector="mu"
 )
@@ -99,4 +104,4 @@ ax.set(xlabel="step", ylabel="‖A − Q‖")
 ax.legend()
 
 # %%
-# To give a recipe a name on the command line, see :doc:`/howto/add-in-your-own-package`.
+# To use a recipe of your own on the command line, give it a name in a small package: :doc:`/howto/add-in-your-own-package`.

@@ -2,15 +2,16 @@
 The sign, the mirror and the projector
 ======================================
 
-The paper's literal algorithm often learns the *mirror image* of the truth. This tutorial shows what that is, why it
-happens, and two ways out of it.
+Run to the letter, the paper's algorithm often learns a *mirror image* of the truth. This tutorial shows what the mirror image
+is, why it is learned, and two ways out: a projector with less noise, and a test of the sign.
 """
 
 # %%
 # The mirror image
 # ----------------
-# Turn (V, A) around at the starting point: V becomes 2μ1ᵀ − V and A becomes 2/T − A. The two minus signs cancel in the
-# product, so both predict almost the same, and the loss cannot tell.
+# Training starts at V = μ1ᵀ and A = 1/T. Reflect (V, A) at this point: V becomes 2μ1ᵀ − V, and A becomes 2/T − A. The
+# prediction depends on the product of the two, in which the minus signs cancel. So the mirror image predicts almost the same as
+# the original, and the loss can hardly tell them apart.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -29,8 +30,9 @@ print("signals of the mirror:", round(found["alpha_V"], 2), round(found["alpha_A
 # %%
 # Who decides?
 # ------------
-# With an infinite batch a drift of size 1/(T·K_Q) decides, and it points to the truth. With 64 samples a step the noise is
-# larger, and the sign is luck. Six seeds of the literal recipe, ``resolve_sign=False``, Stage 1 alone:
+# With an infinite batch, a small drift of size 1/(T·K_Q) decides, and it points to the truth. (K_Q measures how much signal Q
+# has.) With 64 samples in each step the noise can be larger than the drift, and then the sign is a matter of luck. Here are six
+# seeds of Stage 1, with ``resolve_sign=False`` to follow the paper to the letter, for two projectors:
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
 for ax, projector in ((left, "euclidean"), (right, "mu")):
     wrong = 0
@@ -48,9 +50,10 @@ left.set_ylabel("α_A")
 # %%
 # The projector
 # -------------
-# On the right nothing but the projector is different. A step on V has to keep Vμ = μ. The paper takes away H(μμᵀ/‖μ‖²), which
-# is right in the Euclidean metric, but leaves noise that does not fall with T. Taking away (Hμ)1ᵀ, which is right in the
-# paper's own μ-inner product, leaves O(1/T). ``GradientNoise`` has both exactly; here for a batch of 64 at the start:
+# The two pictures differ in the projector only. A step H on V has to keep Vμ = μ, so the part of H that would change Vμ is
+# removed. The paper removes H(μμᵀ/‖μ‖²), the projection in the Euclidean metric. This leaves noise that does not fall with T.
+# The projection in the paper's own μ-inner product removes (Hμ)1ᵀ, and leaves noise of order 1/T. ``GradientNoise`` computes
+# both exactly, here for a batch of 64 at the start:
 from scb.theory.noise import GradientNoise
 
 V, A = trivial_V(task.mu), np.full((task.T, task.N), 1 / task.T)
@@ -62,9 +65,10 @@ for projector in ("euclidean", "mu"):
 # %%
 # Settle the sign
 # ---------------
-# The other way out needs no less noise. Q is sparse and nonnegative, so its columns are skewed to the right, and those of its
-# mirror to the left. One can see after Stage 1 on which side one is, and turn around. All recipes do this unless told
-# otherwise.
+# The second way out works even with the noise of the paper's projector. Q is sparse and nonnegative: most entries of a column
+# are small and a few are large, so the column is skewed to the right. In the mirror image it is skewed to the left. After
+# Stage 1 this shows which of the two has been learned, and the recipe can reflect (V, A) if necessary. All recipes do this
+# unless told otherwise.
 signs = []
 for seed in range(6):
     recipe = scb.recipes.paper(task, steps=(500, 100, 0), lam=1e-4)
@@ -72,4 +76,4 @@ for seed in range(6):
 print("right sign:", sum(signs), "of", len(signs))
 
 # %%
-# In many runs, and for other lengths: :doc:`/paper/figures/F8` and :doc:`/paper/figures/F14`.
+# The same measured in many runs, and for other lengths T: :doc:`/paper/figures/F8` and :doc:`/paper/figures/F14`.

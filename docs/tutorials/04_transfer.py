@@ -2,15 +2,16 @@
 Transfer: a trained V saves Stage 1
 ===================================
 
-Stage 1 is slow because V and A know nothing of each other. If V comes from a *related* task, there is something to attend
-to from the first step on, and the number of samples no longer grows with T. This is the paper's second theorem.
+Stage 1 is slow because V and A have to learn from each other, and at the start neither knows anything. If V comes from a
+*related* task, A has something to learn from in the first step, and the number of samples no longer grows with the length T.
+This is the paper's second theorem. In this tutorial you use it, and see when it fails.
 """
 
 # %%
 # Two related tasks
 # -----------------
-# ``task.related`` makes a task with the same μ and Q and another P that is correlated with the first one. Training on it
-# gives V̂.
+# ``task.related`` makes a task with the same μ and Q, and another P that is correlated with the first one. Training on this
+# other task gives a value matrix, which we call V̂.
 import matplotlib.pyplot as plt
 
 import scb
@@ -23,14 +24,14 @@ print("pretraining:", pretrained.verdict, "after", f"{pretrained.samples:,}", "s
 # %%
 # One step shows the support
 # --------------------------
-# The recipe takes one large step on A, with V half way between V̂ and nothing. That is enough for the true positions to stand
-# out.
+# The recipe ``transfer`` begins with V half way between the uninformed start and V̂, and takes one large step on A. That is
+# enough for the true positions to stand out.
 recipe = scb.recipes.transfer(task, pretrained.V)
 run = scb.train(task, recipe, seed=2, every=1)
 print(run)
 
 # %%
-# No plateau: compare with the run from scratch.
+# Compare this with a run from scratch: with V̂ there is no plateau.
 scratch = scb.train(task, scb.recipes.tuned(task), seed=2)
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for each, name in ((scratch, "from scratch"), (run, "with V̂")):
@@ -41,7 +42,7 @@ ax.legend()
 # %%
 # The length does not matter
 # --------------------------
-# Samples that the recipe takes, for longer and longer contexts:
+# The recipe decides beforehand how many samples it takes. For longer and longer contexts:
 for T in (100, 1000, 10_000):
     longer = scb.Task.random(N=3, T=T, sparsity=2, seed=0)
     V_hat = longer.related(overlap=0.6, seed=1).P
@@ -52,7 +53,8 @@ for T in (100, 1000, 10_000):
 # %%
 # It can fail, and says so
 # ------------------------
-# If the tasks are not related at all, nothing stands out. Two held-out batches judge every run without knowing the truth.
+# If the tasks are not related at all, no position stands out. You need not know the truth to notice: every run is judged on two
+# held-out batches, and the verdict says what is wrong.
 import warnings
 
 unrelated = task.related(overlap=0.0, seed=3)
@@ -62,4 +64,4 @@ with warnings.catch_warnings():
 print("verdict:", failed.verdict)
 
 # %%
-# Over many tasks and overlaps: :doc:`/paper/figures/F20`.
+# The same measured over many tasks and overlaps: :doc:`/paper/figures/F20`.

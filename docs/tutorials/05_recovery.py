@@ -2,14 +2,16 @@
 Recovery down to the Cramér–Rao bound
 =====================================
 
-Gradient descent is not the only way to find P and Q. ``scb.recover`` takes a fixed data set and finds them by moments and
-maximum likelihood. It needs far fewer samples, and it says how sure it is. This tutorial explains what its standard errors
-mean.
+Gradient descent is not the only way to find the transition matrix P and the attention Q of a task. ``scb.recover`` takes a
+fixed data set and finds them by moments and maximum likelihood. It needs far fewer samples, and it says how sure it is. This
+tutorial shows how to use it, what its standard errors mean, and that they are as small as they can be.
 """
 
 # %%
 # From 2,000 samples
 # ------------------
+# There are 500 positions, of which two matter for each last token. ``recover`` finds them, with their weights and standard
+# errors. In its result, A is the estimate of Q, and V that of P.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -27,8 +29,8 @@ for token in range(task.N):
 # %%
 # What a standard error means
 # ---------------------------
-# Draw the data again, and again: the estimate moves. Its standard error says by how much, from a single data set. Thirty data
-# sets show that it is right.
+# If you drew the data again, the estimate would be a little different. The standard error says how different, and it is
+# computed from a single data set. Thirty data sets show that it is right:
 n = 2000
 first = task.positions[0, 0], 0
 estimates, errors = [], []
@@ -43,8 +45,8 @@ print(
 # %%
 # The bound
 # ---------
-# No unbiased estimate can have a smaller variance than the Cramér–Rao bound. ``cramer_rao`` computes it for a task. The
-# likelihood reaches it: the mean squared error of V, over the bound, is close to 1.
+# No unbiased estimate can have a smaller variance than the Cramér–Rao bound, which ``cramer_rao`` computes for a task. The
+# estimate of ``recover`` reaches it: the measured squared errors of V lie close to the line of the bound.
 bound = cramer_rao(task, n)
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 sizes = (500, 1000, 2000, 4000, 8000)
@@ -60,8 +62,8 @@ ax.legend()
 # %%
 # NaN: the data cannot tell
 # -------------------------
-# With 60 samples nothing stands out. The fit does not guess: the support is empty, the standard errors are NaN, and
-# ``incomplete`` is true.
+# With only 60 samples no position stands out. The fit does not guess: the list of positions is empty, the standard errors are
+# NaN, and ``incomplete`` is true.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     little = scb.recover(scb.sample(task, 60, seed=0))
@@ -69,5 +71,5 @@ print(little.support, little.incomplete)
 print("standard errors of the weights after token 0:", np.unique(little.stderr.A[:, 0]))
 
 # %%
-# All cases of NaN are listed in :doc:`/howto/nan-standard-error`. How the method works is told in
-# :doc:`/explanation/recovery`.
+# The page :doc:`/howto/nan-standard-error` lists all cases of NaN, and :doc:`/explanation/recovery` explains how the method
+# works.

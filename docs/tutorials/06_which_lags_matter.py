@@ -2,15 +2,15 @@
 Which lags matter in my data?
 =============================
 
-From a CSV file to a figure for a talk. The file here is made up, so that we know what should be found: visits to a web
-site, a row a click, many users.
+This tutorial goes from a CSV file to a figure for a talk. The file lists visits to a web site, with one row for each click and
+many users. It is made up, so that we know what should be found.
 """
 
 # %%
 # A CSV file
 # ----------
-# After ``search`` people tend to go back to what they saw three clicks before; everything else depends on the current page
-# alone.
+# After ``search``, the next page mostly depends on the page that the user saw two clicks before the search; counted back from
+# the next page, this is lag 3. In all other cases the next page depends on the current page alone, which is lag 1.
 import csv
 import tempfile
 from pathlib import Path
@@ -38,25 +38,29 @@ print((folder / "visits.csv").read_text()[:60])
 # %%
 # Read and fit
 # ------------
-# ``group`` names the sequence, ``order`` sorts it. Sequences never run into each other.
+# ``group`` names the column that says which sequence a row belongs to, and ``order`` the column that puts the rows of a sequence
+# in order. Sequences are kept apart: no lag reaches back into the clicks of another user.
 visits = scb.read_sequences(folder / "visits.csv", column="page", group="user", order="time")
 print(visits.said)
 model = scb.SparseContextualBigram(max_lag=10).fit(visits)
 print(model.summary())
 
 # %%
-# Lag 1 is the current page, lag 2 the one before, and so on. *Influence* says by how much the symbol at that lag moves the
-# law of the next one; *nats* and *dBIC* say what the lag is worth. Read more in :doc:`/howto/read-the-summary`.
+# The table says which lags matter after each page. Lag 1 is the current page, lag 2 the one before it, and so on. *Influence*
+# says how much the page at that lag changes the law of the next one. *nats* and *dBIC* say how much the lag improves the fit.
+# Read more in :doc:`/howto/read-the-summary`.
 #
-# Would chance find this again?
-# -----------------------------
-# ``stability`` looks for the lags anew in random halves of the data.
+# Is it found again in other data?
+# --------------------------------
+# ``stability`` searches for the lags again in random halves of the data. It returns, for each row of the table, the share of the
+# halves in which the lag was found.
 print(model.stability(visits, n_halves=6))
 
 # %%
 # Does it predict?
 # ----------------
-# Fit to the first 240 users, predict the other 60. Bits a symbol, lower is better; the error is that of the difference.
+# Fit three models to the first 240 users, and predict the other 60. The table has bits per symbol, of which fewer are better, and
+# by how much each model is worse than the best, with the standard error of that difference.
 users = list(visits)
 models = {
     "found lags": scb.SparseContextualBigram(max_lag=10),
@@ -73,7 +77,7 @@ model.plot(ax)
 figure.savefig(folder / "lags.pdf")
 
 # %%
-# The same on the command line, with a report to send around::
+# On the command line, one line does the same and writes a report that you can send to others::
 #
 #    scb fit visits.csv --column page --group user --order time --max-lag 10
 #

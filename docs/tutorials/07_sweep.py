@@ -2,13 +2,16 @@
 A sweep, from a laptop to a cluster
 ===================================
 
-How many samples does it take until the support is found? One run does not say; a grid of sizes with many random tasks at
-each does. A *sweep* is such a grid, written down in a file.
+How many samples does it take until the right positions are found? A single run cannot say. A grid of sizes with many random
+tasks at each point can. A *sweep* is such a grid, written down in a file. This tutorial runs one on a single machine, and shows
+how to run it on a cluster.
 """
 
 # %%
 # The file
 # --------
+# A sweep file says what one run does (``kind``), how many random tasks there are at each point (``seeds``), which parameters
+# stay fixed and which vary, what counts as success, and which two parameters span the figure.
 import subprocess
 import sys
 import tempfile
@@ -41,14 +44,15 @@ y = "T"
 # %%
 # On this machine
 # ---------------
-# ``--jobs 1`` runs it in one process. Without it, all cores are used. What is finished is kept: after an interruption the
-# same command goes on.
+# ``--jobs 1`` runs the sweep in one process; without it, all cores are used. Finished runs are kept: after an interruption, the
+# same command goes on where it stopped.
 command = [sys.executable, "-m", "scb", "sweep", "small.toml", "--jobs", "1"]
 done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
 print(sorted(path.name for path in (folder / "results" / "small").iterdir()))
 
 # %%
-# The table has one row a run; everything that a row depends on is a column.
+# The table has one row for each run, with everything that the run depends on as columns. Here is how often the positions are
+# found exactly, against the number of samples:
 table = pyarrow.parquet.read_table(folder / "results" / "small" / "table.parquet")
 print(table.num_rows, "rows:", ", ".join(table.column_names))
 columns = {
@@ -68,7 +72,7 @@ ax.set(xlabel="samples", ylabel="share of supports found")
 ax.legend()
 
 # %%
-# The sweep has drawn a phase diagram of its own:
+# The sweep has also drawn a phase diagram:
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 ax.imshow(plt.imread(folder / "results" / "small" / "phase.png"))
 ax.set_axis_off()
@@ -76,7 +80,8 @@ ax.set_axis_off()
 # %%
 # On a cluster
 # ------------
-# The same file and the same command, with the address of a Dask scheduler; the rows are the same to the last bit::
+# On a cluster, use the same file and the same command with the address of a Dask scheduler. The rows are the same to the last
+# bit::
 #
 #    scb sweep small.toml --scheduler tcp://10.0.0.1:8786
 #

@@ -2,15 +2,16 @@
 Write a gradient source, an update, a claim
 ===========================================
 
-One algorithm, many sources of gradients: whatever you want to study is one small piece that you can replace. This tutorial
-writes three of them.
+scb trains with one algorithm that is put together from small pieces, so you can study a question of your own by replacing one
+piece. In this tutorial you write three of them: a source of gradients with noisy labels, an update with a hard threshold, and a
+claim that compares two methods.
 """
 
 # %%
 # A gradient source
 # -----------------
-# A source is a function of (V, A, batch size, key) that returns a gradient. All that is random comes from the key. This one
-# draws one label in ten from μ, whatever the context is.
+# A source is a function of (V, A, batch size, key) that returns a gradient. Everything random in it must come from the key. This
+# source spoils a share of the labels: it draws them from μ, whatever the context is.
 from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
@@ -49,14 +50,14 @@ for name, run in (("clean", clean), ("noisy", noisy)):
     )
 
 # %%
-# With 30 % of the labels spoilt the attention is learned nearly as well. The signal of V is smaller, as it should be: the law
-# that it sees is 0.7·P + 0.3·μ1ᵀ.
+# With 30 % of the labels spoilt, the attention is learned nearly as well. The signal of V is smaller, as it should be: the law
+# that V can learn from is 0.7·P + 0.3·μ1ᵀ.
 #
 # An update rule
 # --------------
-# A rule is a function of the point, the plain gradients, μ and the stage. Algorithm 1 subtracts λ from every entry of A in
-# each step of Stage 2. This rule subtracts nothing, and keeps the ten largest entries of each column instead: a *hard*
-# threshold.
+# A rule is a function of the current point, the plain gradients, μ and the stage, and returns the next point. In each step of
+# Stage 2, Algorithm 1 moves every entry of A towards 0 by λ, which is called a *soft* threshold. This rule moves nothing. It keeps
+# the ten largest entries of each column instead, and makes all others equal: a *hard* threshold.
 
 
 def keep_ten(V, A, gV, gA, mu, stage):
@@ -89,9 +90,9 @@ ax.legend()
 # %%
 # A claim
 # -------
-# It looks as if the hard threshold is the better one on this task. A *claim* says so in a way that can fail. It is a function
-# of tables that returns what was measured and a verdict; its docstring is the criterion, with numbers. Write it before you
-# look at the runs that are to judge it.
+# In the picture, the hard threshold looks better on this task. A *claim* states this in a way that can turn out to be false. It
+# is a function of tables that returns what was measured and a verdict. Its docstring is the criterion, a sentence with numbers.
+# Write it before you look at the runs that are to judge it.
 from scb.paper.claims.claim import Claim, Outcome, Verdict
 
 
@@ -118,9 +119,9 @@ print(claim.criterion)
 print(outcome.verdict.value, "-", outcome.measured)
 
 # %%
-# One task is no evidence for tasks in general, and ten is more than the two positions that matter here: this rule was told
-# something about the answer. A claim of the report is judged on 50 random tasks or more.
+# Two reservations. One task is no evidence about tasks in general: a claim of the report is judged on 50 random tasks or more.
+# And the rule was given a hint, because whoever chose to keep ten entries knew that only two positions matter.
 
 # %%
-# To make such pieces known to the command line and to sweeps, put them into a package: :doc:`/howto/add-in-your-own-package`.
-# Claims that become part of the report are described in :doc:`/howto/add-to-scb`.
+# To use such pieces on the command line and in sweeps, put them into a package: :doc:`/howto/add-in-your-own-package`. How a claim
+# becomes part of the report is described in :doc:`/howto/add-to-scb`.

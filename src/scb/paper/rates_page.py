@@ -80,15 +80,17 @@ def lengths(rates: Table) -> str:
 def searches(rates: Table) -> str:
     """How many searches there are, and how many found no batch."""
     none = np.isinf(np.stack([rates[f"batch_{stage}"] for stage in (1, 2, 3)]))
-    words = f"{len(rates['T'])} searches of {rates['runs'][0]} tasks each; "
+    words = f"There were {len(rates['T'])} searches of {rates['runs'][0]} tasks each. "
     if not none.any():
-        return f"{words}all of them found a batch."
-    where_none = "; ".join(
-        f"Stage {stage}: {found.sum()} (Q = {', '.join(map(str, np.unique(rates['sparsity'][found])))})"
+        return f"{words}All of them found a batch size that is enough."
+    where_none = " and ".join(
+        f"{found.sum()} in Stage {stage} (at Q = {', '.join(map(str, np.unique(rates['sparsity'][found])))})"
         for stage, found in enumerate(none, start=1)
         if found.any()
     )
-    return f"{words}no batch up to {LARGEST_BATCH:,} was enough in {where_none}. They are left out of the exponents."
+    return (
+        f"{words}All found a batch size up to {LARGEST_BATCH:,} that is enough, except {where_none}. The exponents leave those out."
+    )
 
 
 def tail(rates: Table) -> str:

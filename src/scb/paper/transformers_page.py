@@ -7,16 +7,15 @@ import numpy as np
 from scb.jobs.table import Table, pick, values
 from scb.paper.claims.transformers import SMALL, growth
 from scb.paper.rates_page import Blocks, markdown
-from scb.paper.tuned import best_setting, chosen_decoders, median, middle_and_quartiles
+from scb.paper.tuned import best_setting, chosen_decoders, median, middle_and_quartiles, transferred
 
 LENGTHS = (32, 128, 512, 2048, 8192)
 CONTENDERS = {
     "transformer": ("scaling", "standard"),
     "… initial weights 0.02": (f"scaling{SMALL}", "standard"),
     "… values centred": ("proximal", "values centred"),
-    "… values kept, same P": ("transfer", "values, overlap 1"),
-    "… values frozen, same P": ("transfer", "frozen, overlap 1"),
 }
+KEPT = {"… values kept, same P": "values", "… values frozen, same P": "frozen"}
 RIVALS = {
     "Algorithm 1, μ-projector": "Algorithm 1, mu",
     "Algorithm 1, the paper's projector": "Algorithm 1, euclidean",
@@ -34,36 +33,65 @@ def _thousands(best: Table, column: str = "samples_10") -> str:
     return f"{middle / 1000:,.{digits}f} [{low / 1000:,.{digits}f}, {upper}]"
 
 
-def _cell(table: Table, setting: str, **where: Any) -> str:
+def _cell(table: Table, setting: str, until: str = "samples_10", **where: Any) -> str:
     """One entry of a table; a dash if it was not run."""
     rows = pick(table, **where)
-    return _thousands(best_setting(rows, setting)) if len(rows["T"]) else "–"
+    return _thousands(best_setting(rows, setting, until), until) if len(rows["T"]) else "–"
+
+
+def _contenders(transformers: Table, rivals: Table, N: int) -> dict[str, tuple[Table, str]]:
+    """Name → its rows, and the column whose best value counts."""
+    found = {name: (pick(transformers, study=study, variant=variant), "rate") for name, (study, variant) in CONTENDERS.items()}
+    found |= {name: (transferred(transformers, keep, "1"), "rate") for name, keep in KEPT.items()}
+    found |= {name: (pick(rivals, rival=rival), "setting") for name, rival in RIVALS.items()}
+    return {name: (pick(table, N=N), setting) for name, (table, setting) in found.items()}
 
 
 def lengths(transformers: Table, rivals: Table) -> str:
     """Samples until 10 % is left, by N and T, and the exponent in T."""
     rows = []
     for N in (10, 3):
-        for name, (study, variant) in CONTENDERS.items():
-            mine = pick(transformers, study=study, variant=variant, N=N)
+        for name, (mine, setting) in _contenders(transformers, rivals, N).items():
             if len(mine["T"]):
-                found = [_cell(mine, "rate", T=T) for T in LENGTHS]
-                rows.append([f"N = {N}, {name}", *found, growth(mine, "rate")])
-        for name, rival in RIVALS.items():
-            mine = pick(rivals, rival=rival, N=N)
-            rows.append([f"N = {N}, {name}", *(_cell(mine, "setting", T=T) for T in LENGTHS), growth(mine, "setting")])
+                found = [_cell(mine, setting, T=T) for T in LENGTHS]
+                rows.append([f"N = {N}, {name}", *found, growth(mine, setting)])
     return markdown(["thousands of samples", *(f"T = {T:,}" for T in LENGTHS), "exponent of T"], rows)
+
+
+def halves(transformers: Table) -> str:
+    """Samples until half is left, by N and T, and the exponent in T; each at the rate that is best for that."""
+    half = "samples_50"
+    rows = []
+    for N in (50, 10, 3):
+        found = {"transformer": pick(transformers, study="scaling", variant="standard", N=N)}
+        found |= {name: pick(transferred(transformers, keep, "1"), N=N) for name, keep in KEPT.items()}
+        for name, mine in found.items():
+            several = sum(_cell(mine, "rate", half, T=T)[0].isdigit() for T in LENGTHS) > 1
+            exponent = growth(mine, "rate", half) if several else "–"
+            rows.append([f"N = {N}, {name}", *(_cell(mine, "rate", half, T=T) for T in LENGTHS), exponent])
+    return markdown(["thousands of samples", *(f"T = {T:,}" for T in LENGTHS), "exponent of T"], rows)
+
+
+def rates(transformers: Table) -> str:
+    """The learning rate that is best for 10 %, by N and T; for half where 10 % is not reached."""
+    rows = []
+    for N in (10, 3, 50):
+        fresh = pick(transformers, study="scaling", variant="standard", N=N)
+        found = []
+        for T in LENGTHS:
+            mine = pick(fresh, T=T)
+            known = len(mine["T"]) and np.isfinite(median(best_setting(mine, "rate")["samples_50"]))
+            found.append(f"{best_setting(mine, 'rate')['rate'][0]:g}" if known else "–")
+        rows.append([f"N = {N}", *found])
+    return markdown(["best learning rate", *(f"T = {T:,}" for T in LENGTHS)], rows)
 
 
 def alphabets(transformers: Table, rivals: Table) -> str:
     """Samples at T = 32, by N."""
     sizes = (3, 10, 50)
     rows = []
-    for name, column in (("half", "samples_50"), ("10 %", "samples_10")):
-        found = []
-        for N in sizes:
-            rows_of = pick(transformers, study="scaling", variant="standard", N=N, T=32)
-            found.append(_thousands(best_setting(rows_of, "rate"), column))
+    for name, until in (("half", "samples_50"), ("10 %", "samples_10")):
+        found = [_cell(transformers, "rate", until, study="scaling", variant="standard", N=N, T=32) for N in sizes]
         rows.append([f"transformer, {name} left", *found])
     for name, rival in RIVALS.items():
         rows.append([f"{name}, 10 % left", *(_cell(rivals, "setting", rival=rival, N=N, T=32) for N in sizes)])
@@ -92,14 +120,17 @@ def changes(transformers: Table) -> str:
 
 def transfer(transformers: Table) -> str:
     """What is kept, from how close a task, and the samples until 10 % is left."""
-    table = pick(transformers, study="transfer", N=10)
-    some = LENGTHS[:3]
-    rows = [["nothing", "–", *(_cell(transformers, "rate", study="scaling", variant="standard", N=10, T=T) for T in some)]]
-    for keep, words in (("all", "all weights"), ("values", "values"), ("frozen", "values, frozen")):
-        for overlap in ("1", "0.6", "0.3"):
-            found = [_cell(table, "rate", variant=f"{keep}, overlap {overlap}", T=T) for T in some]
-            rows.append([words, overlap, *found])
-    return markdown(["what is kept", "overlap", *(f"T = {T:,}" for T in some)], rows)
+    kinds = (("all", "all weights"), ("values", "values"), ("frozen", "values, frozen"))
+    rows = []
+    for N in (10, 3, 50):
+        fresh = pick(transformers, study="scaling", variant="standard", N=N)
+        rows.append([str(N), "nothing", "–", *(_cell(fresh, "rate", T=T) for T in LENGTHS)])
+        for keep, words in kinds:
+            for overlap in ("1", "0.6", "0.3"):
+                mine = pick(transferred(transformers, keep, overlap), N=N)
+                if len(mine["T"]):
+                    rows.append([str(N), words, overlap, *(_cell(mine, "rate", T=T) for T in LENGTHS)])
+    return markdown(["N", "what is kept", "overlap", *(f"T = {T:,}" for T in LENGTHS)], rows)
 
 
 def stages(table: Table) -> str:
@@ -164,6 +195,8 @@ def seconds(transformers: Table, rivals: Table) -> str:
 
 BLOCKS: Blocks = {
     "samples by length": (("transformers", "transformer rivals"), lengths),
+    "half by length": (("transformers",), halves),
+    "best rates": (("transformers",), rates),
     "samples by alphabet": (("transformers", "transformer rivals"), alphabets),
     "one change": (("transformers",), changes),
     "what is kept": (("transformers",), transfer),

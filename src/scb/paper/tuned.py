@@ -10,17 +10,25 @@ from scb.jobs.table import Table, pick, values, where
 NEVER = 1e300  # stands for infinity where numbers are interpolated
 
 
-def best_setting(table: Table, setting: str) -> Table:
-    """The rows of the best value of the column ``setting``: the least median of samples until a tenth of the excess loss is left.
+def best_setting(table: Table, setting: str, until: str = "samples_10") -> Table:
+    """The rows of the best value of the column ``setting``: the least median of the column ``until``.
 
-    Where none gets there, those until half is left decide, then what is left at the end.
+    That is samples until a tenth of the excess loss is left, unless it is said otherwise. Where none gets there, those until half
+    is left decide, then what is left at the end.
     """
 
     def rank(value: Any) -> tuple[float, ...]:
         rows = pick(table, **{setting: value})
-        return tuple(median(rows[column]) for column in ("samples_10", "samples_50", "left"))
+        return tuple(median(rows[column]) for column in (until, "samples_50", "left"))
 
     return pick(table, **{setting: min(values(table, setting), key=rank)})
+
+
+def transferred(table: Table, keep: str, overlap: str) -> Table:
+    """Rows of transformers that keep this of a task with this overlap; at great lengths, of a task with 128 positions."""
+    rows = pick(table, study="transfer")
+    names = [f"{keep}, overlap {overlap}", f"{keep} of T = 128, overlap {overlap}"]
+    return where(rows, np.isin(rows["variant"], names))
 
 
 def median(x: NDArray[Any]) -> float:

@@ -6,17 +6,18 @@ from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, band, caption, look, panels
 from scb.jobs.table import Table, pick, quartiles, values, where
-from scb.paper.tuned import best_setting, chosen_decoders, middle_and_quartiles
+from scb.paper.tuned import best_setting, chosen_decoders, middle_and_quartiles, transferred
 
 LINES = {
     "transformer": ("scaling", "standard"),
     "its weights begin at 0.02": ("scaling, init 0.02", "standard"),
     "its values are centred": ("proximal", "values centred"),
-    "its values are kept (same P)": ("transfer", "values, overlap 1"),
 }
+KEPT = {"its values are kept (same P)": "values", "its values are frozen (same P)": "frozen"}
 RIVALS = {"Algorithm 1": "Algorithm 1, mu", "recover": "recover"}
 BARS = {
     "standard": ("scaling", "standard"),
+    "two layers": ("design", "two layers"),
     "four heads": ("design", "four heads"),
     "no layer norm": ("design", "no layer norm"),
     "square loss": ("design", "square loss"),
@@ -41,23 +42,20 @@ def samples(table: Table, rivals: Table) -> Figure:
     """F25: samples until a tenth of the excess loss is left, against T, and at T = 128 for one change at a time."""
     figure, (ten, three, bars) = panels(3, "F25  Real transformers: samples until 10 % of the excess loss is left", 4.0, 4.4)
     for ax, N in ((ten, 10), (three, 3)):
-        number = 0
-        for label, (study, variant) in LINES.items():
-            mine = pick(table, study=study, N=N, variant=variant)
+        lines = {label: (pick(table, study=study, variant=variant), "rate") for label, (study, variant) in LINES.items()}
+        lines |= {label: (transferred(table, keep, "1"), "rate") for label, keep in KEPT.items()}
+        lines |= {label: (pick(rivals, rival=rival), "setting") for label, rival in RIVALS.items()}
+        for number, (label, (rows, setting)) in enumerate(lines.items()):
+            mine = pick(rows, N=N)
             if len(mine["T"]):
-                _line(ax, mine, "rate", number, label)
-            number += 1
-        for label, rival in RIVALS.items():
-            _line(ax, pick(rivals, N=N, rival=rival), "setting", number, label)
-            number += 1
+                _line(ax, mine, setting, number, label)
         ax.set(xscale="log", yscale="log", xlabel="sequence length T", title=f"N = {N}", ylim=(100, 6e7))
     ten.set_ylabel("samples")
     ten.legend(fontsize=6.5, loc="upper left")
     _bars(bars, pick(table, N=10, T=128))
     words = "▲: not reached by half of the tasks with that many samples; each at the best of four settings"
-    caption(
-        figure, f"{words}; sparsity 2; medians and quartiles over 8 random tasks; transformers: one layer, width 64, Adam, B = 256"
-    )
+    kept = "values kept beyond T = 512 are those of a task with T = 128"
+    caption(figure, f"{words}; {kept}; sparsity 2; medians and quartiles over 8 tasks; one layer, width 64, Adam, B = 256")
     return figure
 
 
