@@ -275,7 +275,9 @@ SECTIONS = {
         projector,
         {"projectors": projector_table},
     ),
-    "noise": Section([{"N": N, "projector": name} for N in (3, 10) for name in PROJECTORS], noise, {"noise": noise_table}),
+    "noise": Section(
+        [{"N": N, "projector": name} for N in (3, 10) for name in PROJECTORS], noise, {"noise at the start": noise_table}
+    ),
     "softmax": Section(PAIRS, softmax),
     "simulation": Section([{"method": method, "seed": seed} for seed in range(5) for method in ("SGD", "proximal")], simulation),
     "model": Section(

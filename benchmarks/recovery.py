@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study import Case, Row, Section, group, main, rounded, table_of
+from study import Case, Row, Section, group, main, percent, rounded, table_of
 
 KEPT = Path(__file__).with_suffix("")
 SIZES = (200, 250, 300, 350, 400, 500, 600, 800)  # samples of the curve
@@ -157,7 +157,7 @@ def _wilson(right: int, of: int) -> str:
     middle = p + z * z / (2 * of)
     half = z * np.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
     scale = 1 + z * z / of
-    return f"{(middle - half) / scale:.1%} to {(middle + half) / scale:.1%}"
+    return f"{percent((middle - half) / scale)} to {percent((middle + half) / scale)}"
 
 
 def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
@@ -165,7 +165,7 @@ def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
     lines = []
     for (N, n), some in group(rows, "N", "n").items():
         ratios = [_mean([row[f"ratio_{name}"] for row in some]) for name in "PQ"]
-        inside = [f"{np.mean([row[f'inside_{name}'] for row in some]):.1%}" for name in "PQ"]
+        inside = [percent(np.mean([row[f"inside_{name}"] for row in some])) for name in "PQ"]
         right = sum(is_right(row) for row in some)
         lines.append([N, f"{n:,}", *ratios, *inside, f"{right} of {len(some)}"])
     headings = "N|n|squared error / bound, P|Q|within 1.96 standard errors, P|Q|support exactly right"
@@ -183,7 +183,7 @@ def near_table(rows: list[tuple[Case, Row]]) -> list[str]:
     for low, high, (inside, of) in zip(EDGES[:-1], EDGES[1:], total.tolist(), strict=True):
         words = f"more than {low:g}" if high == np.inf else f"{low:g} to {high:g}"
         if of:
-            lines.append([words, f"{of:,}", f"{inside / of:.1%}"])
+            lines.append([words, f"{of:,}", percent(inside / of)])
     return table_of("true value, in standard errors|entries of P|within 1.96 standard errors of the estimate", lines)
 
 
@@ -209,7 +209,7 @@ def curve_table(rows: list[tuple[Case, Row]]) -> list[str]:
     for (T,), some in group(rows, "T").items():
         share = np.mean([row["right"] for row in some], axis=0)
         crossings.append([_crossing(share, level) for level in (0.5, 0.9)])
-        lines.append([f"{T:,}", len(some), *(f"{x:.0%}" for x in share), *(f"{x:.0f}" for x in crossings[-1])])
+        lines.append([f"{T:,}", len(some), *(percent(x, ".0f") for x in share), *(f"{x:.0f}" for x in crossings[-1])])
     if crossings:
         factors = np.max(crossings, axis=0) / np.min(crossings, axis=0)
         lines.append(["largest / smallest", "", *([""] * len(SIZES)), *(f"{x:.2f}" for x in factors)])

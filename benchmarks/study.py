@@ -119,3 +119,8 @@ def main(description: str | None, kept: Path, page: str, sections: Mapping[str, 
 def rounded(**numbers: Any) -> Row:
     """Numbers with six digits, which is more than a study shows, so that its file stays small."""
     return {name: float(f"{value:.6g}") for name, value in numbers.items()}
+
+
+def percent(share: float, form: str = ".1f") -> str:
+    """A share as pages write it: 95.0 %."""
+    return f"{100 * share:{form}} %"

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from study import Case, Row, Section, group, main, rounded, table_of
+from study import Case, Row, Section, group, main, percent, rounded, table_of
 
 from scb.jobs.grid import Sweep
 from scb.jobs.kinds import KINDS
@@ -119,11 +119,16 @@ def overhead_table(rows: list[tuple[Case, Row]]) -> list[str]:
         one, other = (median(row[name] for row in some) for name in ("bare", "swept"))
         more = sorted(row["swept"] / row["bare"] - 1 for row in some)
         middle[seeds] = (one, other)
-        cells = [len(some), f"{one:.1f}", f"{other:.1f}", f"{median(more):+.1%} ({more[0]:+.1%} to {more[-1]:+.1%})"]
+        cells = [
+            len(some),
+            f"{one:.1f}",
+            f"{other:.1f}",
+            f"{percent(median(more), '+.1f')} ({percent(more[0], '+.1f')} to {percent(more[-1], '+.1f')})",
+        ]
         lines.append([f"{some[0]['runs']:,}", *cells])
     if len(middle) == 2:
         one, other = (large - small for large, small in zip(middle[500], middle[1], strict=True))
-        lines.append(["the difference", "", f"{one:.1f}", f"{other:.1f}", f"{other / one - 1:+.1%}"])
+        lines.append(["the difference", "", f"{one:.1f}", f"{other:.1f}", percent(other / one - 1, "+.1f")])
     return table_of("runs|rounds|bare processes, seconds|sweep, seconds|more", lines)
 
 

@@ -116,6 +116,7 @@ def blocks():
     for study, page in ((algorithm, "algorithm"), (recovery, "recovery"), (sweeps, "scale"), (cluster, "scale")):
         for section, parts in study.SECTIONS.items():
             for name, made in parts.tables.items():
+                assert name not in found
                 found[name] = (f"explanation/{page}.md", study.KEPT / f"{section}.jsonl", made)
     return found
 
