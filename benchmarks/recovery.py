@@ -165,7 +165,7 @@ def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
     lines = []
     for (N, n), some in group(rows, "N", "n").items():
         ratios = [_mean([row[f"ratio_{name}"] for row in some]) for name in "PQ"]
-        inside = [percent(np.mean([row[f"inside_{name}"] for row in some])) for name in "PQ"]
+        inside = [percent(float(np.mean([row[f"inside_{name}"] for row in some]))) for name in "PQ"]
         right = sum(is_right(row) for row in some)
         lines.append([N, f"{n:,}", *ratios, *inside, f"{right} of {len(some)}"])
     headings = "N|n|squared error / bound, P|Q|within 1.96 standard errors, P|Q|support exactly right"
