@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -161,9 +160,9 @@ def network(case: Case) -> Row:
                 process.wait()
         jobs = Sweep.read(file, KINDS).jobs()
         table = (Path(name) / "out" / "table.parquet").stat().st_size
-        batch = [replace(job, parameters=dict(job.parameters)) for job in jobs[::100]]  # every one at another point
-        out = len(pickle.dumps(batch)) / 20
-        back = len(pickle.dumps(run_batch(batch))) / 20
+        batch = jobs[::100]
+        out = len(pickle.dumps(batch)) / len(batch)
+        back = len(pickle.dumps(run_batch(batch))) / len(batch)
     each = {"bytes": moved / len(jobs), "out": out, "back": back}
     return {"runs": len(jobs), "table": table} | rounded(seconds=seconds, idle=idle, megabytes=moved / 1e6, **each)
 
