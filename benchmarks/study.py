@@ -131,5 +131,10 @@ def rounded(**numbers: Any) -> Row:
 
 
 def percent(share: float, form: str = ".1f") -> str:
-    """A share as pages write it: 95.0 %."""
-    return f"{100 * share:{form}} %"
+    """A share as pages write it, 95.0 %, in one piece."""
+    return f"{100 * share:{form}}\N{NO-BREAK SPACE}%"
+
+
+def so_many(part: int, whole: int) -> str:
+    """How many of how many, in one piece."""
+    return f"{part} of {whole}".replace(" ", "\N{NO-BREAK SPACE}")
