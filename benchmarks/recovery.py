@@ -138,12 +138,11 @@ def support_table(rows: list[tuple[Case, Row]]) -> list[str]:
     """How often the support is exactly right."""
     lines = []
     for (N, T, n), some in group(rows, "N", "T", "n").items():
-        cells = _success(some, "")
-        right = sum(is_right(row) for row in some)
-        cells.insert(1, _wilson(right, len(some)))
+        right, missed = _success(some, "")
+        cells = [f"{right} ({_wilson(sum(is_right(row) for row in some), len(some))})", missed]
         both = [row for row in some if "moments_missed" in row]
         lines.append([N, f"{T:,}", f"{n:,}", *cells, *(_success(both, "moments_") if both else ["", ""])])
-    headings = "N|T|n|support exactly right|95 % interval|missed, false|moments alone: right|missed, false"
+    headings = "N|T|n|support exactly right (95 % interval)|missed, false|moments alone: right|missed, false"
     return table_of(headings, lines)
 
 
@@ -194,24 +193,21 @@ def cost_table(rows: list[tuple[Case, Row]]) -> list[str]:
     lines = []
     for (N, T, n), some in group(rows, "N", "T", "n").items():
         seconds = [row["seconds"] for row in some]
-        times = [f"{np.median(seconds):.1f}", f"{max(seconds):.1f}", f"{max(row['memory'] for row in some):.2f}"]
-        lines.append([N, f"{T:,}", f"{n:,}", f"{n * T / 1e9:.1f}", *times, *_success(some, "")])
-    headings = "N|T|n|tokens, GB|seconds, median|largest|memory, GB|support exactly right|missed, false"
-    return table_of(headings, lines)
+        spent = [f"{np.median(seconds):.1f} ({max(seconds):.1f})", f"{max(row['memory'] for row in some):.2f}"]
+        lines.append([N, f"{T:,}", f"{n:,}", f"{n * T / 1e9:.1f}", *spent, _success(some, "")[0]])
+    return table_of("N|T|n|tokens, GB|seconds, median (largest)|memory, GB|support exactly right", lines)
 
 
 def curve_table(rows: list[tuple[Case, Row]]) -> list[str]:
-    """Success against n, and where it passes a half and 90 %."""
-    lines = []
-    crossings = []
-    for (T,), some in group(rows, "T").items():
-        share = np.mean([row["right"] for row in some], axis=0)
-        crossings.append([_crossing(share, level) for level in (0.5, 0.9)])
-        lines.append([f"{T:,}", len(some), *(f"{100 * x:.0f}" for x in share), *(f"{x:.0f}" for x in crossings[-1])])
-    if crossings:
-        factors = np.max(crossings, axis=0) / np.min(crossings, axis=0)
-        lines.append(["largest / smallest", "", *([""] * len(SIZES)), *(f"{x:.2f}" for x in factors)])
-    return table_of("T|tasks|n = " + "|".join(map(str, SIZES)) + "|half at|90 % at", lines)
+    """Success against n, a column for each T; where it passes a half and 90 %, and how far apart that is."""
+    found = group(rows, "T")
+    shares = [np.mean([row["right"] for row in some], axis=0) for some in found.values()]
+    lines = [[n, *(percent(share[i], ".0f") for share in shares), ""] for i, n in enumerate(SIZES)]
+    for words, level in (("half right at n =", 0.5), ("90 % right at n =", 0.9)):
+        crossings = [_crossing(share, level) for share in shares]
+        lines.append([words, *(f"{n:.0f}" for n in crossings), f"{max(crossings) / min(crossings):.2f}"])
+    lines.append(["tasks", *(len(some) for some in found.values()), ""])
+    return table_of("n|" + "|".join(f"T = {T:,}" for (T,) in found) + "|largest / smallest", lines)
 
 
 def _crossing(share: Any, level: float) -> float:
