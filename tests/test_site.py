@@ -106,6 +106,7 @@ def blocks():
     """Every table between markers: the page, the file of its results, and what makes the table of them."""
     import algorithm
     import cluster
+    import ensembles
     import misspecified
     import recovery
     import strangers
@@ -113,11 +114,13 @@ def blocks():
 
     found = {name: (page, strangers.KEPT / f"{name}.jsonl", made) for name, (page, _, made) in strangers.SECTIONS.items()}
     found["misspecified"] = ("explanation/misspecified.md", misspecified.KEPT, misspecified.table)
-    for study, page in ((algorithm, "algorithm"), (recovery, "recovery"), (sweeps, "scale"), (cluster, "scale")):
+    pages = {algorithm: "explanation/algorithm.md", recovery: "explanation/recovery.md", ensembles: "paper/notation.md"}
+    pages |= dict.fromkeys((sweeps, cluster), "explanation/scale.md")
+    for study, page in pages.items():
         for section, parts in study.SECTIONS.items():
             for name, made in parts.tables.items():
                 assert name not in found
-                found[name] = (f"explanation/{page}.md", study.KEPT / f"{section}.jsonl", made)
+                found[name] = (page, study.KEPT / f"{section}.jsonl", made)
     return found
 
 
@@ -132,7 +135,7 @@ def test_a_table_on_a_page_is_that_of_its_results(name):
     assert shown[1].splitlines() == (table(rows) if rows else [])
 
 
-@pytest.mark.parametrize("study", ["algorithm", "recovery", "sweeps", "cluster"])
+@pytest.mark.parametrize("study", ["algorithm", "recovery", "sweeps", "cluster", "ensembles"])
 def test_what_a_study_keeps_are_its_cases_once_each(study):
     """Results of other cases would be averaged with them; a missing one is not what the page says was run."""
     from importlib import import_module
