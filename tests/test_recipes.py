@@ -249,6 +249,8 @@ def test_options_of_recipes_are_checked_and_converted():
     ):
         with pytest.raises(ValueError, match="^" + re.escape(message)):
             recipe_options(recipe, options)
+    with pytest.raises(ValueError, match=r"^lam = array\(\[.{,60}….*it must be a number$"):  # not all of its entries
+        scb.recipes.paper(TASK, lam=np.full(600, 1e-4))
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.02, MeasuredNoise(1.5)])

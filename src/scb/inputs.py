@@ -55,6 +55,12 @@ LARGEST = 10**12
 """Counts and sizes beyond this are mistakes: no array is that long."""
 
 
+def shown(value: Any) -> str:
+    """A value for a message, on one line and not long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
 def integer(name: str, value: Any, low: int | None = None, where: str = "", high: int = LARGEST) -> int:
     """The value as an int, if it is one (of Python or NumPy, no truth value), at least ``low`` and at most ``high``."""
     try:
@@ -62,7 +68,7 @@ def integer(name: str, value: Any, low: int | None = None, where: str = "", high
             raise TypeError
         found = operator.index(value)
     except TypeError:
-        raise InputError(f"{name} = {value!r}{where}: it must be an integer") from None
+        raise InputError(f"{name} = {shown(value)}{where}: it must be an integer") from None
     if low is not None and found < low:
         raise InputError(f"{name} = {found}{where}: it must be at least {low}")
     if found > high and name not in _SEEDS:
@@ -73,13 +79,13 @@ def integer(name: str, value: Any, low: int | None = None, where: str = "", high
 def number(name: str, value: Any, low: float | None = None, where: str = "") -> float:
     """The value as a float, if it is a finite real number (of Python or NumPy, no truth value), and at least ``low``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"{name} = {value!r}{where}: it must be a number")
+        raise InputError(f"{name} = {shown(value)}{where}: it must be a number")
     try:
         found = float(value)
     except OverflowError:
         found = np.inf
     if not isfinite(found):
-        raise InputError(f"{name} = {value!r}{where}: it must be a finite number")
+        raise InputError(f"{name} = {shown(value)}{where}: it must be a finite number")
     if low is not None and found < low:
         raise InputError(f"{name} = {value}{where}: it must be at least {low:g}")
     return found
@@ -97,14 +103,14 @@ def unmasked(name: str, value: Any) -> Any:
 def boolean(name: str, value: Any) -> bool:
     """The value as a bool, if it is one, of Python or NumPy."""
     if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} = {value!r}: it must be True or False")
+        raise InputError(f"{name} = {shown(value)}: it must be True or False")
     return bool(value)
 
 
 def one_of(name: str, value: Any, allowed: Collection[str | None]) -> Any:
     """The value, if it is one of those that are allowed."""
     if not (isinstance(value, str) or value is None) or value not in allowed:
-        raise InputError(f"{name} = {value!r}: it must be {_choice(allowed)}")
+        raise InputError(f"{name} = {shown(value)}: it must be {_choice(allowed)}")
     return value
 
 
@@ -117,7 +123,7 @@ def file_path(name: str, value: Any) -> Path:
     try:
         return Path(value)
     except TypeError:
-        raise InputTypeError(f"{name} = {value!r}: it must be the path of a file or directory") from None
+        raise InputTypeError(f"{name} = {shown(value)}: it must be the path of a file or directory") from None
 
 
 def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
@@ -153,7 +159,7 @@ def fitted(name: str, value: Any, hint: Any) -> Any:
     """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says what is allowed."""
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
-        raise InputError(f"{name} = {value!r}: it must be {_words(hint)}")
+        raise InputError(f"{name} = {shown(value)}: it must be {_words(hint)}")
     return found[0]
 
 
