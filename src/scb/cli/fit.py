@@ -72,22 +72,18 @@ def fit(
     Afterwards: runs/fit/report.html in a browser; scb show runs/fit; scb sample runs/fit
 
     Args:
-        file: CSV, TSV, Parquet or JSON lines file with a column of symbols. Any other file is read as text. Empty cells are missing
-            symbols.
-        column: Column that holds the symbols; needed only if there is more than one candidate. If its cells are lists, each is a
-            sequence.
+        file: CSV, TSV, Parquet or JSON lines file with a column of symbols; any other file is read as text. Empty cells are gaps.
+        column: Column of the symbols, needed if there is more than one candidate. If its cells are lists, each is a sequence.
         group: Column that tells which sequence a row belongs to.
         order: Column by which the rows of each sequence are sorted, such as a time. By default they keep the order of the file.
         by: What counts as a symbol in a text.
         sep: Separator of the columns of a .csv file, or of the symbols of a text; each line of the text is then a sequence.
         top: Number of most common symbols to keep; all others are replaced by '<other>'.
         max_lag: Longest lag that may matter.
-        transition: 'shared' fits one matrix for all lags, 'per_lag' one for each; 'auto' fits both and keeps the one with the lower
-            BIC.
+        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' fits both and keeps that with the lower BIC.
         context: Whether the current symbol decides which lags matter. Without, this is the Mixture Transition Distribution model.
         lags: 'auto' selects the lags from the data; a number asks for that many in each context; a list gives the lags themselves.
-        background: Prediction that a lag must improve on: 'labels' is the distribution of all symbols, 'ngram' an n-gram or context
-            tree of the recent symbols.
+        background: What a lag must improve on: the distribution of all symbols ('labels'), or an n-gram or context tree ('ngram').
         halves: Number of random halves of the data in which the lags are searched again; 0 skips this.
         split: Fraction of the symbols or, if there are several, of the sequences, that is held out at the end for prediction.
         out: Directory for the report, the model, its table and the pictures.

@@ -50,11 +50,10 @@ def sweep(
     fields of its job, and each row of the sweep is the last row of the job's table.
 
     Args:
-        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure]; or the name of one of the sweeps
-            that come with scb: lambda, support or symbols.
+        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure].
+            Or the name of a sweep that comes with scb: lambda, support or symbols.
         out: Directory for the results. The default is results/NAME for a file NAME.toml.
-        jobs: Number of processes on this machine. The default is the number of cores. 1 runs everything in this process, without
-            Dask.
+        jobs: Number of processes on this machine. The default is the number of cores; 1 runs everything here, without Dask.
         scheduler: Address of a Dask scheduler to run on instead.
         retry: Run the settings that failed once more.
         status: Print what is done and what failed in this results directory, and run nothing.

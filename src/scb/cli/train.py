@@ -62,10 +62,10 @@ def train(
     - Continue after an interruption: scb train --resume
 
     Args:
-        config: TOML file that sets any of N, T, sparsity, ensemble, K_P, task_seed, recipe, source, seed, every and device, and
-            options of the recipe in a table [options].
-        recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (with those of the paper's experiment), sgd, softmax,
-            transfer, or a recipe that an installed package provides.
+        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, source, seed, every, device.
+            A table [options] in it sets options of the recipe.
+        recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (those of the paper's experiment), sgd, softmax, transfer.
+            Installed packages may provide others.
         n: Number of tokens.
         t: Number of positions.
         sparsity: Number of positions that each token attends to.
@@ -76,14 +76,13 @@ def train(
         eta: Step size η, or a list with one for each stage. Steps on V have size η/K_Q, steps on A size η/K_P.
         lam: Threshold λ of the proximal steps, which shrink all entries of A by λ and set smaller ones to 0.
         batch_size: Number of samples per step.
-        source: Source of the gradients: fresh (new samples), reference (the same in NumPy), population (exact expectations),
-            gaussian (exact expectations with noise), or a source that an installed package provides.
+        source: Source of gradients: fresh (samples), reference (fresh in NumPy), population (exact means), gaussian (means and noise).
+            Installed packages may provide others.
         every: Number of steps between two rows of the history.
         device: cpu, or cuda for an NVIDIA GPU ('pip install scb[cuda13]' installs what is needed; cuda12 for an older driver).
-        set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them. Where a list is expected, a single
-            value stands for all its entries.
-        out: Directory for the run, which must not contain one yet. The default is a new directory in runs. The run is saved every
-            100 steps.
+        set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them.
+            Where a list is expected, a single value stands for all its entries.
+        out: Directory for the run, which must not contain one yet; by default a new one in runs. It is saved every 100 steps.
         resume: Continue the run in OUT, or the latest one in runs. The result is the same as without the interruption.
     """
     from scb.training.loop import train as run_training
