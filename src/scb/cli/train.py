@@ -76,8 +76,8 @@ def train(
         eta: Step size η, or a list with one for each stage. Steps on V have size η/K_Q, steps on A size η/K_P.
         lam: Threshold λ of the proximal steps, which shrink all entries of A by λ and set smaller ones to 0.
         batch_size: Number of samples per step.
-        source: Source of gradients: fresh (samples), reference (fresh in NumPy), population (exact means), gaussian (means and noise).
-            Installed packages may provide others.
+        source: Source of the gradients: fresh (new samples), reference (the same in NumPy), population (exact expectations) or
+            gaussian (exact expectations with noise). Installed packages may provide others.
         every: Number of steps between two rows of the history.
         device: cpu, or cuda for an NVIDIA GPU ('pip install scb[cuda13]' installs what is needed; cuda12 for an older driver).
         set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them.
