@@ -35,10 +35,11 @@ lint: venv  ## ruff and pyright
 bench: venv  ## time our code against what one would otherwise write
 	$(BIN)/scb bench
 
-examples: venv .venv/examples  ## three worked examples on real data; their figures land in docs/images/
+examples: venv .venv/examples  ## three worked examples on real data; figures and tables of docs/explanation/examples.md are made anew
 	$(BIN)/python examples/paradise_lost.py
 	$(BIN)/python examples/kalevala.py
 	$(BIN)/python examples/seattle_rain.py
+	$(BIN)/python benchmarks/pages.py paradise_lost kalevala seattle_rain
 
 lab: .venv/ready  ## bundle the lab's page, src/scb/lab/lab.html, from its sources
 	$(BIN)/python -m scb.lab.build

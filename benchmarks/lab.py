@@ -1,22 +1,35 @@
 """How fast the lab is in a real browser: loading, the paper's run with all panels drawing, frames, a pasted text.
 
-    python benchmarks/lab.py [--repeats 3] [--picture docs/images/lab.png]
+Also: the same run by the compiled engine on one thread, in turns with the browser; how close the page's run is to that of the
+command that it shows; and what it finds in the Kalevala.
 
-Wants Playwright (installed for development) and a Chromium. Timings are worth something on a quiet machine only;
-the load is printed.
+    python benchmarks/lab.py [--repeats 5] [--picture docs/images/lab.png]
+
+Wants Playwright (installed for development) and a Chromium. The rows go to benchmarks/lab.jsonl, with the load of the machine;
+docs/explanation/lab.md and docs/howto/lab.md take their numbers from there.
 """
 
 import argparse
 import os
 import random
+import shlex
 import shutil
-import statistics
+import tempfile
 import time
+from pathlib import Path
+from typing import Any
 
+import numba
+import numpy as np
 from playwright.sync_api import Page, sync_playwright
+from study import keep
 
+import scb
+from scb.cli import main as command_line
 from scb.lab import PAGE
+from scb.provenance import machine
 
+KEPT = Path(__file__).with_suffix(".jsonl")
 PAPER = "task.N=3&task.T=5000&run=batchSize:64;steps:400/600/0"
 PICTURE = "run=steps:400/1400/0;lam:0.0001;seed:6&run=recipe:sgd;steps:400/1400/0;seed:6"
 
@@ -51,6 +64,15 @@ def run(page: Page, hash_: str) -> dict[str, float]:
     )
 
 
+def compiled() -> float:
+    """Seconds of the same run by the compiled engine on one thread."""
+    numba.set_num_threads(1)
+    task = scb.Task.random(N=3, T=5000, sparsity=2, seed=0)
+    begin = time.perf_counter()
+    scb.train(task, scb.recipes.paper(task, steps=(400, 600, 0)), seed=0)
+    return time.perf_counter() - begin
+
+
 def pasted(page: Page) -> float:
     """Seconds from the click on "Train on it" to the end, for a text of 20,000 letters of four kinds."""
     text = "".join(random.Random(0).choices("abcd", k=20_000))
@@ -65,26 +87,51 @@ def pasted(page: Page) -> float:
     return time.perf_counter() - begin
 
 
+def agreement(page: Page) -> float:
+    """The largest difference in V between the run of the page and the one that its own command makes."""
+    page.goto("about:blank")
+    page.goto(f"{PAGE.as_uri()}#{PAPER}&play=1")
+    page.wait_for_function("scbLab.finished", timeout=120_000)
+    words = shlex.split(page.locator("#python").input_value())
+    with tempfile.TemporaryDirectory() as folder:
+        command_line([*words[1:], "--out", f"{folder}/run"])
+        truth = scb.Run.load(f"{folder}/run").V
+    return float(np.abs(np.reshape(page.evaluate("[...scbLab.runs[0].V]"), truth.shape) - truth).max())
+
+
+def kalevala(page: Page) -> list[dict[str, Any]]:
+    """The largest weights of attention in the scene that has the Kalevala's first syllables."""
+    page.goto("about:blank")
+    page.goto(f"{PAGE.as_uri()}#scene=text")
+    page.wait_for_function("scbLab.finished", timeout=240_000)
+    names = page.evaluate("scbLab.task.names")
+    return [{"context": names[entry["token"]], **entry} for entry in page.evaluate("scbLab.runs[0].lags")]
+
+
 def main() -> None:
-    """Measure, print, and take the picture if one is wanted."""
+    """Measure, print, keep, and take the picture if one is wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--picture", help="write a picture of the page to this file")
     asked = parser.parse_args()
     browser = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+    def note(what: str, rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            print(what, row, flush=True)
+        keep(KEPT, what, [{"what": what} | row for row in rows])
+
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = opened.new_page(viewport={"width": 1440, "height": 1000})
-        print(f"{opened.version}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {PAGE.stat().st_size:,} bytes")
-        times = [loading(page) for _ in range(asked.repeats)]
-        print(f"loading: {statistics.median(times):.0f} ms ({min(times):.0f} to {max(times):.0f})")
-        for _ in range(asked.repeats):
-            found = run(page, PAPER)
-            print(
-                f"the paper's run: {found['steps']:.0f} steps in {found['seconds']:.2f} s, {found['frames']:.0f} frames a second, "
-                f"slowest {found['worst']:.0f} ms; load {os.getloadavg()[0]:.1f}"
-            )
-        print(f"a pasted text of 20,000 symbols: {pasted(page):.1f} s")
+        note("page", [{"browser": f"Chromium {opened.version}", "machine": machine(), "bytes": PAGE.stat().st_size}])
+        note("loading", [{"milliseconds": loading(page), "load": os.getloadavg()[0]} for _ in range(asked.repeats)])
+        compiled()  # loads the kernels
+        turns = [run(page, PAPER) | {"compiled": compiled(), "load": os.getloadavg()[0]} for _ in range(asked.repeats)]
+        note("run", turns)
+        note("pasted", [{"seconds": pasted(page), "load": os.getloadavg()[0]}])
+        note("agreement", [{"V": agreement(page)}])
+        note("kalevala", kalevala(page))
         if asked.picture:
             page.goto("about:blank")
             page.goto(f"{PAGE.as_uri()}#{PICTURE}&play=1")

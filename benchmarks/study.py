@@ -61,6 +61,15 @@ def _key(case: Case) -> str:
     return json.dumps(case, sort_keys=True)
 
 
+def keep(path: Path, what: str, rows: Sequence[Row]) -> None:
+    """Put the rows of one kind (``what`` in each of them) into a file, a line of JSON each, in the place of earlier ones."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    others = [line for line in lines if json.loads(line).get("what") != what]
+    path.parent.mkdir(exist_ok=True)
+    text = "".join(f"{line}\n" for line in [*others, *(json.dumps(row, ensure_ascii=False) for row in rows)])
+    path.write_text(text, encoding="utf-8")
+
+
 def group(rows: list[tuple[Case, Row]], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     """Rows by some fields of their cases, sorted."""
     found: dict[tuple[Any, ...], list[Row]] = {}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -24,8 +26,12 @@ Symbols = Sequence[str | None]
 Pair = tuple[str, int]
 """A context (\"all\" in a model without) and a lag."""
 
+Row = dict[str, Any]
+"""Something that was found, as it is kept for the page that tells of it; ``what`` says which kind of row it is."""
+
 OWN = "lags beyond the recent past"
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
+KEPT = Path(__file__).parent.parent / "benchmarks" / "examples"
 
 
 def influence(model: scb.SparseContextualBigram) -> dict[Pair, float]:
@@ -58,14 +64,25 @@ def tenths(model: scb.SparseContextualBigram, sequence: Symbols, parts: int = 10
     return out
 
 
-def print_lags(table: dict[Pair, tuple[float, float, int]], parts: int, contexts: str) -> None:
-    """One line for each pair that was found on all data; then those that turned up only without some part."""
+def print_lags(table: dict[Pair, tuple[float, float, int]], parts: int, contexts: str) -> list[Row]:
+    """One line for each pair that was found on all data, then those that turned up only without some part; all of them as rows."""
     print(f"  {contexts:<12} lag  influence ± s.e.  found in fits without a part")
     for (context, lag), (size, error, times) in table.items():
         if size > 0:
             print(f"  {context:<12} {lag:3d}      {size:.3f} ± {error:.3f}  {times} of {parts}")
     rare = [f"{context} {lag} ({times})" for (context, lag), (size, _, times) in table.items() if size == 0]
     print(f"  only in some of these fits: {', '.join(rare) or 'none'}")
+    return [
+        {"what": "lag", "context": context, "lag": lag, "influence": size, "error": error, "times": times, "fits": parts}
+        for (context, lag), (size, error, times) in table.items()
+    ]
+
+
+def print_found(models: dict[str, scb.SparseContextualBigram]) -> list[Row]:
+    """The lags of each of several models, a line and a row each."""
+    for name, model in models.items():
+        print(f"  {name:<26} {lags_of(model)}")
+    return [{"what": "found in", "sequence": name, "lags": lags_of(model)} for name, model in models.items()]
 
 
 def lags_of(model: scb.SparseContextualBigram) -> str:
@@ -88,13 +105,20 @@ def held_out(models: dict[str, scb.SparseContextualBigram], train: Symbols, test
     return scores
 
 
-def print_bits(scores: dict[str, np.ndarray], own: str) -> None:
+def print_bits(scores: dict[str, np.ndarray], own: str) -> list[Row]:
     """The table, best first; for each model its difference to ``own``, symbol by symbol, with a standard error."""
     print(f"  held out, {len(scores[own]):,} symbols:         bits a symbol   above {own}")
+    rows = []
     for name, values in sorted(scores.items(), key=lambda item: -item[1].mean()):
         difference = (scores[own] - values) / np.log(2)
-        beside = "" if name == own else f"{difference.mean():+.4f} ± {paired_error(difference):.4f}"
-        print(f"  {name:<38} {-values.mean() / np.log(2):.4f}   {beside}")
+        row = {"what": "bits", "model": name, "bits": float(-values.mean() / np.log(2)), "symbols": len(values)}
+        beside = ""
+        if name != own:
+            row |= {"above": float(difference.mean()), "error": float(paired_error(difference))}
+            beside = f"{row['above']:+.4f} ± {row['error']:.4f}"
+        print(f"  {name:<38} {row['bits']:.4f}   {beside}")
+        rows.append(row)
+    return rows
 
 
 def information(sequence: Symbols, symbol: str | None, max_lag: int) -> np.ndarray:
@@ -181,8 +205,21 @@ def shares(sequence: Symbols, current: str, lag: int, symbols: Sequence[str]) ->
 
 
 def options(story: str | None, name: str) -> argparse.Namespace:
-    """--quick and --figure, the same for every example."""
+    """--quick, --figure and --results, the same for every example."""
     parser = argparse.ArgumentParser(description=story, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer fits to check the findings with")
     parser.add_argument("--figure", type=Path, default=IMAGES / f"{name}.png", help="where the figure goes")
-    return parser.parse_args(sys.argv[1:])
+    parser.add_argument("--results", type=Path, help="where the rows for the page go; with --quick nowhere")
+    asked = parser.parse_args(sys.argv[1:])
+    if asked.results is None and not asked.quick:
+        asked.results = KEPT / f"{name}.jsonl"
+    return asked
+
+
+def keep(rows: Sequence[Row], path: Path | None) -> None:
+    """Write the rows, a line each."""
+    if path is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    print("results:", path)

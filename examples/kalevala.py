@@ -8,7 +8,7 @@ Finnish is written as it is spoken, so that syllables can be counted from letter
 vowel one of its own; ie, uo and yö are diphthongs in the first syllable only; an apostrophe parts two vowels. The first LINES lines
 are used, a third of the epic.
 
-    python examples/kalevala.py [--quick] [--figure FILE]
+    python examples/kalevala.py [--quick] [--figure FILE] [--results FILE]
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from findings import (
     draw_information,
     draw_shares,
     held_out,
+    influence,
     information,
-    lags_of,
+    keep,
     options,
     print_bits,
+    print_found,
     print_lags,
     shares,
     tenths,
@@ -99,7 +101,7 @@ def main() -> None:
 
     model = fit(poem[:cut])
     parts = 2 if asked.quick else 10
-    print_lags(tenths(model, poem[:cut], parts), parts, "after")
+    rows = print_lags(tenths(model, poem[:cut], parts), parts, "after")
     rng = np.random.default_rng(0)
     words = [n for line in lines for n in line]
     others = {
@@ -110,14 +112,19 @@ def main() -> None:
         "syllables in random order": [poem[i] for i in rng.permutation(len(poem))],
     }
     print("\n  found in")
-    for name, sequence in list(others.items())[3:] if asked.quick else others.items():
-        print(f"  {name:<26} {lags_of(fit(sequence))}")
+    rows += print_found({name: fit(sequence) for name, sequence in list(others.items())[3 if asked.quick else 0 :]})
     print()
     models = {OWN: model, "without context (MTD)": fit(poem[:cut], context=False, background="labels")}
     if not asked.quick:
         models["lags, no n-gram"] = fit(poem[:cut], background="labels")
-    print_bits(held_out(models, poem[:cut], poem[cut:]), OWN)
+        rows += [
+            {"what": "lag without an n-gram", "context": context, "lag": lag, "influence": size}
+            for (context, lag), size in influence(models["lags, no n-gram"]).items()
+        ]
+    rows += print_bits(held_out(models, poem[:cut], poem[cut:]), OWN)
+    rows.append({"what": "facts", "lines": len(whole), "eight": float(eight), "used": len(lines), "syllables": len(poem)})
     print("\nfigure:", *save(draw(poem, model), asked.figure, ("png",)))
+    keep(rows, asked.results)
 
 
 if __name__ == "__main__":

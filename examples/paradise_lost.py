@@ -13,7 +13,7 @@ The spelling is that of the 17th century. A word that the dictionary lacks is tr
 "heav'n" loses the syllable that the apostrophe stands for, "th'" has none of its own. What is still unknown is a gap (None), and
 no window reaches across it.
 
-    python examples/paradise_lost.py [--quick] [--figure FILE]
+    python examples/paradise_lost.py [--quick] [--figure FILE] [--results FILE]
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ import numpy as np
 from data import read
 from findings import (
     OWN,
+    Row,
     draw_influence,
     draw_information,
     draw_shares,
     held_out,
+    influence,
     information,
-    lags_of,
+    keep,
     options,
     print_bits,
+    print_found,
     print_lags,
     shares,
     tenths,
@@ -131,6 +134,24 @@ def draw(poem: list[str | None], model: scb.SparseContextualBigram) -> Figure:
     return figure
 
 
+def facts(poem: list[str | None], verses: list[list[str | None]], model: scb.SparseContextualBigram) -> Row:
+    """Counts, and how often a full word or a strong syllable follows a little word, by what stands ten syllables back."""
+    complete = [len(verse) for verse in verses if None not in verse]
+    table, _ = shares(poem, "little", 10, SYMBOLS)
+    stressed = table[:, SYMBOLS.index("full")] + table[:, SYMBOLS.index("strong")]
+    return {
+        "what": "facts",
+        "syllables": len(poem),
+        "unknown": poem.count(None),
+        "complete": len(complete),
+        "ten": complete.count(10),
+        "eleven": complete.count(11),
+        "predicted": int(model.n_windows_),
+        "stressed_after_full": float(stressed[SYMBOLS.index("full")]),
+        "stressed_after_weak": float(stressed[SYMBOLS.index("weak")]),
+    }
+
+
 def main() -> None:
     """Fit, check, compare, draw."""
     asked = options(__doc__, "paradise_lost")
@@ -146,7 +167,7 @@ def main() -> None:
 
     model = fit(poem[:cut])
     parts = 2 if asked.quick else 10
-    print_lags(tenths(model, poem[:cut], parts), parts, "after")
+    rows = print_lags(tenths(model, poem[:cut], parts), parts, "after")
     rng = np.random.default_rng(0)
     of_words = [syllables(word, words) for line in lines for word in line]
     nulls = {
@@ -157,14 +178,19 @@ def main() -> None:
         "syllables in random order": [poem[i] for i in rng.permutation(len(poem))],
     }
     print("\n  found in")
-    for name, sequence in list(nulls.items())[3:] if asked.quick else nulls.items():
-        print(f"  {name:<26} {lags_of(fit(sequence))}")
+    rows += print_found({name: fit(sequence) for name, sequence in list(nulls.items())[3 if asked.quick else 0 :]})
     print()
     models = {OWN: model, "without context (MTD)": fit(poem[:cut], context=False, background="labels")}
     if not asked.quick:
         models["lags, no n-gram"] = fit(poem[:cut], background="labels")
-    print_bits(held_out(models, poem[:cut], poem[cut:]), OWN)
+        rows += [
+            {"what": "lag without an n-gram", "context": context, "lag": lag, "influence": size}
+            for (context, lag), size in influence(models["lags, no n-gram"]).items()
+        ]
+    rows += print_bits(held_out(models, poem[:cut], poem[cut:]), OWN)
+    rows.append(facts(poem, verses, model))
     print("\nfigure:", *save(draw(poem, model), asked.figure, ("png",)))
+    keep(rows, asked.results)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ The days have seasons, which the model does not know: a wet day a week ago makes
 stand-ins from memory, lags are also looked for in sequences drawn from a chain that has seasons and no memory beyond one day: its
 chances of rain depend on the month and on the day before, as measured.
 
-    python examples/seattle_rain.py [--quick] [--figure FILE]
+    python examples/seattle_rain.py [--quick] [--figure FILE] [--results FILE]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections import Counter
 
 import numpy as np
 from data import read
-from findings import OWN, draw_shares, held_out, influence, information, lags_of, options, print_bits, shares
+from findings import OWN, draw_shares, held_out, influence, information, keep, lags_of, options, print_bits, print_found, shares
 from matplotlib.figure import Figure
 
 import scb
@@ -103,9 +103,12 @@ def main() -> None:
     found = [influence(fit(one)) for one in drawn]
     often = Counter(pair for one in found for pair in one)
     print(f"  today  lag  weight ± s.e.    found in {repetitions} draws from seasons and one day of memory")
+    rows = []
     for context, lag, weight, error in zip(*model.lags_.values(), strict=True):
-        times = f"{often[str(context), int(lag)]}" if lag > 1 else "–"
-        print(f"  {context:<5}  {lag:3d}  {weight:.3f} ± {error:.3f}   {times}")
+        times = often[str(context), int(lag)]
+        print(f"  {context:<5}  {lag:3d}  {weight:.3f} ± {error:.3f}   {times if lag > 1 else '–'}")
+        row = {"what": "lag", "context": str(context), "lag": int(lag), "weight": float(weight), "error": float(error)}
+        rows.append(row | {"drawn": times})
     any_far = sum(any(lag > 2 for _, lag in one) for one in found)
     print(f"  some lag beyond 2 was found in {any_far} of these draws")
 
@@ -118,8 +121,7 @@ def main() -> None:
         "days in random order": [rain[i] for i in rng.permutation(len(rain))],
     }
     print("\n  beyond lag 1, found in")
-    for name, sequence in others.items():
-        print(f"  {name:<22} {lags_of(fit(sequence))}")
+    rows += print_found({name: fit(sequence) for name, sequence in others.items()})
     print()
     cut = len(rain) * 8 // 10
     train, test = rain[:cut], rain[cut:]
@@ -129,8 +131,13 @@ def main() -> None:
         "without context (MTD)": fit(train, context=False),
     }
     print(f"  beyond the recent past, found in the first 80 %: {lags_of(models[OWN])}")
-    print_bits(held_out(models, train, test), OWN)
+    rows += print_bits(held_out(models, train, test), OWN)
+    tomorrow, _ = shares(rain, "dry", 2, SYMBOLS)
+    rain_after = {f"rain_after_{name}": float(tomorrow[i, SYMBOLS.index("wet")]) for i, name in enumerate(SYMBOLS)}
+    rows.append({"what": "facts", "days": len(rain), "train": len(train), "draws": repetitions, "far": any_far, **rain_after})
+    rows.append({"what": "found in", "sequence": "MTD, first 80 %", "lags": lags_of(models["without context (MTD)"])})
     print("\nfigure:", *save(draw(rain, model, drawn), asked.figure, ("png",)))
+    keep(rows, asked.results)
 
 
 if __name__ == "__main__":

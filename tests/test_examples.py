@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -204,3 +205,18 @@ def test_an_example_finds_what_its_page_says(name: str, found: list[str], tmp_pa
         assert re.search(pattern, run.stdout), f"{pattern} is not in\n{run.stdout}"
     assert max(map(len, run.stdout.split("\nfigure")[0].splitlines())) <= 100
     assert figure.stat().st_size > 10_000
+
+
+def test_results_are_kept_unless_the_example_is_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(*words: str) -> Path | None:
+        monkeypatch.setattr(sys, "argv", ["example.py", *words])
+        return findings.options("", "kalevala").results
+
+    assert asked() == findings.KEPT / "kalevala.jsonl"
+    assert asked("--quick") is None
+    path = asked("--quick", "--results", str(tmp_path / "new" / "rows.jsonl"))
+    rows = [{"what": "lag", "lag": 16}, {"what": "facts", "lines": 3}]
+    findings.keep(rows, None)
+    findings.keep(rows, path)
+    assert path is not None
+    assert [json.loads(line) for line in path.read_text().splitlines()] == rows

@@ -1,16 +1,11 @@
 """Experiments that ask for a GPU, on a machine without one: their jobs at small sizes, their claims, and who makes their tables."""
 
-import json
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from scb.cli.reproduce import reproduce
 from scb.inputs import InputError
 from scb.jobs.kinds import TrainJob, kind_of
-from scb.jobs.table import pick
 from scb.paper import stage_one
 from scb.paper.claims import large
 from scb.paper.claims.claim import Verdict
@@ -18,11 +13,9 @@ from scb.paper.experiments.large import KEPT, LARGE_AXES, LARGE_BASE, LARGE_SETT
 from scb.paper.experiments.projector import SignJob
 from scb.paper.experiments.rates import LARGEST_ON_GPU, RateJob
 from scb.paper.registry import TABLES, tables
-from scb.paper.shipped import read_shipped
 from scb.task import Task
 
 HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
-ROOT = Path(__file__).parents[1]
 GPU = [name for name, experiment in TABLES.items() if experiment.gpu]
 
 
@@ -95,28 +88,6 @@ def test_large_rates_vary_one_size_at_a_time():
             assert sum(x != y for x, y in zip(setting, base, strict=True)) <= 1
     assert {setting[1] for setting in LARGE_SETTINGS} >= set(LARGE_AXES["T"])
     assert LARGEST_ON_GPU > 1 << 14
-
-
-def test_the_page_has_the_numbers_of_its_files():
-    """Of whole steps and their rivals, and of the power laws."""
-    page = (ROOT / "docs" / "explanation" / "gpu.md").read_text()
-    rows = [json.loads(line) for line in (ROOT / "benchmarks" / "gpu" / "steps.jsonl").read_text().splitlines()]
-    rivals = {(row["N"], row["name"]): row["rate"] for row in rows if row["what"] == "rival"}
-    lines = [line.split(" | ") for line in page.splitlines() if re.match(r"\| \d+ \| [\d,]+ \| 2", line)]
-    steps = [row for row in rows if row["what"] == "step"]
-    assert len(lines) == len(steps) == 9
-    for line, row in zip(lines, steps, strict=True):
-        assert (int(line[0].strip("| ")), int(line[1].replace(",", ""))) == (row["N"], row["T"])
-        assert float(line[3]) == round(row["ours"])
-        if line[4].strip(" |"):
-            for place, name in ((4, "PyTorch, compiled"), (5, "PyTorch, tuned"), (6, "JAX, tuned")):
-                assert float(line[place]) == pytest.approx(rivals[row["N"], name], rel=0.03)
-            best = max(rivals[row["N"], name] for name in ("PyTorch, compiled", "PyTorch, tuned"))
-            assert float(line[7]) == pytest.approx(row["ours"] / best, rel=0.03)
-            assert float(line[8].strip(" |")) == pytest.approx(row["ours"] / rivals[row["N"], "JAX, tuned"], rel=0.03)
-    table, _ = read_shipped(ROOT / "docs" / "tables", "long signs")
-    for projector in ("euclidean", "mu"):
-        assert f"| {stage_one.power_law(pick(table, projector=projector), large.RIGHT).exponent:.2f} |" in page
 
 
 # ------------------------------------------------------------------------------------------------------ claims

@@ -58,7 +58,7 @@ def evaluate(words: str) -> str:
 def written(value: Any, form: str) -> str:
     """A number in a format; one that ends in p writes a power of ten."""
     if not form.endswith("p"):
-        return format(value, form or ",")
+        return format(value, form or ",").replace("%", " %")  # as on all pages
     digits, _, power = format(value, f"{form[:-1]}e").partition("e")
     return f"{digits}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
@@ -145,6 +145,12 @@ def paper_facts() -> dict[str, np.ndarray]:
     return {name: np.array([value]) for name, value in facts.items()}
 
 
+def in_cells(source: str) -> str:
+    """A page in which the bars of roles in rows of tables are escaped: they would end a cell otherwise."""
+    rows = re.compile(r"^\|.*\{number\}.*$", re.M)
+    return rows.sub(lambda row: IN_PAGE.sub(lambda role: re.sub(r"(?<!\\)\|", r"\|", role[0]), row[0]), source)
+
+
 def setup(app) -> dict:
     """Called by Sphinx."""
     from docutils import nodes
@@ -155,5 +161,9 @@ def setup(app) -> dict:
         except (ValueError, KeyError, OSError) as error:
             return [], [inliner.reporter.error(f"number: {error}", line=lineno)]
 
+    def read_source(app, name, content):
+        content[0] = in_cells(content[0])
+
     app.add_role("number", number)
+    app.connect("source-read", read_source)
     return {"version": "1", "parallel_read_safe": True}

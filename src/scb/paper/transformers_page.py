@@ -120,17 +120,16 @@ def changes(transformers: Table) -> str:
 
 def transfer(transformers: Table) -> str:
     """What is kept, from how close a task, and the samples until 10 % is left."""
-    kinds = (("all", "all weights"), ("values", "values"), ("frozen", "values, frozen"))
+    kinds = {"all": "all weights", "values": "values", "frozen": "values, frozen"}
     rows = []
     for N in (10, 3, 50):
-        fresh = pick(transformers, study="scaling", variant="standard", N=N)
-        rows.append([str(N), "nothing", "–", *(_cell(fresh, "rate", T=T) for T in LENGTHS)])
-        for keep, words in kinds:
-            for overlap in ("1", "0.6", "0.3"):
-                mine = pick(transferred(transformers, keep, overlap), N=N)
-                if len(mine["T"]):
-                    rows.append([str(N), words, overlap, *(_cell(mine, "rate", T=T) for T in LENGTHS)])
-    return markdown(["N", "what is kept", "overlap", *(f"T = {T:,}" for T in LENGTHS)], rows)
+        found = {"nothing": pick(transformers, study="scaling", variant="standard")}
+        found |= {f"{kinds[keep]}, overlap {x}": transferred(transformers, keep, x) for keep in kinds for x in ("1", "0.6", "0.3")}
+        for name, table in found.items():
+            mine = pick(table, N=N)
+            if len(mine["T"]):
+                rows.append([f"N = {N}: {name}", *(_cell(mine, "rate", T=T) for T in LENGTHS)])
+    return markdown(["what is kept", *(f"T = {T:,}" for T in LENGTHS)], rows)
 
 
 def stages(table: Table) -> str:

@@ -1,0 +1,240 @@
+"""Tables of the site that are made from what benchmarks, examples and the full run have kept; nothing is measured here.
+
+    python benchmarks/pages.py [NAME ...]
+
+A table stands on its page between ``<!-- table NAME -->`` and ``<!-- end -->``; tests/test_site_numbers.py compares the two.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from study import DOCS, Row, fill, table_of
+
+from scb.jobs.table import Table, pick
+from scb.paper.claims.large import AXES, PROJECTORS, RIGHT
+from scb.paper.experiments.large import LARGE_BASE
+from scb.paper.shipped import read_shipped
+from scb.paper.slopes import log_log_slope, printed_exponent, varied
+from scb.paper.stage_one import power_laws
+from scb.theory.planner import attention_error
+
+HERE = Path(__file__).parent
+HELD_OUT = {"lags, no n-gram": "lags without an n-gram", "without context (MTD)": "lags without context (MTD)"}
+LENGTHS = (500, 50_000, 500_000)
+SMOOTHING = {"kneser-ney": "modified Kneser–Ney", "witten-bell": "Witten–Bell"}
+
+
+def rows(name: str, what: str) -> list[Row]:
+    """The rows of one kind in a file below benchmarks."""
+    lines = (HERE / name).read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row["what"] == what]
+
+
+def shipped(name: str) -> Table:
+    """A table of the full run."""
+    return read_shipped(DOCS / "tables", name)[0]
+
+
+def power(x: float) -> str:
+    """A number with two digits as a power of ten: 1.1·10⁻³."""
+    digits, _, exponent = f"{x:.1e}".partition("e")
+    return f"{digits}·10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+
+
+def two_digits(x: float) -> str:
+    """A large number, with two digits that count."""
+    return f"{float(f'{x:.1e}'):,.0f}" if x < 1e6 else power(x)
+
+
+def signed(x: float, digits: int) -> str:
+    """A number with a sign of its own, a true minus."""
+    return f"{x:+.{digits}f}".replace("-", "−")
+
+
+# ------------------------------------------------------------------------------------------------------- the engine
+
+
+def screening() -> list[str]:
+    """λ, the certain bound and the useful step of each regime."""
+    found = [
+        (row["regime"], row["alpha"], power(row["lam"]), power(row["bound"]), power(row["useful"]))
+        for row in rows("engine.jsonl", "screening")
+    ]
+    return table_of("regime|α|λ|certain bound|useful step", found)
+
+
+# ----------------------------------------------------------------------------------------------------------- sweeps
+
+
+def half_way(name: str, axis: str, symbol: str, heading: str) -> Callable[[], list[str]]:
+    """Where half of the runs succeed, at each value of an axis."""
+
+    def made() -> list[str]:
+        lines = []
+        for row in rows(f"phases/{name}.jsonl", "half"):
+            value = power(row[axis]) if 0 < row[axis] < 1 else f"{row[axis]:,g}"
+            if row["at"] is None:
+                lines.append((value, f"never (at best {row['best']} runs of a cell)", ""))
+            else:
+                lines.append((value, f"{row['at']:,.0f}", f"{row['low']:,.0f} to {row['high']:,.0f}"))
+        return table_of(f"{symbol}|{heading}|95 % interval", lines)
+
+    return made
+
+
+# --------------------------------------------------------------------------------------------------------- examples
+
+
+def held_out(name: str) -> Callable[[], list[str]]:
+    """Bits for each held-out symbol, best first."""
+
+    def made() -> list[str]:
+        found = rows(f"examples/{name}.jsonl", "bits")
+        lines = []
+        for row in found:
+            beside = f"{signed(row['above'], 4)} ± {row['error']:.4f}" if "above" in row else ""
+            bits = f"**{row['bits']:.4f}**" if row is found[0] else f"{row['bits']:.4f}"
+            lines.append((told(row["model"]), bits, beside))
+        return table_of("model|bits|above lags beyond the recent past", lines)
+
+    return made
+
+
+def told(model: str) -> str:
+    """The name of a model in words."""
+    for code, name in SMOOTHING.items():
+        model = model.replace(f"-gram, {code}", f"-gram (the best; {name})")
+    return HELD_OUT.get(model, model)
+
+
+# -------------------------------------------------------------------------------------------------------------- GPU
+
+
+def gpu_steps() -> list[str]:
+    """10⁹ tokens a second of whole steps; the rivals, which were timed at T = 5,000, once for each N."""
+    rivals = {(row["name"], row["N"]): row["rate"] for row in rows("gpu/steps.jsonl", "rival")}
+    names = ("PyTorch, compiled", "PyTorch, tuned", "JAX, tuned")
+    steps = rows("gpu/steps.jsonl", "step")
+    small = {row["N"] for row in steps if row["T"] == 5000}
+    lines = []
+    for row in steps:
+        N, ours = row["N"], row["ours"]
+        shown = [""] * 5
+        if row["T"] == 5000 or N not in small:
+            rates = [rivals[name, N] for name in names]
+            shown = [*map(times, rates), times(ours / max(rates[:2])), times(ours / rates[2])]
+        lines.append((N, f"{row['T']:,}", f"{row['B']:,}", f"{ours:.0f}", *shown))
+    return table_of("N|T|B|scb|PyTorch, compiled|PyTorch, tuned|JAX, tuned|scb / PyTorch|scb / JAX", lines)
+
+
+def times(x: float) -> str:
+    """A ratio, with one digit after the point where it is small."""
+    return f"{x:.1f}" if x < 10 else f"{x:.0f}"
+
+
+def gpu_crossover() -> list[str]:
+    """Milliseconds of a step on the GPU and on four threads of the processor."""
+    lines = [
+        (
+            row["N"],
+            f"{row['B']:,}",
+            two_digits(row["B"] * row["T"]),
+            f"{1e3 * row['cuda']:.2f}",
+            f"{1e3 * row['cpu']:.2f}",
+            times(row["cpu"] / row["cuda"]),
+        )
+        for row in rows("gpu/steps.jsonl", "crossover")
+    ]
+    return table_of("N|B|tokens a step|GPU, ms|processor, ms|processor / GPU", lines)
+
+
+def gpu_signs() -> list[str]:
+    """The least batch that finds the sign in nine of ten runs, by the power law for each projector."""
+    table = shipped("long-signs")
+    lines = []
+    for projector, (law, low, high) in sorted(power_laws(table, RIGHT).items()):
+        longest = pick(table, projector=projector)["T"].max()
+        least = law.least(np.array(LENGTHS, dtype=float)).tolist()
+        cells = [two_digits(B) + ("" if longest >= T else " (not run)") for T, B in zip(LENGTHS, least, strict=True)]
+        lines.append((PROJECTORS[projector], *cells, f"{law.exponent:.2f}", f"{low:.2f} to {high:.2f}"))
+    return table_of("projector|" + "|".join(f"B_T at T = {T:,}" for T in LENGTHS) + "|exponent in T|95 % interval", lines)
+
+
+def gpu_rates() -> list[str]:
+    """Exponents of the least number of samples of each stage, measured and printed."""
+    table = shipped("large-rates")
+    lines = []
+    for projector, name in PROJECTORS.items():
+        mine = pick(table, projector=projector)
+        for axis, symbol in AXES.items():
+            found = varied(mine, axis, LARGE_BASE)
+            xs = np.unique(found[axis])
+            if len(xs) < 2:
+                continue
+            cells = [_exponent(found, mine, axis, stage) for stage in (1, 2, 3)]
+            ends = [f"{x:,}" if x >= 1 else power(x) for x in (xs[0], xs[-1])]
+            lines.append((name, f"{symbol} = {' to '.join(ends)}", *cells))
+    return table_of("projector|size|Stage 1|Stage 2|Stage 3", lines)
+
+
+def _exponent(found: Table, mine: Table, axis: str, stage: int) -> str:
+    """The measured exponent with its interval, and the printed one; nothing where Stage 1 is asked about ε."""
+    slope = log_log_slope(found[axis], found[f"samples_{stage}"])
+    if np.isnan(slope.value) or (stage, axis) == (1, "epsilon"):
+        return ""
+    printed = round(printed_exponent(mine, axis, stage, LARGE_BASE), 1) + 0.0
+    return f"{slope} (printed {printed:+.1f})".replace("-", "−")
+
+
+def gpu_plan() -> list[str]:
+    """What the lemmas promise at the end of each stage, and what was measured."""
+    plan = shipped("plan")
+    N, sparsity, epsilon = (float(plan[name][0]) for name in ("N", "sparsity", "epsilon"))
+    watched = ("step", "samples", "alpha_V", "alpha_A", "delta_A", "dist_V")
+    ends = [{name: float(plan[name][plan["stage"] == stage][-1]) for name in watched} for stage in (1, 2, 3)]
+    promised = (
+        f"α_V or α_A ≥ {min(0.5, 1 / (sparsity * N)):g}",
+        f"‖Δ_A‖_μ² ≤ {attention_error(int(N), int(sparsity), epsilon):g}",
+        f"‖V − P‖_μ² ≤ {epsilon:g}",
+    )
+    measured = (
+        f"{ends[0]['alpha_V']:.2f} and {ends[0]['alpha_A']:.2f}",
+        power(ends[1]["delta_A"] ** 2),
+        power(ends[2]["dist_V"] ** 2),
+    )
+    lines = []
+    before = {"step": 0.0, "samples": 0.0}
+    for stage, end in enumerate(ends):
+        steps = end["step"] - before["step"]
+        batch = two_digits((end["samples"] - before["samples"]) / steps)
+        lines.append((stage + 1, f"{steps:.0f}", batch, promised[stage], measured[stage]))
+        before = end
+    return table_of("stage|steps|samples a step|promised at its end|measured", lines)
+
+
+TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
+    "screening": ("engine", screening),
+    "phase-support": ("sweeps", half_way("support", "T", "T", "samples")),
+    "phase-symbols": ("sweeps", half_way("symbols", "N", "N", "samples")),
+    "phase-lambda": ("sweeps", half_way("lambda", "lam", "λ", "batch size B")),
+    **{name: ("examples", held_out(name)) for name in ("paradise_lost", "kalevala", "seattle_rain")},
+    "gpu-steps": ("gpu", gpu_steps),
+    "gpu-crossover": ("gpu", gpu_crossover),
+    "gpu-signs": ("gpu", gpu_signs),
+    "gpu-rates": ("gpu", gpu_rates),
+    "gpu-plan": ("gpu", gpu_plan),
+}
+"""Name of a table → its page in docs/explanation, and the function that makes it."""
+
+
+def page_of(name: str) -> Path:
+    """Where a table stands."""
+    return DOCS / "explanation" / f"{TABLES[name][0]}.md"
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or TABLES:
+        fill(page_of(name), name, TABLES[name][1]())
