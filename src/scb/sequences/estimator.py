@@ -28,7 +28,7 @@ class SparseContextualBigram(LagPredictor):
 
     The next symbol has the law a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol ℓ steps before it (its lag ℓ), so that
     k = x_1 is the current symbol, called the context; P_ℓ is a transition matrix, and G is the background, by default the law of
-    all labels. Only few weights a[k, ℓ] are positive, and the estimator finds them. The labels are the symbols to be predicted:
+    all labels. Only a few weights a[k, ℓ] are positive, and the estimator finds them. The labels are the symbols to be predicted:
     all except the first of each sequence. A lag that reaches beyond the start or to a missing symbol contributes the background.
 
     Parameters

@@ -25,7 +25,7 @@ ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 
 
 class Task:
-    """A sparse contextual bigram (P, Q), with Q kept sparse.
+    """A sparse contextual bigram: a transition matrix P and an attention Q, which is stored in sparse form.
 
     A sample is a context x of T tokens, followed by a last token k; all T + 1 tokens are drawn independently from μ, the
     stationary law of P. The next token, which is to be predicted, then has the law Σ_t Q[t, k]·P[:, x_t]. Invalid P or Q raise

@@ -144,7 +144,7 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 
 
 def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
-    """Compute a threshold that, on average, ``false_positions`` of ``entries`` standard normal variables exceed.
+    """Compute the threshold that is exceeded, on average, by ``false_positions`` out of ``entries`` standard normal variables.
 
     Parameters
     ----------

@@ -183,7 +183,7 @@ def paper(
     start: Literal["uniform", "spectral"] = "uniform",
     start_samples: int = 4000,
 ) -> Recipe:
-    """Make the recipe of Algorithm 1, with the settings of the paper's experiment as defaults.
+    """Make the recipe for Algorithm 1, with the settings of the paper's experiment as defaults.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def tuned(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make the recipe of Algorithm 1 with batch sizes and λ chosen so that the noise stays below a target.
+    """Make the recipe for Algorithm 1 with batch sizes and λ chosen so that the noise stays below a target.
 
     In one step with batch size B, the noise in one entry of column k of A has standard deviation η_A √(K_V ρ / (B μ_k)), where
     ρ = E‖r‖²/(N − 1) is the variance of the residual per dimension (see ``theory.gaussian``). It determines, with Q = sparsity:

@@ -26,7 +26,7 @@ def sgd(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make a recipe of stochastic gradient descent on V and A from the uniform start, without a regulariser.
+    """Make a recipe for stochastic gradient descent on V and A from the uniform start, without a regulariser.
 
     This is the paper's baseline. The step sizes are η_V = η/K_Q and η_A = η/K_P.
 
@@ -94,7 +94,7 @@ def softmax(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make a recipe of stochastic gradient descent on the softmax transformer, from V = μ1ᵀ and uniform attention.
+    """Make a recipe for stochastic gradient descent on the softmax transformer, from V = μ1ᵀ and uniform attention.
 
     Near uniform attention, a step on the logits W changes the attention as much as a step on A itself whose size is divided by
     T². Moreover, each column is updated by one sample in N only. The step sizes are therefore N·η_V for V and N·T·η_W for W.

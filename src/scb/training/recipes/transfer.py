@@ -29,7 +29,7 @@ def transfer(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make a recipe of transfer learning from a value matrix P̂ that was trained on another task.
+    """Make a recipe for transfer learning from a value matrix P̂ that was trained on another task.
 
     Training starts at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. One step on A takes the place of Stage 1; Stages 2 and 3 and
     another step on A follow. After the first step, an entry of A is α_V q plus noise of variance K_V ρ/(B μ_k K_P²), where q is
