@@ -190,7 +190,7 @@ class HeldOut:
 
 
 def _distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
-    """‖x‖_μ from two independent estimates of x, both (·, N), whose noise has so many dimensions."""
+    """Estimate ‖x‖_μ from two independent estimates of x, both (·, N); the last argument is the dimension of their noise."""
     square = mu_inner(one, two, mu)
     noise = mu_norm(one - two, mu) / np.sqrt(2)
     value = root(square)

@@ -104,7 +104,7 @@ def _divided(eta: Rate, constant: float) -> Rate:
 
 @dataclass(frozen=True)
 class Enough:
-    """Batch sizes of the three stages, λ of Stage 2 and 1/η, such that the noise stays below a target: see ``tuned``."""
+    """Batch sizes of the three stages, λ of Stage 2 and 1/η that keep the noise below a target; see ``tuned``."""
 
     batch_sizes: tuple[int, int, int]
     lam: float
@@ -113,11 +113,11 @@ class Enough:
 
     @property
     def steps(self) -> tuple[int, int, int]:
-        """At most so many steps for each stage."""
+        """The largest number of steps of each stage."""
         return 30 * self.length, 10 * self.length, 5 * self.length
 
     def options(self) -> dict[str, Any]:
-        """As options of ``paper``, which has one batch size for all stages."""
+        """Return these settings as options of ``paper``, which has one batch size for all stages."""
         return {
             "eta": 1 / self.length,
             "steps": list(self.steps),
@@ -129,7 +129,7 @@ class Enough:
 
 
 def enough(k: Knowledge, sparsity: int, eta: float, accuracy: float) -> Enough:
-    """What ``tuned`` takes for steps of size η and a target for the noise in A and in V."""
+    """Return the settings of ``tuned`` for steps of size η and a target for the noise in A and in V."""
     N = len(k.mu)
     rho = residual_variance(1 - float(k.mu @ k.mu) - k.K_P * k.K_Q, N)
     spread = eta * rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a, up to factors
@@ -140,9 +140,9 @@ def enough(k: Knowledge, sparsity: int, eta: float, accuracy: float) -> Enough:
 
 
 def estimate(data: "Batch", N: int) -> Knowledge:
-    """μ, K_P and K_Q from samples alone: the norms of the spectral estimates of P and Q.
+    """Estimate μ, K_P and K_Q from samples alone, by the norms of the spectral estimates of P and Q.
 
-    Tokens for which no position was found say nothing about K_Q, and are left out of its mean.
+    Tokens for which no position was found carry no information about K_Q, and are left out of its mean.
     """
     from scb.mixture.reading import as_data
     from scb.mixture.spectral import spectral
@@ -261,7 +261,7 @@ def paper(
 
 
 def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> GivenStart:
-    """The spectral estimate from fresh samples, made to meet 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ; nothing else of the task is used."""
+    """Return the spectral estimate from fresh samples, changed so that 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ."""
     from scb.mixture.recovery import recover
     from scb.task.sampling import sample
 
