@@ -97,8 +97,8 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness; ``None`` draws a fresh seed from the operating system.
     compiled : bool, default False
-        Whether to draw the contexts with the compiled generator of the training engine. It is about ten times as fast; the
-        distribution is the same, but the same seed gives different samples.
+        Whether to draw the contexts with the compiled generator of the training engine, which is much faster. The distribution
+        is the same, but the same seed gives different samples.
 
     Returns
     -------

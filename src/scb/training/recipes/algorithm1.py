@@ -203,8 +203,8 @@ def paper(
     normalize_at : float, optional
         The threshold of the thresholding-normalisation before Stage 3. The default is 1/(6·sparsity).
     resolve_sign : bool, default True
-        Whether to settle the sign after Stage 1, and again after Stage 2, since one seed in a hundred still has no clear signal
-        after Stage 1: if A is skewed to the left, (V, A) is replaced by its mirror image. False is the paper's algorithm.
+        Whether to settle the sign after Stage 1, and again after Stage 2 in case the signal was not clear before: if A is skewed
+        to the left, (V, A) is replaced by its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A). False is the paper's algorithm.
     projector : {"euclidean", "mu"}, default "euclidean"
         The projector with which steps on V keep Vμ = μ. "euclidean" is the paper's, "mu" has less noise.
     signal : two of float or None, default (None, None)
