@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study import Case, Row, Section, group, main, rounded, table_of
+from study import Case, Row, Section, group, main, rounded, so_many, table_of
 
 KEPT = Path(__file__).with_suffix("")
 TASKS = 5
@@ -25,7 +25,7 @@ RECIPES = {
     "sgd": "`sgd`",
     "slower": "`sgd`, η₂ = 0.001",
 }
-PROJECTORS = {"euclidean": "the paper's", "mu": "μ"}
+PROJECTORS = {"euclidean": "the paper's projector", "mu": "the μ-projector"}
 
 
 def last(run: Any, *columns: str) -> Row:
@@ -160,12 +160,12 @@ def paper_table(rows: list[tuple[Case, Row]]) -> list[str]:
     for name, words in RECIPES.items():
         alpha, dist_A, star, dist_V = np.array([list(row.values()) for row in found[(name,)]]).T
         ahead = dist_A < baseline
-        shown = [f"{ahead.sum()} of {ahead.size}", f"{ahead[started].sum()} of {started.sum()}"]
+        shown = [so_many(ahead.sum(), ahead.size), so_many(ahead[started].sum(), started.sum())]
         lines.append(
             [
                 words,
-                f"{(alpha < 0).sum()} of {alpha.size}",
-                f"{(star <= CLOSE).sum()} of {star.size}",
+                so_many((alpha < 0).sum(), alpha.size),
+                so_many((star <= CLOSE).sum(), star.size),
                 f"{np.median(dist_A):.3f}",
                 f"{np.median(dist_V):.3f}",
                 *(["", ""] if name == "sgd" else shown),
@@ -186,7 +186,7 @@ def tuned_table(rows: list[tuple[Case, Row]]) -> list[str]:
             [
                 N,
                 "known" if known else "estimated",
-                f"{good.sum()} of {good.size}",
+                so_many(good.sum(), good.size),
                 f"{dist_A.max():.3f}",
                 f"{dist_V.max():.3f}",
                 f"{np.median(samples):,.0f}",
@@ -203,33 +203,23 @@ def baseline_table(rows: list[tuple[Case, Row]]) -> list[str]:
             ours, theirs, star, dist_V, mine = np.array(
                 [[row[n] for n in ("dist_A_before", "sgd_dist_A", "sgd_dist_A_star", "sgd_dist_V", "dist_V")] for row in some]
             ).T
-            cells = [f"{np.median(ours):.3f}", f"{np.median(theirs):.3f}", f"{(theirs > ours).sum()} of {ours.size}"]
-            cells += [f"{(star <= CLOSE).sum()} of {star.size}", f"{np.median(mine):.3f}", f"{np.median(dist_V):.3f}"]
+            cells = [f"{np.median(ours):.3f}", f"{np.median(theirs):.3f}", so_many((theirs > ours).sum(), ours.size)]
+            cells += [so_many((star <= CLOSE).sum(), star.size), f"{np.median(mine):.3f}", f"{np.median(dist_V):.3f}"]
             lines.append([N, *cells])
     headings = "N|‖A − Q‖_μ before normalisation: `tuned`|SGD|SGD is worse in|SGD normalised: ‖A* − Q‖_μ ≤ 0.05"
     return table_of(f"{headings}|‖V − P‖_μ at the end: `tuned`|SGD", lines)
 
 
 def projector_table(rows: list[tuple[Case, Row]]) -> list[str]:
-    """Both projectors side by side."""
+    """Both projectors, one below the other."""
     words = {"strong": "", "zipf": ", μ like 1/n"}
     lines = []
-    for (recipe, N, family), some in _tasks(rows).items():
-        cells = []
-        for name in PROJECTORS:
-            dist_A, dist_V, samples = np.array([list(row.values()) for row in some[(name,)]]).T
-            good = np.maximum(dist_A, dist_V) <= CLOSE
-            cells += [f"{np.median(dist_V):.4f}", f"{np.median(samples):,.0f}", f"{good.sum()} of {good.size}"]
-        lines.append([f"`{recipe}`", f"N = {N}{words[family]}", *cells])
-    names = "|".join(f"{words} projector: median ‖V − P‖_μ|samples|learned" for words in PROJECTORS.values())
-    return table_of(f"recipe|tasks|{names}", lines)
-
-
-def _tasks(rows: list[tuple[Case, Row]]) -> dict[tuple[Any, ...], dict[tuple[Any, ...], list[Row]]]:
-    """Rows by recipe and kind of task, and then by projector."""
-    names = ("recipe", "N", "family")
-    keys = sorted({tuple(case[name] for name in names) for case, _ in rows}, key=lambda key: (key[0], -key[1]), reverse=True)
-    return {key: group([one for one in rows if tuple(one[0][n] for n in names) == key], "projector") for key in keys}
+    for (N, recipe, family, name), some in sorted(group(rows, "N", "recipe", "family", "projector").items()):
+        dist_A, dist_V, samples = np.array([[row["dist_A"], row["dist_V"], row["samples"]] for row in some]).T
+        good = np.maximum(dist_A, dist_V) <= CLOSE
+        cells = [f"{np.median(dist_V):.4f}", f"{np.median(samples):,.0f}", so_many(good.sum(), good.size)]
+        lines.append([f"`{recipe}`", f"N = {N}{words[family]}", PROJECTORS[name], *cells])
+    return table_of("recipe|tasks|projector|median ‖V − P‖_μ|samples, median|learned", lines)
 
 
 def noise_table(rows: list[tuple[Case, Row]]) -> list[str]:
@@ -275,7 +265,9 @@ SECTIONS = {
         projector,
         {"projectors": projector_table},
     ),
-    "noise": Section([{"N": N, "projector": name} for N in (3, 10) for name in PROJECTORS], noise, {"noise": noise_table}),
+    "noise": Section(
+        [{"N": N, "projector": name} for N in (3, 10) for name in PROJECTORS], noise, {"noise at the start": noise_table}
+    ),
     "softmax": Section(PAIRS, softmax),
     "simulation": Section([{"method": method, "seed": seed} for seed in range(5) for method in ("SGD", "proximal")], simulation),
     "model": Section(

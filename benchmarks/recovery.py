@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study import Case, Row, Section, group, main, rounded, table_of
+from study import Case, Row, Section, group, main, percent, rounded, so_many, table_of
 
 KEPT = Path(__file__).with_suffix("")
 SIZES = (200, 250, 300, 350, 400, 500, 600, 800)  # samples of the curve
@@ -138,17 +138,18 @@ def support_table(rows: list[tuple[Case, Row]]) -> list[str]:
     """How often the support is exactly right."""
     lines = []
     for (N, T, n), some in group(rows, "N", "T", "n").items():
-        right = sum(is_right(row) for row in some)
-        cells = [f"{right} of {len(some)}", _wilson(right, len(some)), *(sum(row[name] for row in some) for name in WRONG)]
+        right, missed = _success(some, "")
+        cells = [f"{right} ({_wilson(sum(is_right(row) for row in some), len(some))})", missed]
         both = [row for row in some if "moments_missed" in row]
-        if both:
-            cells.append(f"{sum(is_right(row, 'moments_') for row in both)} of {len(both)}")
-            cells += [sum(row[f"moments_{name}"] for row in both) for name in WRONG]
-        else:
-            cells += ["", "", ""]
-        lines.append([N, f"{T:,}", f"{n:,}", *cells])
-    headings = "N|T|n|support exactly right|95 % interval|positions missed|false|moments alone: right|positions missed|false"
+        lines.append([N, f"{T:,}", f"{n:,}", *cells, *(_success(both, "moments_") if both else ["", ""])])
+    headings = "N|T|n|support exactly right (95 % interval)|missed, false|moments alone: right|missed, false"
     return table_of(headings, lines)
+
+
+def _success(rows: list[Row], prefix: str) -> list[str]:
+    """How many supports are right, and how many positions are missed and false in all."""
+    missed, false = (sum(row[prefix + name] for row in rows) for name in ("missed", "false"))
+    return [so_many(sum(is_right(row, prefix) for row in rows), len(rows)), f"{missed}, {false}"]
 
 
 def _wilson(right: int, of: int) -> str:
@@ -157,7 +158,7 @@ def _wilson(right: int, of: int) -> str:
     middle = p + z * z / (2 * of)
     half = z * np.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
     scale = 1 + z * z / of
-    return f"{(middle - half) / scale:.1%} to {(middle + half) / scale:.1%}"
+    return f"{100 * (middle - half) / scale:.1f} to {percent((middle + half) / scale)}"
 
 
 def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
@@ -165,9 +166,9 @@ def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
     lines = []
     for (N, n), some in group(rows, "N", "n").items():
         ratios = [_mean([row[f"ratio_{name}"] for row in some]) for name in "PQ"]
-        inside = [f"{np.mean([row[f'inside_{name}'] for row in some]):.1%}" for name in "PQ"]
+        inside = [percent(float(np.mean([row[f"inside_{name}"] for row in some]))) for name in "PQ"]
         right = sum(is_right(row) for row in some)
-        lines.append([N, f"{n:,}", *ratios, *inside, f"{right} of {len(some)}"])
+        lines.append([N, f"{n:,}", *ratios, *inside, so_many(right, len(some))])
     headings = "N|n|squared error / bound, P|Q|within 1.96 standard errors, P|Q|support exactly right"
     return table_of(headings, lines)
 
@@ -183,7 +184,7 @@ def near_table(rows: list[tuple[Case, Row]]) -> list[str]:
     for low, high, (inside, of) in zip(EDGES[:-1], EDGES[1:], total.tolist(), strict=True):
         words = f"more than {low:g}" if high == np.inf else f"{low:g} to {high:g}"
         if of:
-            lines.append([words, f"{of:,}", f"{inside / of:.1%}"])
+            lines.append([words, f"{of:,}", percent(inside / of)])
     return table_of("true value, in standard errors|entries of P|within 1.96 standard errors of the estimate", lines)
 
 
@@ -192,28 +193,21 @@ def cost_table(rows: list[tuple[Case, Row]]) -> list[str]:
     lines = []
     for (N, T, n), some in group(rows, "N", "T", "n").items():
         seconds = [row["seconds"] for row in some]
-        times = [f"{np.median(seconds):.1f}", f"{max(seconds):.1f}", f"{max(row['memory'] for row in some):.2f}"]
-        size = N * 2
-        missed = sum(row["missed"] for row in some)
-        false = sum(row["false"] for row in some)
-        right = f"{sum(is_right(row) for row in some)} of {len(some)}"
-        lines.append([N, f"{T:,}", f"{n:,}", f"{n * T / 1e9:.1f}", *times, right, f"{missed} and {false} of {size * len(some)}"])
-    headings = "N|T|n|tokens, GB|seconds, median|largest|memory, GB|support exactly right|positions missed and false"
-    return table_of(headings, lines)
+        spent = [f"{np.median(seconds):.1f} ({max(seconds):.1f})", f"{max(row['memory'] for row in some):.2f}"]
+        lines.append([N, f"{T:,}", f"{n:,}", f"{n * T / 1e9:.1f}", *spent, _success(some, "")[0]])
+    return table_of("N|T|n|tokens, GB|seconds, median (largest)|memory, GB|support exactly right", lines)
 
 
 def curve_table(rows: list[tuple[Case, Row]]) -> list[str]:
-    """Success against n, and where it passes a half and 90 %."""
-    lines = []
-    crossings = []
-    for (T,), some in group(rows, "T").items():
-        share = np.mean([row["right"] for row in some], axis=0)
-        crossings.append([_crossing(share, level) for level in (0.5, 0.9)])
-        lines.append([f"{T:,}", len(some), *(f"{x:.0%}" for x in share), *(f"{x:.0f}" for x in crossings[-1])])
-    if crossings:
-        factors = np.max(crossings, axis=0) / np.min(crossings, axis=0)
-        lines.append(["largest / smallest", "", *([""] * len(SIZES)), *(f"{x:.2f}" for x in factors)])
-    return table_of("T|tasks|" + "|".join(f"n = {n}" for n in SIZES) + "|half right at n|90 % right at n", lines)
+    """Success against n, a column for each T; where it passes a half and 90 %, and how far apart that is."""
+    found = group(rows, "T")
+    shares = [np.mean([row["right"] for row in some], axis=0) for some in found.values()]
+    lines = [[n, *(percent(share[i], ".0f") for share in shares), ""] for i, n in enumerate(SIZES)]
+    for words, level in (("half right at n =", 0.5), ("90 % right at n =", 0.9)):
+        crossings = [_crossing(share, level) for share in shares]
+        lines.append([words, *(f"{n:.0f}" for n in crossings), f"{max(crossings) / min(crossings):.2f}"])
+    lines.append(["tasks", *(len(some) for some in found.values()), ""])
+    return table_of("n|" + "|".join(f"T = {T:,}" for (T,) in found) + "|largest / smallest", lines)
 
 
 def _crossing(share: Any, level: float) -> float:
@@ -230,7 +224,6 @@ def _crossing(share: Any, level: float) -> float:
 
 # -------------------------------------------------------------------------------------------------------- the cases
 
-WRONG = ("missed", "false")
 SUPPORTS = ((3, 500, 4000, 100), (3, 5000, 4000, 100), (3, 50_000, 4000, 100), (10, 5000, 20_000, 40), (20, 5000, 20_000, 40))
 COSTS = ((3, 50_000, 4000, 5), (100, 20_000, 50_000, 4))
 CURVE = ((500, 30), (5000, 30), (50_000, 30), (500_000, 15))
@@ -246,7 +239,7 @@ SECTIONS = {
         {"bound": bound_table, "near 0": near_table},
     ),
     "sequences": Section([{"seed": seed} for seed in range(20)], sequences),
-    "levels": Section([{"N": N, "T": T, "block": block} for block in range(10) for N, T in ((3, 60), (3, 300), (10, 300))], levels),
+    "levels": Section([{"N": N, "T": T, "block": block} for block in range(20) for N, T in ((3, 60), (3, 300), (10, 300))], levels),
     "cost": Section(
         [{"N": N, "T": T, "n": n, "seed": seed} for N, T, n, seeds in COSTS for seed in range(seeds)], cost, {"cost": cost_table}
     ),

@@ -125,6 +125,16 @@ def main(description: str | None, kept: Path, page: str, sections: Mapping[str, 
             fill(DOCS / page, heading, table(read(path)))
 
 
-def rounded(**numbers: float) -> Row:
+def rounded(**numbers: Any) -> Row:
     """Numbers with six digits, which is more than a study shows, so that its file stays small."""
     return {name: float(f"{value:.6g}") for name, value in numbers.items()}
+
+
+def percent(share: float, form: str = ".1f") -> str:
+    """A share as pages write it, 95.0 %, in one piece."""
+    return f"{100 * share:{form}}\N{NO-BREAK SPACE}%"
+
+
+def so_many(part: int, whole: int) -> str:
+    """How many of how many, in one piece."""
+    return f"{part} of {whole}".replace(" ", "\N{NO-BREAK SPACE}")

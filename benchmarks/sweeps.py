@@ -1,25 +1,24 @@
 """What does a sweep cost over its runs? 2,000 short ones, bare in two processes and as a sweep on two workers; and its bytes.
 
-    python benchmarks/sweeps.py [overhead network]
+    python benchmarks/sweeps.py [network overhead] [--tables]
 
-About seven minutes on two cores. Contenders take turns second by second; medians. Progress goes to stderr.
+About seven minutes on two cores. Contenders take turns second by second. Results are kept in benchmarks/sweeps/; what is there is
+not run again. The table and the numbers of docs/explanation/scale.md come from there.
 """
-
-from __future__ import annotations
 
 import json
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from study import Case, Row, Section, group, main, percent, rounded, table_of
 
 from scb.jobs.grid import Sweep
 from scb.jobs.kinds import KINDS
@@ -27,6 +26,7 @@ from scb.jobs.pool import run_batch
 from scb.jobs.store import SweepStore
 from scb.provenance import machine
 
+KEPT = Path(__file__).with_suffix("")
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
 TEXT = """
 kind = "recover"
@@ -95,40 +95,47 @@ def send(processes: list[subprocess.Popen[Any]], number: signal.Signals) -> None
             os.killpg(one.pid, number)
 
 
-def overhead(rounds: int = 5) -> None:
-    """The comparison; and with one run for each point, which is start-up and end."""
-    times: dict[int, list[list[float]]] = {}
+def overhead(case: Case) -> Row:
+    """The seconds of both, bare and as a sweep, with so many seeds at each of the four points of the grid."""
     with tempfile.TemporaryDirectory() as name:
-        for i in range(rounds):
-            for text in (TEXT, TEXT.replace("seeds = 500", "seeds = 1")):
-                file, out = Path(name) / "sweep.toml", Path(name) / f"out{i}"
-                file.write_text(text)
-                count = len(Sweep.read(file, KINDS).jobs())
-                both = [bare(file), swept(file, out)]
-                order = 1 if i % 2 == 0 else -1
-                seconds = side_by_side(*both[::order])[::order]
-                assert len(SweepStore(out).done()) == count
-                times.setdefault(count, []).append(seconds)
-                parts = len(list((out / "rows").iterdir()))
-                shown = f"{seconds[0]:.1f} s bare, {seconds[1]:.1f} s as a sweep, {parts} files of rows"
-                print(f"round {i + 1} of {rounds}, {count:,} runs: {shown}", file=sys.stderr)
-                shutil.rmtree(out)
-    middle = {count: [median(column) for column in zip(*found, strict=True)] for count, found in times.items()}
-    for count, (one, other) in middle.items():
-        more = sorted(100 * (b / a - 1) for a, b in times[count])
-        print(
-            f"{count:,} runs: {one:.1f} s bare, {other:.1f} s as a sweep: {median(more):+.1f} %"
-            f" ({more[0]:+.1f} to {more[-1]:+.1f} in {rounds} rounds)"
-        )
-    (one, other), (few, few_swept) = middle.values()
-    print(
-        f"without start-up: {100 * ((other - few_swept) / (one - few) - 1):+.1f} %;"
-        f" one run takes {1e3 * 2 * (one - few) / max(middle):.0f} ms; {machine()}"
-    )
+        file, out = Path(name) / "sweep.toml", Path(name) / "out"
+        file.write_text(TEXT.replace("seeds = 500", f"seeds = {case['seeds']}"))
+        count = len(Sweep.read(file, KINDS).jobs())
+        both = [bare(file), swept(file, out)]
+        order = 1 if case["round"] % 2 == 0 else -1
+        seconds = side_by_side(*both[::order])[::order]
+        assert len(SweepStore(out).done()) == count
+        parts = len(list((out / "rows").iterdir()))
+    each = 2000 * seconds[0] / count  # milliseconds of one of two processes
+    return {"runs": count, "parts": parts, "machine": machine()} | rounded(bare=seconds[0], swept=seconds[1], each=each)
 
 
-def network() -> None:
-    """Bytes through the loopback device, with a scheduler and two workers as processes of their own."""
+def overhead_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """Medians over the rounds; and what is left without start-up and end, which the sweeps of four runs show."""
+    lines = []
+    middle = {}
+    for (seeds,), some in sorted(group(rows, "seeds").items(), reverse=True):
+        one, other = (median(row[name] for row in some) for name in ("bare", "swept"))
+        more = sorted(row["swept"] / row["bare"] - 1 for row in some)
+        middle[seeds] = (one, other)
+        cells = [
+            len(some),
+            f"{one:.1f}",
+            f"{other:.1f}",
+            f"{percent(median(more), '+.1f')} ({percent(more[0], '+.1f')} to {percent(more[-1], '+.1f')})",
+        ]
+        lines.append([f"{some[0]['runs']:,}", *cells])
+    if len(middle) == 2:
+        one, other = (large - small for large, small in zip(middle[500], middle[1], strict=True))
+        lines.append(["the difference", "", f"{one:.1f}", f"{other:.1f}", percent(other / one - 1, "+.1f")])
+    return table_of("runs|rounds|bare processes, seconds|sweep, seconds|more", lines)
+
+
+def network(case: Case) -> Row:
+    """Bytes through the loopback device, with a scheduler and two workers as processes of their own.
+
+    Nothing else may use the device: on a machine that others use too, run it under ``unshare --net`` with the device set up.
+    """
     with tempfile.TemporaryDirectory() as name:
         where, file = Path(name) / "scheduler.json", Path(name) / "sweep.toml"
         file.write_text(TEXT)
@@ -153,14 +160,11 @@ def network() -> None:
                 process.wait()
         jobs = Sweep.read(file, KINDS).jobs()
         table = (Path(name) / "out" / "table.parquet").stat().st_size
-        batch = [replace(job, parameters=dict(job.parameters)) for job in jobs[::100]]  # every one at another point
-        out = len(pickle.dumps(batch)) / 20
-        back = len(pickle.dumps(run_batch(batch))) / 20
-        print(
-            f"{len(jobs):,} runs in {seconds:.0f} s: {moved / 1e6:.2f} MB crossed the network, {moved / len(jobs):.0f} bytes a run"
-            f" (a run as it goes out {out:.0f}, what comes back {back:.0f}; the rest is Dask's);"
-            f" two idle workers: {idle / 1e3:.2f} kB a second; the table has {table / 1e3:.0f} kB"
-        )
+        batch = jobs[::100]
+        out = len(pickle.dumps(batch)) / len(batch)
+        back = len(pickle.dumps(run_batch(batch))) / len(batch)
+    each = {"bytes": moved / len(jobs), "out": out, "back": back}
+    return {"runs": len(jobs), "table": table} | rounded(seconds=seconds, idle=idle, megabytes=moved / 1e6, **each)
 
 
 def loopback() -> int:
@@ -169,6 +173,12 @@ def loopback() -> int:
     return int(line.split()[1])
 
 
+SECTIONS = {
+    "network": Section([{"round": 0}], network),
+    "overhead": Section(
+        [{"seeds": seeds, "round": i} for i in range(5) for seeds in (1, 500)], overhead, {"overhead": overhead_table}
+    ),
+}
+
 if __name__ == "__main__":
-    for what in sys.argv[1:] or ["overhead", "network"]:
-        {"overhead": overhead, "network": network}[what]()
+    main(__doc__, KEPT, "explanation/scale.md", SECTIONS)

@@ -103,23 +103,46 @@ def test_what_the_page_on_theory_names_is_there():
 
 
 def blocks():
-    from misspecified import KEPT as MISSPECIFIED
-    from misspecified import table
-    from strangers import KEPT, SECTIONS
+    """Every table between markers: the page, the file of its results, and what makes the table of them."""
+    import algorithm
+    import cluster
+    import misspecified
+    import recovery
+    import strangers
+    import sweeps
 
-    found = {name: (page, KEPT / f"{name}.jsonl", made) for name, (page, _, made) in SECTIONS.items()}
-    return found | {"misspecified": ("explanation/misspecified.md", MISSPECIFIED, table)}
+    found = {name: (page, strangers.KEPT / f"{name}.jsonl", made) for name, (page, _, made) in strangers.SECTIONS.items()}
+    found["misspecified"] = ("explanation/misspecified.md", misspecified.KEPT, misspecified.table)
+    for study, page in ((algorithm, "algorithm"), (recovery, "recovery"), (sweeps, "scale"), (cluster, "scale")):
+        for section, parts in study.SECTIONS.items():
+            for name, made in parts.tables.items():
+                assert name not in found
+                found[name] = (f"explanation/{page}.md", study.KEPT / f"{section}.jsonl", made)
+    return found
 
 
-@pytest.mark.parametrize("name", ["noise", "symbols", "incomplete", "intervals", "letters", "misspecified"])
+@pytest.mark.parametrize("name", blocks())
 def test_a_table_on_a_page_is_that_of_its_results(name):
     from study import read
 
     page, kept, table = blocks()[name]
-    shown = re.search(rf"<!-- table {name} -->\n(.*?)<!-- end -->", (DOCS / page).read_text(), re.S)
+    shown = re.search(rf"<!-- table {re.escape(name)} -->\n(.*?)<!-- end -->", (DOCS / page).read_text(), re.S)
     assert shown is not None
     rows = read(kept)
     assert shown[1].splitlines() == (table(rows) if rows else [])
+
+
+@pytest.mark.parametrize("study", ["algorithm", "recovery", "sweeps", "cluster"])
+def test_what_a_study_keeps_are_its_cases_once_each(study):
+    """Results of other cases would be averaged with them; a missing one is not what the page says was run."""
+    from importlib import import_module
+
+    from study import read
+
+    module = import_module(study)
+    for section, parts in module.SECTIONS.items():
+        kept = [json.dumps(case, sort_keys=True) for case, _ in read(module.KEPT / f"{section}.jsonl")]
+        assert sorted(kept) == sorted(json.dumps(case, sort_keys=True) for case in parts.cases), section
 
 
 def test_claims_on_the_page_say_what_the_shipped_tables_say():
@@ -172,7 +195,9 @@ console.log(JSON.stringify([found, SCENES.map((scene) => scene.id)]));
     assert scenes <= set(known)
 
 
-@pytest.mark.parametrize("name", ["change-lambda", "resume-a-run", "recover", "fit-a-parquet-file", "streams", "cross-validation"])
+@pytest.mark.parametrize(
+    "name", ["change-lambda", "settle-the-sign", "resume-a-run", "recover", "fit-a-parquet-file", "streams", "cross-validation"]
+)
 def test_the_python_of_a_how_to_page_runs(name, tmp_path, monkeypatch):
     """Block after block in one namespace. The page on cross-validation goes on with the data and the model of that on streams."""
     monkeypatch.chdir(tmp_path)
