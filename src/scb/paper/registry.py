@@ -79,18 +79,19 @@ FIGURES = {
         "the number of samples hardly depends on T."),
     "F17": PaperFigure("Softmax dynamics", "Section 5.2", ("attention", "one step"), "rates:softmax",
         "The samples until the signal shows, and the error ‖Δ_A‖ when half of the signal is there, for softmax attention, the "
-        "proximal method and SGD. Last: the relative difference between one step of the softmax model and one of the linear "
+        "proximal method and SGD. Last panel: the relative difference between one step of the softmax model and one of the linear "
         "model."),
     "F18": PaperFigure("Inside all assumptions", "Assumption 1, with (d)", ("theorem",), "rates:theorem",
         "Algorithm 1 as printed at T = (NQ)^10, where all assumptions hold, with the paper's projector and with that of the "
         "μ-inner product."),
     "F19": PaperFigure("Windows of one sequence", "Section 2.1, the extension", ("windows", "marginal"), "rates:windows",
         "The distances from the truth after training on windows of one sequence instead of independent samples, with the true μ "
-        "and with μ estimated by the frequencies of tokens. Last: how far the frequencies in a long sequence are from μ."),
+        "and with μ estimated by the frequencies of tokens. Last panel: how far the frequencies in a long sequence are from μ."),
     "F20": PaperFigure("Transfer from end to end", "Section 4 and Appendix H (no figure there)", ("pretrained", "overlaps"),
         "transfer:pretrained",
-        "V̂ is trained on a related task. First two: how often both V and A are learned, against the overlap of the two tasks. "
-        "Transfer still works somewhat below the overlap that the paper requires. Last: other sizes, sparsities and laws."),
+        "V̂ is trained on a related task. First two panels: how often both V and A are learned, against the overlap of the two "
+        "tasks. Transfer still works somewhat below the overlap that the paper requires. Last panel: other sizes, sparsities and "
+        "laws."),
     "F21": PaperFigure("The simulated sizes with real gradients", "Appendix I, simulation", ("real gradients",), "large:real",
         "The sizes that the paper could only simulate, with real gradients on a GPU, beside the simulation at the same settings."),
     "F22": PaperFigure("The sign at long lengths", "Section 3.2 (no figure there)", ("long signs",), "large:signs",
@@ -101,17 +102,16 @@ FIGURES = {
     "F24": PaperFigure("At the planner's batch sizes", "the lemmas of Appendices D to F (no figure there)", ("plan",), "large:plan",
         "One run with exactly the settings that the lemmas ask for, on the smallest task for which they can be run. Crosses show "
         "what the lemmas guarantee."),
-    "F25": PaperFigure("Real transformers", "no counterpart; the next question of its readers",
-        ("transformers", "transformer rivals"), "transformers:samples",
-        "First two: the number of samples until a tenth of the excess loss is left, against the length T. A transformer needs "
-        "more samples the longer the context is, and many more than Algorithm 1 and recover. Triangles mark sizes that were not "
-        "learned with that many samples. Centring the values, or keeping those of another task, helps. Last: the effect of one "
-        "change."),
+    "F25": PaperFigure("Real transformers", "no counterpart", ("transformers", "transformer rivals"), "transformers:samples",
+        "First two panels: the number of samples until a tenth of the excess loss is left, against the length T. A transformer "
+        "needs more samples the longer the context is, and many more than Algorithm 1 and recover. Triangles mark sizes that were "
+        "not learned with that many samples. Centring the values, or keeping those of another task, helps. Last panel: the effect "
+        "of one change."),
     "F26": PaperFigure("How a real transformer learns", "Figures 1 and 2, for another model", ("transformer stages", "decoders"),
         "transformers:stages",
         "After a plateau, attention and values grow together, and then the attention is ahead. With values kept from another "
-        "task, the path comes from the other side. Last: a decoder trained on one sequence finds the lags if it predicts only the "
-        "token after a window. If it predicts after every position, it is far from them after the same time."),
+        "task, the path comes from the other side. Last panel: a decoder trained on one sequence finds the lags if it predicts "
+        "only the token after a window. If it predicts after every position, it is far from them after the same time."),
 }
 # fmt: on
 
