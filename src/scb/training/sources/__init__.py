@@ -1,4 +1,4 @@
-"""Gradient sources: each answers "at (V, A), what is the mini-batch gradient, and the loss?"."""
+"""Gradient sources: functions that return the gradient and the loss of a mini-batch at a given (V, A)."""
 
 from typing import Protocol
 
@@ -9,11 +9,11 @@ from scb.model import Gradient
 
 
 class GradientSource(Protocol):
-    """One question, one answer; a source does not know who asks and keeps no state between calls."""
+    """The interface of a gradient source: a callable without state between calls."""
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
-        """The gradient of the loss at V (N, N) and attention A (T, N), from ``batch_size`` samples.
+        """Return the gradient of the loss at the value matrix V (N, N) and attention A (T, N), from ``batch_size`` samples.
 
-        ``key``, a random 64-bit number, decides all that is random; ``np.random.default_rng(key)`` makes a generator of it.
+        All randomness is determined by ``key``, a 64-bit number; ``np.random.default_rng(key)`` makes a generator from it.
         """
         ...
