@@ -98,7 +98,7 @@ def label_outer(ax: Axes) -> None:
 
 
 def _wrapped(text: str, width: float, size: float) -> str:
-    """A text in lines that fit into so many inches, at this size of font."""
+    """Break a text into lines that fit into a width in inches, at a font size."""
     fits = int(125 * width / size)  # characters
     return "\n".join(part for line in text.split("\n") for part in wrap(line, fits, break_on_hyphens=False) or [""])
 

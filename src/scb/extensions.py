@@ -1,11 +1,11 @@
-"""What other packages add to scb: recipes, rules, sources of gradients and kinds of sweep, found by their entry points.
+"""Extensions by other packages: recipes, update rules, gradient sources and kinds of sweep, found by their entry points.
 
-A package that is installed beside scb names its things in its pyproject.toml, and scb knows them by these names:
+An installed package lists its extensions in its pyproject.toml, and scb finds them by these names:
 
     [project.entry-points."scb.recipes"]
     brief = "their_package:brief"
 
-``GROUPS`` has the groups. Nothing of another package is imported before one of its names is asked for.
+``GROUPS`` has the names of the groups. Another package is imported only when one of its names is used.
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -17,27 +17,27 @@ from typing import Any
 from scb.inputs import InputError
 
 GROUPS = {"recipe": "scb.recipes", "rule": "scb.rules", "source": "scb.sources", "kind": "scb.sweeps"}
-"""What can be added, and the group of entry points in which it is named."""
+"""The kinds of extension, and the group of entry points of each."""
 
 
 def something_to_call(name: str, loaded: Any) -> Any:
-    """What was loaded, if it can be called."""
+    """Return what was loaded; raise an InputError if it is not callable."""
     if not callable(loaded):
         raise InputError(f"it is of type {type(loaded).__name__}, and must be something that can be called")
     return loaded
 
 
 class Registry(MutableMapping[str, Any]):
-    """Things of one sort by name: scb's own, and those of other packages, which are loaded when they are asked for.
+    """A mapping from names to extensions of one kind: scb's own, and those of other packages, which are loaded on first use.
 
-    A name that scb has stays scb's. What cannot be loaded is an InputError that names its package, for whoever asks for it; all
-    other names go on working.
+    Other packages cannot replace scb's own names. An extension that cannot be loaded raises an InputError that names its package
+    when it is used; all other names keep working.
 
     Parameters
     ----------
-    noun : the sort of thing, one of ``GROUPS``
-    own : scb's own, by name; "module:name" stands for what is to be imported when it is asked for
-    adapt : (name, what another package has) → what is kept; it may refuse what does not fit
+    noun : the kind of extension, a key of ``GROUPS``
+    own : scb's own, by name; "module:name" stands for an object that is imported on first use
+    adapt : a function (name, object of another package) → object to keep, which may refuse what does not fit
     """
 
     def __init__(self, noun: str, own: Mapping[str, Any], adapt: Callable[[str, Any], Any] = something_to_call) -> None:
@@ -71,7 +71,7 @@ class Registry(MutableMapping[str, Any]):
         return _named_in(GROUPS[self.noun])
 
     def _load(self, name: str) -> Any:
-        """What another package has under this name, imported now; a KeyError if none has it."""
+        """Import the extension that another package has under this name; raise a KeyError if there is none."""
         offers = {point.value: point for point in self._points() if point.name == name}
         if not offers:
             raise KeyError(name)

@@ -16,7 +16,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class InputError(ValueError):
-    """What was given cannot be used; the message names it, its value, and what would be right. Commands print it as one line.
+    """An argument, option or file cannot be used.
+
+    The message names the argument, its value and what would be accepted. It is a ``ValueError``; the command line prints it as
+    one line, without a traceback.
 
     Examples
     --------
@@ -32,7 +35,9 @@ class InputTypeError(InputError, TypeError):
 
 
 class DamagedFileError(InputError):
-    """A file is not what was written; nothing was made of it, and nothing was written over it.
+    """A file is damaged, or is not of the kind that was expected.
+
+    No object is made from such a file, and the file is left as it is.
 
     Examples
     --------

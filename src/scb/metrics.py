@@ -18,18 +18,21 @@ COLUMNS = (
 
 
 def distance_V(task: Task, V: Array) -> float:
-    """‖V − P‖_μ.
+    """Compute the distance ‖V − P‖_μ of a value matrix from the task's transition matrix.
+
+    The norm weights column k by μ_k: ‖X‖_μ² = Σ_k μ_k ‖X[:, k]‖².
 
     Parameters
     ----------
     task : Task
-        The truth.
+        The true task.
     V : (N, N) array
         The estimate of P.
 
     Returns
     -------
     float
+        The distance, 0 if V = P.
 
     Examples
     --------
@@ -42,22 +45,25 @@ def distance_V(task: Task, V: Array) -> float:
 
 
 def distance_A(task: Task, A: Array) -> float:
-    """‖A − Q‖_μ, without a dense Q.
+    """Compute the distance ‖A − Q‖_μ of an attention matrix from the task's attention.
+
+    The norm weights column k by μ_k: ‖X‖_μ² = Σ_k μ_k ‖X[:, k]‖².
 
     Parameters
     ----------
     task : Task
-        The truth.
+        The true task.
     A : (T, N) array
         The estimate of Q.
 
     Returns
     -------
     float
+        The distance, 0 if A = Q.
 
     Examples
     --------
-    The uniform attention is √K_Q away:
+    The distance of the uniform attention from Q is √K_Q:
 
     >>> import numpy as np, scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
@@ -70,18 +76,21 @@ def distance_A(task: Task, A: Array) -> float:
 
 
 def similarity_V(task: Task, V: Array) -> float:
-    """The μ-cosine ⟨V, P⟩_μ / (‖V‖_μ‖P‖_μ).
+    """Compute the cosine similarity ⟨V, P⟩_μ / (‖V‖_μ‖P‖_μ) of a value matrix and the task's transition matrix.
+
+    The inner product weights column k by μ_k: ⟨X, Y⟩_μ = Σ_k μ_k X[:, k]·Y[:, k].
 
     Parameters
     ----------
     task : Task
-        The truth.
+        The true task.
     V : (N, N) array
         The estimate of P.
 
     Returns
     -------
     float
+        The cosine, 1 if V is a positive multiple of P.
 
     Examples
     --------
@@ -95,18 +104,21 @@ def similarity_V(task: Task, V: Array) -> float:
 
 
 def similarity_A(task: Task, A: Array) -> float:
-    """The μ-cosine ⟨A, Q⟩_μ / (‖A‖_μ‖Q‖_μ).
+    """Compute the cosine similarity ⟨A, Q⟩_μ / (‖A‖_μ‖Q‖_μ) of an attention matrix and the task's attention.
+
+    The inner product weights column k by μ_k: ⟨X, Y⟩_μ = Σ_k μ_k X[:, k]·Y[:, k].
 
     Parameters
     ----------
     task : Task
-        The truth.
+        The true task.
     A : (T, N) array
         The estimate of Q.
 
     Returns
     -------
     float
+        The cosine, 1 if A is a positive multiple of Q.
 
     Examples
     --------
@@ -119,26 +131,29 @@ def similarity_A(task: Task, A: Array) -> float:
 
 
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
-    """The paper's "star": A thresholded and normalised, and the V of the population's regression on it.
+    """Round a trained attention and compute the best value matrix for it: the paper's "star" quantities A* and V*.
+
+    A* is A with small entries set to 0 and columns normalised to sum 1. V* minimises the expected loss of the task given A*.
 
     Parameters
     ----------
     task : Task
-        The truth, whose population the regression is on.
+        The true task, whose expected loss V* minimises.
     A : (T, N) array
-        The attention as it was trained.
+        The trained attention.
     threshold : float, optional
-        Entries below it become 0; 1/(6Q) unless given.
+        Entries of A below this value become 0. The default is ``task.weight_threshold``, 1/(6·sparsity).
 
     Returns
     -------
     V_star : (N, N) array
+        The value matrix with the smallest expected loss.
     A_star : (T, N) array
-        A column in which nothing reaches the threshold is uniform.
+        The rounded attention. A column in which no entry reaches the threshold becomes uniform.
 
     Examples
     --------
-    Noise that is smaller than the threshold goes, whatever its amount:
+    Thresholding removes noise whose entries are all smaller than the threshold:
 
     >>> import numpy as np, scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
@@ -154,12 +169,12 @@ def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, A
 
 
 def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
-    """The population loss and all distances, similarities and signals of one point (V, A), in one pass over A.
+    """Compute the expected loss of a pair (V, A), and how far it is from the true (P, Q).
 
     Parameters
     ----------
     task : Task
-        The truth.
+        The true task.
     V : (N, N) array
         The estimate of P.
     A : (T, N) array
@@ -168,13 +183,19 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     Returns
     -------
     dict of float
-        loss; alpha_V, alpha_A, the signals; delta_V, delta_A, the distances from the population's lines; dist_V, dist_A, the
-        distances from the truth; sim_V, sim_A, the μ-cosines with it; and dist_V_star, dist_A_star, sim_V_star, sim_A_star after
-        normalisation.
+        The measured quantities, those of training histories:
+
+        - ``loss``: the expected (population) loss;
+        - ``alpha_V``, ``alpha_A``: the signals, that is, how far V and A have come in the direction from the uniform start
+          (μ1ᵀ and 11ᵀ/T) to P and Q, where 0 is the start and 1 the truth;
+        - ``delta_V``, ``delta_A``: the μ-norm distances from the point with this signal on the line between start and truth;
+        - ``dist_V``, ``dist_A``: the μ-norm distances from P and Q;
+        - ``sim_V``, ``sim_A``: the cosine similarities with P and Q;
+        - ``dist_V_star``, ``dist_A_star``, ``sim_V_star``, ``sim_A_star``: the same after rounding by ``scb.star``.
 
     Examples
     --------
-    Half-way from the uniform start to the task:
+    The point half-way from the uniform start to the task:
 
     >>> import scb
     >>> from scb.geometry import line_A, line_V

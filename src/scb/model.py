@@ -20,18 +20,18 @@ _CHUNK = 1 << 22  # (sample, position) pairs held at a time
 
 
 class Gradient(NamedTuple):
-    """The mean loss over a mini-batch and its gradients: what a source of gradients gives.
+    """The mean loss over a mini-batch and its gradients.
 
     Attributes
     ----------
     loss : float
-        Mean of ½‖e_o − VXa‖².
+        The mean of the loss ½‖e_o − F‖², where e_o is the one-hot vector of the label and F the prediction.
     V : (N, N) array
-        ∇_V l.
+        The gradient with respect to the value matrix V.
     A : (T, N) array
-        The gradient in the attention, or in its parameters.
+        The gradient with respect to the attention, or to the parameters that the attention is computed from.
     samples : int
-        How many fresh samples it took.
+        The number of samples in the mini-batch.
 
     Examples
     --------
@@ -49,14 +49,17 @@ class Gradient(NamedTuple):
 
 
 class Transformer(ABC):
-    """A one-layer transformer F(x, k) = V·X·a^(k); a subclass says which attention a^(k) its parameters give.
+    """Base class of one-layer transformers F(x, k) = V·X·a^(k), which predict the label of a context x and last token k.
+
+    Column t of X is the one-hot vector of token x_t, and a^(k) is the attention over the T positions when the last token is k.
+    A subclass defines how its parameters determine a^(k).
 
     Parameters
     ----------
     V : (N, N) array
         The value matrix.
     parameters : (T, N) array
-        What the attention is made of.
+        The parameters of the attention.
 
     Examples
     --------
@@ -64,9 +67,9 @@ class Transformer(ABC):
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> batch = scb.sample(task, 1000, seed=0)
     >>> for model in (scb.LinearTransformer(task.P, task.Q), scb.SoftmaxTransformer(task.P, np.zeros((40, 3)))):
-    ...     print(type(model).__name__, round(model.loss(batch), 3), model.attention.shape, model.predict(batch).shape)
-    LinearTransformer 0.202 (40, 3) (1000, 3)
-    SoftmaxTransformer 0.318 (40, 3) (1000, 3)
+    ...     print(round(model.loss(batch), 3), model.attention.shape, model.predict(batch).shape, model.gradient(batch).V.shape)
+    0.202 (40, 3) (1000, 3) (3, 3)
+    0.318 (40, 3) (1000, 3) (3, 3)
     """
 
     V: Array
@@ -77,53 +80,55 @@ class Transformer(ABC):
     @property
     @abstractmethod
     def attention(self) -> Array:
-        """(T, N): column k is the attention over positions when the last token is k."""
+        """The attention as a (T, N) array: column k holds the weights of the positions when the last token is k."""
 
     def predict(self, batch: "Batch") -> Array:
-        """The predicted law of the label of each sample.
+        """Predict the distribution of the label of each sample.
 
         Parameters
         ----------
         batch : Batch
-            Samples with T positions.
+            A batch of n samples with T positions.
 
         Returns
         -------
         (n, N) array
-            A row a sample. Rows sum to 1 where 1ᵀV = 1ᵀ and 1ᵀA = 1ᵀ.
+            The predictions, one row per sample. Rows sum to 1 if the columns of V and of the attention do.
         """
         return token_mass(self.attention, batch) @ self.V.T
 
     def loss(self, batch: "Batch") -> float:
-        """The paper's loss: the mean of ½‖e_o − F‖² over a batch.
+        """Compute the paper's loss: the mean over a batch of ½‖e_o − F‖², with e_o the one-hot vector of the label.
 
         Parameters
         ----------
         batch : Batch
-            Samples with T positions.
+            A batch of samples with T positions.
 
         Returns
         -------
         float
+            The mean loss.
         """
         return float(0.5 * np.square(_residual(self.predict(batch), batch)).sum() / len(batch))
 
     @abstractmethod
     def pull_back(self, gA: Array) -> Array:
-        """The gradient in the attention's parameters, given the gradient in the attention itself.
+        """Compute the gradient with respect to the attention's parameters from that with respect to the attention.
 
         Parameters
         ----------
         gA : (T, N) array
-            ∇_A of any function of the attention.
+            The gradient of any function with respect to the attention.
 
         Returns
         -------
         (T, N) array
+            The gradient of the same function with respect to the parameters.
 
         Examples
         --------
-        A softmax gains nothing from a constant:
+        A gradient that is the same at all positions does not change the parameters of a softmax:
 
         >>> import numpy as np, scb
         >>> model = scb.SoftmaxTransformer(np.eye(2), np.zeros((4, 2)))
@@ -132,39 +137,33 @@ class Transformer(ABC):
         """
 
     def gradient(self, batch: "Batch") -> Gradient:
-        """Mean loss over a batch, and its exact gradients in V and in the attention's parameters.
+        """Compute the mean loss over a batch and its exact gradients with respect to V and the attention's parameters.
 
         Parameters
         ----------
         batch : Batch
-            Samples with T positions.
+            A batch of samples with T positions.
 
         Returns
         -------
         Gradient
-            ``loss``, ``V`` (N, N), ``A`` (T, N) and ``samples``.
-
-        Examples
-        --------
-        >>> import scb
-        >>> task = scb.Task.random(3, 40, 2, seed=0)
-        >>> found = task.model().gradient(scb.sample(task, 100_000, seed=0))
-        >>> bool(abs(found.V).max() < 0.01)  # the task itself is the minimum of the expected loss
-        True
+            The mean ``loss``, the gradients ``V`` (N, N) and ``A`` (T, N), and the number of ``samples``.
         """
         found = batch_gradient(self.V, self.attention, batch)
         return found._replace(A=self.pull_back(found.A))
 
 
 class LinearTransformer(Transformer):
-    """The linear transformer F(x, k) = V·X·a^(k), whose attention weights are its parameters: a^(k) = A[:, k].
+    """The linear transformer F(x, k) = V·X·A[:, k], whose attention weights A are free parameters.
+
+    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of token x_t.
 
     Parameters
     ----------
     V : (N, N) array
         The value matrix.
     A : (T, N) array
-        Column k is the attention when the last token is k.
+        The attention; column k holds the weights of the T positions when the last token is k.
 
     Examples
     --------
@@ -188,20 +187,21 @@ class LinearTransformer(Transformer):
 
     @property
     def attention(self) -> Array:
-        """The parameters A, (T, N)."""
+        """The attention as a (T, N) array: the parameters A themselves."""
         return self.A
 
     def pull_back(self, gA: Array) -> Array:
-        """∇_A as it is: the attention has no parameters but itself.
+        """Return the gradient unchanged, because the attention weights are the parameters.
 
         Parameters
         ----------
         gA : (T, N) array
-            The gradient in the attention.
+            The gradient with respect to the attention.
 
         Returns
         -------
         (T, N) array
+            The same array.
 
         Examples
         --------
@@ -214,14 +214,16 @@ class LinearTransformer(Transformer):
 
 
 class SoftmaxTransformer(Transformer):
-    """The softmax transformer F_σ(x, k) = V·X·σ(w^(k)): attention weights are a softmax over positions.
+    """The softmax transformer F(x, k) = V·X·σ(W[:, k]), whose attention weights are a softmax σ over positions.
+
+    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of token x_t.
 
     Parameters
     ----------
     V : (N, N) array
         The value matrix.
     W : (T, N) array
-        Column k holds the logits of the attention when the last token is k.
+        The logits of the attention; column k is used when the last token is k.
 
     Examples
     --------
@@ -244,44 +246,40 @@ class SoftmaxTransformer(Transformer):
 
     @property
     def attention(self) -> Array:
-        """σ(W), (T, N): a softmax over the positions of each column."""
+        """The attention σ(W) as a (T, N) array: each column of W after a softmax over positions."""
         e = np.exp(self.W - self.W.max(axis=0))
         return e / e.sum(axis=0)
 
     def pull_back(self, gA: Array) -> Array:
-        """∇_w = (diag(a) − aaᵀ)∇_a, column by column.
+        """Compute the gradient with respect to the logits W: in each column ∇_w = (diag(a) − aaᵀ)∇_a, where a = σ(w).
 
         Parameters
         ----------
         gA : (T, N) array
-            The gradient in the attention.
+            The gradient with respect to the attention.
 
         Returns
         -------
         (T, N) array
+            The gradient with respect to W.
 
         Examples
         --------
         >>> import numpy as np, scb
-        >>> scb.SoftmaxTransformer(np.eye(2), np.zeros((4, 2))).pull_back(np.eye(4, 2))
-        array([[ 0.1875, -0.0625],
-               [-0.0625,  0.1875],
-               [-0.0625, -0.0625],
-               [-0.0625, -0.0625]])
+        >>> scb.SoftmaxTransformer(np.eye(2), np.zeros((4, 2))).pull_back(np.eye(4, 2))[:, 0]
+        array([ 0.1875, -0.0625, -0.0625, -0.0625])
         """
         a = self.attention
         return a * (gA - (a * gA).sum(axis=0))
 
 
 def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
-    """∇_V l = (VXa − e_o)(Xa)ᵀ and ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o), and l, averaged over a batch.
+    """Compute ∇_V l = (VXa − e_o)(Xa)ᵀ, ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o) and the loss l, averaged over a batch.
 
     Parameters
     ----------
-    V, A : (N, N) and (T, N) array
-        The point.
-    batch : Batch
-        The samples.
+    V, A, batch : (N, N) array, (T, N) array and Batch
+        The value matrix, the attention, and the samples.
 
     Returns
     -------
@@ -292,7 +290,7 @@ def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
     >>> import scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> g = scb.model.batch_gradient(task.P, task.Q, scb.sample(task, 10_000, seed=0))
-    >>> bool(abs(g.V).max() < 0.01)  # the truth is where the expected gradient is 0
+    >>> bool(abs(g.V).max() < 0.01)  # the task itself is the minimum of the expected loss
     True
     """
     mass = token_mass(A, batch)  # (n, N)

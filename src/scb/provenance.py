@@ -36,9 +36,9 @@ def machine() -> str:
 def code_digest(*modules: str, root: Path = ROOT) -> str:
     """A hash of the sources of some modules of scb and of all that they import; of the whole library unless modules are named.
 
-    Imports inside functions count, those for the type checker alone do not. The kernels but for CUDA's are part of every digest, as
-    one unit: Numba compiles them into one another. A module that is no part of scb, that of another package for instance, may use
-    the whole library; its own source counts too, but for that of a script, which other processes do not have.
+    Imports inside functions count; imports for the type checker do not. All kernels except those for CUDA are part of every digest,
+    because Numba compiles them into one another. A module outside scb, such as that of another package, may use the whole library;
+    its own source counts too, unless it is a script, which other processes do not have.
     """
     sources = _sources(root)
     wanted = set(sources)
@@ -95,7 +95,7 @@ def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:
 
 
 def _imported(path: Path) -> list[str]:
-    """The modules, and the names in them, that a file imports, but for those in blocks of TYPE_CHECKING.
+    """The modules, and the names in them, that a file imports, except in blocks of TYPE_CHECKING.
 
     By its lines, which takes a tenth of the time of a syntax tree. A text that looks like an import is taken for one: then the
     digest stands for more than it must, never for less.

@@ -30,16 +30,17 @@ def bench(
 ) -> None:
     """Time one whole training step (B = 64, λ > 0) of our engine against NumPy, PyTorch and JAX.
 
-    All contenders take turns, each in a process of its own; the table shows medians, ratios and peak memory. PyTorch and JAX are
-    written in benchmarks/contenders.py of the sources, and take part where that file is and they are installed ('pip install
-    scb[bench]' brings JAX; PyTorch is up to you). All contenders draw fresh samples, differentiate, precondition, soft-threshold
-    and project; their losses are compared first. Last, our engine is timed beside a busy process on each core.
+    In a step, every contender draws fresh samples, differentiates, preconditions, soft-thresholds and projects; their losses are
+    compared first. The contenders take turns, each in a process of its own, and the table shows medians, ratios and peak memory.
+    The steps in PyTorch and JAX are in benchmarks/contenders.py of the source tree. They take part if that file is there and the
+    library is installed ('pip install scb[bench]' installs JAX, but not PyTorch). At the end, our engine is timed with another
+    busy process on each core.
 
     Args:
         out: Markdown file for the table.
-        repeats: Timed rounds.
-        sizes: N x T of the tasks.
-        contenders: Python file with further contenders; benchmarks/contenders.py, if it is there, unless given.
+        repeats: Number of timed rounds.
+        sizes: Sizes N x T of the tasks.
+        contenders: Python file with further contenders. The default is benchmarks/contenders.py, if it exists.
     """
     from scb.training.benchmark import OURS, compare
 

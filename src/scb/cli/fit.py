@@ -53,40 +53,40 @@ def fit(
 ) -> None:
     """Find the lags that matter in sequences of symbols, for each current symbol.
 
-    Lag 1 is the current symbol, which also chooses the lags; lag 2 the one before it, and so on. The model is
+    Lag 1 is the current symbol, lag 2 the one before it, and so on. The current symbol decides which lags matter. The model is
 
       P(next symbol) = sum over lags of weight[current symbol, lag] * matrix[lag][next symbol, symbol at that lag]
 
-    and a background, the law of all symbols or what the recent symbols say. For each lag: how far it moves the law of the next
-    symbol (influence, with a 95 % interval), what it is worth (nats of log-likelihood lost without it, and by how much the BIC is
-    worse), and in how many random halves of the data it is found again.
+    plus a background: the distribution of all symbols, or a prediction from the most recent ones. The report says of each lag how
+    much it changes the distribution of the next symbol (its influence, with a 95 % interval), how much log-likelihood (in nats)
+    and BIC would be lost without it, and in how many random halves of the data it is found again.
 
     - A column of a table, one sequence: scb fit weather.csv --column weather --max-lag 30
 
-    - Many sequences in one table: scb fit visits.csv --column page --group user --order time
+    - Several sequences in one table: scb fit visits.csv --column page --group user --order time
 
-    - A sequence a line: scb fit walks.txt --sep ','; scb fit walks.jsonl (a line is an array, or an object with columns)
+    - One sequence per line: scb fit walks.txt --sep ','; scb fit walks.jsonl (a line is an array, or an object with columns)
 
     - Text by character, or by word: scb fit poem.txt --max-lag 40; scb fit poem.txt --by word --top 200
 
     Afterwards: runs/fit/report.html in a browser; scb show runs/fit; scb sample runs/fit
 
     Args:
-        file: CSV, TSV, Parquet or JSON lines with a column of symbols; anything else is read as text. Empty cells are gaps.
-        column: Column of the symbols; may be left out where no other can be meant. If its cells are lists, each is a sequence.
-        group: Column that says to which sequence a row belongs.
-        order: Column that sorts the rows of each sequence, a time or a number; without, they stay as they are.
-        by: Symbols of a text.
-        sep: What stands between the columns of a .csv; or between the symbols of a text, whose lines are sequences then.
-        top: Keep so many of the most common symbols; the others become one, '<other>'.
+        file: CSV, TSV, Parquet or JSON lines file with a column of symbols; any other file is read as text. Empty cells are gaps.
+        column: Column of the symbols, needed if there is more than one candidate. If its cells are lists, each is a sequence.
+        group: Column that tells which sequence a row belongs to.
+        order: Column by which the rows of each sequence are sorted, such as a time. By default they keep the order of the file.
+        by: What counts as a symbol in a text.
+        sep: Separator of the columns of a .csv file, or of the symbols of a text; each line of the text is then a sequence.
+        top: Number of most common symbols to keep; all others are replaced by '<other>'.
         max_lag: Longest lag that may matter.
-        transition: One matrix for all lags, or one for each; 'auto' fits both, takes the one with the lower BIC, and says so.
-        context: Whether the current symbol chooses the lags; without, this is the Mixture Transition Distribution.
-        lags: Those that the data ask for; or so many; or these.
-        background: What a lag must say more than: the law of all symbols, or an n-gram or context tree of the recent ones.
-        halves: So many random halves of the data in which the lags are looked for again; 0 to leave that out.
-        split: Part of the symbols (the last ones) or sequences (the last ones) that is held out to be predicted.
-        out: Directory for the report, the model, its table and pictures.
+        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' fits both and keeps that with the lower BIC.
+        context: Whether the current symbol decides which lags matter. Without, this is the Mixture Transition Distribution model.
+        lags: 'auto' selects the lags from the data; a number asks for that many in each context; a list gives the lags themselves.
+        background: What a lag must improve on: the distribution of all symbols ('labels'), or an n-gram or context tree ('ngram').
+        halves: Number of random halves of the data in which the lags are searched again; 0 skips this.
+        split: Fraction of the symbols or, if there are several, of the sequences, that is held out at the end for prediction.
+        out: Directory for the report, the model, its table and the pictures.
     """
     from scb.sequences.lag_fit import LagSettings
     from scb.sequences.model_file import save_model

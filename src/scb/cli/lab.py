@@ -10,13 +10,13 @@ from scb.inputs import one_of
 def lab(out: Path | None = None, scene: str | None = None) -> None:
     """Open the lab, or write it: one page that trains the paper's model in the browser, without a server or a network.
 
-    - A copy to send or to serve: scb lab --out lab.html
+    - Write a copy to send or to serve: scb lab --out lab.html
 
     - Begin with a scene: scb lab --scene mirror
 
     Args:
-        out: Write the page to this file instead of opening it.
-        scene: Begin with task, plateau, mirror, noise, lambda, projector, transfer, lost or text.
+        out: File to write the page to, instead of opening it.
+        scene: Scene to begin with: task, plateau, mirror, noise, lambda, projector, transfer, lost or text.
     """
     from scb.files import write_atomically
     from scb.lab import PAGE, scenes

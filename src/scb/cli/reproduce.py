@@ -47,24 +47,24 @@ def reproduce(
 ) -> None:
     """Redraw the paper's figures from real runs and judge its claims by them.
 
-    Makes OUT/report.html (figures beside claims, one file to send around), OUT/claims.md, OUT/figures (PNG and PDF) and OUT/tables
-    (Parquet).
-    Finished runs are kept in OUT/cache: a second call redraws without running anything again, and a call after an
-    interruption goes on where that one stopped. The same seeds give the same tables, whatever runs them.
+    The results are OUT/report.html (one self-contained page with the figures and claims), OUT/claims.md, OUT/figures (PNG and PDF)
+    and OUT/tables (Parquet).
+    Finished runs are kept in OUT/cache: a second call draws the figures without running anything again, and a call after an
+    interruption continues where it stopped. The same seeds give the same tables on any number of processes or machines.
 
     Args:
         out: Directory for the results.
-        only: Figures to make, such as F1,F7; all of them unless given.
-        quick: Smaller sizes and fewer seeds: a first look in about a minute.
-        full: Larger sizes, and the figures and claims that the default run leaves out because they take long: an hour or more on
-            two cores. With --quick: small versions of all of them.
-        shipped: Directory with tables of an earlier full run, such as docs/tables: what needs them is drawn and judged from there,
-            and says so.
-        seeds: Random tasks at each point of every table; unless given, each table has a number of its own, 50 for most shares.
-        jobs: Processes side by side; as many as there are cores unless given.
-        scheduler: Address of a Dask scheduler to run on instead; figures are drawn here all the same.
-        device: cuda makes the tables that ask for an NVIDIA GPU, too (F21 to F24), with one process unless jobs says otherwise;
-            best with --only, since they take minutes.
+        only: Figures to make, such as F1,F7. The default is all of them.
+        quick: Use smaller sizes and fewer seeds, for a first look in about a minute.
+        full: Use larger sizes, and add figures and claims that the default run leaves out: an hour or more on two cores.
+            With --quick, small versions of all of them are made.
+        shipped: Directory with the tables of an earlier full run, such as docs/tables.
+            Figures and claims that need them are made from there and marked as such.
+        seeds: Number of random tasks at each point of every table. By default each table has its own number, mostly 50 for shares.
+        jobs: Number of parallel processes. The default is the number of cores.
+        scheduler: Address of a Dask scheduler to run on instead. Figures are still drawn on this machine.
+        device: cuda also makes the tables that need an NVIDIA GPU (F21 to F24), in one process unless --jobs is given.
+            It is best used with --only, since they take minutes.
     """
     from scb.jobs.grid import MOST_SEEDS
 

@@ -12,13 +12,13 @@ from scb.inputs import InputError
 def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, separator: str | None = None) -> None:
     """Draw a sequence from a fitted model and print it.
 
-    - As lines: scb sample runs/fit --separator '\\n' --length 100000 > new.txt
+    - One symbol per line: scb sample runs/fit --separator '\\n' --length 100000 > new.txt
 
     Args:
         model: Directory that 'scb fit' wrote, or a saved model.
-        length: How many symbols.
-        seed: Of the random numbers.
-        separator: Between two symbols; nothing for characters of a text, else a space.
+        length: Number of symbols to draw.
+        seed: Seed of the random numbers.
+        separator: Text between two symbols. The default is nothing for characters of a text, and a space otherwise.
     """
     from scb.sequences.estimator import SparseContextualBigram
 

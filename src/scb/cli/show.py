@@ -11,10 +11,10 @@ from scb.cli.train import latest_run, report_run
 
 
 def show(path: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = None) -> None:
-    """Print the summary and the verdict of a saved run, finished or not, or of a fitted model, and draw its picture again.
+    """Print the summary of a saved run, finished or not, or of a fitted model, and draw its pictures again.
 
     Args:
-        path: Directory that 'scb train' or 'scb fit' wrote, or a saved model; the latest run in runs unless given.
+        path: Directory that 'scb train' or 'scb fit' wrote, or a saved model. The default is the latest run in runs.
     """
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings

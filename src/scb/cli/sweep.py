@@ -33,30 +33,30 @@ def sweep(
     retry: bool = False,
     status: Path | None = None,
 ) -> None:
-    """Run a grid of trainings, recoveries or experiments of the paper × seeds, and draw how often they succeed.
+    """Run trainings, recoveries or experiments of the paper over a grid of settings and seeds, and draw how often they succeed.
 
-    Rows are kept as they come: after an interruption or a crash the same command goes on, and a file with more seeds or more
-    values adds what is missing. The same file gives the same rows, whatever runs them. OUT/table.parquet has all rows,
-    OUT/phase.png the figure, if the file asks for one.
+    Rows are saved as they are finished. After an interruption or a crash the same command continues, and a file with more seeds or
+    values adds the missing rows. The same file gives the same rows on any number of processes or machines. OUT/table.parquet has
+    all rows, and OUT/phase.png the figure, if the file asks for one.
 
     - On this machine: scb sweep support, which comes with scb; or scb sweep FILE.toml
 
     - On a cluster: scb sweep support.toml --scheduler tcp://10.0.0.1:8786
 
-    - How far is it: scb sweep --status results/support
+    - See how far a sweep is: scb sweep --status results/support
 
-    With kind = "recover" or "train", parameters are sizes and options of the library. Any experiment of the paper is a kind too,
-    such as "noise", "rounding", "transfer" or "support" (a wrong one is answered with the list): parameters are the fields of its
-    job, and a row has the last row of the job's table.
+    With kind = "recover" or "train", the parameters are sizes and options of the library. Any experiment of the paper is a kind
+    too, such as "noise", "rounding", "transfer" or "support" (the error for an unknown kind lists all). Its parameters are the
+    fields of its job, and each row of the sweep is the last row of the job's table.
 
     Args:
-        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure]; or one of the sweeps that come
-            with scb: lambda, support, symbols.
-        out: Directory for the results; results/NAME for a file NAME.toml unless given.
-        jobs: Processes on this machine; as many as there are cores unless given. 1 runs everything in this process, without Dask.
+        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure].
+            Or the name of a sweep that comes with scb: lambda, support or symbols.
+        out: Directory for the results. The default is results/NAME for a file NAME.toml.
+        jobs: Number of processes on this machine. The default is the number of cores; 1 runs everything here, without Dask.
         scheduler: Address of a Dask scheduler to run on instead.
-        retry: Try the runs that failed once more.
-        status: Say what is done, and list failures, in this directory; nothing is run.
+        retry: Run the settings that failed once more.
+        status: Print what is done and what failed in this results directory, and run nothing.
     """
     from scb.files import read_sealed, warn_unless
     from scb.jobs.grid import Sweep

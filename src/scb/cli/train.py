@@ -44,46 +44,46 @@ def train(
 ) -> None:
     """Train on a random task, say whether it has been learned, save the run and draw its curves.
 
-    Options win over the file. Without any, this is Algorithm 1 with hyperparameters that work, on a task of the paper's size:
-    N = 3, T = 5,000, sparsity 2.
+    Options take precedence over the file. Without any, Algorithm 1 is run with hyperparameters that work, on a task of the paper's
+    size: N = 3, T = 5,000, sparsity 2.
 
     - The paper's experiment, 400 + 600 steps: scb train --recipe paper
 
-    - The literal paper: scb train --recipe paper --set resolve_sign=false --seed 3
+    - Algorithm 1 exactly as printed: scb train --recipe paper --set resolve_sign=false --seed 3
 
     - Other hyperparameters: scb train --recipe paper --lam 1e-4 --eta 0.02 --set steps=1000
 
     - An ordinary random transition matrix: scb train --ensemble dirichlet
 
-    - Transfer: scb train --recipe transfer --set overlap=0.3 --T 50000
+    - Transfer from a related task: scb train --recipe transfer --set overlap=0.3 --T 50000
 
-    - On an NVIDIA GPU, the same samples: scb train --device cuda --T 100000 --batch-size 131072
+    - On an NVIDIA GPU, with the same samples: scb train --device cuda --T 100000 --batch-size 131072
 
-    - Go on after a break: scb train --resume
+    - Continue after an interruption: scb train --resume
 
     Args:
-        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, source, seed, every, device, and a table
-            [options] for the recipe.
-        recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (with those of the paper's experiment), sgd, softmax,
-            transfer, or one of another package that is installed.
+        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, source, seed, every, device.
+            A table [options] in it sets options of the recipe.
+        recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (those of the paper's experiment), sgd, softmax, transfer.
+            Installed packages may provide others.
         n: Number of tokens.
         t: Number of positions.
-        sparsity: Positions that each token attends to.
-        ensemble: Law of the random P: strong (meets the paper's assumptions a to c), dirichlet, uniform, or softmax.
-        k_p: Move P to this K_P = ‖P − μ1ᵀ‖²_μ, towards μ1ᵀ or towards the identity.
+        sparsity: Number of positions that each token attends to.
+        ensemble: Distribution of the random P: strong (meets the paper's assumptions a to c), dirichlet, uniform, or softmax.
+        k_p: Value of K_P = ‖P − μ1ᵀ‖²_μ that P is moved to, along the line to μ1ᵀ or to the identity.
         task_seed: Seed of the random task.
         seed: Seed of the training run.
-        eta: Step size η; a list has one for each stage. Steps on V have η/K_Q, steps on A η/K_P.
-        lam: λ of the proximal steps, which set to 0 what is smaller.
-        batch_size: Samples of each step.
-        source: Where gradients come from: fresh (samples), reference (the same in NumPy), population (exact expectations), gaussian
-            (these with noise), or one of another package.
-        every: Steps between two rows of the history.
-        device: cpu, or cuda for an NVIDIA GPU ('pip install scb[cuda13]' brings what is needed; cuda12 for an older driver).
-        set: Further options of the recipe; 'help(scb.recipes.paper)' in Python names them. One value stands for a list of equal
-            ones.
-        out: Directory for the run, which must not hold one; a new one in runs unless given. It is written every 100 steps.
-        resume: Go on with the run in OUT, or with the latest one in runs; the result is the same as without the break.
+        eta: Step size η, or a list with one for each stage. Steps on V have size η/K_Q, steps on A size η/K_P.
+        lam: Threshold λ of the proximal steps, which shrink all entries of A by λ and set smaller ones to 0.
+        batch_size: Number of samples per step.
+        source: Source of the gradients: fresh (new samples), reference (the same in NumPy), population (exact expectations) or
+            gaussian (exact expectations with noise). Installed packages may provide others.
+        every: Number of steps between two rows of the history.
+        device: cpu, or cuda for an NVIDIA GPU ('pip install scb[cuda13]' installs what is needed; cuda12 for an older driver).
+        set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them.
+            Where a list is expected, a single value stands for all its entries.
+        out: Directory for the run, which must not contain one yet; by default a new one in runs. It is saved every 100 steps.
+        resume: Continue the run in OUT, or the latest one in runs. The result is the same as without the interruption.
     """
     from scb.training.loop import train as run_training
     from scb.training.progress import ProgressBar

@@ -1,4 +1,4 @@
-"""One machinery for all runs: seed → job → table → Parquet → resume → pool. ``scb reproduce`` and ``scb sweep`` use it alike."""
+"""The machinery behind ``scb reproduce`` and ``scb sweep``: jobs with seeds, pools that run them, and stores that keep results."""
 
 from scb.lazy import submodules
 

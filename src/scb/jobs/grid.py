@@ -1,4 +1,4 @@
-"""A sweep as it is written down: a TOML file with a kind, fixed parameters, axes, and the number of seeds. Its points are jobs.
+"""The description of a sweep: a TOML file with a kind, fixed parameters, axes and the number of seeds. Each point is some jobs.
 
     kind = "recover"                # or "train", or an experiment of the paper
     seeds = 20                      # random tasks at each point of the grid
@@ -17,7 +17,7 @@
     x = "samples"
     y = "T"
 
-Everything is checked when it is read: nothing runs, and nothing is written, before all of the grid is known to make sense.
+The whole grid is checked when the file is read, before anything is run or written.
 """
 
 import json
@@ -41,7 +41,7 @@ MOST_SEEDS = 1_000_000
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of sweep: which parameters a run has, and what is measured."""
+    """A kind of sweep: the parameters of a run, and what is measured."""
 
     name: str
     metrics: Mapping[str, type] | None  # what a run measures: bool, int or float. None: known only once a run is through
@@ -55,7 +55,7 @@ Further = Callable[[], Mapping[str, Kind]]
 
 @dataclass(frozen=True)
 class Sweep:
-    """A checked sweep; ``text`` is the file that it was read from."""
+    """A sweep whose settings have been checked; ``text`` is the file that it was read from."""
 
     kind: Kind
     fixed: Parameters
@@ -67,7 +67,7 @@ class Sweep:
 
     @classmethod
     def read(cls, path: str | Path, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
-        """The sweep in a file, see ``parse``."""
+        """Read a sweep from a file; see ``parse``."""
         try:
             return cls.parse(Path(path).read_text(encoding="utf-8"), kinds, further)
         except ValueError as error:
@@ -75,9 +75,9 @@ class Sweep:
 
     @classmethod
     def parse(cls, text: str, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
-        """The sweep in TOML; a ValueError names the first thing that is wrong, and what would be right.
+        """Read a sweep from TOML text; an InputError names the first mistake and what would be accepted.
 
-        ``further`` gives more kinds; it is called only if the sweep is of none of ``kinds``, since they may take long to load.
+        ``further`` returns more kinds. It is called only if the sweep is of none of ``kinds``, since they may take long to load.
         """
         try:
             given = tomllib.loads(text)
@@ -101,12 +101,12 @@ class Sweep:
         return sweep
 
     def points(self) -> Iterator[Parameters]:
-        """The points of the grid, the last axis running fastest, with all parameters."""
+        """Iterate over the points of the grid, with all parameters; the last axis varies fastest."""
         for coordinates in product(*self.grid.values()):
             yield self.kind.complete(self.fixed | dict(zip(self.grid, coordinates, strict=True)))
 
     def jobs(self) -> list[Job]:
-        """All runs, in the order of the table: points, and seeds at each; one at each if nothing is random."""
+        """Return all runs in the order of the table: points, and seeds at each point, or one run each if nothing is random."""
         found = [self.kind.make(point, i) for point in self.points() for i in range(self.seeds)]
         return list({job.key: job for job in found}.values())  # without random tasks, all replicates have one key
 
@@ -116,14 +116,14 @@ def _known(given: Parameters, kinds: Mapping[str, Kind]) -> bool:
 
 
 def _sense(name: str, level: Any) -> str:
-    """How a metric is compared: truth values exactly, α and similarities from below, other numbers from above."""
+    """How a metric is compared with its level: booleans by =, signals α and similarities by ≥, other numbers by ≤."""
     if isinstance(level, bool):
         return "="
     return "≥" if name.startswith(("alpha", "sim")) else "≤"
 
 
 def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
-    """Which rows reach what is asked; NaN does not."""
+    """Return which rows satisfy the criteria; NaN satisfies none."""
     _only(asked, table, "[success]")
     compare = {"=": np.equal, "≥": np.greater_equal, "≤": np.less_equal}
     reached = [np.ones(len(table["key"]), dtype=bool)]  # where nothing is asked, a run that is through succeeds
@@ -132,7 +132,7 @@ def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
 
 
 def in_words(asked: Mapping[str, Any]) -> str:
-    """What is asked, for people."""
+    """Return the criteria of success as text."""
     return ", ".join(f"{name} {_sense(name, level)} {json.dumps(level)}" for name, level in asked.items())
 
 

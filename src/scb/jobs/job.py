@@ -1,4 +1,4 @@
-"""What a job is: one piece of work, named by what it depends on, whose seed and key are hashes of that name."""
+"""Jobs: units of work of a sweep or experiment. The seed and key of a job are hashes of its parameters."""
 
 import json
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ Rows = Mapping[str, Any]  # what a job gives: column name → array of values, o
 
 @dataclass(frozen=True)
 class Job(ABC):
-    """One piece of work: a frozen dataclass whose fields, or ``parameters``, say all that its result depends on.
+    """A unit of work: a frozen dataclass whose fields (or ``parameters``) determine its result.
 
     A class of one's own has a ``label``, fields, and ``run``.
 
@@ -57,7 +57,7 @@ class Job(ABC):
 
     @abstractmethod
     def run(self) -> Rows:
-        """Do the work.
+        """Do the work and return one or more rows of a table.
 
         Returns
         -------
@@ -67,37 +67,37 @@ class Job(ABC):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """All fields."""
+        """All fields, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All that the result depends on, but for the code."""
+        """Everything that the result depends on, except the code."""
         found = self.label | self.parameters
         return {name: value for name, value in found.items() if name not in self.came_later or value != self.came_later[name]}
 
     @property
     def seed(self) -> int:
-        """What is random in the job: a hash of its identity but for the device, unless it shares its samples with another one."""
+        """The seed of the job's randomness: a hash of its identity without the device. Jobs that share samples override it."""
         return seed_of(**{name: value for name, value in self.identity.items() if name != "device"})
 
     @cached_property
     def key(self) -> str:
-        """The name under which the result is kept: a hash of the identity, as 16 hexadecimal digits."""
+        """The name under which the result is stored: a hash of the identity, as 16 hexadecimal digits."""
         return f"{seed_of(**self.identity):016x}"
 
     @property
     def cost(self) -> float:
-        """Seconds on one core, roughly: for the order of work, batches, and the time left."""
+        """A rough estimate of the seconds on one core, used to order and batch jobs and to estimate the time left."""
         return self.seconds
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What every row of the table begins with: the parameters that are given, and the seed."""
+        """The columns that precede those of ``run`` in every row: the parameters that are not None, and the seed."""
         return {name: value for name, value in self.parameters.items() if value is not None} | {"seed": self.seed}
 
     def table(self, rows: Rows) -> Table:
-        """What ``run`` gave, as a table, with ``columns`` before it.
+        """Return the rows that ``run`` returned as a table, preceded by ``columns``.
 
         Parameters
         ----------
@@ -114,18 +114,18 @@ class Job(ABC):
 
 
 def seed_of(**identity: Any) -> int:
-    """A seed of 63 bits: a hash of what it is for. Equal parts of two experiments get equal seeds, and nothing else does."""
+    """Return a 63-bit seed that is a hash of the given values. Equal parts of two experiments therefore have equal seeds."""
     text = json.dumps(identity, sort_keys=True)  # the order of the names does not matter
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1  # an int64 of Parquet has a sign
 
 
 def task_seed(N: int, T: int, sparsity: int, replicate: int) -> int:
-    """The seed of the random task that runs of this size use as their number ``replicate``."""
+    """Return the seed of random task number ``replicate`` of this size."""
     return seed_of(use="task", N=N, T=T, sparsity=sparsity, replicate=replicate)
 
 
 def random_task(N: int, T: int, sparsity: int, replicate: int, ensemble: Ensemble = "strong", K_P: float | None = None) -> Task:
-    """The random task that runs of this size, ensemble and K_P use as their number ``replicate``.
+    """Return random task number ``replicate`` of this size, ensemble and K_P.
 
     Parameters
     ----------

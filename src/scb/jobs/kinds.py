@@ -1,4 +1,4 @@
-"""Kinds of sweep: any job whose parameters are its fields, among them "recover", which fits a random task; and "train"."""
+"""Kinds of sweep: "recover", which estimates a random task from samples, "train", and any job whose parameters are its fields."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ RANGES |= dict.fromkeys(("T", "sparsity", "samples", "start_samples"), (1, inf))
 
 
 def _checked(given: Parameters, hints: Mapping[str, Any], kind: str) -> Parameters:
-    """The parameters as their types have them; ValueError for an unknown name, another type, or a value out of range."""
+    """Return the parameters, converted to their types; an InputError for an unknown name, a wrong type or a value out of range."""
     found = {}
     for name, value in given.items():
         if name not in hints:
@@ -42,7 +42,7 @@ def _checked(given: Parameters, hints: Mapping[str, Any], kind: str) -> Paramete
 
 
 def kind_of(name: str, job: type[Job], metrics: Mapping[str, type] | None = None, success: Mapping[str, Any] | None = None) -> Kind:
-    """A kind of sweep over the fields of a job but for ``replicate``, which the sweep counts where anything is random."""
+    """Make a kind of sweep over the fields of a job. A field ``replicate`` is not swept over; it numbers the random tasks."""
     parameters = {field.name: field for field in fields(job)}
     is_random = parameters.pop("replicate", None) is not None
     defaults = {field.name: field.default for field in parameters.values() if field.default is not MISSING}
@@ -67,7 +67,7 @@ def kind_of(name: str, job: type[Job], metrics: Mapping[str, type] | None = None
 
 @dataclass(frozen=True)
 class RecoverJob(Job):
-    """Draw samples of a random task and recover it."""
+    """Draw samples of a random task and estimate the task from them by ``scb.recover``."""
 
     label: ClassVar = {"sweep": "recover"}
 
@@ -86,7 +86,7 @@ class RecoverJob(Job):
             raise InputError(f"false_positions = {self.false_positions}: it must lie between 0 and 1")
 
     def run(self) -> Rows:
-        """One row: wrong positions, and distances to the truth."""
+        """Return one row with the numbers of wrong positions and the distances from the truth."""
         from scb.mixture.recovery import recover  # here and below: what computes is for the workers, and takes its time to load
         from scb.task.sampling import sample
 
@@ -102,7 +102,7 @@ class RecoverJob(Job):
 
 @dataclass(frozen=True)
 class TrainJob(Job):
-    """Train on a random task and measure where it ends; ``options`` has sizes, recipe, and options of the recipe."""
+    """Train on a random task and measure the result; ``options`` has the sizes, the recipe and its options."""
 
     label: ClassVar = {"sweep": "train"}
 
@@ -111,11 +111,11 @@ class TrainJob(Job):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The options, and the number of the task."""
+        """The options, and the number of the random task."""
         return self.options | {"replicate": self.replicate}
 
     def run(self) -> Rows:
-        """One row: steps, samples, whether it diverged, and the last row of the history."""
+        """Return one row with steps, samples, whether the run diverged, and the last row of its history."""
         from scb.training.loop import train
 
         options = dict(self.options)
@@ -134,12 +134,12 @@ class TrainJob(Job):
 
 
 def swept_hints(recipe: str) -> dict[str, Any]:
-    """The options of a recipe that a sweep may set, and their types."""
+    """Return the options of a recipe that a sweep may set, with their types."""
     return {name: hint for name, hint in recipe_hints(recipe).items() if name not in GIVEN}
 
 
 def complete_train(given: Parameters) -> Parameters:
-    """Sizes, recipe, and options of the recipe; those not given are the recipe's own."""
+    """Check the sizes, the recipe and its options; options that are not given keep the recipe's defaults."""
     recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
     hints = dict.fromkeys(SIZES, int) | CHAIN | {"recipe": str, "device": Literal["cpu", "cuda"]} | swept_hints(recipe)
     found = _checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
@@ -149,7 +149,7 @@ def complete_train(given: Parameters) -> Parameters:
 
 @cache
 def _rehearse(recipe: str, options: str) -> None:
-    """Make the recipe for a tiny task: it refuses what is out of range."""
+    """Make the recipe for a tiny task, which refuses values that are out of range."""
     cheap = {name: v for name, v in json.loads(options).items() if name not in ("known", "start")}  # these draw samples
     try:
         build_recipe(recipe, Task.random(3, 8, 2), cheap)
@@ -163,7 +163,7 @@ REACHED = {"dist_A_star": 0.05, "diverged": False}
 
 
 def as_kind(name: str, loaded: Any) -> Kind:
-    """What another package calls a kind of sweep: a ``Kind``, or a job, whose fields are then the parameters."""
+    """Return the kind of sweep that another package provides: a ``Kind``, or a job class, whose fields are the parameters."""
     if isinstance(loaded, Kind):
         return loaded
     if isinstance(loaded, type) and issubclass(loaded, Job):
@@ -181,4 +181,4 @@ KINDS = Registry(
     },
     adapt=as_kind,
 )
-"""All kinds of sweep by name but for the experiments of the paper; those of other packages among them."""
+"""All kinds of sweep by name, including those of other packages, except the experiments of the paper."""

@@ -222,7 +222,7 @@ class Data:
         return np.maximum(labels * (tokens - 1), 1)
 
     def thinned(self, samples: int) -> "Data":
-        """At most so many of the samples, in groups that lie evenly among all."""
+        """A limited number of the samples, in groups that are spread evenly over all."""
         if self.n <= samples:
             return self
         held = self.executor.map(Partition.thinned, zip(self.partitions, self.firsts, strict=True), self.n / samples)

@@ -56,7 +56,7 @@ def maximise(
     held: NDArray[np.bool_] | None = None,  # (N, C), entries of P that stay 0
     near: bool = False,  # whether the start is known to be close to the maximum; it is, too, where the gap is small
 ) -> Fit:
-    """Climb until the gap is below ``tolerance``, or for so many steps. Nothing but rounding goes down; weights at 0 stay there."""
+    """Climb until the gap is below ``tolerance``. The likelihood falls by rounding at most, and weights at 0 stay there."""
     start = replace(start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q))
     held = np.zeros(start.P.shape, bool) if held is None else held
     point = Point.of(rows, start)

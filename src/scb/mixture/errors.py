@@ -85,7 +85,7 @@ def weight_interval(weights: Array, errors: Array, limit: Limit | None, *, level
 
 
 def quantile(number: int, background: bool, level: float, freedom: tuple[int, int]) -> float:
-    """By how many standard errors an interval reaches out, for a context with so many positions, and a background or not."""
+    """The half-width of an interval in standard errors, for a context with this many positions, with or without a background."""
     n, p = freedom
     left = max(n - p, 1)
     # One number says it all for two weights that sum to 1; beyond that, Bonferroni's inequality.

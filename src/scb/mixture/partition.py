@@ -81,7 +81,7 @@ class Partition:
     # --------------------------------------------------------------------------------------------- walking
 
     def chunks(self, most: int) -> Iterator[tuple[slice, Block]]:
-        """Parts of at most so many samples, each with its place among all."""
+        """Parts with a limited number of samples, each with its place among all."""
         done = 0
         for block in self.blocks:
             for first in range(0, block.n, most):

@@ -63,7 +63,7 @@ def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
 
 
 def _removals(search: Selection, rows: Rows) -> list[Removal]:
-    """Every slot, and every lag that several contexts attend to, with its cost; but for the current symbol beside other lags."""
+    """Every slot, and every lag that several contexts attend to, with its cost; except the current symbol beside other lags."""
     data = search.data
     judged = []
     costs: dict[Slot, float] = {}

@@ -25,14 +25,16 @@ _SHOWN = 60  # rows of a table in a notebook, and columns of P
 
 
 class StandardErrors(NamedTuple):
-    """Standard errors of V and A, given the support; 0 where A is 0, NaN where the data say nothing.
+    """Standard errors of the estimates V and A of a ``Recovery``, given the support.
+
+    They are 0 where A is 0, and NaN for entries that the data do not determine.
 
     Attributes
     ----------
     V : (N, N) array
-        Of the entries of V.
+        The standard errors of the entries of V.
     A : (T, N) array
-        Of the entries of A.
+        The standard errors of the entries of A.
 
     Examples
     --------
@@ -49,44 +51,45 @@ class StandardErrors(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Recovery:
-    """What the data say about P and Q.
+    """The estimates of P and Q that ``scb.recover`` returns, with their uncertainty.
 
     Attributes
     ----------
     V : (N, N) array
-        The estimate of P. The column of a token that never occurs at a position that matters is the law of the labels.
+        The estimate of P. For a token that never occurs at a position in the support, the column is the law of the labels.
     A : (T, N) array
-        The estimate of Q. What is unexplained in a column is spread evenly over its T positions; a column for which no
-        position was found is uniform, 1/T.
+        The estimate of Q. The unexplained part of a column is spread evenly over its T positions, so that a column for which no
+        position was found is uniform.
     support : list of N integer arrays (size,)
-        The positions of each column, ascending; empty where none was found.
+        The positions found for each last token, in ascending order; empty if none was found.
     stderr : StandardErrors
-        Standard errors ``stderr.V`` and ``stderr.A`` from the Fisher information; NaN for the spectral method. In an incomplete
-        column they allow for what is unexplained.
+        The standard errors ``stderr.V`` and ``stderr.A``, from the Fisher information; NaN for the spectral method. In an
+        incomplete column they take the unexplained part into account.
     n_samples : int
-        Samples, or windows of sequences.
+        The number of samples, or of windows if the data are sequences.
     loglik : float
-        Log-likelihood of the labels, in nats; where the last token has no position, by the law of the labels. NaN for the spectral
-        method.
+        The log-likelihood of the labels, in nats. If no position was found for a last token, its labels are predicted by the law
+        of all labels. NaN for the spectral method.
     gap : float
-        Certificate, in nats: what the log-likelihood could still gain in V alone plus in A's weights alone, at most.
+        A certificate of the optimum: an upper bound, in nats, on what the log-likelihood could still gain by changing V alone
+        plus what it could gain by changing the weights of A alone.
     path : list of float
-        Log-likelihood in the last fit, step by step; it never decreases.
+        The log-likelihood after each step of the last fit; it never decreases.
     unexplained : (N,) array
-        The part of each column of Q that lies on positions that were not found: the weight of a background, the law of the labels,
-        beside the positions. 1 where none was found, 0 where the background is not needed; NaN for the spectral method.
+        The part of each column of Q that the positions found do not explain. It is the fitted weight of a background, the law of
+        the labels: 1 if no position was found, and 0 if the background is not needed. NaN for the spectral method.
     unexplained_ratio : (N,) array
-        Twice the log-likelihood ratio of that background, P fitted again without it (with P fixed, which is more, where even that
-        is no sign of anything). If nothing is missing, it is 0 for half of the columns and χ² with one degree of freedom for the
-        others. NaN where no position was found.
+        Twice the log-likelihood ratio for that background, with P refitted without it. (If the ratio with P fixed, which is
+        larger, is already insignificant, it is reported instead.) For complete columns it is 0 half of the time and otherwise
+        follows a χ² law with one degree of freedom. NaN if no position was found.
     mu : (N,) array
-        How often each token occurs in the contexts.
+        The relative frequency of each token in the contexts.
     method : str
-        "likelihood" or "spectral".
+        The method used, "likelihood" or "spectral".
     n_parameters : int, default 0
-        How many the data can tell apart; 0 for the spectral method.
+        The number of parameters that the data can distinguish; 0 for the spectral method.
     rest_limit : callable, optional
-        What ``intervals`` asks, of the rows of the last fit, which it holds.
+        A function that ``intervals`` uses. It keeps the data of the last fit alive.
 
     Examples
     --------
@@ -126,34 +129,36 @@ class Recovery:
 
     @property
     def model(self) -> LinearTransformer:
-        """The transformer that predicts with these parameters."""
+        """The linear transformer with the estimated parameters V and A."""
         return LinearTransformer(self.V, self.A)
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:
-        """(N,): whether a position is missing in a column.
+        """Whether positions are missing for each last token, as an (N,) boolean array.
 
-        That is where ``unexplained_ratio`` is 3.84 or more (a chance of 2.5 % where nothing is missing), or no position was found.
+        An entry is true if no position was found or if ``unexplained_ratio`` is 3.84 or more. For a complete column the latter
+        happens with a probability of 2.5 %.
         """
         none = np.array([s.size == 0 for s in self.support])
         return none | (self.unexplained_ratio >= INCOMPLETE)
 
     def intervals(self, level: float = 0.95) -> list[Array]:
-        """Intervals of the weights, in the order of ``support``.
+        """Compute simultaneous confidence intervals for the attention weights.
 
-        All weights of a column lie in their intervals together, with a chance of about ``level``. They allow for a position that
-        was not found, also where the column is not marked as incomplete: a single position of weight 1 has an interval, too. NaN
-        where there are no standard errors. It takes about ten fits for each column that is not incomplete.
+        With probability of about ``level``, all weights of a column lie in their intervals. The intervals allow for a position
+        that was not found, even if the column is not marked as incomplete, so that a single position of weight 1 has an interval
+        too. The computation takes about ten fits for each column that is not incomplete.
 
         Parameters
         ----------
         level : float, default 0.95
-            The chance, between 0 and 1.
+            The confidence level, between 0 and 1.
 
         Returns
         -------
         list of N arrays (s, 2)
-            For each last token the low and the high end of the interval of each of its s positions.
+            For each last token, the lower and upper ends of the intervals of its s positions, in the order of ``support``. NaN if
+            there are no standard errors.
         """
         if not 0 < number("level", level) < 1:
             raise InputError(f"level = {level}: it must lie between 0 and 1")
@@ -167,11 +172,15 @@ class Recovery:
         return found
 
     def report(self) -> str:
-        """A text: sizes, likelihood, certificate; for each last token its positions with weights, errors and what is missing.
+        """Return a report as text, which is also what printing the object shows.
+
+        It has the sizes, the log-likelihood and the certificate, and for each last token the positions found, with weights,
+        standard errors and the unexplained part.
 
         Returns
         -------
         str
+            The report, in several lines.
         """
         T, N = self.A.shape
         lines = [
@@ -227,32 +236,33 @@ def recover(
     start: Literal["spectral", "scratch"] | None = None,
     false_positions: float = 0.05,
 ) -> Recovery:
-    """Estimate P and Q, and which positions matter, from data alone.
+    """Estimate the transition matrix P and the sparse attention Q from data.
 
     Parameters
     ----------
     data : Batch, iterable of batches, or sequences of tokens
-        See ``scb.mixture.reading.as_data`` for what is accepted and what is held in memory. Sequences want ``max_lag``.
-        Collections of Dask stay where they are: see ``scb.mixture.dask``.
+        The samples: a ``Batch``; a list or other iterable of batches; a function that returns an iterator of batches, which is
+        called for each pass so that the data need not fit into memory; or one sequence of tokens or a list of them, together
+        with ``max_lag``. Dask collections of batches or sequences are processed where they are stored.
     N : int, optional
-        Number of tokens; the largest that occurs plus one unless given.
+        The number of tokens. The default is the largest token that occurs plus one.
     max_lag : int, optional
-        For sequences, the T of each window. The token before the label chooses the attention; position t lies T + 1 − t
-        tokens before the label, so position 0 is the oldest.
+        Required for sequences: the number T of positions in a window. The token before the label selects the attention, and
+        position t lies T + 1 − t tokens before the label, so that position 0 is the oldest.
     method : {"likelihood", "spectral"}, default "likelihood"
-        "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum likelihood; "spectral"
-        stops at the moments, which ask for contexts of iid tokens.
+        "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum likelihood. "spectral"
+        stops at estimates from moments, which are valid only if the tokens of the contexts are independent.
     start : {"spectral", "scratch"}, optional
-        "spectral" (batches unless given), or "scratch": EM over all positions (sequences unless given), which takes n·T work a
-        step and n·T bytes.
+        The starting point of the likelihood method: "spectral", the default for batches, or "scratch", the default for
+        sequences. "scratch" is an EM algorithm over all positions, which takes n·T operations per step and n·T bytes.
     false_positions : float, default 0.05
-        How many of all N·T positions may pass the spectral threshold without signal, on average. The criterion of the
-        likelihood (``scb.mixture.shared``) is stricter, and does not depend on it.
+        The expected number of positions without signal, among all N·T, that pass the threshold of the spectral method. The
+        likelihood method has a stricter criterion for its final positions, which does not depend on this.
 
     Returns
     -------
     Recovery
-        Estimates V (N, N) and A (T, N), the support, standard errors, and a certificate.
+        The estimates V (N, N) of P and A (T, N) of Q, with the support of A, standard errors and a certificate.
 
     Examples
     --------
@@ -264,7 +274,7 @@ def recover(
     >>> round(float(abs(found.V - task.P).max()), 2), round(float(abs(found.A - task.Q).max()), 2)
     (0.01, 0.05)
 
-    From one long sequence that the task generates:
+    The data may also be one long sequence that the task generated:
 
     >>> found = scb.recover(scb.generate(task, 8000, seed=0), max_lag=20)
     >>> found.support

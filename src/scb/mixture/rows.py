@@ -45,7 +45,7 @@ class Slots:
 
     @classmethod
     def everywhere(cls, positions: NDArray[np.intp], contexts: int, matrices: int = 1) -> "Slots":
-        """One slot for each of some positions (s,), alike in every context; they share a matrix, or have one each."""
+        """One slot for each of some positions (s,), the same in every context; they share a matrix, or have one each."""
         matrix = np.arange(len(positions)) if matrices > 1 else np.zeros(len(positions), np.intp)
         return cls(np.tile(positions, (contexts, 1)), np.tile(matrix, (contexts, 1)), matrices)
 

@@ -166,7 +166,7 @@ class Selection:
         return {(k, int(self.support[k][j - 1])) for k, j in slots}
 
     def settle_exactly(self, number: int) -> None:
-        """Take the weakest positions out, or the best ones in, until each context has so many."""
+        """Remove the weakest positions, or add the best ones, until each context has ``number`` of them."""
         while True:
             rows = self.rows()
             fit = self.fit(rows)

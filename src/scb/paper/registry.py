@@ -24,75 +24,94 @@ from scb.task import ENSEMBLES
 # fmt: off
 FIGURES = {
     "F1": PaperFigure("Convergence", "Figure 1", ("convergence",), "training:convergence",
-        "After the common Stage 1, λ = 1e-4 brings A closer to Q than SGD does; λ = 1e-5, the paper's value, is below the noise "
-        "of one entry and does little more than SGD. Stars show the proximal method after thresholding and normalising A."),
+        "The distances of V from P and of A from Q during training. Stage 1 is the same for all methods. After it, λ = 1e-4 "
+        "brings A closer to Q than SGD does, while the paper's λ = 1e-5 is below the noise of one entry and does little more than "
+        "SGD. Stars show the proximal method after A has been thresholded and normalised."),
     "F2": PaperFigure("Softmax and linear attention", "Figure 2", ("patterns", "softmax"), "models:softmax",
-        "Both transformers find the same two positions for every token and the same transition matrix."),
+        "The softmax and the linear transformer find the same two positions for every token, and the same transition matrix."),
     "F3": PaperFigure("Signals and errors", "Appendix I, first figure", ("convergence",), "training:signals",
-        "α is what has been learned, ‖Δ‖ the distance to the path that the algorithm would take without noise."),
+        "The signal α says how much has been learned: 0 at the start, 1 at the truth. The error ‖Δ‖ is the distance from the path "
+        "that training without noise takes. With the larger λ the error of A stays small, while it grows without ℓ₁."),
     "F4": PaperFigure("Similarity with the truth", "Appendix I, second figure", ("convergence",), "training:similarity",
-        "Before normalisation the proximal method is ahead; after it SGD has the same support. V* is the population's regression "
-        "on the normalised A*: it is computed from P itself and similar to it from step 0 on. Only A* shows what was learned."),
+        "Before normalisation the proximal method is ahead of SGD in A. After it, both have found the same positions. V* is the "
+        "best V for the normalised attention A*. It is computed from P itself, and is similar to P from step 0 on, so that only "
+        "A* shows what has been learned."),
     "F5": PaperFigure("Large sizes", "Appendix I, simulation", ("gaussian", "prediction"), "models:simulation",
-        "N = 100 and 500 are simulated; N = 40 has real gradients, at a size that the authors could not run, and circles for the "
-        "simulation of the same steps."),
+        "Training at N = 100 and 500 is simulated: exact expected gradients plus Gaussian noise. N = 40, which the authors could "
+        "not run, has real gradients (lines); circles show the simulation of the same steps."),
     "F6": PaperFigure("Larger N", "Appendix I, last figure", ("convergence", "sizes"), "training:sizes",
-        "The paper's settings at N = 3, 10 and 20."),
-    "F7": PaperFigure("Transfer", "Section 4 (a theorem there; no figure)", ("transfer", "drift"), "samples:transfer",
-        "Samples until both layers are within ε. The dotted line is what Stage 1 asks for when nothing but the drift may "
-        "decide the sign."),
-    "F8": PaperFigure("The sign", "nothing; found by running it", ("convergence",), "training:signs",
-        "(V, A) and its mirror image fit almost equally well; at B = 64 noise chooses between them."),
+        "The paper's settings with more tokens: N = 3, 10 and 20."),
+    "F7": PaperFigure("Transfer", "Section 4 (a theorem, without a figure)", ("transfer", "drift"), "samples:transfer",
+        "The number of samples until both V and A are within ε of the truth, against the length T. The dotted line is what Stage "
+        "1 needs if its sign is decided by the drift of the expected gradient alone, as in the paper's proof."),
+    "F8": PaperFigure("The sign", "no counterpart; found by running the algorithm", ("convergence",), "training:signs",
+        "(V, A) and its mirror image, in which both signals have the opposite sign, fit almost equally well. At the paper's batch "
+        "size of 64, noise chooses between them."),
     "F9": PaperFigure("Population theory", "Section 3.1 (no figure there)", ("convergence", "near one"), "models:flow",
-        "Real runs follow the flow of the two signals; near (1, 1) their difference hardly moves."),
-    "F10": PaperFigure("Beyond: the support from few samples", "Section 6, an open question", ("support", "transfer", "drift"),
-        "samples:support",
-        "The covariances of label and token form a sparse rank-one matrix; its support shows from a few hundred samples. "
-        "Algorithm 1 and transfer count as there once A, normalised, is within 0.1 of Q."),
-    "F11": PaperFigure("Beyond: down to the Cramér–Rao bound", "nothing", ("bound",), "samples:bound",
-        "Lines: the least that unbiased estimates can have. Marks: maximum likelihood on the support that it found itself."),
-    "F12": PaperFigure("Beyond: sequences", "Section 6, an open question", ("sequences",), "samples:sequences",
-        "The likelihood asks for no independence; the moments do, and mark neighbours of the true sources as well."),
+        "Without noise, training is a flow of the two signals, and real runs follow it. Near the truth, (1, 1), the difference of "
+        "the signals hardly moves, because all pairs with α_V·α_A = 1 fit equally well."),
+    "F10": PaperFigure("Beyond the paper: the support from few samples", "Section 6, an open question",
+        ("support", "transfer", "drift"), "samples:support",
+        "The number of samples until the positions of Q are known. The covariances of label and token form a sparse matrix of "
+        "rank one, whose support shows from a few hundred samples. Algorithm 1 and transfer count as successful once A, "
+        "normalised, is within 0.1 of Q."),
+    "F11": PaperFigure("Beyond the paper: down to the Cramér–Rao bound", "no counterpart", ("bound",), "samples:bound",
+        "Lines: the smallest mean squared error that an unbiased estimate can have. Marks: that of maximum likelihood, on the "
+        "support that it has found itself."),
+    "F12": PaperFigure("Beyond the paper: sequences", "Section 6, an open question", ("sequences",), "samples:sequences",
+        "How often the support is found exactly from one sequence, whose windows overlap. Maximum likelihood does not need "
+        "independent samples. Estimates from moments do: they also mark neighbours of the true positions."),
     "F13": PaperFigure("Where noise wins", "Appendix I (no figure there)", ("noise wins",), "phase:noise_wins",
-        "A task is lost if after 1,000 steps A, normalised, is not within 0.1 of Q, and ‖Δ_A‖ is not below the signal either. "
-        "Ordinary random matrices of this size have K_P of about 0.03: at B = 64 both methods lose all of them. ℓ₁ helps above."),
+        "The share of tasks that are not lost to noise. A task is lost if after 1,000 steps A, normalised, is not within 0.1 of "
+        "Q, and ‖Δ_A‖ is not below the signal either. Ordinary random matrices of this size have a K_P of about 0.03; at B = 64 "
+        "all methods lose all of them. With larger batches or a larger K_P, the proximal method with λ = 1e-5 saves the most "
+        "tasks overall."),
     "F14": PaperFigure("The projector", "Section 3, the preconditioner of V (no figure there)",
         ("start noise", "wrong signs", "stage one"), "projector:projectors",
-        "The paper's projector leaves noise that does not fall with T, and the sign is lost in it; that of the μ-inner product "
-        "leaves O(1/T), and Stage 1 needs a number of samples that grows like T instead of T²."),
+        "Steps on V must keep Vμ = μ. The paper's projector leaves noise that does not fall as T grows, and the sign is lost in "
+        "it. The projector of the μ-inner product leaves noise of order 1/T; with it, the samples of Stage 1 grow like T instead "
+        "of T²."),
     "F15": PaperFigure("Rates", "Theorem 1 and its lemmas (no figure there)", ("rates",), "rates:rates",
-        "The least number of samples of each stage, real runs. The printed bounds are far above; here are their slopes."),
-    "F16": PaperFigure("The need of ℓ₁", "Section 3.3 (no figure there)", ("stage two", "stage two error"), "rates:regulariser",
-        "Without the proximal step ‖Δ_A‖² grows like T, and so do the samples that Stage 2 needs."),
+        "The smallest number of samples with which each stage succeeds in real runs, as one size varies. Above each panel are the "
+        "measured exponents and the one in the paper. The paper's bounds themselves are far larger; only slopes are compared."),
+    "F16": PaperFigure("The need for ℓ₁", "Section 3.3 (no figure there)", ("stage two", "stage two error"), "rates:regulariser",
+        "Without the proximal step, the error ‖Δ_A‖² grows like T, and so does the number of samples that Stage 2 needs. With it, "
+        "the number of samples hardly depends on T."),
     "F17": PaperFigure("Softmax dynamics", "Section 5.2", ("attention", "one step"), "rates:softmax",
-        "Samples until the signal shows, and ‖Δ_A‖ when half of it is there, for softmax, ℓ₁ and SGD."),
+        "The samples until the signal shows, and the error ‖Δ_A‖ when half of the signal is there, for softmax attention, the "
+        "proximal method and SGD. Last panel: the relative difference between one step of the softmax model and one of the linear "
+        "model."),
     "F18": PaperFigure("Inside all assumptions", "Assumption 1, with (d)", ("theorem",), "rates:theorem",
-        "Algorithm 1 by its letter at T = (NQ)^10, with the paper's projector and with that of the μ-inner product."),
+        "Algorithm 1 as printed at T = (NQ)^10, where all assumptions hold, with the paper's projector and with that of the "
+        "μ-inner product."),
     "F19": PaperFigure("Windows of one sequence", "Section 2.1, the extension", ("windows", "marginal"), "rates:windows",
-        "Distances after Algorithm 1 on windows of one sequence, with the μ of the task and with the frequencies of its tokens."),
+        "The distances from the truth after training on windows of one sequence instead of independent samples, with the true μ "
+        "and with μ estimated by the frequencies of tokens. Last panel: how far the frequencies in a long sequence are from μ."),
     "F20": PaperFigure("Transfer from end to end", "Section 4 and Appendix H (no figure there)", ("pretrained", "overlaps"),
         "transfer:pretrained",
-        "V̂ is trained on a related task. First: how often both layers are learned, against the overlap of the two tasks; "
-        "below what the paper asks for it goes on working for a while. Last: other sizes, sparsities and laws."),
-    "F21": PaperFigure("The simulated sizes for real", "Appendix I, simulation", ("real gradients",), "large:real",
+        "V̂ is trained on a related task. First two panels: how often both V and A are learned, against the overlap of the two "
+        "tasks. Transfer still works somewhat below the overlap that the paper requires. Last panel: other sizes, sparsities and "
+        "laws."),
+    "F21": PaperFigure("The simulated sizes with real gradients", "Appendix I, simulation", ("real gradients",), "large:real",
         "The sizes that the paper could only simulate, with real gradients on a GPU, beside the simulation at the same settings."),
     "F22": PaperFigure("The sign at long lengths", "Section 3.2 (no figure there)", ("long signs",), "large:signs",
-        "Stage 1 by the drift alone, up to T = 500,000: the least batch grows like T² with the paper's projector, and like T with "
-        "the other."),
+        "Stage 1 with the sign decided by the drift alone, up to T = 500,000. The smallest batch that gives the right sign grows "
+        "like T² with the paper's projector, and like T with that of the μ-inner product."),
     "F23": PaperFigure("Rates at large sizes", "Theorem 1 and its lemmas (no figure there)", ("large rates",), "large:rates",
-        "F15 again, far beyond its sizes: the least number of samples of each stage."),
+        "The smallest number of samples of each stage, as in F15, at much larger sizes."),
     "F24": PaperFigure("At the planner's batch sizes", "the lemmas of Appendices D to F (no figure there)", ("plan",), "large:plan",
-        "One run with exactly what the lemmas ask for, on the smallest task for which that can be run; crosses are promises."),
-    "F25": PaperFigure("Real transformers", "nothing; what its readers ask next", ("transformers", "transformer rivals"),
-        "transformers:samples",
-        "First two: a transformer needs more samples the longer the context, tens of times those of Algorithm 1, a hundred times "
-        "those of recover, and at N = 10 nothing at T = 2,048 in the time that it had. Centred values and kept ones help. Last: "
-        "what one change does."),
+        "One run with exactly the settings that the lemmas ask for, on the smallest task for which they can be run. Crosses show "
+        "what the lemmas guarantee."),
+    "F25": PaperFigure("Real transformers", "no counterpart", ("transformers", "transformer rivals"), "transformers:samples",
+        "First two panels: the number of samples until a tenth of the excess loss is left, against the length T. A transformer "
+        "needs more samples the longer the context is, and many more than Algorithm 1 and recover. Triangles mark sizes that were "
+        "not learned with that many samples. Centring the values, or keeping those of another task, helps. Last panel: the effect "
+        "of one change."),
     "F26": PaperFigure("How a real transformer learns", "Figures 1 and 2, for another model", ("transformer stages", "decoders"),
         "transformers:stages",
-        "A plateau, then attention and values together, then attention ahead of the values. With kept values the path comes from "
-        "the other side. Last: a decoder on one sequence finds the lags if it is asked for the token after a window; asked after "
-        "every position, it is far from them after the same time."),
+        "After a plateau, attention and values grow together, and then the attention is ahead. With values kept from another "
+        "task, the path comes from the other side. Last panel: a decoder trained on one sequence finds the lags if it predicts "
+        "only the token after a window. If it predicts after every position, it is far from them after the same time."),
 }
 # fmt: on
 
@@ -289,7 +308,7 @@ ELSEWHERE = {
     "transformer stages": "python benchmarks/transformers_stages.py",
     "decoders": "python benchmarks/transformers_sequences.py",
 }
-"""Tables that want PyTorch → the command that makes them. No run of ``scb reproduce`` does; they are shipped."""
+"""Tables that need PyTorch → the command that makes them. ``scb reproduce`` does not make them; they are shipped."""
 EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment in TABLES.items()}
 """What can be swept: name → job."""
 

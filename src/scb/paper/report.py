@@ -82,7 +82,7 @@ def draw_figure(name: str, tables: Mapping[str, Table], directory: Path, formats
 
 
 def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
-    """The claims beside these figures, judged by the tables, but for those that need one that is not there."""
+    """Judge the claims beside these figures by the tables, except claims that need a table that is not there."""
     found = []
     for number, claim in claims_for(figures).items():
         if all(need in tables for need in claim.needs):
@@ -138,7 +138,7 @@ def markdown_table(judged: Sequence[Judged]) -> str:
 
 
 def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]) -> None:
-    """One page that needs nothing else but for its links to the data, which lie in tables/ beside it.
+    """One self-contained page; only its links to the data need the files in tables/ beside it.
 
     ``images`` is the directory of the drawn figures.
     """

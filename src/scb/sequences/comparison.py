@@ -14,22 +14,23 @@ from scb.sequences.report import paired_error
 
 @dataclass(frozen=True, repr=False)
 class ModelTable:
-    """A row for each of several models, judged on the same symbols; a text when printed.
+    """A table with one row for each of several models that were evaluated on the same symbols.
 
     Attributes
     ----------
     columns : dict of (models,) arrays
-        The table, column by column.
+        The columns of the table, by name.
     """
 
     columns: dict[str, NDArray[Any]]
 
     def to_pandas(self) -> Any:
-        """The table as a data frame, a row a model.
+        """Convert the table to a data frame.
 
         Returns
         -------
         pandas.DataFrame
+            A data frame with one row for each model.
         """
         import pandas as pd
 
@@ -47,12 +48,16 @@ class ModelTable:
 
 
 class Comparison(ModelTable):
-    """Models on the same symbols, the best one first: what ``scb.compare`` gives; a text when printed.
+    """The table that ``scb.compare`` returns: models evaluated on the same symbols, the best one first.
+
+    Printing the object shows the table.
 
     Attributes
     ----------
     columns : dict of (models,) arrays
-        model, bits (a symbol), difference (from the best), error (of the difference), bic, lags, parameters.
+        The columns of the table: ``model``, its name; ``bits``, the mean number of bits per symbol; ``difference``, how much
+        larger that is than for the best model; ``error``, the standard error of the difference; ``bic``; ``lags``, the number of
+        lags over all contexts; and ``parameters``, the number of parameters.
 
     Examples
     --------
@@ -66,23 +71,23 @@ class Comparison(ModelTable):
 
 
 def compare(models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: Any = None) -> Comparison:
-    """Compare fitted models on symbols, which they should not have seen.
+    """Compare how well fitted models predict the same symbols, which should not have been used to fit them.
 
     Parameters
     ----------
     models : dict of SparseContextualBigram
-        Fitted models by name; all know the same symbols.
+        The fitted models, by name. All must have been fitted to the same set of symbols.
     X : sequences
-        One sequence of symbols or many, as for ``score``.
+        One sequence of symbols or several, in any form that ``fit`` accepts.
     lengths : list of int, optional
-        Where X is many sequences one after the other, their lengths.
+        The lengths of the sequences, if X is several sequences one after the other.
 
     Returns
     -------
     Comparison
-        A table, the best model first: bits a symbol; by how much more than the best (difference), with the standard error of that
-        over blocks of neighbouring symbols (error), since all models predict the same symbols; the BIC on X; and how many lags and
-        parameters each has. ``to_pandas()`` makes a data frame of it, printing a text.
+        A table with the best model first. Its columns are the bits per symbol, the difference from the best model, the standard
+        error of that difference (computed from blocks of neighbouring symbols, since all models predict the same symbols), the
+        BIC on X, and the numbers of lags and of parameters. ``to_pandas()`` converts it to a data frame.
 
     Examples
     --------

@@ -24,69 +24,69 @@ from scb.sequences.symbols import as_sequences
 
 
 class SparseContextualBigram(LagPredictor):
-    """A model of sequences in which the current symbol chooses the lags that the next symbol depends on.
+    """A model of symbol sequences that finds which earlier symbols (lags) the next symbol depends on.
 
-    The next symbol has the law a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ], where x_ℓ is the symbol ℓ steps before it, k = x_1 the current
-    symbol, the context, and G the background. Few of the weights a[k, ℓ] are positive; finding which is what the estimator is for.
-    Lags count back from the symbol to be predicted: lag 1 is the current symbol. Every symbol that follows one is predicted; a lag
-    that reaches beyond the start of a sequence or into a gap contributes the background.
+    The next symbol has the law a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol ℓ steps before it (its lag ℓ), so that
+    k = x_1 is the current symbol, called the context; P_ℓ is a transition matrix, and G is the background, by default the law of
+    all labels. Only a few weights a[k, ℓ] are positive, and the estimator finds them. The labels are the symbols to be predicted:
+    all except the first of each sequence. A lag that reaches beyond the start or to a missing symbol contributes the background.
 
     Parameters
     ----------
     max_lag : int, default 20
-        The longest lag that may matter.
+        The longest lag to consider.
     transition : {"auto", "shared", "per_lag"}, default "auto"
-        "shared", one matrix P for all lags; "per_lag", a matrix for each; or "auto", both are fitted, and the one with the
-        lower BIC is kept (``criterion_``).
+        "shared" fits one transition matrix for all lags, "per_lag" one for each lag. "auto" fits both models and keeps the one
+        with the lower BIC.
     context : bool, default True
-        Whether the current symbol chooses the weights; without, this is the Mixture Transition Distribution of Raftery.
+        Whether the weights depend on the current symbol. Without, this is Raftery's Mixture Transition Distribution model.
     lags : "auto", int or sequence of int, default "auto"
-        "auto", those that the extended BIC asks for in each context; a number, so many in each context; or the lags themselves,
-        the same in each context.
+        "auto" selects the lags of each context by the extended BIC. An integer asks for that many lags in each context (fewer if
+        more do not improve the fit). A sequence gives the lags themselves, the same for every context.
     background : {"labels", "ngram"} or a fitted model, default "labels"
-        What a lag must say more than: "labels", the law of all labels; "ngram", what the recent symbols say, by an n-gram
-        or a context tree that is cross-fitted; or a fitted model with predict_proba, which must not have seen the data.
+        The prediction that a lag must improve on: "labels", the law of all labels; "ngram", a cross-fitted n-gram or context
+        tree of the recent symbols; or a fitted model with ``predict_proba``, which must not have been fitted to these data.
     smoothing : float, default 1
-        Labels added to each column of a matrix, spread as the law of all labels is (after ``init``, as its column is), and
-        to that law, spread evenly over all symbols; 0 is plain maximum likelihood, under which a symbol can be impossible.
+        The pseudo-count added to each column of a transition matrix in proportion to the law of all labels (with ``init``, to the
+        column of that model), and to that law in equal parts. 0 is maximum likelihood, which can give symbols probability 0.
     handle_unknown : {"error", "missing"}, default "error"
-        After the fit, a symbol that did not occur in it is an "error"; or it counts as "missing".
+        How to treat symbols that did not occur in the fit: raise an error, or treat them as missing.
     verbose : bool, default False
-        Whether to say on stderr how far the search is.
+        Whether to print the progress of the search to stderr.
 
     Attributes
     ----------
     classes_ : (N,) array
         The symbols, sorted.
     transition_ : (N, N) array or dict
-        P: ``P[i, j]`` is the probability of classes_[i] where the source is classes_[j]; with "per_lag", a dict from lag to such a
-        matrix.
+        The transition matrix: entry (i, j) is the probability of ``classes_[i]`` if the symbol at the lag is ``classes_[j]``.
+        With "per_lag", a dictionary from each lag to its matrix.
     attention_ : sparse (contexts, max_lag) array
-        The weight of lag ℓ in column ℓ − 1; one row for all without context. A row without entries: no lag was found, the law of
-        the next symbol is the background.
+        The weights a[k, ℓ]: lag ℓ is column ℓ − 1. Without context there is a single row. If no lag was found for a context, its
+        row is empty, and the background alone predicts the next symbol.
     rest_, incomplete_ : (contexts,) arrays
-        The weight a[k, 0] of the background, and whether it is needed beside the lags: then something is left that no lag explains.
-        Where the background is the law of all labels, its weight is positive only there, or if no lag was found.
+        The weight a[k, 0] of the background, and whether a significant part of the law is left that no lag explains. With
+        background "labels", the weight is positive only in this case or if no lag was found.
     influence_ : sparse (contexts, max_lag) array
-        By how much the symbol at each lag moves the law of the next symbol, in total variation, on average.
+        How much the symbol at each lag changes the law of the next symbol, on average, in total variation distance.
     lags_ : dict of (lags,) arrays
-        Table of context, lag, weight, stderr; the lags in the support, and only these.
+        A table of the lags found, with the columns context, lag, weight and stderr.
     prior_, frequencies_ : (N,) arrays
-        The law of the labels, and of all symbols.
+        The law of the labels, and that of all symbols.
     loglik_ : float
-        Log-likelihood of the labels in the data, in nats, at these parameters.
+        The log-likelihood of the labels in the data of the fit, in nats.
     n_windows_, n_labels_ : int
-        Symbols that were predicted in the fit, and all that there are.
+        The number of symbols that were predicted in the fit, and the number of all symbols.
     n_parameters_, n_iter_ : int
-        Parameters that they can tell apart, steps of the last fit.
+        The number of parameters that the data can distinguish, and the number of steps of the last fit.
     converged_, gap_ : bool and float
-        Whether the search came to its end and the last fit reached its certificate, and what the log-likelihood could still gain.
+        Whether the search and the last fit converged, and an upper bound on what the log-likelihood could still gain, in nats.
     criterion_ : dict of float
-        The BIC of each kind of transition that was fitted; the lower one was chosen.
+        The BIC of each kind of transition that was fitted.
 
     Examples
     --------
-    The weather of a planet where each kind of day looks back at another day:
+    The weather of a planet on which the next day depends on an earlier day, and the current weather decides on which one:
 
     >>> import numpy as np, scb
     >>> days = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
@@ -104,7 +104,7 @@ class SparseContextualBigram(LagPredictor):
     >>> model.lags_["weight"].round(2), model.influence_.nnz, model.n_seen_
     (array([1., 1., 1.]), 3, 0)
 
-    What comes next, after one sequence or after the end of each of many:
+    Predict the next symbol, after each symbol of one sequence or after the end of each of several:
 
     >>> model.predict_proba(x[:8])[-1].round(2), model.predict([x[:8], x[:20]])
     (array([0.02, 0.01, 0.97]), array(['snow', 'snow'], dtype='<U4'))
@@ -116,14 +116,14 @@ class SparseContextualBigram(LagPredictor):
     >>> model.sample(6, random_state=0)
     array(['snow', 'snow', 'snow', 'snow', 'snow', 'dry'], dtype='<U4')
 
-    How well symbols are predicted, in nats, by perplexity and by criteria:
+    Measure how well symbols are predicted, by the log-likelihood in nats, the perplexity and information criteria:
 
     >>> round(model.score(x), 3), round(model.perplexity(x), 2), model.log_likelihoods(x).shape
     (-0.303, 1.35, (2999,))
     >>> round(model.bic(x)), round(model.aic(x))
     (1868, 1832)
 
-    Pictures, and a file:
+    Plot the lags found, and save the model:
 
     >>> model.plot().get_ylabel(), model.plot_attention().get_xlabel()
     ('current symbol', 'lag: symbols before the one that is predicted')
@@ -163,14 +163,16 @@ class SparseContextualBigram(LagPredictor):
         Parameters
         ----------
         X : sequences
-            One sequence of symbols, or many: see ``scb.sequences.symbols``. Or a Dask array, bag or list of delayed sequences,
-            which stay where they are: see ``scb.mixture.dask``.
+            One sequence of symbols (a list, a 1-D array or a column of a table) or several (a list of sequences, a 2-D array with
+            one sequence in each row, or the result of ``scb.read_sequences``). Symbols are integers, strings, booleans or floats;
+            None and NaN are missing. Dask arrays, bags and lists of delayed sequences are processed where they are stored.
         y : ignored
-            There for scikit-learn.
+            Present for compatibility with scikit-learn.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
         init : SparseContextualBigram, optional
-            A fitted model whose matrices are known to begin with; what is left is a concave problem, which takes fewer data.
+            A fitted model whose transition matrices the search starts from. Given these, the weights are the solution of a
+            concave problem, so that fewer data suffice.
 
         Returns
         -------
@@ -187,26 +189,26 @@ class SparseContextualBigram(LagPredictor):
         return self
 
     def partial_fit(self, X: Any = None, y: Any = None, *, lengths: Any = None, memory: int = MEMORY, fit: bool = True) -> Self:
-        """Take in the next piece of a stream, and fit the model to all of it that is kept.
+        """Add the next piece of a stream to the data kept so far, and fit the model to them.
 
-        One sequence goes on where the one before it ended; many sequences begin anew, and so does one in a list, ``[x]``. As long
-        as the stream has at most ``memory`` symbols, all of them are kept, and the model is that of ``fit`` on the whole. Beyond
-        that, a random sample of it is kept, in blocks of neighbours that all have the same chance to be in it, however old they
-        are: the model is then that of a part of the stream, with the standard errors of that part. Which blocks are kept does not
-        depend on how the stream was cut into pieces. ``save`` writes them with the model, and after ``load`` the stream goes on.
+        A single sequence continues the previous one. Several sequences, or one inside a list ``[x]``, start anew. Up to ``memory``
+        symbols the whole stream is kept, and the result equals that of ``fit`` on it. Beyond that, a random sample of blocks of
+        neighbouring symbols is kept, in which every block of the stream has the same chance to be, however old it is. The model
+        and its standard errors are then those of the sample, which does not depend on how the stream was cut into pieces.
+        ``save`` stores the sample with the model, so that the stream can continue after ``load``.
 
         Parameters
         ----------
         X : sequences, optional
-            The next piece, as in ``fit``; no collection of Dask. Without it, what was taken in before is fitted.
+            The next piece, in any form that ``fit`` accepts except Dask collections. By default the data kept so far are fitted.
         y : ignored
-            There for scikit-learn.
+            Present for compatibility with scikit-learn.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
         memory : int, default 5,000,000
-            Symbols that are kept; the same in all calls. A fit takes about 30 bytes for each.
+            The number of symbols to keep, the same in all calls. A fit takes about 30 bytes of memory for each.
         fit : bool, default True
-            Whether to fit the model now. Each fit is one of all that is kept, so with many small pieces ask for it now and then.
+            Whether to fit the model now. Every fit uses all the data kept, so with many small pieces it pays to fit seldom.
 
         Returns
         -------
@@ -250,28 +252,29 @@ class SparseContextualBigram(LagPredictor):
 
     @property
     def n_seen_(self) -> int:
-        """How many symbols ``partial_fit`` has taken in; 0 without it."""
+        """The number of symbols that ``partial_fit`` has received so far; 0 if it was not used."""
         return 0 if self._kept is None else self._kept.seen
 
     def stability(self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0) -> NDArray[Any]:
-        """In which part of random halves of X each lag is found again; ``summary`` shows it from then on.
+        """Estimate how stable the lags are: in which fraction of random halves of X each lag is found again.
 
-        Halves are made of blocks of neighbouring symbols, and come in pairs that have nothing in common.
+        Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary`` shows the result from then on.
 
         Parameters
         ----------
         X : sequences
             The data of the fit.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
         n_halves : int, default 20
-            How many halves are fitted.
+            The number of halves to fit, an even number.
         random_state : int, default 0
-            Seed of the halves.
+            The seed with which the halves are drawn.
 
         Returns
         -------
         (rows of ``lags_``,) array
+            The fraction of halves in which the lag was found.
 
         Examples
         --------
@@ -292,24 +295,24 @@ class SparseContextualBigram(LagPredictor):
     # ------------------------------------------------------------------------------------------------- keeping it
 
     def save(self, path: str | Path) -> None:
-        """Write the model to one file that ``load`` reads; nothing in it is executed.
+        """Save the model to a file that ``load`` reads; loading it does not execute code.
 
         Parameters
         ----------
         path : str or path
-            The file.
+            The file to write.
         """
         model = self._model()
         save_model(path, model, self._facts(), self.get_params(), getattr(self, "n_features_in_", None), self._kept)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a model that ``save`` wrote; a DamagedFileError if the file is not as it was written.
+        """Read a model that ``save`` wrote; raise a ``DamagedFileError`` if the file is not as it was written.
 
         Parameters
         ----------
         path : str or path
-            The file.
+            The file to read.
 
         Returns
         -------

@@ -69,51 +69,62 @@ class FittedLags(BaseEstimator):
 
     @property
     def lags_(self) -> dict[str, NDArray[Any]]:
-        """The table of lags in the support, (lags,) arrays: context (None in a model without context), lag, weight, stderr."""
+        """A table of the lags found, as (lags,) arrays ``context``, ``lag``, ``weight`` and ``stderr``.
+
+        In a model without context, the entries of ``context`` are None.
+        """
         return self._model().table()
 
     @property
     def influence_(self) -> csr_array:
-        """By how much the symbol at each lag moves the law of the next symbol, in total variation: sparse, as ``attention_``.
+        """How much the symbol at each lag changes the law of the next symbol, as a sparse array like ``attention_``.
 
-        It is a mean over the symbols that occur. Other than a weight, it does not depend on where the common part of the matrices
-        stands. It is 0 for lag 1 where that is the context: there it cannot vary.
+        It is a total variation distance, averaged over the symbols that occur. Unlike the weights, it does not depend on how a
+        part that all matrices have in common is divided among them. For lag 1 it is 0 in a model with context, because the symbol
+        at lag 1 is the context and cannot vary.
         """
         return self._model().influence()
 
     def summary(self) -> LagSummary:
-        """What was found and how sure it is: a table for people when printed, ``to_pandas()``, and as a dict ``columns``.
+        """Summarise the lags found and the evidence for them.
 
         Returns
         -------
         LagSummary
+            A table that can be printed; ``to_pandas()`` converts it to a data frame, and ``columns`` has it as a dictionary.
         """
         return LagSummary(self._model(), self._facts())
 
     def plot_attention(self, ax: "Axes | None" = None) -> "Axes":
-        """A heat map of ``attention_``: contexts down, lags across; white where a lag has no weight.
+        """Plot ``attention_`` as a heat map with a row for each context and a column for each lag.
+
+        Cells without weight are white.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where; a new figure unless given.
+            The axes to draw in. By default a new figure is made.
 
         Returns
         -------
         matplotlib.axes.Axes
+            The axes with the plot.
         """
         return plot_attention(self._model(), ax)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """A heat map of ``influence_`` with the evidence: in each cell how far the lag moves the law, and its worth in nats.
+        """Plot ``influence_`` as a heat map with a row for each context and a column for each lag.
+
+        Each cell shows the influence of the lag and its gain in log-likelihood, in nats.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where; a new figure unless given.
+            The axes to draw in. By default a new figure is made.
 
         Returns
         -------
         matplotlib.axes.Axes
+            The axes with the plot.
         """
         return plot_influence(self._model(), ax)

@@ -111,7 +111,7 @@ def _fit(data: Data, settings: LagSettings, kind: Any, start: Initial | None, pr
 def _model(found: Estimate, data: Data, classes: NDArray[Any], settings: LagSettings, known: dict[int, Array]) -> LagModel:
     """An estimate as a model of lags, its matrices smoothed towards the law of the labels, or towards what was known.
 
-    The law of the labels is smoothed towards all symbols alike, so that one which never was a label is not impossible.
+    The law of the labels is smoothed towards the uniform law, so that a symbol that never was a label is not impossible.
     """
     s = float(settings.smoothing)
     law = (data.label_law * data.n + s / data.N) / (data.n + s)

@@ -35,109 +35,117 @@ class LagPredictor(FittedLags):
         return self._model().loglik(data), data.n
 
     def log_likelihoods(self, X: Any, *, lengths: Any = None) -> Array:
-        """The log-likelihood of each symbol of X that follows one, in nats; in the order of X.
+        """Compute the log-likelihood of each predicted symbol of X.
+
+        Symbols that follow another one in their sequence are predicted.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or many, as for ``fit``.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
 
         Returns
         -------
         (n,) array
+            The log-likelihoods in nats, in the order of X.
         """
         return self._model().log_likelihoods(self._windows(X, lengths))
 
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
-        """Mean log-likelihood of a symbol that follows one, in nats; higher is better.
+        """Compute the mean log-likelihood of the predicted symbols, in nats; higher is better.
 
-        The same symbols are scored whatever ``max_lag`` is, so that scores can be compared.
+        Symbols that follow another one in their sequence are predicted, whatever ``max_lag`` is, so that scores of models with
+        different ``max_lag`` can be compared.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or many, as for ``fit``.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
         y : ignored
-            There for scikit-learn.
+            Present for compatibility with scikit-learn.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
 
         Returns
         -------
         float
+            The mean log-likelihood per symbol.
         """
         loglik, n = self._loglik(X, lengths)
         return loglik / n
 
     def perplexity(self, X: Any, *, lengths: Any = None) -> float:
-        """exp(−score): among how many equally likely symbols the model hesitates.
+        """Compute the perplexity exp(−score): the effective number of equally likely symbols at each prediction.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or many, as for ``fit``.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
 
         Returns
         -------
         float
+            The perplexity; lower is better.
         """
         return float(np.exp(-self.score(X, lengths=lengths)))
 
     def bic(self, X: Any, *, lengths: Any = None) -> float:
-        """Bayesian information criterion on X; lower is better.
+        """Compute the Bayesian information criterion on X; lower is better.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or many, as for ``fit``.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
 
         Returns
         -------
         float
+            The BIC: log n times the number of parameters, minus twice the log-likelihood.
         """
         loglik, n = self._loglik(X, lengths)
         return float(np.log(n)) * self.n_parameters_ - 2 * loglik
 
     def aic(self, X: Any, *, lengths: Any = None) -> float:
-        """Akaike's information criterion on X; lower is better.
+        """Compute Akaike's information criterion on X; lower is better.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or many, as for ``fit``.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
 
         Returns
         -------
         float
+            The AIC: twice the number of parameters, minus twice the log-likelihood.
         """
         loglik, _ = self._loglik(X, lengths)
         return 2 * self.n_parameters_ - 2 * loglik
 
     def predict_proba(self, X: Any, *, lengths: Any = None) -> Array:
-        """The law of the symbol that comes next: after each symbol of one sequence, or after the end of each of many.
+        """Predict the distribution of the next symbol: after each symbol of one sequence, or after the end of each of several.
 
-        A lag that reaches back beyond the start, or to a missing symbol, contributes the background; so does everything where the
-        current symbol is missing and chooses the lags.
+        A lag that reaches beyond the start or to a missing symbol contributes the background. If the current symbol is missing in
+        a model with context, the prediction is the background.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or many, as for ``fit``.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
 
         Returns
         -------
         (symbols of X, N) or (sequences of X, N) array
-            Columns are in the order of ``classes_``.
+            The probabilities, with columns in the order of ``classes_``.
         """
         model = self._model()
         codes, many = self._codes(X, lengths)
@@ -146,35 +154,37 @@ class LagPredictor(FittedLags):
         return np.concatenate([model.laws(x)[: x.size] for x in codes])
 
     def predict_log_proba(self, X: Any, *, lengths: Any = None) -> Array:
-        """The logarithm of ``predict_proba``; −∞ where a symbol is impossible.
+        """Compute the logarithm of ``predict_proba``.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or many, as for ``fit``.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
 
         Returns
         -------
         (symbols of X, N) or (sequences of X, N) array
+            The log-probabilities; −∞ for symbols with probability 0.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, lengths=lengths))
 
     def predict(self, X: Any, *, lengths: Any = None) -> NDArray[Any]:
-        """The most likely next symbol, for each row of ``predict_proba``.
+        """Predict the most likely next symbol, for each row of ``predict_proba``.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or many, as for ``fit``.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
         lengths : list of int, optional
-            Where X is many sequences one after the other, their lengths.
+            The lengths of the sequences, if X is several sequences one after the other.
 
         Returns
         -------
         (symbols of X,) or (sequences of X,) array
+            The predicted symbols.
         """
         best = self.predict_proba(X, lengths=lengths).argmax(axis=1)
         return self.classes_[best]
@@ -185,16 +195,17 @@ class LagPredictor(FittedLags):
         Parameters
         ----------
         length : int
-            How many symbols.
+            The number of symbols to draw.
         start : sequence of symbols, optional
-            Symbols to go on from, which are not part of the answer; without, independent draws from ``prior_``, and the first
-            10·max_lag symbols that follow are thrown away.
+            At least ``max_lag`` symbols to continue from, which are not part of the result. By default the start is drawn
+            independently from ``prior_``, and the first 10·max_lag symbols after it are discarded.
         random_state : int or numpy.random.Generator, default 0
-            A seed or a generator.
+            The source of randomness.
 
         Returns
         -------
         (length,) array
+            The symbols drawn.
         """
         model = self._model()
         length = integer("length", length, low=0)
@@ -206,24 +217,26 @@ class LagPredictor(FittedLags):
         return self.classes_[model.draw(length, before, generator(random_state))]
 
     def forecast(self, X: Any, steps: int, *, n_samples: int = 1000, random_state: int | np.random.Generator = 0) -> Array:
-        """The law of the symbol 1, 2, … steps after the end of a sequence, from continuations drawn at random.
+        """Predict the distribution of the symbol 1, 2, … steps after the end of a sequence, from random continuations.
 
-        The first is exact, as ``predict_proba`` has it; the others have a standard error of at most 0.5/√n_samples.
+        The first distribution is exact and equals that of ``predict_proba``. The probabilities of the others have a standard
+        error of at most 0.5/√n_samples.
 
         Parameters
         ----------
         X : sequence of symbols
-            One sequence.
+            A single sequence.
         steps : int
-            How far to look ahead.
+            The number of steps to look ahead.
         n_samples : int, default 1000
-            Continuations that are drawn.
+            The number of random continuations to draw.
         random_state : int or numpy.random.Generator, default 0
-            A seed or a generator.
+            The source of randomness.
 
         Returns
         -------
         (steps, N) array
+            The probabilities, with a row for each step and columns in the order of ``classes_``.
         """
         steps = integer("steps", steps, low=1)
         n_samples = integer("n_samples", n_samples, low=1)

@@ -32,35 +32,39 @@ def read_sequences(
     sep: str | None = None,
     top: int | None = None,
 ) -> Sequences:
-    r"""Sequences in a file, or in a frame of pandas, polars or Arrow; ``fit``, ``score`` and ``predict`` take them as X.
+    r"""Read sequences of symbols from a file or a data frame.
+
+    The result can be passed as X to ``fit``, ``score`` and ``predict``.
 
     Parameters
     ----------
     source : str, path or data frame
-        Files that end in .csv, .tsv, .parquet and .jsonl are tables; a line of .jsonl may also be a sequence (an array) or a
-        symbol. All others are text.
+        A file, or a data frame of pandas, polars or Arrow. Files whose names end in .csv, .tsv, .parquet, .jsonl or .json are
+        tables; all others are text. In a .jsonl file, each line may also be an array, which is a sequence, or a single symbol.
     column : str, optional
-        The column of the symbols; where its cells are lists, each is a sequence.
+        The column of a table that holds the symbols. If its cells are lists, each cell is a sequence.
     group : str, optional
-        The column that says to which sequence a row belongs.
+        The column that tells which sequence a row belongs to.
     order : str, optional
-        The column by which the rows of each sequence are sorted; without, they stay as they are.
+        The column by which the rows of each sequence are sorted. By default they keep the order of the table.
     by : {"char", "word", "line"}, default "char"
-        The symbols of a text: its characters, its words, or its lines.
+        What counts as a symbol in a text: each character, each word or each line.
     sep : str, optional
-        What stands between the columns of a .csv; in a text, what stands between symbols, and each line is a sequence.
+        The separator of the columns of a .csv or .tsv file. For a text, the separator of symbols; each line is then a sequence.
     top : int, optional
-        Keep so many of the most common symbols; the others become one, ``"<other>"``.
+        The number of most common symbols to keep; all others are replaced by ``"<other>"``. By default all are kept.
 
     Returns
     -------
     Sequences
-        One or many; ``said`` tells how they were read, ``names`` what a table calls them; to iterate gives lists of symbols.
+        One sequence or several. Its attribute ``said`` describes how they were read, and ``names`` has their names in the table.
+        Iterating over it gives the sequences as lists of symbols.
 
     Raises
     ------
     InputError
-        If the file cannot be read so, or could be meant in more than one way: the message says what to say.
+        If the file cannot be read in this way, or if it can be read in more than one way. The message names the argument that
+        settles it.
 
     Examples
     --------

@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 
 class SparsityPath(ModelTable):
-    """Models from few lags to many; the last one has the lags that the data ask for. A text when printed.
+    """The table that ``scb.sparsity_path`` returns: models with one lag in each context, with two, and so on.
+
+    The last row is the model whose lags were selected automatically. Printing the object shows the table.
 
     Attributes
     ----------
     columns : dict of (models,) arrays
-        lags (a number, or "auto"), total (over all contexts), parameters, bic, bits (a held-out symbol), difference (from the
-        best), error (of the difference).
+        The columns of the table: ``lags``, the number of lags in each context or "auto"; ``total``, the number over all contexts;
+        ``parameters``; ``bic``; ``bits``, the mean number of bits per held-out symbol; ``difference``, how much larger that is
+        than for the best model; and ``error``, the standard error of the difference.
 
     Examples
     --------
@@ -41,20 +44,22 @@ class SparsityPath(ModelTable):
     """
 
     def plot(self, criterion: Literal["bits", "bic"] = "bits", ax: "Axes | None" = None) -> "Axes":
-        """Held-out bits a symbol, or the BIC, against the number of lags.
+        """Plot the bits per held-out symbol, or the BIC, against the total number of lags.
 
-        Bars are the standard error of the distance from the best. The model with the lags that the data ask for stands apart.
+        Error bars show the standard error of the difference from the best model. The model whose lags were selected
+        automatically is drawn as a separate point.
 
         Parameters
         ----------
         criterion : {"bits", "bic"}, default "bits"
-            What is drawn.
+            The quantity on the vertical axis.
         ax : matplotlib.axes.Axes, optional
-            Where; a new figure unless given.
+            The axes to draw in. By default a new figure is made.
 
         Returns
         -------
         matplotlib.axes.Axes
+            The axes with the plot.
         """
         from matplotlib.figure import Figure
 
@@ -66,11 +71,11 @@ class SparsityPath(ModelTable):
         total = self.columns["total"]
         value = self.columns[criterion]
         error = self.columns["error"] if criterion == "bits" else np.zeros(len(value))
-        ax.errorbar(total[given], value[given], error[given], marker="o", capsize=3, label="so many in each context")
-        ax.errorbar(total[~given], value[~given], error[~given], marker="s", capsize=3, ls="none", label="as the data ask for")
+        ax.errorbar(total[given], value[given], error[given], marker="o", capsize=3, label="same number in each context")
+        ax.errorbar(total[~given], value[~given], error[~given], marker="s", capsize=3, ls="none", label="selected automatically")
         for x, y, name in zip(total[given], value[given], self.columns["lags"][given].tolist(), strict=True):
             ax.annotate(name, (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
-        ax.set(xlabel="lags, over all contexts", ylabel={"bits": "held-out bits a symbol", "bic": "BIC"}[criterion])
+        ax.set(xlabel="lags, over all contexts", ylabel={"bits": "bits per held-out symbol", "bic": "BIC"}[criterion])
         ax.legend(fontsize=8)
         return ax
 
@@ -78,32 +83,34 @@ class SparsityPath(ModelTable):
 def sparsity_path(
     model: SparseContextualBigram, X: Any, numbers: Sequence[int] = (1, 2, 3, 4), *, lengths: Any = None, held_out: float = 0.2
 ) -> SparsityPath:
-    """How many lags are worth having: models with one in each context, two, and so on, and with those that the data ask for.
+    """Fit models with 1, 2, … lags in each context, and compare how well they predict held-out symbols.
+
+    A model whose lags are selected automatically, as with ``lags="auto"``, is fitted too.
 
     Parameters
     ----------
     model : SparseContextualBigram
-        An estimator with the parameters that are to be used; it need not be fitted, is not changed, and says how far it is
-        where it is ``verbose``.
+        An estimator that has the parameters to use. It need not be fitted and is not changed. If it is ``verbose``, progress is
+        printed.
     X : sequences
-        One sequence of symbols or many, as for ``fit``.
+        One sequence of symbols or several, in any form that ``fit`` accepts.
     numbers : sequence of int, default (1, 2, 3, 4)
-        How many lags each context has.
+        The numbers of lags in each context to try.
     lengths : list of int, optional
-        Where X is many sequences one after the other, their lengths.
+        The lengths of the sequences, if X is several sequences one after the other.
     held_out : float, default 0.2
-        The last part of one sequence, or of many sequences the last ones, which are predicted and not fitted.
+        The fraction of X that is predicted and not used to fit: the end of a single sequence, or the last of several sequences.
 
     Returns
     -------
     SparsityPath
-        A table: lags (a number, or "auto"), total (over all contexts), parameters, the BIC on what is fitted, bits a held-out
-        symbol, by how much more than the best (difference), and its standard error over blocks of neighbours (error).
-        ``to_pandas()``, ``plot()``.
+        A table with the number of lags in each context and in total, the number of parameters, the BIC on the data of the fit,
+        the bits per held-out symbol, the difference from the best model, and the standard error of that difference over blocks
+        of neighbouring symbols. It has the methods ``to_pandas`` and ``plot``.
 
     Examples
     --------
-    One lag is enough, and a second one in each context only costs parameters:
+    Here one lag is enough. A second one in each context hardly improves the prediction and costs parameters:
 
     >>> import scb
     >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)

@@ -20,7 +20,7 @@ _BLOCKS = 100
 def found_again(
     model: LagModel, data: Data, settings: LagSettings, halves: int, seed: int, progress: Callable[[int, int], None] | None = None
 ) -> Array:
-    """For each row of ``model.table``, in which part of so many halves of the data its lag is found."""
+    """For each row of ``model.table``, the fraction of the random halves of the data in which its lag is found."""
     if integer("n_halves", halves, low=2) % 2:
         raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
     if not (isinstance(settings.lags, str) and settings.lags == "auto"):

@@ -19,14 +19,16 @@ _COVER = 1.96  # standard errors on either side of an influence
 
 @dataclass(frozen=True)
 class LagSummary:
-    """What was found, and how sure it is: a text for people when printed, ``columns`` and ``to_pandas()`` for programs.
+    """The lags of a fitted model, with the evidence for each of them.
+
+    ``SparseContextualBigram.summary`` returns it. Printing it shows a table; ``columns`` and ``to_pandas()`` give the numbers.
 
     Attributes
     ----------
     model : LagModel
         The fitted model.
     facts : FitFacts
-        How the fit went.
+        Facts about the fit, such as the log-likelihood and the number of parameters.
 
     Examples
     --------
@@ -44,7 +46,11 @@ class LagSummary:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """context, lag, weight, influence with a 95 % interval (low, high), nats, delta_bic, and found once that was asked for."""
+        """The columns of the table, (lags,) arrays by name, with one row for each lag in each context.
+
+        They are ``context``, ``lag``, ``weight``, ``influence`` with the ends ``low`` and ``high`` of its 95 % interval, the gain
+        in log-likelihood ``nats``, the gain ``delta_bic``, and ``found``, once ``stability`` has been called.
+        """
         table = self.model.whole_table()
         del table["stderr"]
         influence = table.pop("influence")
@@ -55,11 +61,12 @@ class LagSummary:
         return names | bounds | table
 
     def to_pandas(self) -> Any:
-        """``columns`` as a data frame: a row a context and lag.
+        """Convert the columns to a data frame.
 
         Returns
         -------
         pandas.DataFrame
+            A data frame with one row for each lag in each context.
         """
         import pandas as pd
 

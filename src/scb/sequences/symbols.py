@@ -26,20 +26,22 @@ _NOTHING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of what 
 
 @dataclass(frozen=True, repr=False)
 class Sequences:
-    r"""Sequences of symbols as given; to iterate gives each as a list, with None where a symbol is missing.
+    r"""One or more sequences of symbols, as ``scb.read_sequences`` returns them.
+
+    Iterating gives each sequence as a list, with None for missing symbols.
 
     Attributes
     ----------
     flat : (n,) array, list or column of Arrow
-        All symbols, one sequence after the other.
+        The symbols of all sequences, one sequence after the other.
     lengths : list of int
-        Sequence i has ``lengths[i]`` symbols.
+        The number of symbols in each sequence.
     many : bool
-        Whether X was a collection of sequences, rather than one (or one cut by lengths).
+        Whether the source was a collection of sequences, rather than a single one (possibly split by lengths).
     said : str, default ""
-        How a table or a file was read, in words.
+        A description of how a table or file was read.
     names : list, optional
-        Of the sequences, where a table has some.
+        The names of the sequences, if the table has a column that tells them apart.
 
     Examples
     --------

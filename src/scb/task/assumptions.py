@@ -16,13 +16,13 @@ class Assumption:
     Attributes
     ----------
     name : str
-        Its letter in the paper, "a" to "d".
+        The letter of the assumption in the paper, "a" to "d".
     statement : str
-        What it asks for.
+        The condition that it states.
     measured : float
-        The value that the task has.
+        The value of the quantity in the statement, measured on the task.
     holds : bool
-        Whether that value is as asked.
+        Whether the measured value satisfies the condition.
 
     Examples
     --------
@@ -42,7 +42,9 @@ class Assumption:
 
 
 class Assumptions(dict[str, Assumption]):
-    """The report of ``Task.check``: an ``Assumption`` under each letter, and a text when printed.
+    """The report of ``Task.check``: a dictionary from the letter of each assumption to its result.
+
+    Each value has the attributes ``name``, ``statement``, ``measured`` and ``holds``. Printing the report gives a table.
 
     Examples
     --------

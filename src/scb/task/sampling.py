@@ -19,16 +19,18 @@ _CHUNK = 1 << 20  # uniforms drawn at a time; the result does not depend on it
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples of a task: contexts, last tokens, labels; a slice of a batch is a batch.
+    """A batch of n samples of a task: their contexts, last tokens and labels.
+
+    Indexing with a slice or an array selects samples and returns another batch.
 
     Attributes
     ----------
     context : (n, T) integer array
-        Tokens x_1 … x_T.
+        The T tokens x_1 … x_T of each context.
     last : (n,) integer array
-        Tokens x_{T+1}, which choose the attention.
+        The last tokens x_{T+1}, which select the column of the attention.
     label : (n,) integer array
-        Tokens x_o, to be predicted.
+        The tokens x_o that are to be predicted.
 
     Examples
     --------
@@ -59,7 +61,10 @@ class Batch:
 
     @property
     def tokens(self) -> Tokens:
-        """(n, T + 1): the context and the last token of each sample; a view where they lie side by side, as a stream has them."""
+        """The context and the last token of each sample, as an (n, T + 1) array.
+
+        It is a view if both are slices of one array, as in the batches of ``scb.stream``, and a copy otherwise.
+        """
         base = self.context.base
         if base is not None and base is self.last.base and base.shape == (len(self), self.context.shape[1] + 1):
             return base
@@ -78,23 +83,28 @@ def token_dtype(N: int) -> np.dtype[Any]:
 
 
 def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Batch:
-    """Draw n independent samples: T + 1 tokens iid from μ, a position s ~ q^(k), a label o ~ P[:, x_s].
+    """Draw n independent samples of a task.
+
+    For each sample, a context of T tokens and a last token k are drawn independently from μ, then a position s from Q[:, k],
+    and finally the label from P[:, x_s].
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task to sample from.
     n : int
-        How many.
+        The number of samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        Of all that is random.
+        The source of randomness; ``None`` draws a fresh seed from the operating system.
     compiled : bool, default False
-        Take the contexts from the engine's generator: the same law, other random numbers, ten times as fast.
+        Whether to draw the contexts with the compiled generator of the training engine, which is much faster. The distribution
+        is the same, but the same seed gives different samples.
 
     Returns
     -------
     Batch
-        ``context`` (n, T), ``last`` (n,) and ``label`` (n,), of the smallest unsigned type that holds the tokens.
+        The samples: ``context`` (n, T), ``last`` (n,) and ``label`` (n,). The dtype is the smallest unsigned integer type that
+        holds the tokens.
 
     Examples
     --------
@@ -150,7 +160,7 @@ def _token_law(mu: bytes) -> TokenLaw:
 
 
 def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
-    """The key of each step, a word of the stream that the seed chooses: what is random in step i depends on (seed, i) alone."""
+    """The random key of each step, from the stream that the seed selects; the key of step i depends on the seed and i only."""
     stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     keys = np.empty(len(steps), np.uint64)
     fill_words(stream, steps.start, ALL_BITS, keys)
@@ -158,24 +168,27 @@ def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
 
 
 def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -> Tokens:
-    """Draw one long sequence, or many: the first T + 1 tokens iid from μ, each further one from the T + 1 before it.
+    """Generate one long sequence of tokens, or several independent ones.
 
-    The token before the new one chooses the attention; the T tokens before that one are the context.
+    The first T + 1 tokens are drawn independently from μ. Each further token is the label of the T + 1 tokens before it: the
+    token just before it selects the column of the attention, and the T tokens before that one are the context.
 
     Parameters
     ----------
     task : Task
-        Which generates it.
+        The task that generates the tokens.
     length : int
-        How many tokens.
+        The number of tokens of a sequence.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        Of all that is random.
+        The source of randomness; ``None`` draws a fresh seed from the operating system.
     n : int, optional
-        So many independent sequences instead of one; the first of them do not depend on how many there are.
+        The number of independent sequences. Sequence i does not depend on n. By default one sequence is returned as a
+        one-dimensional array.
 
     Returns
     -------
     (length,) or (n, length) integer array
+        The tokens, in the smallest unsigned integer type that holds them.
 
     Examples
     --------

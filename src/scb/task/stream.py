@@ -11,26 +11,26 @@ from scb.task.sampling import Batch, Labels, compiled_tokens, step_keys, token_d
 
 
 class Stream:
-    """An iterator without end over mini-batches of fresh samples; ``scb.stream`` makes one.
+    """An endless iterator over mini-batches of fresh samples, made by ``scb.stream``.
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task to sample from.
     batch_size : int
-        Samples of a mini-batch.
+        The number of samples in a mini-batch.
     seed : int
-        The same seed gives the same batches.
+        The seed of the samples; the same seed gives the same batches.
     dtype : numpy.dtype
-        Of the tokens.
+        The integer type of the tokens.
     start : int
-        Number of the first batch.
+        The number of the batch that is returned first.
 
     Attributes
     ----------
     step : int
-        Number of the mini-batch that comes next. Batch i depends on (task, batch_size, seed, i) alone: to go on where another
-        stream stopped, begin at its ``step``.
+        The number of the mini-batch that comes next. Batch i depends on the task, ``batch_size``, ``seed`` and i only. So a
+        stream that starts at the ``step`` of an earlier one continues it.
 
     Examples
     --------
@@ -60,16 +60,17 @@ class Stream:
         return batch
 
     def at(self, step: int) -> Batch:
-        """Mini-batch number ``step``; the stream itself does not move.
+        """Return the mini-batch with a given number, without advancing the stream.
 
         Parameters
         ----------
         step : int
-            Number of the batch, from 0 on.
+            The number of the batch, counted from 0.
 
         Returns
         -------
         Batch
+            The batch that iteration returns at this step.
         """
         B = self.batch_size
         key = step_keys(self.seed, range(step, step + 1))[0]
@@ -85,26 +86,29 @@ class Stream:
 
 
 def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike | None = None, start: int = 0) -> Stream:
-    """Mini-batches of fresh samples without end, drawn by compiled code.
+    """Return an endless iterator over mini-batches of fresh samples, for a training loop of your own.
+
+    The samples are drawn by compiled code.
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task to sample from.
     batch_size : int, default 64
-        Samples of a mini-batch.
+        The number of samples in a mini-batch.
     seed : int, default 0
-        The same seed gives the same batches.
+        The seed of the samples; the same seed gives the same batches.
     dtype : integer dtype, optional
-        Of the tokens; the smallest unsigned type that holds them unless given. ``np.int64`` is what embeddings want.
+        The type of the tokens. The default is the smallest unsigned integer type that holds them; embedding layers usually need
+        ``np.int64``.
     start : int, default 0
-        Number of the first batch: a stream that begins at the ``step`` of another goes on where that one is.
+        The number of the first batch. To continue an earlier stream, pass its ``step``.
 
     Returns
     -------
     Stream
-        An iterator whose items are a ``Batch`` each. The T + 1 tokens of a sample lie side by side: ``batch.tokens`` has them as
-        (B, T + 1).
+        An iterator whose items are of type ``Batch``. The T + 1 tokens of each sample are contiguous in memory, and
+        ``batch.tokens`` is a (batch_size, T + 1) view of them.
 
     Examples
     --------

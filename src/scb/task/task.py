@@ -1,9 +1,4 @@
-"""The sparse contextual bigram: a transition matrix P, its stationary law μ, and a sparse attention Q.
-
-Given a context x (T tokens) and a last token k, both drawn iid from μ, the next token o has the law
-
-    Pr(o = n | k, x) = Σ_t Q[t, k] · P[n, x_t].
-"""
+"""The sparse contextual bigram: a transition matrix P, its stationary law μ, and a sparse attention Q."""
 
 from functools import cached_property
 from os import PathLike
@@ -30,28 +25,29 @@ ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 
 
 class Task:
-    """A sparse contextual bigram (P, Q), with Q kept sparse.
+    """A sparse contextual bigram: a transition matrix P and an attention Q, which is stored in sparse form.
 
-    The next token has the law Σ_t Q[t, k]·P[:, x_t], where k is the last token and x the context of T tokens before it.
-    What cannot be a task is refused with an ``InputError`` that says what is wrong.
+    A sample is a context x of T tokens, followed by a last token k; all T + 1 tokens are drawn independently from μ, the
+    stationary law of P. The next token, which is to be predicted, then has the law Σ_t Q[t, k]·P[:, x_t]. Invalid P or Q raise
+    an ``InputError`` that says what is wrong.
 
     Parameters
     ----------
     P : (N, N) array
-        Transition matrix; column m is the law of the next token when the source token is m.
+        The transition matrix; column m is the law of the next token if the position attended to holds token m.
         It must be irreducible, so that its stationary law μ is unique and positive.
     Q : (T, N) array or scipy sparse array
-        Column k is the attention over the T positions when the last token is k.
+        The attention; column k is a distribution over the T positions, used when the last token is k.
 
     Attributes
     ----------
     P, mu : (N, N) and (N,) arrays
         The transition matrix, and its stationary law: Pμ = μ.
     T : int
-        The number of positions.
+        The number of positions in the context.
     positions, weights : (Q, N) arrays
-        Column k holds the positions on which ``q^(k)`` is not zero, ascending, and its values there.
-        Shorter columns are filled up with weight 0 at position 0.
+        The sparse form of the attention: column k holds the positions with non-zero attention after last token k, in ascending
+        order, and their weights. Columns with fewer positions than the longest one are padded with weight 0 at position 0.
 
     Examples
     --------
@@ -90,18 +86,19 @@ class Task:
 
     @classmethod
     def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> "Task":
-        """The task whose column k attends to ``positions[:, k]`` with ``weights[:, k]``: a Q of any length, never written out.
+        """Make a task from the positions and weights of a sparse attention, without building the dense (T, N) matrix.
 
         Parameters
         ----------
         P : (N, N) array
-            Transition matrix.
+            The transition matrix; every column is a distribution.
         positions : (Q, N) integer array
-            Positions in 0 … T − 1; in a column, those whose weights are not 0 are distinct.
+            Column k holds the positions, in 0 … T − 1, attended to after last token k. Within a column, positions whose weights
+            are not 0 must be distinct.
         weights : (Q, N) array
-            The attention there; every column sums to 1.
+            The attention weights at these positions; every column sums to 1.
         T : int
-            The number of positions.
+            The number of positions in the context.
 
         Returns
         -------
@@ -131,36 +128,36 @@ class Task:
     def random(
         cls, N: int, T: int, sparsity: int, seed: Seed = 0, *, ensemble: Ensemble = "strong", K_P: float | None = None
     ) -> "Task":
-        """A random task: P by an ensemble, μ its stationary law, and a random sparse Q.
+        """Draw a random task: a transition matrix P from one of four ensembles, and a random sparse attention Q.
 
-        Every column of Q has exactly ``sparsity`` positions, drawn uniformly without repetition, and Q·q lies in [1/2, 2].
+        In every column of Q, exactly ``sparsity`` positions are non-zero. They are drawn uniformly without replacement, and each
+        weight lies between 1/2 and 2 times 1/``sparsity``.
 
         Parameters
         ----------
         N, T, sparsity : int
-            Numbers of tokens, of positions, and of positions that each token attends to.
+            The number of tokens, the number of positions, and the number of positions that each token attends to.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-            Of all that is random.
+            The source of randomness; ``None`` draws a fresh seed from the operating system.
         ensemble : {"strong", "dirichlet", "uniform", "softmax"}, default "strong"
-            The law of P.
+            The distribution of P.
 
-            - "strong" meets the paper's assumptions (a), (b) and (c): N·μ in [1/2, 2] is drawn first, then a P with this
+            - "strong" meets the paper's assumptions (a), (b) and (c): first μ is drawn with N·μ in [1/2, 2], then a P with this
               stationary law and K_P ≥ 1.4 ‖μ‖²;
             - "dirichlet": independent columns, uniform on the simplex;
-            - "uniform": independent uniform entries, columns divided by their sums;
-            - "softmax": columns are the softmax of standard normal numbers.
+            - "uniform": independent uniform entries, with each column divided by its sum;
+            - "softmax": each column is the softmax of independent standard normal numbers.
 
-            The last three are what one may call a random transition matrix. Their K_P is smaller, so that for small N they
-            hardly ever meet (c), and N·μ may leave [1/2, 2]: ``check`` tells.
+            The last three are common notions of a random transition matrix. Their K_P is smaller, so that for small N they
+            hardly ever meet (c), and N·μ may leave [1/2, 2]. ``Task.check`` reports what a task meets.
         K_P : float, optional
-            Move P to this K_P = ‖P − μ1ᵀ‖_μ², and keep μ: straight towards μ1ᵀ where that is less than P has, and towards the
-            identity where it is more. It must lie between 0 and 1 − ‖μ‖².
+            The wanted value of K_P = ‖P − μ1ᵀ‖_μ², between 0 and 1 − ‖μ‖². P is moved to it along the line to μ1ᵀ (which lowers
+            K_P) or to the identity (which raises it); μ stays the same. By default P is used as drawn.
 
         Returns
         -------
         Task
-            For N = 2, assumption (c) leaves no choice: K_P ≤ 1 − ‖μ‖² ≤ 1/2 ≤ ‖μ‖², with equality for the uniform μ and a
-            permutation only, and the identity is reducible. So a "strong" P is then the swap of the two tokens.
+            The random task. For N = 2, assumption (c) allows only one P, the swap of the two tokens, so "strong" always has it.
 
         Examples
         --------
@@ -188,16 +185,18 @@ class Task:
         return cls.sparse(P, positions, chains.near_uniform(rng, (sparsity, N)), T)
 
     def related(self, overlap: float, seed: Seed = 0) -> "Task":
-        """A task with the same μ and Q, and a transition matrix P̂ that is correlated with P: what transfer begins from.
+        """Draw a task with the same μ and Q and with a transition matrix P̂ that is correlated with P.
 
-        P is mixed with an independent random transition matrix of the same μ.
+        P̂ is a mixture of P and an independent random transition matrix with the same μ. In the paper's transfer learning, P̂ is
+        the matrix learned from another task, from which training starts.
 
         Parameters
         ----------
         overlap : float
-            The μ-cosine of the two, centred: ⟨P̂ − μ1ᵀ, P − μ1ᵀ⟩_μ / √(K_P̂ K_P), between 0 and 1; it is met to rounding.
+            The correlation of the two matrices: the centred μ-cosine ⟨P̂ − μ1ᵀ, P − μ1ᵀ⟩_μ / √(K_P̂ K_P), between 0 and 1. It is
+            met up to rounding. With N = 2 only 1 is possible.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-            Of the other matrix.
+            The source of randomness of the independent matrix.
 
         Returns
         -------
@@ -224,48 +223,48 @@ class Task:
 
     @property
     def N(self) -> int:
-        """Number of tokens."""
+        """The number of tokens in the vocabulary."""
         return self.P.shape[0]
 
     @property
     def sparsity(self) -> int:
-        """The paper's Q: the largest number of positions that one column uses."""
+        """The largest number of positions that a token attends to; the paper calls this number Q."""
         return self.weights.shape[0]
 
     @property
     def weight_threshold(self) -> float:
-        """1/(6Q), a third of the smallest weight of ``Task.random``: the Ω(1/Q) at which Algorithm 1 thresholds and normalises."""
+        """The threshold, 1/(6·sparsity), below which Algorithm 1 sets attention weights to 0 before Stage 3."""
         return 1 / (6 * self.sparsity)
 
     @cached_property
     def K_P(self) -> float:
-        """K_P = ‖P‖_μ² − ‖μ‖² = ‖P − μ1ᵀ‖_μ²."""
+        """How strongly the next token depends on its source: K_P = ‖P‖_μ² − ‖μ‖² = ‖P − μ1ᵀ‖_μ²."""
         return centred_square(self.P, self.mu)
 
     @cached_property
     def K_Q(self) -> float:
-        """K_Q = ‖Q‖_μ² − 1/T."""
+        """How far the attention is from uniform: K_Q = ‖Q‖_μ² − 1/T = ‖Q − 11ᵀ/T‖_μ²."""
         return mu_inner(self.weights, self.weights, self.mu) - 1 / self.T
 
     @property
     def support(self) -> list[NDArray[np.intp]]:
-        """For each token, a (Q,) array of the positions that it attends to, ascending; shorter where a column uses fewer."""
+        """The positions that each token attends to, as a list of N arrays (size,) in ascending order."""
         return [self.positions[self.weights[:, k] > 0, k] for k in range(self.N)]
 
     @property
     def Q(self) -> Array:
-        """The attention as a dense, column-contiguous (T, N) array: 8·T·N bytes, made anew on each call."""
+        """The attention as a dense, column-contiguous (T, N) array; each access builds a new array of 8·T·N bytes."""
         Q = np.zeros((self.T, self.N), order="F")
         np.add.at(Q, (self.positions, np.arange(self.N)), self.weights)
         return Q
 
     def inner_Q(self, A: Array) -> float:
-        """⟨A, Q⟩_μ, in O(N·sparsity).
+        """Compute the weighted inner product ⟨A, Q⟩_μ = Σ_k μ_k Σ_t A[t, k]·Q[t, k] in O(N·sparsity) operations.
 
         Parameters
         ----------
         A : (T, N) array
-            Any array of this shape.
+            Any matrix with the shape of Q.
 
         Returns
         -------
@@ -274,7 +273,7 @@ class Task:
         return mu_inner(A[self.positions, np.arange(self.N)], self.weights, self.mu)
 
     def model(self) -> LinearTransformer:
-        """The transformer with V = P and A = Q: its prediction is the true law of the next token.
+        """Make the linear transformer with V = P and A = Q, which predicts the true law of the next token.
 
         Returns
         -------
@@ -283,16 +282,17 @@ class Task:
         return LinearTransformer(self.P, self.Q)
 
     def check(self, C: float = CONDITION) -> Assumptions:
-        """The paper's assumptions (a) to (d), each with the value measured on this task.
+        """Check the paper's assumptions (a) to (d) on this task.
 
         Parameters
         ----------
         C : float, default 2
-            The constant of (b): Q·q and N·μ must lie in [1/C, C].
+            The constant of assumption (b): the non-zero weights of Q times ``sparsity``, and N·μ, must lie in [1/C, C].
 
         Returns
         -------
         Assumptions
+            A report that holds, for each assumption, its statement, the measured value and whether it holds.
 
         Examples
         --------
@@ -306,24 +306,24 @@ class Task:
         return check_assumptions(self, number("C", C, low=0))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the task as a NumPy .npz file without pickles, with a digest; a kill leaves the old file or the new.
+        """Save the task as a NumPy .npz file without pickles, with a digest by which ``load`` detects damage.
 
         Parameters
         ----------
         path : str or path
-            The file, usually ``task.npz``.
+            The file to write, usually ``task.npz``. An existing file is replaced atomically.
         """
         arrays = {"P": self.P, "positions": self.positions, "weights": self.weights, "T": np.array(self.T)}
         write_atomically(file_path("path", path), seal(stored(arrays, comment=SLOT)))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Task":
-        """Read a task that ``save`` wrote; a DamagedFileError if it is not as it was written.
+        """Read a task that ``save`` wrote; raise a ``DamagedFileError`` if the file is not as it was written.
 
         Parameters
         ----------
         path : str or path
-            The file.
+            The file to read.
 
         Returns
         -------

@@ -1,9 +1,9 @@
-"""The inequality lemmas of the appendices, each with the constant that its Θ(1) hides, measured.
+"""The inequality lemmas of the appendices, each with a measured value of the constant that the paper hides in Θ(1).
 
-The paper states its lemmas up to constants. For each, ``BOUNDS`` has the statement with a ``c`` in it and the value of c with which
-it held at every task and point tried: random tasks that meet assumptions (a) to (c) with C = 2 (``Task.random``), N of 3 to 20,
-sparsity of 1 to 4, the gradient noise that the lemma allows turned against it. ``tests/truth/test_inequalities.py`` measures them
-anew, and demands that each is enough, and that half of it would not be. The planner takes its constants from here.
+The paper states its lemmas up to constants. For each lemma, ``BOUNDS`` has the statement with a constant ``c`` in it and a value of
+c for which it held for every task and point tried: random tasks that meet assumptions (a) to (c) with C = 2 (``Task.random``),
+N from 3 to 20, sparsity from 1 to 4, and the worst gradient noise that the lemma allows. ``tests/truth/test_inequalities.py``
+measures the constants again and requires that each is large enough and that half of it would not be. The planner uses them.
 """
 
 from dataclasses import dataclass
@@ -11,20 +11,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bound:
-    """One inequality, with its constant.
+    """An inequality of the paper with a measured constant; the dictionary ``BOUNDS`` has them all.
 
     Attributes
     ----------
     place : str
-        The appendix, and the lemma's name or subject.
+        The appendix, and the name or subject of the lemma.
     statement : str
-        The inequality; c is the constant. Where the paper misprints it, the form that holds (docs/paper/errata.md).
+        The inequality, with c for the constant. Where the paper has a misprint, this is the form that holds (see
+        docs/paper/errata.md).
     constant : float
-        The c that was measured, rounded to the safe side.
+        The measured value of c, rounded to the safe side.
     printed : float, optional
-        The c that the paper prints, where it prints one.
+        The value of c in the paper, if it states one.
     largest : bool, default False
-        Whether a smaller c is the weaker statement, so that the largest one is wanted; the smallest otherwise.
+        Whether the statement gets weaker as c gets smaller, so that ``constant`` is the largest c that holds. By default it is
+        the smallest.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The constants of the planner: what the paper hides in Θ(1), measured unless given."""
+"""The constants of the planner: the factors that the paper hides in Θ(1). Their defaults are measured values."""
 
 from dataclasses import dataclass, field
 
@@ -11,36 +11,39 @@ def _measured(name: str) -> float:
 
 @dataclass(frozen=True)
 class Constants:
-    """The factors c of the lemmas, as the planner uses them.
+    """The constant factors c of the lemmas, used by ``scb.plan``.
+
+    Attributes for which no default is given here have the value that ``scb.theory.bounds.BOUNDS`` lists under the same name,
+    together with the statement that the factor belongs to.
 
     Attributes
     ----------
     square_A, square_V, along_P, along_Q, coordinate, square_on_support : float
-        Of concentration, in all stages; each stands in ``scb.theory.bounds`` under its name, with its statement.
+        The factors of the concentration lemmas, which are used in all stages.
     stage1_signal : float, default 1
-        Of α at the end of Stage 1, min(1/2, c/(Q·N)): it defines 𝒯₁.
+        The factor of the signal min(1/2, c/(Q·N)) at which Stage 1 ends.
     stage1_steps, stage1_noise : float
-        Of Stage 1, in ``scb.theory.bounds``.
+        The factors of the number of steps and of the allowed noise in Stage 1.
     rounding : float, default 1/4
-        Of the threshold c·α/Q before Stage 2: half of the least entry, α/(C·Q), for C = 2.
+        The factor of the threshold c·α/Q before Stage 2. The default gives half of the smallest entry α/(C·Q), for C = 2.
     rounding_error, stage2_lambda, stage2_steps, bias, errors, boundary : float
-        Of Stage 2, in ``scb.theory.bounds``.
+        The factors of the lemmas on Stage 2.
     normalisation : float, default 1/6
-        Of the threshold c/Q before Stage 3.
+        The factor of the threshold c/Q before Stage 3.
     separated : float, default 0.1
-        Of ‖Δ_A‖_μ ≤ c/(Q√N), up to which ``rounding_A`` was measured.
+        The factor of ‖Δ_A‖_μ ≤ c/(Q√N), the range of errors for which ``rounding_A`` was measured.
     rounding_A : float
-        Of the rounding before Stage 3: ``rounding_A_sharp`` in ``scb.theory.bounds``.
+        The factor of the error after the rounding before Stage 3, listed in ``BOUNDS`` as ``rounding_A_sharp``.
     stage3_attention, stage3_noise, stage3_steps : float
-        Of Stage 3, in ``scb.theory.bounds``.
+        The factors of the lemmas on Stage 3.
     theta : float, default 1
-        Of transfer's θ = min(1/2, √(c/log(1/ε))).
+        The factor in transfer's θ = min(1/2, √(c/log(1/ε))).
     start_error, step_error : float
-        Of transfer, in ``scb.theory.bounds``.
+        The factors of the lemmas on transfer.
 
     Examples
     --------
-    Twice as many steps in Stage 3:
+    Plan twice as many steps in Stage 3:
 
     >>> import scb
     >>> from scb.theory.constants import Constants

@@ -14,16 +14,18 @@ from scb.theory.expectations import expected_preconditioned_gradients
 
 @dataclass(frozen=True)
 class StepNoise:
-    """The numbers through which the gradient noise (h_V, h_A) enters the signals and errors of one step.
+    """The six numbers through which the gradient noise affects the signals and errors in one step.
+
+    The noise h_V and h_A is the difference between the preconditioned gradients of a mini-batch and their expectations.
 
     Attributes
     ----------
     along_P, along_Q : float, default 0
-        ⟨h_V, P⟩_μ and ⟨h_A, Q⟩_μ.
+        The noise in the direction of the signals: ⟨h_V, P⟩_μ and ⟨h_A, Q⟩_μ.
     along_V, along_A : float, default 0
-        ⟨Δ_V, h_V⟩_μ and ⟨Δ_A, h_A⟩_μ.
+        The noise in the direction of the errors: ⟨Δ_V, h_V⟩_μ and ⟨Δ_A, h_A⟩_μ.
     square_V, square_A : float, default 0
-        ‖h_V‖_μ² and ‖h_A‖_μ².
+        The squared sizes ‖h_V‖_μ² and ‖h_A‖_μ² of the noise.
 
     Examples
     --------
@@ -41,7 +43,9 @@ class StepNoise:
 
 
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """E∇̂_V l and E∇̂_A l, expanded around the population projection: the lemma "Expanding the gradients", to be checked.
+    """Compute the expected preconditioned gradients from signals and errors (lemma "Expanding the gradients").
+
+    α_V and α_A are the signals and Δ_V and Δ_A the errors of the point (V, A), as in ``geometry.population_projection``:
 
     | E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V + ‖Δ_A‖_μ²(V − μ1ᵀ)
     | E∇̂_A l = K_P α_V(α_V α_A − 1)(Q − 11ᵀ/T) + K_P α_V² Δ_A + ‖Δ_V‖_μ²(A − 11ᵀ/T)
@@ -49,9 +53,9 @@ def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     V, A : (N, N) and (T, N) arrays
-        The point, with 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
+        The value matrix and the attention, with 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 
 
 def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise) -> tuple[float, float]:
-    """The next (α_V, α_A): the lemma "Dynamics of the population projection".
+    """Compute the signals (α_V, α_A) after one step (lemma "Dynamics of the population projection").
 
     | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T − η_V α_V‖Δ_A‖_μ² − (η_V/K_P)⟨h_V, P⟩_μ
     | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V − η_A α_A‖Δ_V‖_μ² − (η_A/K_Q)⟨h_A, Q⟩_μ
@@ -91,13 +95,13 @@ def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: St
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     p : Projection
-        Where (V, A) stands: see ``geometry.population_projection``.
+        The signals and errors of the current (V, A), from ``geometry.population_projection``.
     eta_V, eta_A : float
-        Step sizes.
+        The step sizes η_V and η_A.
     noise : StepNoise
-        Of the mini-batch.
+        The noise of the mini-batch's gradient.
 
     Returns
     -------
@@ -120,7 +124,7 @@ def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: St
 
 
 def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise) -> tuple[float, float]:
-    """The next (‖Δ_V‖_μ², ‖Δ_A‖_μ²): the lemma "Dynamics of the errors".
+    """Compute the squared errors (‖Δ_V‖_μ², ‖Δ_A‖_μ²) after one step (lemma "Dynamics of the errors").
 
     With c_V = 1 − η_V(α_A² K_Q + 1/T + ‖Δ_A‖_μ²) and c_A = 1 − η_A(K_P α_V² + ‖Δ_V‖_μ²):
 
@@ -132,13 +136,13 @@ def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Ste
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     p : Projection
-        Where (V, A) stands: see ``geometry.population_projection``.
+        The signals and errors of the current (V, A), from ``geometry.population_projection``.
     eta_V, eta_A : float
-        Step sizes.
+        The step sizes η_V and η_A.
     noise : StepNoise
-        Of the mini-batch.
+        The noise of the mini-batch's gradient.
 
     Returns
     -------
@@ -146,7 +150,7 @@ def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Ste
 
     Examples
     --------
-    At the task itself only the noise makes errors:
+    At the true (P, Q), the noise is the only source of error:
 
     >>> import scb
     >>> from scb.geometry import population_projection
@@ -166,16 +170,16 @@ def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Ste
 
 
 def population_step(task: Task, V: Array, A: Array, eta_V: float, eta_A: float) -> tuple[Array, Array]:
-    """One noiseless step of projected preconditioned gradient descent, as matrices.
+    """Take one step of preconditioned gradient descent on V and A with the expected gradients, that is, without noise.
 
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     V, A : (N, N) and (T, N) arrays
-        The point, with 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
+        The value matrix and the attention, with 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
     eta_V, eta_A : float
-        Step sizes.
+        The step sizes η_V and η_A.
 
     Returns
     -------
@@ -200,7 +204,7 @@ def population_step(task: Task, V: Array, A: Array, eta_V: float, eta_A: float) 
 def population_recursion(
     K_P: float, K_Q: float, T: float, eta_V: float, eta_A: float, steps: int, start: tuple[float, float] = (0.0, 0.0)
 ) -> Array:
-    """The population process in two dimensions: (α_V, α_A) step by step, without noise.
+    """Compute the path of the signals (α_V, α_A) under training without noise, the paper's population process.
 
     | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T
     | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V
@@ -208,17 +212,18 @@ def population_recursion(
     Parameters
     ----------
     K_P, K_Q, T : float
-        Of the task.
+        The constants of the task; see ``Task``.
     eta_V, eta_A : float
-        Step sizes.
+        The step sizes η_V and η_A.
     steps : int
-        How many.
-    start : two of float, default (0, 0)
-        (α_V, α_A) to begin with.
+        The number of steps.
+    start : pair of float, default (0, 0)
+        The initial signals (α_V, α_A).
 
     Returns
     -------
     (steps + 1, 2) array
+        The signals (α_V, α_A) at the start and after each step.
 
     Examples
     --------
@@ -238,22 +243,23 @@ def population_recursion(
 
 
 def population_drift(alpha: Array, K_P: float, K_Q: float, T: float) -> Array:
-    """What (α_V, α_A) gains a unit of step size, before scaling with η_V and η_A.
+    """Compute the change of the signals (α_V, α_A) in one step without noise, divided by the step sizes η_V and η_A.
 
     Parameters
     ----------
     alpha : (2,) array
-        (α_V, α_A).
+        The signals α_V and α_A.
     K_P, K_Q, T : float
-        Of the task.
+        The constants of the task; see ``Task``.
 
     Returns
     -------
     (2,) array
+        The drift K_Q(1 − α_A α_V)α_A + (1 − α_V)/T of α_V and the drift K_P(1 − α_V α_A)α_V of α_A.
 
     Examples
     --------
-    At the start only the drift 1/T is left:
+    At the start, α_V grows at rate 1/T and α_A does not move:
 
     >>> import numpy as np
     >>> from scb.theory.dynamics import population_drift

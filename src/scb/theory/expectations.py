@@ -1,9 +1,4 @@
-"""Appendix B: joint probabilities, expected gradients, and the population loss.
-
-Where the paper's proof gives more than its statement (any V and A, instead of 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ, Vμ = μ), the general
-form stands here and the printed one beside it, named ``constrained_…``. Lemmas that nothing else needs stand here to be checked
-against full enumeration; their docstrings say so.
-"""
+"""Appendix B: joint probabilities, expected gradients, and the population loss. Tests check them against full enumeration."""
 
 import numpy as np
 
@@ -13,18 +8,21 @@ from scb.task import Task
 
 
 def joint_probability(task: Task, k: int, t: int) -> Array:
-    """Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m. Lemma 1 of Appendix B, to be checked.
+    """Compute the joint law of the label n and the token m at position t, given the last token k (Lemma 1 of Appendix B).
+
+    It is Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m, where q = Q[:, k].
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task that defines the law of the samples.
     k, t : int
         The last token, and a position.
 
     Returns
     -------
     (N, N) array
+        The probabilities, with axes n and m.
 
     Examples
     --------
@@ -38,20 +36,21 @@ def joint_probability(task: Task, k: int, t: int) -> Array:
 
 
 def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
-    """Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n for s ≠ t.
+    """Compute the law of the label, given the last token k and the tokens at positions s ≠ t (Lemma 2 of Appendix B).
 
-    Lemma 2 of Appendix B, to be checked.
+    Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n, where q = Q[:, k].
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task that defines the law of the samples.
     k, s, t : int
-        The last token, and two positions.
+        The last token, and two different positions.
 
     Returns
     -------
     (N, N, N) array
+        The probabilities, with axes n, m and l.
 
     Examples
     --------
@@ -68,12 +67,12 @@ def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
 
 
 def token_second_moment(task: Task, s: int, t: int) -> Array:
-    """E[e_{x_s} e_{x_t}ᵀ] = diag(μ) if s = t, else μμᵀ. Lemma 4 of Appendix B, to be checked.
+    """Compute E[e_{x_s} e_{x_t}ᵀ], which is diag(μ) if s = t and μμᵀ otherwise (Lemma 4 of Appendix B).
 
     Parameters
     ----------
     task : Task
-        Whose tokens they are.
+        The task that defines the law of the tokens.
     s, t : int
         Two positions.
 
@@ -94,14 +93,14 @@ def token_second_moment(task: Task, s: int, t: int) -> Array:
 
 
 def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
-    """Σ_n E[V[n, x_s] V[n, x_t]] = ‖V‖_μ² if s = t, else ‖Vμ‖² (‖μ‖² when Vμ = μ). Lemma 5 of Appendix B, to be checked.
+    """Compute Σ_n E[V[n, x_s] V[n, x_t]], which is ‖V‖_μ² if s = t and ‖Vμ‖² otherwise (Lemma 5 of Appendix B).
 
     Parameters
     ----------
     task : Task
-        Whose tokens they are.
+        The task that defines the law of the tokens.
     V : (N, N) array
-        Any value matrix.
+        Any value matrix. (The lemma assumes Vμ = μ, so that ‖Vμ‖² = ‖μ‖².)
     s, t : int
         Two positions.
 
@@ -122,14 +121,14 @@ def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
 
 
 def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
-    """E[V[x_o, x_t] | x_{T+1} = k] = q_t⟨V, P⟩_μ + (1 − q_t)·μᵀVμ (‖μ‖² when Vμ = μ). Lemma 6 of Appendix B, to be checked.
+    """Compute E[V[x_o, x_t] | x_{T+1} = k] = Q[t, k]·⟨V, P⟩_μ + (1 − Q[t, k])·μᵀVμ (Lemma 6 of Appendix B).
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task that defines the law of the samples.
     V : (N, N) array
-        Any value matrix.
+        Any value matrix. (The lemma assumes Vμ = μ, so that μᵀVμ = ‖μ‖².)
     k, t : int
         The last token, and a position.
 
@@ -149,9 +148,9 @@ def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
 
 
 def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """E∇_V l and E∇_A l, for any V and A: the lemma "Expected gradients", as its proof gives it.
+    """Compute the expected gradients E∇_V l and E∇_A l of the loss for any V and A (lemma "Expected gradients").
 
-    With s_k = 1ᵀa^(k):
+    With a^(k) = A[:, k], q^(k) = Q[:, k] and s_k = 1ᵀa^(k), the proof of the lemma gives, without constraints on V and A:
 
     | E∇_V l = ‖A‖_μ² V diag(μ) + (Σ_k μ_k s_k² − ‖A‖_μ²) Vμμᵀ − ⟨Q, A⟩_μ P diag(μ) − (Σ_k μ_k s_k − ⟨Q, A⟩_μ) μμᵀ
     | E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖Vμ‖²) a^(k) + (s_k‖Vμ‖² − μᵀVμ) 1 − (⟨V, P⟩_μ − μᵀVμ) q^(k) ]
@@ -159,9 +158,9 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     V, A : (N, N) and (T, N) arrays
-        The point.
+        The value matrix and the attention.
 
     Returns
     -------
@@ -192,7 +191,7 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 
 
 def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """The lemma "Expected gradients" as printed, for 1ᵀA = 1ᵀ and Vμ = μ; to be checked.
+    """Compute the expected gradients by the lemma "Expected gradients" as printed, for 1ᵀA = 1ᵀ and Vμ = μ.
 
     | E∇_V l = ‖A‖_μ² V diag(μ) + (1 − ‖A‖_μ²) μμᵀ − ⟨Q, A⟩_μ P diag(μ) − (1 − ⟨Q, A⟩_μ) μμᵀ
     | E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖μ‖²) a^(k) + 1‖μ‖² − q^(k)⟨V, P⟩_μ − (1 − q^(k))‖μ‖² ]
@@ -200,9 +199,9 @@ def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Arra
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     V, A : (N, N) and (T, N) arrays
-        The point.
+        The value matrix and the attention.
 
     Returns
     -------
@@ -228,7 +227,7 @@ def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Arra
 
 
 def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """E∇̂_V l and E∇̂_A l for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ: the lemma "Expected preconditioned gradients".
+    """Compute E∇̂_V l and E∇̂_A l for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ (lemma "Expected preconditioned gradients").
 
     | E∇̂_V l = ‖A‖_μ² (V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)
     | E∇̂_A l = (‖V‖_μ² − ‖μ‖²)(A − 11ᵀ/T) − (⟨V, P⟩_μ − ‖μ‖²)(Q − 11ᵀ/T)
@@ -236,9 +235,9 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     V, A : (N, N) and (T, N) arrays
-        The point.
+        The value matrix and the attention.
 
     Returns
     -------
@@ -247,7 +246,7 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
 
     Examples
     --------
-    At the uniform start V moves along P − μ1ᵀ by 1/T, and A not at all:
+    At the uniform start, V is pulled towards P with strength 1/T, and A does not move:
 
     >>> import numpy as np, scb
     >>> from scb.geometry import uniform_start
@@ -265,7 +264,7 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
 
 
 def population_loss(task: Task, V: Array, A: Array) -> float:
-    """E l = ½E‖e_o − VXa‖² for any V and A.
+    """Compute the expected loss E l = ½E‖e_o − VXa^(k)‖² for any V and A.
 
     | With s_k = 1ᵀa^(k):  2·E l = 1 − 2[⟨A, Q⟩_μ⟨V, P⟩_μ + (Σ_k μ_k s_k − ⟨A, Q⟩_μ) μᵀVμ]
     |     + ‖A‖_μ²‖V‖_μ² + (Σ_k μ_k s_k² − ‖A‖_μ²)‖Vμ‖²
@@ -273,9 +272,9 @@ def population_loss(task: Task, V: Array, A: Array) -> float:
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     V, A : (N, N) and (T, N) arrays
-        The point.
+        The value matrix and the attention.
 
     Returns
     -------
@@ -293,18 +292,18 @@ def population_loss(task: Task, V: Array, A: Array) -> float:
 
 
 def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> float:
-    """E l from a few moments of A, for any V; see ``population_loss``.
+    """Compute the expected loss from V and a few moments of A, by the formula of ``population_loss``.
 
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     V : (N, N) array
         Any value matrix.
     s : (N,) array
-        1ᵀA.
+        The column sums of A.
     AA, QA : float
-        ‖A‖_μ² and ⟨A, Q⟩_μ.
+        The squared norm ‖A‖_μ² and the inner product ⟨A, Q⟩_μ.
 
     Returns
     -------
@@ -326,14 +325,14 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> flo
 
 
 def best_value(task: Task, A: Array) -> Array:
-    """The V that minimises the population loss at a given A with 1ᵀA = 1ᵀ: μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P − μ1ᵀ).
+    """Compute the V that minimises the expected loss for a given A: V = μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P − μ1ᵀ).
 
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     A : (T, N) array
-        The attention.
+        The attention, with columns that sum to 1.
 
     Returns
     -------

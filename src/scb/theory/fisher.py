@@ -15,18 +15,22 @@ _DENSE = 1500  # parameters of an information that is decomposed as a whole, at 
 
 @dataclass(frozen=True)
 class Information:
-    """Fisher information without constraints, by its blocks; all other blocks vanish.
+    """The Fisher information of (P, q) in samples of a mixture, stored as the blocks that do not vanish.
+
+    P is the (N, C) matrix of label distributions, and row k of the (K, s) array q has the weights of the mixture in context k,
+    for a task the last token. The blocks do not take into account that columns of P and rows of q sum to 1; ``variances``,
+    ``solve`` and ``inverse`` do, by working on the tangent space of these constraints.
 
     Attributes
     ----------
     PP : (N, C, C) array
-        For each label o the block of the row P[o]; C = N for one matrix, more for several side by side.
+        For each label o, the block of the row P[o]. C is N for a single transition matrix and larger for several side by side.
     Pq : (N, C, K, s) array
-        Row P[o] against q[k].
+        The blocks between each row P[o] and each q[k].
     qq : (K, s, s) array
         The block of each q[k].
     free_P, free_q : (N, C) and (K, s) boolean arrays
-        Whether an entry is a parameter; others are known.
+        Whether an entry is a free parameter; the others are treated as known.
 
     Examples
     --------
@@ -34,7 +38,7 @@ class Information:
     >>> from scb.theory.information import fisher_information
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> found = fisher_information(task)
-    >>> of_P, of_q = found.variances()  # of one sample
+    >>> of_P, of_q = found.variances()  # for one sample
     >>> of_P.round(2), of_q.T.round(2)
     (array([[0.55, 0.06, 0.24],
            [0.57, 0.05, 0.08],
@@ -54,23 +58,24 @@ class Information:
 
     @classmethod
     def of(cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> "Information":
-        """The information in contexts at the positions that matter.
+        """Compute the information in given contexts; the expectation is over their labels only.
 
-        Entries of P and of q that are 0 lie on the boundary and count as known, and so does a column of P whose token never occurs:
-        there is no information on it.
+        Entries of P and q that are 0 lie on the boundary of the parameter space and are treated as known. So is a column of P
+        whose token does not occur, because the samples have no information about it.
 
         Parameters
         ----------
         tokens, last : (n, s) and (n,) integer arrays
-            Contexts and last tokens.
+            The tokens at the positions attended to, and the last tokens.
         weight : (n,) array
-            How often each is counted.
+            The number of times that each context is counted.
         q, P : (K, s) and (N, C) arrays
-            The parameters.
+            The values of the parameters.
 
         Returns
         -------
         Information
+            The sum over the contexts.
 
         Examples
         --------
@@ -87,12 +92,14 @@ class Information:
         return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
     def variances(self) -> tuple[Array, Array]:
-        """Diagonal of the inverse on the tangent space; 0 where known, NaN where nothing is said.
+        """Compute the variance bounds of all entries: the diagonal of the inverse on the tangent space.
 
         Returns
         -------
         of_P : (N, C) array
+            The variances of P; 0 for entries that are known, and NaN for entries that the information does not determine.
         of_q : (K, s) array
+            The variances of q, with the same conventions.
         """
         inverse = self.inverse()
         if inverse is None:
@@ -129,17 +136,17 @@ class Information:
         return variances[: N * C].reshape(N, C), variances[N * C :].reshape(K, s)
 
     def solve(self, gP: Array, gq: Array) -> tuple[Array, Array] | None:
-        """The inverse on the tangent space, applied to a pair: a Newton step where these are derivatives.
+        """Apply the inverse on the tangent space to a pair of arrays; for the derivatives of the likelihood, a Newton step.
 
         Parameters
         ----------
         gP, gq : (N, C) and (K, s) arrays
-            What it is applied to.
+            The arrays that the inverse is applied to.
 
         Returns
         -------
         in_P, in_q : (N, C) and (K, s) arrays
-            Or None, if it is singular.
+            The products. If the information is singular, the result is None.
         """
         inverse = self.inverse()
         if inverse is None:
@@ -150,7 +157,7 @@ class Information:
         return step - moved @ in_q, (basis @ in_q).reshape(gq.shape)
 
     def times(self, in_P: Array, in_q: Array) -> tuple[Array, Array]:
-        """The information, whether entries are free or not, times a direction.
+        """Multiply the information, including the entries that are not free, by a direction.
 
         Parameters
         ----------
@@ -160,6 +167,7 @@ class Information:
         Returns
         -------
         along_P, along_q : (N, C) and (K, s) arrays
+            The product.
         """
         N, C = in_P.shape
         cross = self.Pq.reshape(N * C, in_q.size)
@@ -168,12 +176,14 @@ class Information:
         return along_P, along_q
 
     def ridged(self, ridge: float) -> "Information":
-        """The information with a part of each diagonal entry added to it: flat directions of the likelihood are left alone.
+        """Return the information with its diagonal entries multiplied by 1 + ``ridge``.
+
+        A Newton step with it moves little along directions in which the likelihood is flat.
 
         Parameters
         ----------
         ridge : float
-            That part.
+            The fraction of each diagonal entry that is added to it; 0 returns the same object.
 
         Returns
         -------
@@ -185,16 +195,16 @@ class Information:
         return replace(self, PP=PP, qq=qq)
 
     def inverse(self) -> "Inverse | None":
-        """The inverse on the tangent space by its parts.
+        """Compute the inverse on the tangent space of the constraints, in parts.
 
-        With H = diag(PP), the inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹ − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹; then the Schur
-        complement of the q's, in coordinates of their tangent space, S = qq − PqᵀC·Pq, gives Cov q = S⁻¹ and
+        With H the block-diagonal matrix of PP, the inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹ − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹.
+        The Schur complement of the q's, in coordinates of their tangent space, is S = qq − PqᵀC·Pq. It gives Cov q = S⁻¹ and
         Cov P = C + C·Pq·S⁻¹·Pqᵀ·C.
 
         Returns
         -------
         Inverse or None
-            None if it does not exist.
+            The parts of the inverse, or None if the information is singular.
         """
         K, s = self.free_q.shape
         N, C = self.free_P.shape
@@ -216,26 +226,26 @@ class Information:
 
 
 class Inverse(NamedTuple):
-    """The inverse of an ``Information`` by its parts.
+    """The parts of the inverse of an ``Information``, in the notation of ``Information.inverse``.
 
     Attributes
     ----------
     rows : (N, C, C) array
-        H⁻¹.
+        The inverse H⁻¹ of the block of each row of P.
     middle : (C, C) array
-        (1ᵀH⁻¹1)⁻¹.
+        The matrix (1ᵀH⁻¹1)⁻¹.
     moved : (N, C, r) array
-        C·Pq.
+        The product C·Pq, with q in coordinates of its tangent space.
     cov : (r, r) array
-        Cov q.
+        The covariance Cov q in these coordinates.
     basis : (K·s, r) array
-        Of the tangent space of the q's.
+        An orthonormal basis of the tangent space of the q's.
 
     Examples
     --------
     >>> import scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
-    >>> scb.theory.information.fisher_information(task).inverse().cov.shape  # one free weight a column
+    >>> scb.theory.information.fisher_information(task).inverse().cov.shape  # one free weight in each column
     (3, 3)
     """
 
@@ -247,16 +257,17 @@ class Inverse(NamedTuple):
 
 
 def blocks(P: Array, q: Array) -> tuple[Array, Array, Array]:
-    """Zeros for the blocks of an ``Information``.
+    """Allocate the blocks of an ``Information``, filled with zeros.
 
     Parameters
     ----------
     P, q : (N, C) and (K, s) arrays
-        The parameters.
+        The parameters, of which only the shapes are used.
 
     Returns
     -------
     PP, Pq, qq : (N, C, C), (N, C, K, s) and (K, s, s) arrays
+        The blocks.
 
     Examples
     --------

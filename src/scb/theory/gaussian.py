@@ -10,18 +10,21 @@ from scb.task import Task
 
 
 def residual_square(task: Task, p: Projection) -> float:
-    """E‖r‖² = 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V for 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ: twice the population loss.
+    """Compute the mean squared residual E‖r‖², twice the expected loss, where r is the prediction minus e_o.
+
+    For 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ it is 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V.
 
     Parameters
     ----------
     task : Task
-        Whose population it is.
+        The task that defines the law of the samples.
     p : Projection
-        Where (V, A) stands: see ``geometry.population_projection``.
+        The signals and errors of the current (V, A), from ``geometry.population_projection``.
 
     Returns
     -------
     float
+        E‖r‖².
 
     Examples
     --------
@@ -37,18 +40,19 @@ def residual_square(task: Task, p: Projection) -> float:
 
 
 def residual_variance(square: float, N: int) -> float:
-    """ρ = E‖r‖²/(N − 1), the variance of the residual a dimension.
+    """Compute the variance of the residual per dimension, ρ = E‖r‖²/(N − 1).
 
     Parameters
     ----------
     square : float
-        E‖r‖².
+        The mean squared residual E‖r‖²; see ``residual_square``.
     N : int
-        Tokens.
+        The number of tokens.
 
     Returns
     -------
     float
+        ρ.
 
     Examples
     --------
@@ -60,18 +64,19 @@ def residual_variance(square: float, N: int) -> float:
 
 
 def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, float]:
-    """Standard deviations of the isotropic parts of h_V and of h_A along a unit direction of ⟨·, ·⟩_μ: see ``common_noise``.
+    """Compute the standard deviations of the isotropic parts of the gradient noise h_V and h_A (see ``common_noise``).
 
-    With ρ = E‖r‖²/(N − 1), the variance of the residual a dimension, they are √(‖A‖_μ² ρ/B) and √(K_V ρ/B).
+    They hold along any direction of unit length in the norm ‖·‖_μ. With ρ = E‖r‖²/(N − 1), the variance of the residual per
+    dimension, and batch size B, they are √(‖A‖_μ² ρ/B) and √(K_V ρ/B).
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task that defines the law of the samples.
     p : Projection
-        Where (V, A) stands: see ``geometry.population_projection``.
+        The signals and errors of the current (V, A), from ``geometry.population_projection``.
     batch_size : int
-        B.
+        The number B of samples in a mini-batch.
 
     Returns
     -------
@@ -91,33 +96,36 @@ def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, flo
 
 
 def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Generator) -> Array:
-    """A draw of the noise g that all columns of ∇_V diag(1/μ) have in common: the mean residual of a mini-batch.
+    """Draw the part g of the gradient noise that all columns of ∇_V diag(1/μ) have in common, the mean residual of a batch.
 
-    The mass of a sample is m = μ + (m − μ), so ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
+    Let m = Xa^(k) be the attention that a sample gives to each token, and r its residual. Since m = μ + (m − μ), we have
+    ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
 
         h_V = g(1 − w)ᵀ + isotropic noise, and h_A = isotropic noise,
 
-    w the row of the projector. Of g the Euclidean one leaves g(1 − μ/‖μ‖²)ᵀ and the other nothing. The covariance of g is that of
-    e_o, diag(μ) − μμᵀ, scaled to E‖r‖²/B.
+    where w is the row of the projector (``geometry.projector_row``). The "euclidean" projector leaves g(1 − μ/‖μ‖²)ᵀ of the
+    common part, the "mu" projector removes it. The covariance of g is proportional to that of e_o, diag(μ) − μμᵀ, and has trace
+    E‖r‖²/B.
 
-    The model is exact to O(1/T) in the part of g at the start, and has the right E‖h‖_μ² there. It leaves out that r and m depend
-    on each other, that r is not isotropic in the other part, and the correlations between entries of h_A, which are O(1/T); the
-    tests say by how much (``GradientNoise`` has the truth).
+    At the start of training the model is exact up to O(1/T) in the part of g, and has the right E‖h‖_μ². It neglects that r and
+    m depend on each other, that r is not isotropic in the other part, and correlations of order 1/T between entries of h_A.
+    ``theory.noise.GradientNoise`` has the exact covariance.
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task that defines the law of the samples.
     p : Projection
-        Where (V, A) stands: see ``geometry.population_projection``.
+        The signals and errors of the current (V, A), from ``geometry.population_projection``.
     batch_size : int
-        B.
+        The number B of samples in a mini-batch.
     rng : numpy.random.Generator
-        Of the draw.
+        The source of randomness.
 
     Returns
     -------
     (N,) array
+        The common part g.
 
     Examples
     --------
@@ -136,18 +144,19 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 
 
 def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
-    """How many standard deviations ``false_positions`` of so many Gaussians exceed on average.
+    """Compute the threshold that is exceeded, on average, by ``false_positions`` out of ``entries`` standard normal variables.
 
     Parameters
     ----------
     entries : int
-        How many Gaussians.
+        The number of standard normal variables.
     false_positions : float, default 0.01
-        How many may exceed it.
+        The expected number of variables above the threshold.
 
     Returns
     -------
     float
+        The threshold, in standard deviations.
 
     Examples
     --------

@@ -18,23 +18,24 @@ _ROWS = 2_000_000  # contexts enumerated at most; beyond that, they are drawn
 
 
 def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Information:
-    """Expected information in one sample of a task.
+    """Compute the expected Fisher information about (P, Q) in one sample of a task, with the support of Q known.
 
-    It is exact where the N^(Q + 1) contexts of the positions that matter can be enumerated (up to two million); otherwise the
-    mean over random ones.
+    The expectation is over the tokens at the positions attended to and the last token. It is computed exactly, by enumeration,
+    if they have at most two million combinations, N^(Q + 1), and as an average over random ones otherwise.
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task that defines the law of the samples.
     draws : int, default 400,000
-        How many random contexts; the relative error is of the order 1/√draws.
+        The number of random contexts, if they cannot be enumerated; the relative error is of order 1/√draws.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        Of the contexts.
+        The source of randomness of these contexts.
 
     Returns
     -------
     Information
+        The blocks of the information matrix.
 
     Examples
     --------
@@ -55,14 +56,16 @@ def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Info
 
 
 class CramerRao(NamedTuple):
-    """The least variances that unbiased estimates of P and Q can have; their sums bound E‖P̂ − P‖² and E‖Q̂ − Q‖².
+    """Lower bounds on the variances of unbiased estimates of P and Q.
+
+    Their sums are lower bounds on E‖P̂ − P‖² and E‖Q̂ − Q‖², where P̂ and Q̂ are the estimates.
 
     Attributes
     ----------
     P : (N, N) array
-        For each entry.
+        The bound for each entry of P.
     Q : (sparsity, N) array
-        For each weight, as in ``task.weights``.
+        The bound for each attention weight, in the layout of ``task.weights``.
 
     Examples
     --------
@@ -77,28 +80,30 @@ class CramerRao(NamedTuple):
 
 
 def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> CramerRao:
-    """The Cramér–Rao bound for (P, Q) from n independent samples, with the support of Q known.
+    """Compute the Cramér–Rao bound for estimates of (P, Q) from n independent samples, with the support of Q known.
 
-    Entries that are exactly 0 lie on the boundary: they count as known, with bound 0.
+    Entries that are exactly 0 lie on the boundary of the parameter space. They are treated as known and have bound 0.
 
     Parameters
     ----------
     task : Task
-        The truth.
+        The true task.
     n : int
-        How many samples.
+        The number of samples.
     draws : int, default 400,000
-        Random contexts, where they cannot be enumerated: see ``fisher_information``.
+        The number of random contexts, if they cannot be enumerated; see ``fisher_information``.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        Of these contexts.
+        The source of randomness of these contexts.
 
     Returns
     -------
     CramerRao
+        The smallest possible variance of each entry of P and each weight of Q.
 
     Examples
     --------
-    Standard deviations of the weights that no unbiased estimate from 4,000 samples can beat, and those that ``recover`` reports:
+    The smallest standard deviations that an unbiased estimate of the weights from 4,000 samples can have, and the standard errors
+    that ``recover`` reports:
 
     >>> import scb
     >>> task = scb.Task.random(3, 20, 2, seed=0)

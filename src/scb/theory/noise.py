@@ -24,22 +24,24 @@ from scb.theory.token_moments import Piece, Statistic, product_moment
 
 
 class GradientNoise:
-    """The covariance of one sample's preconditioned gradients, h = ∇̂l − E∇̂l, at any V and A, exactly.
+    """The exact covariance of the noise h = ∇̂l − E∇̂l in the preconditioned gradients of one sample, at any V and A.
 
-    No constraint is asked of V and A. Full covariances take O(N⁴) and O(T²N²) memory; all else is O(N³ + TN).
+    The noise has a part h_V for V and a part h_A for A. The covariance for a mini-batch of B samples is 1/B of this one. Full
+    covariances take O(N⁴) and O(T²N²) memory; everything else takes O(N³ + TN).
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task that defines the law of the samples.
     V, A : (N, N) and (T, N) arrays
-        The point.
+        The value matrix and the attention; they need not satisfy any constraint.
     projector : {"euclidean", "mu"}, default "euclidean"
-        Of the preconditioner of V.
+        The projector in the preconditioner of V, which keeps Vμ = μ: orthogonal in the Euclidean inner product, as in the paper,
+        or in that weighted by μ.
 
     Examples
     --------
-    At the start, the paper's projector leaves noise that the other one does not:
+    At the start of training, the noise is larger with the paper's projector than with the other one:
 
     >>> import scb
     >>> from scb.geometry import uniform_start
@@ -68,7 +70,7 @@ class GradientNoise:
 
     @cached_property
     def mean(self) -> tuple[Array, Array]:
-        """E∇̂_V l (N, N) and E∇̂_A l (T, N)."""
+        """The expected preconditioned gradients E∇̂_V l, of shape (N, N), and E∇̂_A l, of shape (T, N)."""
         mu = self.task.mu
         gV, gA = expected_gradients(self.task, self.V, self.A)
         gV = keep_mu((gV - gV.mean(axis=0)) / mu, mu, self.projector)
@@ -77,47 +79,50 @@ class GradientNoise:
     # --------------------------------------------------------------------------------------------------- of V
 
     def covariance_V(self) -> Array:
-        """Cov(h_V[n, i], h_V[m, j]).
+        """Compute the covariances Cov(h_V[n, i], h_V[m, j]) of all pairs of entries.
 
         Returns
         -------
         (N, N, N, N) array
-            With axes n, i, m, j.
+            The covariances, with axes n, i, m and j.
         """
         mean = self.mean[0]
         second = self._second_moment_V(self._z("i"), self._z("j"), "nimj")
         return second - np.multiply.outer(mean, mean)
 
     def variances_V(self) -> Array:
-        """Var h_V[n, i].
+        """Compute the variance of each entry of h_V.
 
         Returns
         -------
         (N, N) array
+            The variances.
         """
         z = self._z("i")
         return self._second_moment_V(z, z, "ni", same_row=True) - self.mean[0] ** 2
 
     def square_V(self) -> float:
-        """E‖h_V‖_μ².
+        """Compute the mean squared size E‖h_V‖_μ² of the noise in V.
 
         Returns
         -------
         float
+            The expectation.
         """
         return float(self.variances_V().sum(axis=0) @ self.task.mu)
 
     def variance_along_V(self, W: Array) -> float:
-        """Var⟨h_V, W⟩_μ.
+        """Compute the variance of ⟨h_V, W⟩_μ, the noise of V along a direction.
 
         Parameters
         ----------
         W : (N, N) array
-            A direction.
+            The direction; its length counts.
 
         Returns
         -------
         float
+            The variance.
         """
         towards = self._centre @ W * self.task.mu
         one = self._z("n", towards)
@@ -149,12 +154,12 @@ class GradientNoise:
     # --------------------------------------------------------------------------------------------------- of A
 
     def covariance_A(self) -> Array:
-        """Cov(h_A[p, k], h_A[q, l]).
+        """Compute the covariances Cov(h_A[p, k], h_A[q, l]) of all pairs of entries.
 
         Returns
         -------
         (T, N, T, N) array
-            With axes p, k, q, l.
+            The covariances, with axes p, k, q and l.
         """
         mean = self.mean[1]
         second = self._second_moment_A(self._token("p"), self._token("q"), "kpq")
@@ -164,35 +169,38 @@ class GradientNoise:
         return found
 
     def variances_A(self) -> Array:
-        """Var h_A[p, k].
+        """Compute the variance of each entry of h_A.
 
         Returns
         -------
         (T, N) array
+            The variances.
         """
         token = self._token("p")
         return self._second_moment_A(token, token, "kp").T - self.mean[1] ** 2
 
     def square_A(self) -> float:
-        """E‖h_A‖_μ².
+        """Compute the mean squared size E‖h_A‖_μ² of the noise in A.
 
         Returns
         -------
         float
+            The expectation.
         """
         return float(self.variances_A().sum(axis=0) @ self.task.mu)
 
     def variance_along_A(self, W: Array) -> float:
-        """Var⟨h_A, W⟩_μ.
+        """Compute the variance of ⟨h_A, W⟩_μ, the noise of A along a direction.
 
         Parameters
         ----------
         W : (T, N) array
-            A direction.
+            The direction; its length counts.
 
         Returns
         -------
         float
+            The variance.
         """
         mu = self.task.mu
         U = self.V - (self.V @ mu)[:, None]

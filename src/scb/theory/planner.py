@@ -1,9 +1,8 @@
 """The planner: batch sizes, λ, step counts and thresholds that the paper's lemmas ask for, stage by stage.
 
-It walks the chain of lemmas backwards: from ε to the error of A that Stage 3 bears, from there to the noise that Stage 2 bears, and
-from there to a batch size. The factors that the paper hides in Θ(1) are fields of ``Constants``, measured (``scb.theory.bounds``)
-unless given. Where the paper has a formula in two versions, docs/paper/errata.md says which one is taken here. The numbers are
-worst-case sufficient conditions: expect them to be astronomically larger than what a run needs.
+It walks the chain of lemmas backwards: from ε to the error of A that Stage 3 tolerates, from there to the noise that Stage 2
+tolerates, and from there to a batch size. The factors that the paper hides in Θ(1) are the fields of ``Constants``. Where the paper
+has a formula in two versions, docs/paper/errata.md says which one is used here.
 """
 
 from dataclasses import dataclass
@@ -15,20 +14,20 @@ from scb.theory.constants import Constants
 
 @dataclass(frozen=True)
 class StagePlan:
-    """What one stage asks for.
+    """The settings that the lemmas require for one stage of a ``Plan``.
 
     Attributes
     ----------
     name : str
-        Of the stage.
+        The name of the stage.
     eta, steps, batch_size, lam : float, int, float and float
-        Its step size η, steps, samples a step and λ.
+        The step size η, the number of steps, the number of samples per step, and the proximal threshold λ.
     threshold : float or None
-        What A is thresholded at on entering it, where it is.
+        The value below which entries of A are set to 0 at the beginning of the stage, or None if they are not.
     noise_V, noise_A : float or None
-        ‖h_V‖_μ and ‖h_A‖_μ that the batch size keeps in all steps, where something is asked.
+        Bounds on the noise ‖h_V‖_μ and ‖h_A‖_μ that the batch size guarantees in all steps, or None if none is required.
     leaves : str
-        What holds after it, in words.
+        What holds after the stage, as text.
 
     Examples
     --------
@@ -50,22 +49,22 @@ class StagePlan:
 
     @property
     def samples(self) -> float:
-        """Fresh samples in the whole stage."""
+        """The number of fresh samples in the whole stage."""
         return self.steps * self.batch_size
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Stages 1 to 3 from scratch; and with transfer, where a single step on A replaces Stage 1.
+    """The result of ``scb.plan``: the stages of training from scratch and of training with transfer.
 
     Attributes
     ----------
     K_P, K_Q : float
-        Of the task, as they were known or assumed.
+        The values of the task's constants that the plan assumes.
     stages, transfer : tuples of StagePlan
-        From scratch, and with transfer.
+        Stages 1 to 3 of training from scratch, and the stages with transfer, where a single step on A replaces Stage 1.
     theta : float
-        How much of P̂ transfer takes.
+        The weight θ of the pretrained P̂ in the initial V of transfer.
 
     Examples
     --------
@@ -83,12 +82,12 @@ class Plan:
 
     @property
     def samples(self) -> float:
-        """Fresh samples from scratch."""
+        """The number of fresh samples that training from scratch needs."""
         return sum(stage.samples for stage in self.stages)
 
     @property
     def transfer_samples(self) -> float:
-        """Fresh samples with transfer."""
+        """The number of fresh samples that training with transfer needs."""
         return sum(stage.samples for stage in self.transfer)
 
 
@@ -105,22 +104,25 @@ def plan(
     eta: float | None = None,
     constants: Constants | None = None,
 ) -> Plan:
-    """What the paper's lemmas ask for, to reach ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ.
+    """Compute the settings with which the paper guarantees ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ.
+
+    They are worst-case sufficient conditions, astronomically larger than what a run needs in practice.
 
     Parameters
     ----------
     N, T, sparsity : int
-        Sizes of the task.
+        The number of tokens, of positions, and of positions that each token attends to.
     eps, delta : float, default 0.05
-        Target accuracy (of the squared distances) and failure probability.
+        The target accuracy ε of the squared distances, and the failure probability δ.
     K_P, K_Q : float, optional
-        Of the task; 1/N and 1/Q, the orders that assumptions (b) and (c) give, unless known.
+        The constants of the task, if known. The defaults 1/N and 1/Q are the orders that assumptions (b) and (c) imply.
     overlap : float, optional
-        Centred μ-cosine with the pretrained P̂ (K_P̂ = K_P); unless given, the least that the paper allows.
+        The centred μ-cosine of the task's P and the pretrained P̂, with K_P̂ = K_P. The default is the smallest value that the
+        paper allows.
     eta : float, optional
-        The step size η of all stages; min(K_P, K_Q, 1/10), the largest of the lemma on Stage 1, unless given.
+        The step size η of all stages. The default, min(K_P, K_Q, 1/10), is the largest that the lemma on Stage 1 allows.
     constants : Constants, optional
-        The factors of the lemmas; those that were measured, unless given.
+        The factors of the lemmas. The default is ``Constants()``, with the measured values.
 
     Returns
     -------
@@ -129,8 +131,6 @@ def plan(
 
     Examples
     --------
-    Worst-case sufficient conditions, far beyond what a run needs:
-
     >>> import scb
     >>> for stage in scb.plan(N=3, T=5000, sparsity=2).stages:
     ...     print(stage.name, stage.steps, f"{stage.batch_size:.1e}", f"{stage.lam:.1e}", stage.leaves)
@@ -188,20 +188,20 @@ def _check_between(low: float, high: float, **given: float | None) -> None:
 
 
 def attention_error(N: int, sparsity: int, eps: float, constants: Constants | None = None) -> float:
-    """The ‖Δ_A‖_μ² that Stage 2 must leave for ‖V − P‖_μ² ≤ ε in the end: O(ε²/(NQ)).
+    """Compute the error ‖Δ_A‖_μ² = O(ε²/(NQ)) that Stage 2 must reach so that ‖V − P‖_μ² ≤ ε after Stage 3.
 
-    Stage 3 asks for ‖A_* − Q‖_μ ≤ c·ε/√Q, and rounding leaves ‖A_* − Q‖_μ² ≤ c'·(‖Δ_A‖_μ² + Q/T²). (The paper's corollary has
-    ε/(Q√N), which does not follow; its bound on rounding has NQ‖Δ_A‖_μ². The N is left in place, on the safe side.) Rounding
-    finds the positions for ‖Δ_A‖_μ ≪ 1/(Q√N), which is asked for besides.
+    Stage 3 requires ‖A_* − Q‖_μ ≤ c·ε/√Q, and rounding gives ‖A_* − Q‖_μ² ≤ c'·(‖Δ_A‖_μ² + Q/T²). (The paper's corollary has
+    ε/(Q√N), which does not follow. Its bound on rounding has NQ‖Δ_A‖_μ²; the factor N is kept here, to be safe.) For rounding
+    to find the positions, ‖Δ_A‖_μ must also be well below 1/(Q√N).
 
     Parameters
     ----------
     N, sparsity : int
-        Sizes of the task.
+        The number of tokens, and of positions that each token attends to.
     eps : float
-        Target accuracy of ‖V − P‖_μ².
+        The target accuracy ε of ‖V − P‖_μ².
     constants : Constants, optional
-        The factors of the lemmas; those that were measured, unless given.
+        The factors of the lemmas. The default is ``Constants()``, with the measured values.
 
     Returns
     -------

@@ -21,14 +21,17 @@ from scb.geometry import Array
 
 
 class Piece(NamedTuple):
-    """One piece of a statistic: c_k·v, or Σ_t w[t, k]·L e_{x_t}.
+    """One term of a ``Statistic``: a constant c_k·v, or a sum over tokens Σ_t w[t, k]·L e_{x_t} with Lμ = 0.
+
+    Here k is the last token, and e_{x_t} the one-hot vector of the token at position t.
 
     Attributes
     ----------
     weights : (N,) or (T, N) array, or None
-        c or w; None is the token at the position of the statistic's letter alone.
+        The factors c of a constant, or the weights w of a sum over tokens. None stands for the single token at the position that
+        the statistic's letter ``position`` names.
     values : (d,) or (d, N) array
-        v or L.
+        The vector v of a constant, or the matrix L of a sum over tokens.
 
     Examples
     --------
@@ -43,21 +46,21 @@ class Piece(NamedTuple):
 
     @property
     def is_constant(self) -> bool:
-        """Whether it does not depend on the tokens."""
+        """Whether the piece is a constant, which does not depend on the tokens."""
         return self.values.ndim == 1
 
 
 class Statistic(NamedTuple):
-    """A sum of pieces, with letters for its indices, as in ``np.einsum``.
+    """A random vector that is a sum of pieces, with letters that name its indices, as in ``np.einsum``.
 
     Attributes
     ----------
     pieces : tuple of Piece
-        What is summed.
+        The terms of the sum.
     row : str
-        The letter of its index in R^d.
+        The letter of the vector's index.
     position : str, default ""
-        The letter of its position, if it has one.
+        The letter of the position that the vector depends on, if it depends on one.
 
     Examples
     --------
@@ -73,27 +76,29 @@ class Statistic(NamedTuple):
 
 
 def product_moment(statistics: Sequence[Statistic], mu: Array, kept: str, *extra: Any) -> Array:
-    """E[Π X | k] with the indices ``kept``; all others are summed, and k, if it is not kept, with weights μ.
+    """Compute the exact expectation of a product of up to four statistics, given the last token k.
+
+    The letters in ``kept`` become the axes of the result. All other indices are summed, with weights μ in the case of k.
 
     Parameters
     ----------
     statistics : sequence of Statistic
-        At most four.
+        The factors, at most four.
     mu : (N,) array
         The law of the tokens.
     kept : str
-        Letters of rows, of positions, and "k"; a position must be kept.
+        The letters to keep: those of rows, of positions and "k". Letters of positions must be kept.
     *extra : arrays and str
-        Further operands in pairs, an array and its letters, one for each axis.
+        Further factors that are not random, in pairs of an array and its letters, one for each axis.
 
     Returns
     -------
     array
-        One axis for each letter of ``kept``.
+        The expectations, with one axis for each letter of ``kept``.
 
     Examples
     --------
-    The covariance of how often two tokens occur among four positions, 4·(diag(μ) − μμᵀ):
+    The covariance matrix of the counts of two tokens among four positions, 4·(diag(μ) − μμᵀ):
 
     >>> import numpy as np
     >>> from scb.theory.token_moments import Piece, Statistic, product_moment

@@ -15,7 +15,7 @@ Pair = tuple[torch.Tensor, torch.Tensor]
 
 
 class _Endless(IterableDataset[Pair]):
-    """Numbered mini-batches without end. A worker of a DataLoader takes every W-th of them, so that they arrive in their order."""
+    """Endless, numbered mini-batches. Each of the W workers of a DataLoader makes every W-th one, so that they arrive in order."""
 
     def __init__(self, task: Task, batch_size: int, seed: int, start: int) -> None:
         self.task = task
@@ -24,12 +24,12 @@ class _Endless(IterableDataset[Pair]):
         self.step = integer("start", start, low=0)
 
     def at(self, step: int) -> Pair:
-        """Mini-batch number ``step``; the stream itself does not move.
+        """Return the mini-batch with a given number, without advancing the stream.
 
         Parameters
         ----------
         step : int
-            Number of the batch, from 0 on.
+            The number of the batch, counted from 0.
 
         Returns
         -------
@@ -49,49 +49,50 @@ class _Endless(IterableDataset[Pair]):
         return pair
 
     def state_dict(self) -> dict[str, int]:
-        """Where the stream is; for ``load_state_dict`` of another one.
+        """Return the position of the stream, for ``load_state_dict``.
 
         Returns
         -------
         dict of int
+            The number of the batch that comes next, under the key "step".
         """
         return {"step": self.step}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on from where another stream was.
+        """Continue at the position of another stream.
 
         Parameters
         ----------
         state : dict of int
-            What ``state_dict`` gave.
+            The result of ``state_dict`` of that stream.
         """
         self.step = integer("step", state["step"], low=0)
 
 
 class Stream(_Endless):
-    """Mini-batches of fresh samples of a task: ``(tokens, label)``, of shapes (B, T + 1) and (B,).
+    """Endless mini-batches of fresh samples of a task: pairs ``(tokens, label)`` of shapes (B, T + 1) and (B,).
 
-    ``tokens[:, -1]`` is the last token, which chooses the attention. It is an iterator by itself, and an ``IterableDataset`` for
-    a ``DataLoader(stream, batch_size=None, num_workers=…)``, which gets the same batches in the same order.
+    ``tokens[:, -1]`` is the last token, which selects the column of the attention. The object is an iterator and also an
+    ``IterableDataset``: ``DataLoader(stream, batch_size=None, num_workers=…)`` yields the same batches in the same order.
 
     Parameters
     ----------
     task : Task
-        Whose samples they are.
+        The task to sample from.
     batch_size : int, default 64
-        Samples of a mini-batch.
+        The number B of samples in a mini-batch.
     seed : int, default 0
-        The same seed gives the same batches, on the same kind of device.
+        The seed of the samples; the same seed gives the same batches on the same kind of device.
     device : torch.device or str, default "cpu"
-        Where they are drawn. On the CPU by the compiled sampler of ``scb.stream``; elsewhere by PyTorch on the device, which
-        gives other samples of the same law. A DataLoader with workers wants the CPU.
+        The device on which samples are drawn. On the CPU the compiled sampler of ``scb.stream`` draws them, elsewhere PyTorch
+        does; the two give different samples with the same distribution. A ``DataLoader`` with workers requires the CPU.
     start : int, default 0
-        Number of the first batch. Batch i depends on (task, batch_size, seed, i) alone.
+        The number of the first batch. Batch i depends on the task, ``batch_size``, ``seed`` and i only.
 
     Attributes
     ----------
     step : int
-        Number of the batch that comes next.
+        The number of the batch that comes next.
 
     Examples
     --------
@@ -117,17 +118,19 @@ class Stream(_Endless):
             self._draws = Draws([task], self.seed, self.device)
 
     def at(self, step: int) -> Pair:
-        """Mini-batch number ``step``; the stream itself does not move.
+        """Return the mini-batch with a given number, without advancing the stream.
 
         Parameters
         ----------
         step : int
-            Number of the batch, from 0 on.
+            The number of the batch, counted from 0.
 
         Returns
         -------
         tokens : (B, T + 1) tensor
+            The contexts and, in the last column, the last tokens.
         label : (B,) tensor
+            The tokens to be predicted.
         """
         if self.device.type == "cpu":
             batch = self._compiled.at(step)
@@ -137,23 +140,23 @@ class Stream(_Endless):
 
 
 class Sequences(_Endless):
-    """Mini-batches for next-token training: ``(inputs, targets)``, both (B, length), of sequences that a task generates.
+    """Endless mini-batches of generated sequences for next-token training: pairs ``(inputs, targets)`` of shape (B, length).
 
-    ``targets[:, i]`` is the token after ``inputs[:, i]``. The first T + 1 tokens of a sequence are drawn from μ, every other one
-    from those before it; a lag of the task is a position counted from the token that is predicted.
+    ``targets[:, i]`` is the token after ``inputs[:, i]``. The first T + 1 tokens of a sequence are drawn independently from μ,
+    and each further one from the T + 1 tokens before it, as by ``scb.generate``.
 
     Parameters
     ----------
     task : Task
-        Which generates them.
+        The task that generates the sequences.
     length : int
-        Tokens of an input.
+        The number of tokens in an input.
     batch_size : int, default 64
-        Sequences of a mini-batch.
+        The number B of sequences in a mini-batch.
     seed : int, default 0
-        The same seed gives the same batches.
+        The seed of the sequences; the same seed gives the same batches.
     start : int, default 0
-        Number of the first batch. Batch i depends on (task, length, batch_size, seed, i) alone.
+        The number of the first batch. Batch i depends on the task, ``length``, ``batch_size``, ``seed`` and i only.
 
     Examples
     --------
@@ -172,16 +175,17 @@ class Sequences(_Endless):
         self.length = integer("length", length, low=1)
 
     def at(self, step: int) -> Pair:
-        """Mini-batch number ``step``; the stream itself does not move.
+        """Return the mini-batch with a given number, without advancing the stream.
 
         Parameters
         ----------
         step : int
-            Number of the batch, from 0 on.
+            The number of the batch, counted from 0.
 
         Returns
         -------
         inputs, targets : (B, length) tensors
+            The tokens, and the tokens that follow them.
         """
         rng = np.random.default_rng(step_keys(self.seed, range(step, step + 1))[0])
         tokens = torch.from_numpy(generate(self.task, self.length + 1, rng, n=self.batch_size).astype(np.int64))

@@ -61,7 +61,7 @@ class Ensemble:
         return vmap(lambda p, b, x: functional_call(self.model, (p, b), (x,)))(self.parameters, self.buffers, tokens)
 
     def step(self, tokens: torch.Tensor, label: torch.Tensor) -> None:
-        """One step of every model on its own mini-batch, (G, B, L) and (G, B); labels have the shape of the logits but for N."""
+        """Take one step of every model on its own mini-batch, (G, B, L) and (G, B); labels have the shape of logits without N."""
         if tokens.device.type != "cuda":
             self._step(tokens, label)
             return

@@ -13,18 +13,20 @@ from scb.training.stages import MeasuredNoise, Recipe, Stage
 
 
 class LinearAttention(nn.Module):
-    """The one-layer linear transformer: F(x, k) = V·X·a^(k), whose parameters are V and the attention A itself.
+    """The paper's one-layer linear transformer F(x, k) = V·X·A[:, k] as a PyTorch module with parameters V and A.
+
+    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of token x_t.
 
     Parameters
     ----------
     V, A : (N, N) and (T, N) arrays
-        Initial values.
+        The initial values of the value matrix and of the attention.
 
     Examples
     --------
     >>> import scb, scb.torch, torch
     >>> task = scb.Task.random(3, 40, 2)
-    >>> model = scb.torch.LinearAttention(task.P, task.Q)  # the task itself
+    >>> model = scb.torch.LinearAttention(task.P, task.Q)  # predicts the true law
     >>> tokens, label = next(scb.torch.Stream(task, 1000))
     >>> model.forward(tokens).sum(dim=1).allclose(torch.ones(1000, dtype=torch.float64))
     True
@@ -38,16 +40,17 @@ class LinearAttention(nn.Module):
         self.A = nn.Parameter(torch.tensor(np.ascontiguousarray(A)))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """The predicted law of each label.
+        """Predict the distribution of each label.
 
         Parameters
         ----------
         tokens : (B, T + 1) integer tensor
-            Contexts, and the last tokens, which choose the attention.
+            The contexts and, in the last column, the last tokens, which select the attention.
 
         Returns
         -------
         (B, N) tensor
+            The predictions.
         """
         context = tokens[:, :-1]
         weights = self.A.T[tokens[:, -1]]  # (B, T)
@@ -55,44 +58,47 @@ class LinearAttention(nn.Module):
         return mass @ self.V.T
 
     def loss(self, tokens: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        """The paper's loss, the mean of ½‖e_o − F‖².
+        """Compute the paper's loss: the mean of ½‖e_o − F‖², with e_o the one-hot vector of the label and F the prediction.
 
         Parameters
         ----------
         tokens : (B, T + 1) integer tensor
-            Contexts and last tokens.
+            The contexts and, in the last column, the last tokens.
         label : (B,) integer tensor
-            What follows.
+            The labels.
 
         Returns
         -------
         scalar tensor
+            The mean loss.
         """
         e = nn.functional.one_hot(label, len(self.V))
         return 0.5 * (self(tokens) - e).square().sum(dim=1).mean()
 
 
 class Algorithm1(torch.optim.Optimizer):
-    """The steps of Algorithm 1 on V and A: preconditioned, soft-thresholded, projected.
+    """The paper's Algorithm 1 as a PyTorch optimiser: preconditioned, soft-thresholded and projected steps on V and A.
 
-    V ← V − η_V (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ; and, column by column,
-    a ← Proj(soft(a − (η_A/μ_k)·∇_a, λ)), which keeps 1ᵀa = 1. The two are parameter groups with learning rates η_V and η_A under
-    the usual name ``lr``, so that PyTorch's schedulers work on them; ``lr`` = 0 freezes a layer.
+    A step on V is V ← V − η_V (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ. A step on column k of A is
+    a ← Proj(soft(a − (η_A/μ_k)·∇_a, λ)), where soft is the soft threshold and Proj the projection onto 1ᵀa = 1. V and A are two
+    parameter groups, and their step sizes are called ``lr``, so that PyTorch's schedulers work with them. With ``lr`` = 0 a
+    parameter stays fixed.
 
     Parameters
     ----------
     V, A : torch.nn.Parameter
-        Of shapes (N, N) and (T, N), those of a ``LinearAttention`` or of any module that has such a part.
+        The parameters to train, of shapes (N, N) and (T, N): those of a ``LinearAttention``, or of any module that has such a
+        part.
     mu : (N,) array
-        The law of the tokens.
+        The law μ of the tokens.
     eta_V, eta_A : float
-        Learning rates.
+        The step sizes of V and A.
     lam : float, default 0
-        λ of each proximal step.
+        The threshold λ of each proximal step.
     centred : bool, default False
-        Take the common part out of each column's gradient before the proximal step instead of after it.
+        Whether to subtract the mean of each column of A's gradient before the proximal step instead of after it.
     projector : {"euclidean", "mu"}, default "mu"
-        "euclidean" is the paper's w = μ/‖μ‖², "mu" is w = 1, which has far less noise.
+        The choice of w. "euclidean" is the paper's w = μ/‖μ‖², "mu" is w = 1, which has far less noise.
 
     Examples
     --------
@@ -136,12 +142,12 @@ class Algorithm1(torch.optim.Optimizer):
         super().__init__([of_V, of_A], {})
 
     def enter(self, stage: Stage) -> None:
-        """Take learning rates, λ and projector of a stage of a recipe from now on.
+        """Use the step sizes, λ and projector of a recipe's stage from now on.
 
         Parameters
         ----------
         stage : Stage
-            A proximal stage.
+            A stage with the rule "proximal".
         """
         of_V, of_A = self.param_groups
         of_V |= {"lr": stage.eta_V, "row": self._row(stage.projector)}
@@ -153,17 +159,17 @@ class Algorithm1(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """One step from the gradients of V and A.
+        """Take one step with the current gradients of V and A.
 
         Parameters
         ----------
         closure : callable, optional
-            Computes the loss again, as for any optimiser of PyTorch.
+            A function that computes the loss and its gradients again, as for any PyTorch optimiser.
 
         Returns
         -------
         float or None
-            What ``closure`` gave.
+            The loss that ``closure`` returned, if there is one.
         """
         loss = None
         if closure is not None:
@@ -189,19 +195,19 @@ class Algorithm1(torch.optim.Optimizer):
 
 
 def follow(recipe: Recipe, batches: Callable[[int, int], tuple[torch.Tensor, torch.Tensor]]) -> LinearAttention:
-    """Train a ``LinearAttention`` by a recipe of scb, in a loop like one's own.
+    """Train a ``LinearAttention`` by a recipe, with an ordinary PyTorch loop.
 
     Parameters
     ----------
     recipe : Recipe
-        A recipe of proximal stages.
+        A recipe in which all stages have the rule "proximal".
     batches : callable
-        (number of the step, batch size) → (tokens, label).
+        A function (step, batch size) → (tokens, label) that returns the mini-batch of a step.
 
     Returns
     -------
     LinearAttention
-        After the last stage.
+        The model after the last stage.
 
     Examples
     --------

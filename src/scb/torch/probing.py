@@ -33,33 +33,35 @@ FAINT = 0.01
 
 @dataclass(frozen=True)
 class Probe:
-    """What ``probe`` found.
+    """The result of ``scb.torch.probe``: the sparse contextual bigram that best describes the predictions F of a model.
 
-    The scale of V − μ1ᵀ and that of A cannot be told apart but through what all positions have in common. Here the columns of A
-    sum to 1 in the mean, and ``signal`` does not depend on the choice.
+    Predictions hardly determine the scales of V − μ1ᵀ and A separately, only their product. Here A is scaled so that its columns
+    sum to 1 in the μ-weighted mean; ``signal`` does not depend on this choice.
 
     Attributes
     ----------
     V : (N, N) array
-        The best V.
+        The value matrix that fits the predictions best.
     A : (T, N) array
-        The best attention: what stands out, and a common value.
+        The attention that fits best. In each column, the positions of the support have values of their own, and all others a
+        common value.
     support : tuple of N integer arrays (size,)
-        For each last token, the positions that stand out.
+        For each last token, the positions whose attention stands out.
     spread : float
-        Root mean square of F − E[F | k]: how much predictions depend on the context.
+        How much predictions depend on the context: the root mean square of F − E[F | k], where k is the last token.
     unexplained : float
-        The share of its square that has not the form of a sparse contextual bigram.
+        The fraction of the mean square of F − E[F | k] that the form of a sparse contextual bigram does not explain.
     samples : int
-        Contexts on which the model was asked.
+        The number of contexts on which the model was evaluated.
     distance_V, distance_A : float
-        ‖V − P‖_μ and ‖A − Q‖_μ; these and what follows are NaN where the task is not known.
+        The distances ‖V − P‖_μ and ‖A − Q‖_μ from the task. These and the following attributes are NaN if the task is unknown.
     alpha_V, alpha_A : float
-        The signals.
+        The signals: how far V and A are on the way from the uniform start (0) to P and Q (1).
     mass : float
-        Share of the attention, in absolute values, that lies on the true positions.
+        The fraction of the attention, in absolute values, that lies on the true positions.
     excess, excess_trivial : float
-        Loss above the task's own, in nats: mean of KL(true law ‖ F); and the same of a model that ignores the context.
+        The loss in excess of that of the true law, in nats, that is, the mean of KL(true law ‖ F); and the same for a model that
+        ignores the context and always predicts μ.
 
     Examples
     --------
@@ -86,17 +88,17 @@ class Probe:
 
     @property
     def found(self) -> bool:
-        """Whether predictions depend on some positions more than on others, and enough to matter."""
+        """Whether predictions depend on the context at all, and on some positions more than on others."""
         return self.spread >= FAINT and any(len(positions) for positions in self.support)
 
     @property
     def signal(self) -> float:
-        """α_V·α_A: 0 where nothing has been learned, 1 for the task itself."""
+        """The product α_V·α_A of the signals: 0 if nothing has been learned, and 1 for the true task."""
         return self.alpha_V * self.alpha_A if self.found else 0.0
 
     @property
     def left(self) -> float:
-        """Excess loss over that of a model that ignores the context."""
+        """The excess loss as a fraction of that of a model that ignores the context."""
         return self.excess / self.excess_trivial
 
     def __str__(self) -> str:
@@ -125,29 +127,33 @@ def probe(
     device: torch.device | str = "cpu",
     batch_size: int = 512,
 ) -> Probe:
-    """Fit (V, A) to what a model predicts, whatever it is inside.
+    """Find the sparse contextual bigram (V, A) that best describes the predictions of any model.
+
+    Only the predictions are used, nothing of the model's inner structure.
 
     Parameters
     ----------
     model : callable
-        Maps tokens (B, T + 1) on ``device`` to logits (B, N), or to laws.
+        A function or module that maps integer tokens (B, T + 1) on ``device`` to logits or probabilities (B, N).
     source : Task or callable
-        The task, or (samples, seed) → tokens (samples, T + 1) that are independent of each other.
+        The task that the model was trained on, or a function (samples, seed) → tokens (samples, T + 1) that draws independent
+        tokens.
     samples : int, default 20,000
-        Contexts on which the model is asked.
+        The number of contexts on which the model is evaluated, at least 100.
     seed : int, default 0
-        Of the contexts.
+        The seed of the contexts.
     output : {"logits", "law"}, default "logits"
-        What the model gives.
+        Whether the model returns logits or probabilities.
     device : torch.device or str, default "cpu"
-        Where the model is.
+        The device of the model.
     batch_size : int, default 512
-        Contexts that the model gets at a time.
+        The number of contexts that the model is given at a time.
 
     Returns
     -------
     Probe
-        V, A, the positions that stand out, and what the form leaves unexplained; with a task, distances from it.
+        The best V and A, the positions that stand out, and the fraction of the predictions that they leave unexplained. If
+        ``source`` is a task, the distances from it are included.
 
     Examples
     --------

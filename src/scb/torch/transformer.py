@@ -17,32 +17,34 @@ Attention = Literal["softmax", "linear", "shrunk", "thresholded"]
 
 
 class Transformer(nn.Module):
-    """A causal transformer over N tokens that maps tokens (B, L ≤ T + 1) to logits.
+    """A small causal decoder-only transformer that maps token sequences to the logits of the next token.
 
     Parameters
     ----------
     N : int
-        How many tokens there are.
+        The number of tokens in the vocabulary.
     T : int
-        Positions of a context; with the last token, inputs have up to T + 1 of them.
+        The number of positions in a context. With the last token, inputs have up to T + 1 tokens.
     width, heads, layers : int, default 64, 1 and 1
-        Of the decoder.
+        The width of the embeddings, the number of attention heads, and the number of layers.
     mlp : int, default 4
-        Width of the MLP over that of the decoder; 0 leaves the MLP out.
+        The width of the hidden layer of each MLP, as a multiple of ``width``. 0 leaves out the MLP.
     attention : {"softmax", "linear", "shrunk", "thresholded"}, default "softmax"
-        "softmax"; "linear", weights q·k/√d over earlier positions as they are; or one with the proximal step's idea in it.
-        "shrunk" is a softmax whose weights lose ``shrink``/L each, but not more than they have, before they are made to sum to 1
-        again; "thresholded" is the softmax of logits that were centred and soft-thresholded at ``shrink`` standard deviations.
+        The kind of attention. "linear" uses the scores q·k/√d as weights, without a softmax. The last two apply the idea of the
+        paper's proximal step: "shrunk" subtracts ``shrink``/L from each softmax weight, where L is the number of tokens, sets
+        negative weights to 0 and normalises; "thresholded" is a softmax of scores that are centred and soft-thresholded at
+        ``shrink`` standard deviations.
     norm : bool, default True
-        With layer norm.
+        Whether to use layer normalisation.
     shrink : float, default 1
-        See ``attention``.
+        The amount of shrinkage for the attentions "shrunk" and "thresholded".
     centre : (N,) array, optional
-        The law μ of the tokens: take from each value its μ-mean over the tokens at its position, so that a value says
-        only in what a token differs from the others, as the μ-orthogonal projector makes it be; without, values stay as they are.
+        The law μ of the tokens. If given, the μ-weighted mean over tokens is subtracted from the values at each position, so
+        that a value carries only how a token differs from the others, as with the projector "mu" of ``Algorithm1``. For one
+        layer only. By default values are not centred.
     init : float, optional
-        Standard deviation of all initial weights, as GPT-2 has 0.02; PyTorch's own initial weights unless given, which are
-        larger and learn these tasks from fewer samples.
+        The standard deviation of the initial weights; GPT-2 uses 0.02. By default PyTorch's own initialisation is used, whose
+        weights are larger and learn these tasks from fewer samples.
 
     Examples
     --------
@@ -88,18 +90,19 @@ class Transformer(nn.Module):
                     nn.init.normal_(module.weight, std=init)
 
     def forward(self, tokens: torch.Tensor, *, last: bool = True) -> torch.Tensor:
-        """Logits of the token after the last one, or after each one.
+        """Compute the logits of the token after the last one, or after each one.
 
         Parameters
         ----------
         tokens : (B, L) integer tensor
-            With L ≤ T + 1.
+            A batch of sequences of length L ≤ T + 1.
         last : bool, default True
-            Whether to predict after the last token alone.
+            Whether to predict only after the last token.
 
         Returns
         -------
         (B, N) or (B, L, N) tensor
+            The logits after the last token, or after each token if ``last`` is False.
         """
         L = tokens.shape[1]
         if len(self.blocks) == 1 and last:

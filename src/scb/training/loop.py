@@ -42,43 +42,46 @@ def train(
     resume: bool = False,
     judge: bool | None = None,
 ) -> Run:
-    """Train on a task by a recipe.
+    """Train a one-layer transformer on a task by a recipe.
 
     Parameters
     ----------
     task : Task
-        What is to be learned.
+        The task to learn.
     recipe : Recipe
-        How: an initial point and stages, for instance ``scb.recipes.tuned(task)``.
+        The initial point and the stages of training, for instance ``scb.recipes.tuned(task)``.
     seed : int, default 0
-        Of all that is random in the run. What is random in step i depends on (seed, i) alone.
+        The seed of the run. The random numbers of step i depend on the seed and on i only.
     device : {"cpu", "cuda"}, default "cpu"
-        "cuda" is an NVIDIA GPU through CuPy, which takes the same samples; its last bits are others.
+        Where to compute. "cuda" is an NVIDIA GPU, used through CuPy. It draws the same samples as the CPU, but rounds
+        differently, so that results are not equal bit for bit.
     source : callable, optional
-        Where gradients come from; unless given, fresh samples of the task through the compiled engine. ``scb.training.sources`` has
-        others: exact expectations, these with Gaussian noise, a data set.
+        The source of the gradients. The default draws fresh samples of the task with the compiled engine.
+        ``scb.training.sources`` has others: exact expectations, exact expectations with Gaussian noise, and a fixed data set.
     start : Run, optional
-        Go on from this run, which has been through the first stages of the recipe, instead of from the recipe's initial point.
+        An earlier run that has completed the first stages of the recipe, to continue from. By default training starts at the
+        recipe's initial point.
     every : int, default 10
-        Evaluate and call the callbacks every so many steps, at stage ends and at the end.
+        The number of steps between two evaluations. The run is also evaluated at the end of each stage.
     callbacks : sequence of callables, default ()
-        Each is called with the run at every evaluation; ``ProgressBar`` is one.
+        Functions that are called with the run at every evaluation, for instance a ``ProgressBar``.
     checkpoint : str or path, optional
-        Directory to which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end.
+        A directory in which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end. By
+        default it is not saved.
     checkpoint_every : int, default 100
-        Steps between two savings.
+        The number of steps between two checkpoints.
     resume : bool, default False
-        Go on from ``checkpoint`` if there is one. The result is the same to the last bit as without the break. A checkpoint of
-        another task, recipe, seed, source, start or ``every`` is an InputError that names what differs.
+        Whether to continue from ``checkpoint`` if it holds a run. The result is bit for bit that of an uninterrupted run. If the
+        checkpoint was made with another task, recipe, seed, source, start or ``every``, an ``InputError`` says what differs.
     judge : bool, optional
-        Whether held-out samples are asked at the end what ``run.verdict`` says, "learned" or what is wrong. Unless given, they
-        are where A has at most 10,000,000 entries, since it takes a few copies of A. A recipe that asks for it itself is always
-        judged. Held out are further samples of the source; of the task, where the source is a data set.
+        Whether to test the result on held-out samples at the end. ``run.verdict`` then says "learned" or what is wrong. The
+        default is to do so if A has at most 10,000,000 entries, because it takes a few copies of A. Recipes that include such a
+        test are always judged. The held-out samples are further ones of the source, or of the task if the source is a data set.
 
     Returns
     -------
     Run
-        V (N, N), A (T, N), the history of all evaluations, and the verdict.
+        The run with the trained V (N, N) and A (T, N), the history of all evaluations, and the verdict.
 
     Examples
     --------

@@ -17,14 +17,14 @@ _WIDTH = 16  # characters of the bar
 
 
 class ProgressBar:
-    """A callback for ``scb.train`` that shows stage, step, signals and the time left.
+    """A progress bar for ``scb.train``: a callback that shows the stage, the step, the signals and the time left.
 
-    In a notebook it is one output that changes, on a terminal one line of stderr. In a pipe, a file or a job it shows nothing.
+    In a notebook it updates one output, and on a terminal one line of stderr. If stderr is not a terminal, it shows nothing.
 
     Parameters
     ----------
     steps : int
-        Of the whole run, ``recipe.steps``; a stage that ends early ends it before.
+        The number of steps of the whole run, ``recipe.steps``. If stages end early, the bar jumps to its end.
 
     Examples
     --------
@@ -52,18 +52,19 @@ class ProgressBar:
             self._show(share, self.text(run, now), run.finished)
 
     def text(self, run: "Run", now: float) -> str:
-        """Stage, step, signals, and the time left, or taken.
+        """Format the text beside the bar: the stage, the step, the signals, and the time left or, at the end, taken.
 
         Parameters
         ----------
         run : Run
-            Where it stands.
+            The current state of the run.
         now : float
-            The time, in seconds of ``time.monotonic``.
+            The current time in seconds, as of ``time.monotonic``.
 
         Returns
         -------
         str
+            The text.
 
         Examples
         --------

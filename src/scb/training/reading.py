@@ -33,12 +33,15 @@ COUNTS = ("step", "stage", "samples")  # what is a whole number in the history
 
 @dataclass(frozen=True, repr=False)
 class RunSummary:
-    """What became of a run: a table for people when printed, HTML in a notebook, ``columns`` and ``to_pandas()`` for programs.
+    """A summary of a run: the last evaluation of each stage, and the verdict.
+
+    ``Run.summary`` returns it. It prints as a table and shows as HTML in a notebook; ``columns`` and ``to_pandas()`` give the
+    numbers.
 
     Attributes
     ----------
     run : Run
-        The run that is summed up.
+        The run that is summarised.
 
     Examples
     --------
@@ -60,14 +63,14 @@ class RunSummary:
 
     @property
     def title(self) -> str:
-        """Recipe, sizes, seed and how far it is."""
+        """A line with the recipe, the sizes, the seed, and the numbers of steps and samples so far."""
         run = self.run
         T, N = run.parameters.shape
         return f"{run.recipe}: N = {N}, T = {T:,}, seed {run.seed}; {run.step:,} steps, {run.samples:,} samples"
 
     @property
     def outcome(self) -> list[str]:
-        """How it ended, in words, and which settings would do if it has not learned its task; a line each."""
+        """Lines of text that give the verdict and, if the task has not been learned, settings that should learn it."""
         run = self.run
         if not run.finished:
             return ["not finished"]
@@ -79,27 +82,30 @@ class RunSummary:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The last row of each stage in the history, a (stages,) array for each column; counts are integers."""
+        """The history at the end of each stage, as (stages,) arrays by column name; counts are integers."""
         stage = self.run.history["stage"]
         last = [np.flatnonzero(stage == number)[-1] for number in np.unique(stage)]
         return typed({name: column[last] for name, column in self.run.history.items()})
 
     def to_pandas(self) -> Any:
-        """``columns`` as a data frame: a row for the end of each stage.
+        """Convert ``columns`` to a data frame.
 
         Returns
         -------
         pandas.DataFrame
+            A data frame with one row for the end of each stage.
         """
         return frame(self.columns)
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        """The table as texts: headings, and a row for the end of each stage.
+        """Format the table as text, cell by cell.
 
         Returns
         -------
         headings : list of str
+            The headings of the columns.
         rows : list of lists of str
+            The cells, with one row for the end of each stage.
         """
         columns = self.columns
         headings = [heading for heading, _ in SHOWN.values()]

@@ -1,11 +1,11 @@
-"""What is done to (V, A) between stages, and when a stage may end early.
+"""Roundings, which change (V, A) between stages, and conditions on which a stage ends early.
 
-A rounding and a stop see what the learner sees, never the task: V, A and μ. A rounding with a method ``on_collapsed`` can do its
-work on the collapsed state of the simulation as well.
+Both are given V, A and μ, which the learner knows, and never the task. A rounding with a method ``on_collapsed`` can also be
+applied to the collapsed state of the simulation.
 
-The sign. (V, A) and its mirror (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same V − μ1ᵀ times A − 11ᵀ/T, so they compute the same function up
-to O(1/T). The drift that should decide between them is 1/(T·K_Q), far below the noise of a small batch. But Q is sparse and
-nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all of the sign of α_A.
+About the sign: (V, A) and its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same product of V − μ1ᵀ and A − 11ᵀ/T, so that they
+compute the same function up to O(1/T). The drift that should decide between them is 1/(T·K_Q), far below the noise of a small
+batch. But Q is sparse and nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all with the sign of α_A.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Stop = Callable[[Array, Array, Array], bool]  # (V, A, μ) → whether a stage m
 
 @dataclass(frozen=True)
 class ResolveSign:
-    """Take the mirror image if A is skewed to the left: what a stage does on leaving, to settle the sign.
+    """Replace (V, A) by its mirror image if the columns of A are skewed to the left.
 
     Examples
     --------
@@ -40,11 +40,13 @@ class ResolveSign:
     """
 
     def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
-        """(V, A) or its mirror."""
+        """Return (V, A) or its mirror image."""
         return resolve_sign(V, A, mu)[:2]
 
     def on_collapsed(self, state: "Collapsed") -> None:
-        """Take the mirror image if α_A < 0; skewness, which needs all entries, would say the same but for noise.
+        """Take the mirror image if α_A < 0.
+
+        Skewness, which needs all entries, decides in the same way except for noise.
 
         Parameters
         ----------
@@ -66,17 +68,17 @@ class ResolveSign:
 
 @dataclass(frozen=True)
 class ThresholdProject:
-    """Thresholding-projection at ``threshold``, or at what is measured as noise if that is None."""
+    """Set entries of A below a threshold, by default the measured noise, to 0, and project onto columns that sum to 1."""
 
     threshold: float | None = None
 
     def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
-        """Only entries that stand out keep their value."""
+        """Return V, and A with only the entries that stand out."""
         level = noise_threshold(A) + 1 / len(A) if self.threshold is None else self.threshold
         return V, threshold_project(A, level)
 
     def on_collapsed(self, state: "Collapsed") -> None:
-        """Only entries that stand out are kept; the noise is known here."""
+        """Keep only the entries that stand out; here the noise is known and need not be measured."""
         N, T = state.task.N, state.task.T
         entries = state.entries()
         noise = entries.spread * noise_quantile(N * T) + 1 / T
@@ -87,16 +89,16 @@ class ThresholdProject:
 
 @dataclass(frozen=True)
 class ThresholdNormalize:
-    """Thresholding-normalisation at ``threshold``, the Ω(1/Q) of the paper."""
+    """Set entries of A below a threshold, the paper's Ω(1/Q), to 0, then divide each column by its sum."""
 
     threshold: float
 
     def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
-        """Columns become distributions over the entries that stand out."""
+        """Return V, and A with columns that are distributions over the entries that stand out."""
         return V, threshold_normalize(A, self.threshold)
 
     def on_collapsed(self, state: "Collapsed") -> None:
-        """Columns become distributions over the entries that are kept."""
+        """Make the columns distributions over the entries that are kept."""
         entries = state.entries()
         entries.keep_above(np.full(state.task.N, self.threshold))
         entries.normalize()
@@ -105,22 +107,22 @@ class ThresholdNormalize:
 
 @dataclass(frozen=True)
 class SignalAbove:
-    """Stop once the estimated signal reaches ``level``."""
+    """End a stage once the estimated signal reaches ``level``."""
 
     level: float
 
     def __call__(self, V: Array, A: Array, mu: Array) -> bool:
-        """Whether it has."""
+        """Whether the estimated signal has reached the level."""
         return estimated_signal(A, mu) >= self.level
 
 
 def mirror(V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
-    """(2μ1ᵀ − V, 2·11ᵀ/T − A): the same point with α_V and α_A negated."""
+    """Return (2μ1ᵀ − V, 2·11ᵀ/T − A), the same point with both signals α_V and α_A negated."""
     return 2 * mu[:, None] - V, 2 / A.shape[0] - A
 
 
 def skewness(A: Array) -> Array:
-    """Skewness of the entries of A − 11ᵀ/T in each column: (N,); 0 where a column varies by rounding only."""
+    """Return the skewness of the entries of each column of A, (N,); 0 for columns that are constant up to rounding."""
     found = np.zeros(A.shape[1])
     for k in range(A.shape[1]):  # a column at a time, to copy no more than that
         centred = A[:, k] - A[:, k].mean()
@@ -131,29 +133,29 @@ def skewness(A: Array) -> Array:
 
 
 def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
-    """(V, A) or its mirror, whichever has columns of A skewed to the right in the μ-weighted mean; and whether it is the mirror."""
+    """Return (V, A) or its mirror image, whichever has the larger μ-weighted mean skewness of A, and whether it is the mirror."""
     if mu @ skewness(A) >= 0:
         return V, A, False
     return *mirror(V, A, mu), True
 
 
 def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
-    """(N,): above this, an entry of a column of A − 11ᵀ/T is hardly noise.
+    """Return the threshold (N,) above which an entry of a column of A − 11ᵀ/T is unlikely to be noise.
 
-    Most entries of a column are nothing but noise; 1.4826·MAD is its standard deviation, and ``false_positions`` of N·T Gaussians
-    exceed the threshold on average.
+    Most entries of a column are pure noise, so that 1.4826 times their median absolute deviation estimates its standard deviation.
+    On average, ``false_positions`` of N·T Gaussian entries exceed the threshold.
     """
     spread = 1.4826 * np.median(np.abs(A - np.median(A, axis=0)), axis=0)
     return spread * noise_quantile(A.size, false_positions) + 1e-12
 
 
 def standing_out(A: Array, mu: Array) -> float:
-    """An estimate of α_A without the truth: the μ-weighted mean, over columns, of the mass that stands out of the noise."""
+    """Estimate α_A without knowing the truth: the μ-weighted mean, over columns, of the mass that stands out of the noise."""
     centred = A - np.median(A, axis=0)
     mass = np.where(np.abs(centred) > noise_threshold(A), centred, 0.0).sum(axis=0)
     return float(mu @ mass)
 
 
 def estimated_signal(A: Array, mu: Array) -> float:
-    """An estimate of |α_A|, which does not depend on whether (V, A) or its mirror image has been learned."""
+    """Estimate |α_A|, which does not depend on whether (V, A) or its mirror image has been learned."""
     return abs(standing_out(A, mu))

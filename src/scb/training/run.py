@@ -26,40 +26,43 @@ COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A training run: where it stands, its parameters, its history, and how to go on.
+    """A training run: the trained parameters, the history, and everything that is needed to continue it.
+
+    ``scb.train`` returns it and passes it to callbacks.
 
     Attributes
     ----------
     V : (N, N) array
         The value matrix.
     parameters : (T, N) array
-        What else is trained: the attention A, or its logits for softmax.
+        The parameters of the attention: the attention A itself, or its logits for a softmax transformer.
     recipe : str
-        Its name.
+        The name of the recipe.
     transformer : type
-        The kind of transformer whose parameters these are.
+        The class of the transformer that is trained.
     seed : int
-        Of the run.
+        The seed of the run.
     history : dict of (evaluations,) arrays
-        step, stage, samples, batch_loss, loss (of the population); the signals alpha_V, alpha_A and errors delta_V, delta_A; the
-        distances dist_V = ‖V − P‖_μ, dist_A = ‖A − Q‖_μ and cosines sim_V, sim_A; of the last four also those after normalisation,
-        as dist_A_star.
+        The evaluations, by column: ``step``, ``stage``, ``samples``, ``batch_loss`` (the loss of the last mini-batch), and the
+        quantities of ``scb.measure``: the expected ``loss``, the signals ``alpha_V`` and ``alpha_A``, the errors ``delta_V`` and
+        ``delta_A``, the distances ``dist_V`` = ‖V − P‖_μ and ``dist_A`` = ‖A − Q‖_μ, the cosines ``sim_V`` and ``sim_A``, and the
+        last four after rounding, as in ``dist_A_star``.
     step, stage, stage_step : int
-        Steps so far, index of the current stage, and steps in it.
+        The number of steps so far, the index of the current stage, and the number of steps taken in it.
     samples : int
-        Fresh samples so far.
+        The number of fresh samples so far.
     diverged : int or None
-        The step at which V or A reached 1e6 or became NaN (V and A are then those before it).
+        The step at which an entry of V or A reached 1e6 or became NaN, or None. V and A are then those before that step.
     finished : bool
-        Whether nothing is left to do.
+        Whether all stages are completed or the run has diverged.
     verdict : str or None
-        What held-out samples say of it at the end: "learned", or what is wrong.
+        The result of the test on held-out samples at the end: "learned", or what is wrong. None if there was no test.
     remedy : dict
-        Settings that would do, where the task has not been learned and the recipe knows some.
+        If the task has not been learned, settings that should learn it, if the recipe knows some.
     state : dict of arrays
-        What the rule of the current stage remembers, if it is one that does (momentum, for instance).
+        The state of the current stage's update rule, such as a momentum of V, (N, N); empty for rules without state.
     made_by : dict of str
-        Digests of what determines the run (task, recipe, seed, …), by which a resume knows whether it fits.
+        Digests of everything that determines the run, such as task, recipe and seed. Resuming compares them.
 
     Examples
     --------
@@ -102,30 +105,31 @@ class Run:
 
     @property
     def A(self) -> Array:
-        """The attention, (T, N)."""
+        """The attention as a (T, N) array."""
         return self.model.attention
 
     @property
     def model(self) -> Transformer:
-        """The transformer that has been learned."""
+        """The transformer with the current parameters."""
         return self.transformer(self.V, self.parameters)
 
     def summary(self) -> RunSummary:
-        """What became of it: a table when printed, with the last row of each stage and the verdict.
+        """Summarise the run: the last evaluation of each stage, and the verdict.
 
         Returns
         -------
         RunSummary
-            A text, HTML in a notebook, and ``columns`` and ``to_pandas()`` for programs.
+            A table that can be printed or shown in a notebook; its ``columns`` and ``to_pandas()`` give the numbers.
         """
         return RunSummary(self)
 
     def to_pandas(self) -> Any:
-        """The history as a data frame, one row an evaluation.
+        """Convert the history to a data frame.
 
         Returns
         -------
         pandas.DataFrame
+            A data frame with one row for each evaluation.
 
         Examples
         --------
@@ -143,11 +147,12 @@ class Run:
         return frame(typed(self.history))
 
     def plot(self) -> "Drawn":
-        """Distances to the truth, signals and errors against steps; a notebook shows it, and ``savefig(path)`` writes it.
+        """Plot the distances to the truth, the signals and the errors against the steps.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure. A notebook shows it, and its method ``savefig(path)`` writes it to a file.
 
         Examples
         --------
@@ -173,12 +178,14 @@ class Run:
         return shown + notebook.picture(self.plot(), alt=f"curves of {self!r}")
 
     def save(self, directory: str | Path) -> None:
-        """Write the run to a directory, as ``run.safetensors``; a kill leaves the old file or the new one, never half of one.
+        """Save the run as ``run.safetensors`` in a directory.
+
+        An existing file is replaced atomically: if the process is killed, the old file or the new one is there, whole.
 
         Parameters
         ----------
         directory : str or path
-            It is made if it is not there.
+            The directory, which is created if it does not exist.
         """
         facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)} | {"versions": versions()}
         facts["softmax"] = facts.pop("transformer") is SoftmaxTransformer
@@ -197,11 +204,12 @@ class Run:
         Parameters
         ----------
         directory : str or path
-            Where ``run.safetensors`` is.
+            The directory that contains ``run.safetensors``.
 
         Returns
         -------
         Run
+            The run that was saved.
 
         Raises
         ------

@@ -12,15 +12,16 @@ from scb.inputs import InputError, number, real_array
 
 @dataclass(frozen=True)
 class MeasuredNoise:
-    """A λ that follows the noise: ``multiple`` standard deviations of one coordinate's noise in one step.
+    """A proximal threshold λ that is proportional to the noise of one entry of A in one step.
 
-    That is η_A √(K_V ρ / (B μ_k)) for each column k, where K_V is that of the current V, and ρ ≤ (1 − ‖μ‖²)/(N − 1) its largest
-    value, from the start of training.
+    In column k, the noise has standard deviation η_A √(K_V ρ / (B μ_k)). Here η_A is the step size, B the batch size,
+    K_V = ‖V − μ1ᵀ‖_μ² for the current V, and ρ = (1 − ‖μ‖²)/(N − 1) the variance of the residual per dimension at the start of
+    training, where it is largest.
 
     Attributes
     ----------
     multiple : float
-        How many standard deviations.
+        The number of standard deviations that make up λ.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""The Gaussian simulation, collapsed: the laws of the signals and errors themselves, without (T, N) arrays.
+"""A fast simulation of training with Gaussian gradients, which follows signals and errors instead of (T, N) arrays.
 
-The noise is that of the source ``Gaussian``. On V it is isotropic in ⟨·, ·⟩_μ but for one direction û of the rows, along which the
-Euclidean projector lets more of it through. So V is known by α_V, ‖Δ_V‖² and its part along û, a vector (N,). For λ = 0, A is known
-by α_A and ‖Δ_A‖², and a step costs O(N). For λ > 0, a column of A is one common value plus the entries that a proximal step has
-left above it: the support of Q and a few survivors of the noise. How many of the others pass ±λ is binomial, and by how much they
-pass it is a tail of the normal law, so a step costs O(N·Q + survivors).
+The noise is that of the source ``Gaussian``. On V it is isotropic in ⟨·, ·⟩_μ except along one direction û of the rows, in which
+the Euclidean projector lets more of it through. So the state of V is α_V, ‖Δ_V‖² and its part along û, a vector (N,). For λ = 0 the
+state of A is α_A and ‖Δ_A‖², and a step costs O(N). For λ > 0, a column of A is one common value plus the entries that a proximal
+step has left above it: the support of Q and a few survivors of the noise. The number of other entries that exceed ±λ is binomial,
+and the amounts by which they do are drawn from a tail of the normal law, so that a step costs O(N·Q + survivors).
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ from scb.training.updates import soft_threshold
 
 
 class Columns:
-    """A as what stands out of it, beginning at a point with given α_A and ‖Δ_A‖_μ.
+    """The attention A as a common value per column plus the entries that differ from it, starting at given α_A and ‖Δ_A‖_μ.
 
-    Δ_A has a uniform direction there; its entries are drawn as normal, right to O(1/(NT)).
+    The direction of Δ_A at the start is uniform. Its entries are drawn as normal variables, which is exact up to O(1/(NT)).
     """
 
     def __init__(self, task: Task, alpha: float, delta: float, rng: np.random.Generator) -> None:
@@ -44,12 +44,12 @@ class Columns:
 
     @property
     def others(self) -> NDArray[np.intp]:
-        """(N,): how many entries have the common mean."""
+        """The number of entries in each column that have the common mean, (N,)."""
         survivors = np.bincount(self.column, minlength=self.task.N)
         return self.task.T - (self.task.weights > 0).sum(axis=0) - survivors
 
     def sums(self) -> Array:
-        """(N,): the sum of each column."""
+        """Return the sum of each column, (N,)."""
         return self._total(self.value, self.support) + self.others * self.common
 
     def _total(self, survivors: Array, support: Array) -> Array:
@@ -57,7 +57,7 @@ class Columns:
         return total + np.where(self.task.weights > 0, support, 0.0).sum(axis=0)
 
     def constants(self) -> tuple[float, float]:
-        """K_A and K_AQ."""
+        """Return the constants K_A and K_AQ."""
         mu, T = self.task.mu, self.task.T
         squares = self._total(self.value**2, self.support**2) + self.others * (self.common**2 + self.spread**2)
         K_A = float(mu @ squares) - 1 / T
@@ -91,14 +91,14 @@ class Columns:
         self.value = self.value + shift[self.column]
 
     def mirror(self) -> None:
-        """2/T − a for every entry."""
+        """Replace every entry a by 2/T − a."""
         twice = 2 / self.task.T
         self.support = twice - self.support
         self.value = twice - self.value
         self.common = twice - self.common
 
     def normalize(self) -> None:
-        """Divide each column by its sum; one without any mass becomes uniform."""
+        """Divide each column by its sum; a column without any mass becomes uniform."""
         mass = self.sums()
         some = mass > 0
         divisor = np.where(some, mass, 1.0)
@@ -107,7 +107,7 @@ class Columns:
         self.common = np.where(some, 0.0, 1 / self.task.T)
 
     def _set_survivors(self, column: NDArray[np.intp], value: Array) -> None:
-        """Outside the support, let these entries be what is left, if they are not 0; all others become 0."""
+        """Keep these entries outside the support, as far as they are not 0; all others become 0."""
         kept = value != 0
         self.column = column[kept]
         self.value = value[kept]
@@ -137,7 +137,7 @@ class Columns:
 
 @dataclass
 class Collapsed:
-    """Where a simulated run stands."""
+    """The state of a simulated run."""
 
     task: Task
     rng: np.random.Generator
@@ -147,22 +147,22 @@ class Collapsed:
 
     @cached_property
     def leak(self) -> float:
-        """‖1 − μ/‖μ‖²‖_μ: how much of the common noise the Euclidean projector lets through along û."""
+        """How much of the common noise the Euclidean projector lets through along û: ‖1 − μ/‖μ‖²‖_μ."""
         return leaking_direction(self.task.mu)[1]
 
     @cached_property
     def truth_along(self) -> Array:
-        """(N,): the part of P along û."""
+        """The part of P along û, (N,)."""
         return (self.task.P - self.task.mu[:, None]) @ (self.task.mu * leaking_direction(self.task.mu)[0])
 
     def entries(self) -> Columns:
-        """A entry by entry, drawn from its law given ``p`` when asked for first."""
+        """Return A entry by entry; on first use it is drawn from its law given ``p``."""
         if self.columns is None:
             self.columns = Columns(self.task, self.p.alpha_A, self.p.delta_A, self.rng)
         return self.columns
 
     def round(self, roundings: tuple[Rounding, ...]) -> None:
-        """Do to this state what roundings do to (V, A); ValueError for one that cannot."""
+        """Apply to this state what roundings do to (V, A); raise an InputError for one that cannot be applied."""
         for rounding in roundings:
             on_collapsed = getattr(rounding, "on_collapsed", None)
             if on_collapsed is None:
@@ -170,7 +170,7 @@ class Collapsed:
             on_collapsed(self)
 
     def place(self, alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> None:
-        """Move to the point with these numbers."""
+        """Set the state to the point with these signals, errors and constants."""
         self.p = projection_by_norms(self.task, alpha_V, delta_V, K_A, K_AQ)
 
     def follow_entries(self) -> None:
@@ -178,7 +178,7 @@ class Collapsed:
         self.place(self.p.alpha_V, self.p.delta_V, *self.entries().constants())
 
     def mirror(self) -> None:
-        """Go over to the mirror image, in which both signals are negated."""
+        """Replace the state by its mirror image, in which both signals are negated."""
         self.place(-self.p.alpha_V, self.p.delta_V, self.p.K_A, -self.p.K_AQ)
         self.along = -self.along
         if self.columns is not None:
@@ -190,10 +190,10 @@ COLUMNS = ("step", "stage", "samples", "loss", "alpha_V", "alpha_A", "delta_V", 
 
 
 def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict[str, Array]:
-    """The history of a run of ``recipe`` with Gaussian gradients: columns of ``COLUMNS``.
+    """Simulate a run of ``recipe`` with Gaussian gradients and return its history, with the columns of ``COLUMNS``.
 
-    The law is that of ``train(task, recipe, source=Gaussian(task))``. The sign, which is settled by skewness there, is settled by
-    that of α_A here; a stage's ``stop`` is not asked.
+    The history has the same distribution as that of ``train(task, recipe, source=Gaussian(task))``, with two differences: the sign
+    is settled by that of α_A instead of by skewness, and the ``stop`` of a stage is ignored.
     """
     only = "only 'proximal' stages of the linear transformer can be simulated"  # the theory of the dynamics is that of their steps
     if recipe.transformer is not LinearTransformer:
@@ -248,9 +248,10 @@ def _step(state: Collapsed, stage: Stage) -> None:
 
 
 def leaking_direction(mu: Array) -> tuple[Array, float]:
-    """û (N,), the unit vector of ⟨·, ·⟩_μ along 1 − μ/‖μ‖², and the length of the latter: how much the Euclidean projector leaks.
+    """Return û (N,), the unit vector of ⟨·, ·⟩_μ along 1 − μ/‖μ‖², and the length of 1 − μ/‖μ‖².
 
-    For a uniform μ the length is 0, and û is any unit vector orthogonal to 1.
+    The length says how much noise the Euclidean projector lets through. For a uniform μ it is 0, and û is any unit vector
+    orthogonal to 1.
     """
     leak = 1 - projector_row(mu, "euclidean")
     length = float(np.sqrt(mu @ leak**2))

@@ -27,16 +27,16 @@ State = Mapping[str, Array]
 
 @runtime_checkable
 class StatefulRule(Protocol):
-    """A rule that remembers, as momentum does. What it remembers begins anew in each stage, and is saved with a run."""
+    """An update rule with a state, such as momentum. The state is reset at the start of each stage and saved with the run."""
 
     def start(self, V: Array, A: Array) -> State:
-        """What it remembers before the first step of a stage, from V (N, N) and A (T, N)."""
+        """Return the state before the first step of a stage, given V (N, N) and A (T, N)."""
         ...
 
     def __call__(
         self, V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: "Stage", state: State
     ) -> tuple[Array, Array, State]:
-        """V and A after a step with the plain gradients gV (N, N) and gA (T, N), and what it remembers then."""
+        """Return V, A and the state after a step with the plain gradients gV (N, N) and gA (T, N)."""
         ...
 
 
@@ -46,38 +46,40 @@ Rule = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Stage:
-    """A number of steps of one rule, and what is done before and after them.
+    """A stage of a recipe: a number of steps with one update rule, and what is done before and after them.
 
     Attributes
     ----------
     name : str
-        For the progress bar and the history.
+        The name of the stage.
     steps : int
-        At most this many.
+        The largest number of steps.
     eta_V, eta_A : float, callable or (steps,) array
-        Step sizes, numbers or schedules: a function of the step of the stage, or a value for each. 0 freezes that layer.
+        The step sizes of V and A: a number, a function of the step within the stage (counted from 0), or one value for each
+        step. 0 keeps V or A fixed.
     lam : float, callable, (steps,) array or MeasuredNoise, default 0
-        λ of each proximal step.
+        The threshold λ of each proximal step, in the same forms, or proportional to the noise (``recipes.MeasuredNoise``).
     batch_size : int, default 64
-        Samples a step.
+        The number of samples per step.
     rule : str or callable, default "proximal"
-        "proximal" (preconditioned, proximal, projected: the paper's), "vanilla" (plain gradients), the name of a rule of
-        another package, or a rule itself: any function (V, A, gV, gA, mu, stage) → (V, A), or a ``StatefulRule``. The stage that
-        a rule sees has numbers in place of schedules.
+        The update rule: "proximal", the preconditioned, proximal and projected step of the paper; "vanilla", a plain gradient
+        step; the name of a rule that another package has registered; or a rule itself. A rule is a function
+        (V, A, gV, gA, mu, stage) → (V, A) or, if it needs memory, a ``training.stages.StatefulRule``. The stage passed to it
+        has numbers in place of schedules.
     centred : bool, default False
-        Take the common part out of each column's gradient before the proximal step instead of after it.
+        Whether to subtract the mean of each column of A's gradient before the proximal step instead of after it.
     projector : {"euclidean", "mu"}, default "euclidean"
-        How proximal steps keep Vμ = μ: "euclidean" is the paper's, "mu" has far less noise (see ``precondition_V``).
+        The projector with which proximal steps keep Vμ = μ. "euclidean" is the paper's, "mu" has far less noise.
     enter, leave : tuple of callables, default ()
-        What is done to (V, A) before the first step and after the last, in this order: functions (V, A, mu) → (V, A).
+        Functions (V, A, mu) → (V, A) that are applied, in this order, before the first step and after the last.
     stop : callable, optional
-        Whether to end the stage early: a function (V, A, mu) → bool.
+        A function (V, A, mu) → bool that decides whether to end the stage early. By default all steps are taken.
     check_every : int, default 10
-        Steps between two questions to ``stop``.
+        The number of steps between two calls of ``stop``.
 
     Examples
     --------
-    Step sizes that fall in a straight line:
+    A step size of V that decreases linearly:
 
     >>> import numpy as np, scb
     >>> stage = scb.Stage("2", steps=4, eta_V=lambda step: 0.1 * (1 - step / 4), eta_A=0.2, lam=1e-4)
@@ -119,16 +121,16 @@ class Stage:
 
     @property
     def scheduled(self) -> bool:
-        """Whether a step size or λ changes from step to step."""
+        """Whether a step size or λ is a schedule, with a value for each step."""
         return any(isinstance(value, np.ndarray) for value in (self.eta_V, self.eta_A, self.lam))
 
     def at(self, step: int) -> "Stage":
-        """The stage with numbers in place of schedules, as they are in one of its steps.
+        """Return the stage with schedules replaced by their values in one step.
 
         Parameters
         ----------
         step : int
-            Number of the step in the stage, from 0 on.
+            The step within the stage, counted from 0.
 
         Returns
         -------
@@ -141,16 +143,16 @@ class Stage:
 
     @property
     def update(self) -> Rule:
-        """The rule as a function, or as a ``StatefulRule``."""
+        """The update rule as a function or ``StatefulRule``, also if ``rule`` is a name."""
         return RULES[self.rule] if isinstance(self.rule, str) else self.rule
 
     def levels(self, K_V: float, mu: Array) -> Array:
-        """λ of each column in one step.
+        """Compute the λ of each column in one step.
 
         Parameters
         ----------
         K_V : float
-            ‖V − μ1ᵀ‖_μ² before the step.
+            The value of ‖V − μ1ᵀ‖_μ² before the step.
         mu : (N,) array
             The law of the tokens.
 
@@ -164,7 +166,7 @@ class Stage:
         return np.full(len(mu), self.lam)
 
     def affine_levels(self, mu: Array) -> tuple[float, float, Array]:
-        """λ of each column as (c + s·√K_V)·w: all that a compiled step has to know.
+        """Return the λ of the columns in the form (c + s·√K_V)·w that compiled steps use.
 
         Parameters
         ----------
@@ -174,7 +176,9 @@ class Stage:
         Returns
         -------
         c, s : float
+            The constant part, and the factor of √K_V.
         w : (N,) array
+            The weight of each column.
 
         Examples
         --------
@@ -187,12 +191,12 @@ class Stage:
         return float(self.lam), 0.0, np.ones(len(mu))
 
     def ahead(self, step: int) -> int:
-        """How many steps can be taken before ``over`` must be asked, or a step size or λ changes.
+        """Return the number of steps that can be taken before ``over`` must be called or a step size or λ changes.
 
         Parameters
         ----------
         step : int
-            Steps of the stage so far.
+            The number of steps of the stage so far.
 
         Returns
         -------
@@ -206,14 +210,14 @@ class Stage:
         return min(left, self.check_every - step % self.check_every)
 
     def over(self, step: int, V: Array, A: Array, mu: Array) -> bool:
-        """Whether the stage ends now.
+        """Decide whether the stage ends now, because all steps are taken or ``stop`` says so.
 
         Parameters
         ----------
         step : int
-            Steps of the stage so far.
+            The number of steps of the stage so far.
         V, A, mu : (N, N), (T, N) and (N,) arrays
-            What ``stop`` is asked about.
+            The arguments of ``stop``.
 
         Returns
         -------
@@ -226,29 +230,25 @@ class Stage:
 
 
 def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage) -> tuple[Array, Array]:
-    """One step of the paper's equations for V and a: precondition, descend, soft-threshold, project.
+    """Take one step of the paper's equations for V and a: precondition, descend, soft-threshold, project.
 
     Parameters
     ----------
-    V, A, gV, gA : (N, N), (T, N), (N, N) and (T, N) array
-        The point, and the gradient there.
-    mu : (N,) array
-        The stationary law.
+    V, A, gV, gA, mu : (N, N), (T, N), (N, N), (T, N) and (N,) array
+        The value matrix and the attention, the gradients with respect to them, and the stationary law.
     stage : Stage
-        Step sizes, λ and the projector.
+        The step sizes, λ and the projector.
 
     Returns
     -------
-    V : (N, N) array
-    A : (T, N) array
+    V, A : (N, N) and (T, N) array
 
     Examples
     --------
     >>> import scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> g = scb.model.batch_gradient(task.P, task.Q, scb.sample(task, 100, seed=0))
-    >>> stage = scb.Stage("2", steps=1, eta_V=0.1, eta_A=0.1, lam=1e-4)
-    >>> V, A = scb.training.stages.proximal_step(task.P, task.Q, g.V, g.A, task.mu, stage)  # columns still sum to 1
+    >>> V, A = scb.training.stages.proximal_step(task.P, task.Q, g.V, g.A, task.mu, scb.Stage("2", 1, eta_V=0.1, eta_A=0.1))
     """
     lam = stage.levels(centred_square(V, mu), mu)  # of the V before the step
     if stage.eta_V:
@@ -270,31 +270,31 @@ RULES = Registry("rule", {"proximal": proximal_step, "vanilla": vanilla_step})
 
 @dataclass(frozen=True)
 class Recipe:
-    """An initial point, what is taken as known, and the stages.
+    """A recipe for training: an initial point and a sequence of stages.
 
     Parameters
     ----------
     name : str
-        For the history and the file of a run.
+        The name of the recipe, which is kept with a run.
     start : GivenStart or UniformAttention
-        The initial point.
+        The initial point, of a class in ``scb.training.starts``.
     mu : (N,) array
-        The stationary law that the preconditioner uses.
+        The stationary law that preconditioning uses.
     stages : tuple of Stage
-        In their order; those without steps are left out, with their roundings.
+        The stages, in order. Stages with 0 steps are left out, together with their ``enter`` and ``leave`` functions.
     samples : int, default 0
-        Spent before the first step, on estimating what is not known.
+        The number of samples used before the first step, to estimate quantities that are not known.
     transformer : type, default LinearTransformer
-        Whose parameters (V, A) are trained.
+        The class of the transformer that is trained.
     check : HeldOut, optional
-        How held-out samples are asked at the end whether the task has been learned, where that is a part of the recipe: its
-        samples count, and a run that has failed is a warning. Other runs are judged by ``HeldOut.of``.
+        A test on held-out samples, of class ``scb.training.verdict.HeldOut``, that is part of the recipe: its samples are
+        counted, and a failed run gives a warning. By default ``train`` decides whether a run is tested.
     remedy : dict, default {}
-        Settings (recipe, and options of it) that would do where a run has not learned its task.
+        Settings, the name of a recipe and its options, that should work if a run has not learned its task.
 
     Examples
     --------
-    Plain gradient descent from the uniform start, as a recipe of one's own:
+    A recipe of your own, with plain gradient descent from the uniform start:
 
     >>> import scb
     >>> from scb.geometry import trivial_V
@@ -333,12 +333,12 @@ class Recipe:
             raise InputError("the start of a recipe holds NaN or infinity: V and A must be finite")
 
     def check_fits(self, task: Task) -> None:
-        """An InputError unless the recipe is for a task of this size.
+        """Raise an ``InputError`` unless the recipe was made for a task of this size.
 
         Parameters
         ----------
         task : Task
-            The one that is to be learned.
+            The task to learn.
         """
         if self.start.A.shape != (task.T, task.N):
             T, N = self.start.A.shape
@@ -346,5 +346,5 @@ class Recipe:
 
     @property
     def steps(self) -> int:
-        """Steps in all stages, if none ends early."""
+        """The number of steps in all stages, if none of them ends early."""
         return sum(stage.steps for stage in self.stages)

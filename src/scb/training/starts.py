@@ -11,7 +11,9 @@ from scb.task import Task
 
 @dataclass(frozen=True)
 class GivenStart:
-    """An initial point with any V and A.
+    """An initial point with any V (N, N) and A (T, N).
+
+    For a softmax transformer, A holds the logits.
 
     Attributes
     ----------
@@ -33,7 +35,7 @@ class GivenStart:
     A: Array
 
     def projection(self, task: Task) -> Projection:
-        """α, K and ‖Δ‖ of (V, A).
+        """Return the signals, constants and errors of (V, A).
 
         Parameters
         ----------
@@ -49,7 +51,7 @@ class GivenStart:
 
 @dataclass(frozen=True)
 class UniformAttention:
-    """An initial point with any V and A = 11ᵀ/T, which is never written out.
+    """An initial point with any V (N, N) and uniform attention A = 11ᵀ/T, which takes no memory.
 
     Attributes
     ----------
@@ -76,11 +78,11 @@ class UniformAttention:
 
     @property
     def A(self) -> Array:
-        """11ᵀ/T: one number seen as a read-only (T, N) array."""
+        """The uniform attention 11ᵀ/T as a read-only (T, N) view of one number."""
         return np.broadcast_to(1 / self.T, (self.T, len(self.V)))
 
     def projection(self, task: Task) -> Projection:
-        """α_V and ‖Δ_V‖ of V; those of A are 0.
+        """Return the signal and error of V; those of A are 0.
 
         Parameters
         ----------

@@ -6,11 +6,12 @@ from scb.geometry import Array, Projector, keep_mu
 
 
 def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean") -> Array:
-    """∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ.
+    """Return ∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ). Steps along it keep 1ᵀV = 1ᵀ and Vμ = μ.
 
-    w = μ/‖μ‖² is the paper's, the Euclidean projector; w = 1 that of the μ-inner product. Expected gradients are the same with
-    both, since they meet (E∇_V)1 = 0 where V and A meet the constraints. A sample's gradient does not: near the start it is
-    r·1ᵀdiag(μ), of which the paper's leaves r(1 − μ/‖μ‖²)ᵀ, noise that no length T makes smaller, and the other nothing.
+    The paper's projector, "euclidean", has w = μ/‖μ‖². That of the μ-inner product, "mu", has w = 1. Expected gradients are the
+    same with both, since (E∇_V)1 = 0 if V and A satisfy the constraints. The gradient of a sample differs: near the start it is
+    r·1ᵀdiag(μ), where r is the residual. The paper's projector leaves r(1 − μ/‖μ‖²)ᵀ of it, noise that does not shrink as T
+    grows. The other projector removes it.
 
     Parameters
     ----------
@@ -38,7 +39,9 @@ def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean
 
 
 def precondition_A(gradient: Array, mu: Array) -> Array:
-    """∇̂_{a^(k)} = (I − 11ᵀ/T) ∇_{a^(k)} / μ_k, which keeps 1ᵀA = 1ᵀ.
+    """Return ∇̂_{a^(k)} = (I − 11ᵀ/T) ∇_{a^(k)} / μ_k in each column k.
+
+    Steps along it keep 1ᵀA = 1ᵀ.
 
     Parameters
     ----------
@@ -63,16 +66,16 @@ def precondition_A(gradient: Array, mu: Array) -> Array:
 
 
 def soft_threshold(a: Array, lam: float | Array) -> Array:
-    """Move each entry by λ towards 0, and to 0 what is nearer: the proximal step of the ℓ1-norm.
+    r"""Return sign(a)·max(\|a\| − λ, 0), which minimises ½(z − a)² + λ\|z\| over z.
 
-    The paper writes the branch a ≥ −λ only.
+    The paper writes only the branch a ≥ −λ.
 
     Parameters
     ----------
     a : (T, N) array
-        Any shape will do.
+        The entries to move towards 0; any other shape is accepted too.
     lam : float or (N,) array
-        λ, or one for each column.
+        The distance λ, or one for each column.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whether a run has learned its task, in words: told from held-out samples, without the truth; or from the truth where it is known.
+"""Whether a run has learned its task, in words: judged by held-out samples without knowing the truth, or by the truth itself.
 
 At (P, Q) the expected preconditioned gradients vanish, and elsewhere they say how far it is: with S = ‖A‖_μ² and
 K_V = ‖V − μ1ᵀ‖_μ²
@@ -34,17 +34,17 @@ HELD_OUT = 1 << 40  # steps whose keys no run uses: their samples are not those 
 
 
 class Distance(NamedTuple):
-    """A distance, and the standard error of its square; 0 where the truth is known."""
+    """A distance, and the standard error of its square, which is 0 if the distance is exact."""
 
     value: float
     error: float = 0.0
 
     def within(self, tolerance: float) -> bool:
-        """Whether it is at most the tolerance, and known well enough to say so."""
+        """Whether the distance is at most the tolerance, and known well enough to say so."""
         return self.value <= tolerance and self.error <= tolerance**2
 
     def beyond(self, tolerance: float) -> bool:
-        """Whether it is more than the tolerance, by more than noise would make it."""
+        """Whether the distance exceeds the tolerance by more than noise explains."""
         return self.value**2 - 2 * self.error > tolerance**2
 
     def __str__(self) -> str:
@@ -52,13 +52,13 @@ class Distance(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What is known of a point (V, A).
+    """The quantities that a verdict on (V, A) is based on.
 
     Attributes
     ----------
-    share : K_V / K_P, which is α_V² but for noise
-    signal : α_A; as an estimate, what stands out of the noise in the columns of A, 0 if nothing does
-    dist_V, dist_A, dist_A_star : ‖V − P‖_μ, ‖A − Q‖_μ, and the latter for A thresholded and normalised
+    share : the ratio K_V / K_P, which is α_V² up to noise
+    signal : α_A, or its estimate from the entries of A that stand out of the noise, 0 if none does
+    dist_V, dist_A, dist_A_star : the distances ‖V − P‖_μ and ‖A − Q‖_μ, and the latter for A thresholded and normalised
     """
 
     share: float
@@ -69,7 +69,7 @@ class Findings(NamedTuple):
 
 
 def in_words(found: Findings, tolerance: float = TOLERANCE) -> str:
-    """The verdict: "learned", or what is wrong, its first words one of a few and the rest its reason in numbers."""
+    """Return the verdict: "learned", or what is wrong, beginning with one of a few fixed phrases and followed by numbers."""
     if 0.5 <= found.share <= 2 and found.dist_V.within(tolerance) and found.dist_A.within(tolerance):
         return GOOD
     if found.signal < 0:
@@ -101,13 +101,13 @@ def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What held-out samples say of a run.
+    """The result of judging a run by held-out samples.
 
     Attributes
     ----------
-    word : ``GOOD``, or what is wrong
+    word : "learned", or what is wrong
     dist_V, dist_A : estimates of ‖V − P‖_μ and ‖A − Q‖_μ
-    samples : how many were held out
+    samples : the number of held-out samples
     """
 
     word: str
@@ -118,13 +118,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Judge a run by the gradients of two held-out batches.
+    """A judge of (V, A) by the gradients of two held-out batches.
 
     Parameters
     ----------
-    batch_size : samples of each
-    K_P : ‖P − μ1ᵀ‖_μ²; a V that has less than half of it, or more than twice, has not learned P
-    sparsity : positions of a column that matter, at most
+    batch_size : the number of samples in each batch
+    K_P : the constant ‖P − μ1ᵀ‖_μ² of the task; a V with less than half of it, or more than twice, has not learned P
+    sparsity : the largest number of positions that a token attends to
     tolerance : the largest distance that counts as learned
     """
 
@@ -135,9 +135,9 @@ class HeldOut:
 
     @classmethod
     def of(cls, task: Task, mu: Array, tolerance: float = TOLERANCE) -> "HeldOut":
-        """With batches large enough for a task of this size and this K_P: standard errors of squares are a quarter of tolerance².
+        """Make a judge with batches so large that the standard errors of squared distances are a quarter of tolerance².
 
-        At the truth these are (N − 1)ρ/(‖Q‖_μ² B) for V and √(NQ)·ρ/(K_P B) for the entries of A that are looked at.
+        At the truth these errors are (N − 1)ρ/(‖Q‖_μ² B) for V and √(NQ)·ρ/(K_P B) for the entries of A that are compared.
         """
         N, Q = task.N, task.sparsity
         rho = residual_variance(1 - float(mu @ mu), N)
@@ -145,7 +145,7 @@ class HeldOut:
         return cls(ceil(4 * per_sample / tolerance**2), task.K_P, Q, tolerance)
 
     def __call__(self, V: Array, A: Array, mu: Array, source: GradientSource, keys: NDArray[np.uint64]) -> Verdict:
-        """The verdict on (V, A), by the gradients that ``source`` gives with these two keys."""
+        """Judge (V, A) by the gradients that ``source`` returns for two keys."""
         one, two = (source(V, A, self.batch_size, key) for key in keys)
         square_A = mu_inner(A, A, mu)
         K_V = centred_square(V, mu)
@@ -191,7 +191,7 @@ class HeldOut:
 
 
 def _distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
-    """‖x‖_μ from two independent estimates of x, both (·, N), whose noise has so many dimensions."""
+    """Estimate ‖x‖_μ from two independent estimates of x, both (·, N); the last argument is the dimension of their noise."""
     square = mu_inner(one, two, mu)
     noise = mu_norm(one - two, mu) / np.sqrt(2)
     value = root(square)

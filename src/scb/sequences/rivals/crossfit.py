@@ -85,7 +85,7 @@ class HeldLabels:
 
 
 def blocks_of(labels: Labels, first: int, n: int, blocks: int) -> list[Labels]:
-    """Those of the labels that lie in each of so many blocks of neighbours; they are the labels from ``first`` on, of n."""
+    """The labels that lie in each block of neighbours; they are the labels from ``first`` on, of n."""
     bounds = np.clip(np.linspace(0, n, blocks + 1).astype(np.int64) - first, 0, labels.label.size)
     return [Labels(labels.context[a:b], labels.label[a:b]) for a, b in pairwise(bounds)]
 

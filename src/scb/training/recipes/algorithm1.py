@@ -25,16 +25,16 @@ Rate = float | Callable[[int], float]
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The stationary law μ and the norms K_P and K_Q, which set the preconditioner and the step sizes.
+    """The stationary law μ and the constants K_P and K_Q, which determine the preconditioner and the step sizes.
 
     Attributes
     ----------
     mu : (N,) array
-        The law of the tokens.
+        The stationary law of the tokens.
     K_P, K_Q : float
-        ‖P − μ1ᵀ‖_μ² and ‖Q − 11ᵀ/T‖_μ².
+        The constants K_P = ‖P − μ1ᵀ‖_μ² and K_Q = ‖Q − 11ᵀ/T‖_μ².
     samples : int, default 0
-        What it took to estimate them; 0 where they are known.
+        The number of samples from which they were estimated; 0 if they are exact.
 
     Examples
     --------
@@ -55,16 +55,16 @@ class Knowledge:
 
     @classmethod
     def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
-        """The truth; or estimates from 4,000 fresh samples and nothing else of the task.
+        """Take the constants from a task, or estimate them from 4,000 fresh samples of it.
 
         Parameters
         ----------
         task : Task
-            The one that is to be learned.
+            The task to learn.
         known : bool, default True
-            Whether to take the truth.
+            Whether to take the true values. If not, they are estimated from samples and nothing else.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-            Of the samples.
+            The source of randomness of the samples.
 
         Returns
         -------
@@ -77,16 +77,16 @@ class Knowledge:
         return estimate(sample(task, 4000, seed), task.N)
 
     def stage(self, name: str, steps: int, eta: Rate, **rest: Any) -> Stage:
-        """A stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P, unless ``rest`` has others.
+        """Make a stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P.
 
         Parameters
         ----------
         name, steps : str and int
-            Of the stage.
+            The name of the stage, and its number of steps.
         eta : float or callable
-            η, or a function of the step of the stage.
+            The step size η, or a function that gives it for each step of the stage.
         **rest : any
-            Further fields of ``Stage``.
+            Further arguments of ``Stage``; ``eta_V`` and ``eta_A`` among them replace the step sizes.
 
         Returns
         -------
@@ -104,7 +104,7 @@ def _divided(eta: Rate, constant: float) -> Rate:
 
 @dataclass(frozen=True)
 class Enough:
-    """Batch sizes of the three stages, λ of Stage 2 and 1/η, such that the noise stays below a target: see ``tuned``."""
+    """Batch sizes of the three stages, λ of Stage 2 and 1/η that keep the noise below a target; see ``tuned``."""
 
     batch_sizes: tuple[int, int, int]
     lam: float
@@ -113,11 +113,11 @@ class Enough:
 
     @property
     def steps(self) -> tuple[int, int, int]:
-        """At most so many steps for each stage."""
+        """The largest number of steps of each stage."""
         return 30 * self.length, 10 * self.length, 5 * self.length
 
     def options(self) -> dict[str, Any]:
-        """As options of ``paper``, which has one batch size for all stages."""
+        """Return these settings as options of ``paper``, which has one batch size for all stages."""
         return {
             "eta": 1 / self.length,
             "steps": list(self.steps),
@@ -129,7 +129,7 @@ class Enough:
 
 
 def enough(k: Knowledge, sparsity: int, eta: float, accuracy: float) -> Enough:
-    """What ``tuned`` takes for steps of size η and a target for the noise in A and in V."""
+    """Return the settings of ``tuned`` for steps of size η and a target for the noise in A and in V."""
     N = len(k.mu)
     rho = residual_variance(1 - float(k.mu @ k.mu) - k.K_P * k.K_Q, N)
     spread = eta * rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a, up to factors
@@ -140,9 +140,9 @@ def enough(k: Knowledge, sparsity: int, eta: float, accuracy: float) -> Enough:
 
 
 def estimate(data: "Batch", N: int) -> Knowledge:
-    """μ, K_P and K_Q from samples alone: the norms of the spectral estimates of P and Q.
+    """Estimate μ, K_P and K_Q from samples alone, by the norms of the spectral estimates of P and Q.
 
-    Tokens for which no position was found say nothing about K_Q, and are left out of its mean.
+    Tokens for which no position was found carry no information about K_Q, and are left out of its mean.
     """
     from scb.mixture.reading import as_data
     from scb.mixture.spectral import spectral
@@ -183,40 +183,41 @@ def paper(
     start: Literal["uniform", "spectral"] = "uniform",
     start_samples: int = 4000,
 ) -> Recipe:
-    """Algorithm 1 with the settings of the paper's experiment.
+    """Make the recipe for Algorithm 1, with the settings of the paper's experiment as defaults.
 
     Parameters
     ----------
     task : Task
-        The one that is to be learned.
+        The task to learn.
     eta : float, callable or three of them, default (0.01, 0.005, 0.005)
-        η of Stages 1, 2 and 3; η_V = η/K_Q and η_A = η/K_P. Each may be a function of the step of its stage. One stands for three.
+        The η of Stages 1, 2 and 3, which gives the step sizes η_V = η/K_Q and η_A = η/K_P. Each may be a function of the step
+        within its stage. A single value is used for all stages.
     steps : int or three of them, default (400, 600, 0)
-        Of Stages 1, 2 and 3. The experiment has no Stage 3 of its own.
+        The numbers of steps of Stages 1, 2 and 3. The paper's experiment has no separate Stage 3.
     batch_size : int, default 64
-        Samples a step.
+        The number of samples per step.
     lam : float or callable, default 1e-5
-        λ of Stage 2, a number or a function of the step.
+        The proximal threshold λ of Stage 2, a number or a function of the step.
     threshold : float, optional
-        Of the thresholding-projection after Stage 1; without it there is none, as in the experiment.
+        The threshold of the thresholding-projection after Stage 1. By default there is none, as in the paper's experiment.
     normalize_at : float, optional
-        Threshold of the thresholding-normalisation before Stage 3; 1/(6Q) unless given.
+        The threshold of the thresholding-normalisation before Stage 3. The default is 1/(6·sparsity).
     resolve_sign : bool, default True
-        Go over to the mirror image after Stage 1 where A is skewed to the left, and after Stage 2, since the signal
-        of one seed in a hundred has not yet left the noise after Stage 1. False is the literal paper.
+        Whether to settle the sign after Stage 1, and again after Stage 2 in case the signal was not clear before: if A is skewed
+        to the left, (V, A) is replaced by its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A). False is the paper's algorithm.
     projector : {"euclidean", "mu"}, default "euclidean"
-        How steps on V keep Vμ = μ; "euclidean" is the paper's, "mu" the one with less noise.
+        The projector with which steps on V keep Vμ = μ. "euclidean" is the paper's, "mu" has less noise.
     signal : two of float or None, default (None, None)
-        End Stage 1 (2) early, once the *estimated* signal reaches this.
+        Estimated signals at which Stages 1 and 2 end early; None means that all steps are taken.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        Of these samples, and of those of the spectral start.
+        The source of randomness of these samples and of those for the spectral start.
     start : {"uniform", "spectral"}, default "uniform"
-        "uniform" is the paper's; "spectral" replaces Stage 1 by the spectral estimate from ``start_samples`` samples. Stage 2
-        then has no sign to resolve and nothing to threshold.
+        The initial point. "uniform" is the paper's. "spectral" replaces Stage 1 by a spectral estimate from samples; there is
+        then no sign to settle and no thresholding before Stage 2.
     start_samples : int, default 4000
-        How many are enough grows with log T only.
+        The number of samples for the spectral start. The number that suffices grows only as log T.
 
     Returns
     -------
@@ -224,7 +225,7 @@ def paper(
 
     Examples
     --------
-    λ and η of Stage 2 changed, the rest as in the paper:
+    Change λ and η of Stage 2, with everything else as in the paper:
 
     >>> import scb
     >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
@@ -260,7 +261,7 @@ def paper(
 
 
 def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> GivenStart:
-    """The spectral estimate from fresh samples, made to meet 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ; nothing else of the task is used."""
+    """Return the spectral estimate from fresh samples, changed so that 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ."""
     from scb.mixture.recovery import recover
     from scb.task.sampling import sample
 
@@ -281,34 +282,34 @@ def tuned(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Algorithm 1 with batch sizes, λ and stage ends by the theory's rules and measured noise.
+    """Make the recipe for Algorithm 1 with batch sizes and λ chosen so that the noise stays below a target.
 
-    The noise of one step in one coordinate of a^(k) has standard deviation η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the
-    variance of the residual a dimension (see ``theory.gaussian``). From it follow:
+    In one step with batch size B, the noise in one entry of column k of A has standard deviation η_A √(K_V ρ / (B μ_k)), where
+    ρ = E‖r‖²/(N − 1) is the variance of the residual per dimension (see ``theory.gaussian``). It determines, with Q = sparsity:
 
-    - Stage 1: B such that a position of weight 1/(3Q) stands out of the noise tenfold; it ends when the *estimated* signal is 0.2;
-    - Stage 2: B such that the noise that stays in a true position is ``accuracy``; λ = η·accuracy/Q, so that the regulariser
-      pulls a position down by accuracy/Q; it ends when the estimated signal is 0.95, before the regulariser distorts;
-    - Stage 3: B such that ‖Δ_V‖_μ stays at ``accuracy``.
+    - Stage 1: B such that a position of weight 1/(3Q) is ten times the noise. The stage ends at an estimated signal of 0.2.
+    - Stage 2: B such that the remaining noise of a true position is ``accuracy``, and λ = η·accuracy/Q, which lowers a position
+      by accuracy/Q. The stage ends at an estimated signal of 0.95, before the regulariser distorts the weights.
+    - Stage 3: B such that the error ‖Δ_V‖_μ stays at ``accuracy``.
 
     Parameters
     ----------
     task : Task
-        The one that is to be learned.
+        The task to learn.
     accuracy : float, default 0.02
-        Target for the noise in A and in V.
+        The target for the noise in A and in V.
     eta : float, default 0.02
-        The η of all stages; batch sizes are proportional to it, and steps to 1/η.
+        The η of all stages. Batch sizes are proportional to it, and numbers of steps to 1/η.
     batch_size : int, optional
-        Of all stages, in place of those that follow from the noise.
+        A batch size for all stages, in place of those that follow from the noise.
     lam : float, optional
-        λ of Stage 2, in place of the one that follows from the accuracy.
+        The λ of Stage 2, in place of the one that follows from the accuracy.
     projector : {"euclidean", "mu"}, default "mu"
-        How steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean".
+        The projector with which steps on V keep Vμ = μ. "mu" has less noise than the paper's "euclidean".
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        Of these samples.
+        The source of randomness of these samples.
 
     Returns
     -------

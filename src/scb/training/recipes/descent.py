@@ -26,39 +26,43 @@ def sgd(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """SGD on V and A from the uniform start, with step sizes η/K_Q and η/K_P.
+    """Make a recipe for stochastic gradient descent on V and A from the uniform start, without a regulariser.
+
+    This is the paper's baseline. The step sizes are η_V = η/K_Q and η_A = η/K_P.
 
     Parameters
     ----------
     task : Task
-        The one that is to be learned.
+        The task to learn.
     eta : float, callable or two of them, default (0.01, 0.005)
-        η before and after the end of Stage 1; the paper's η₂ is 0.005 and its η₂' is 0.001. Each may be a function of the step.
+        The η before and after the end of Stage 1. Each may be a function of the step. (The paper's η₂ is 0.005 and its η₂' is
+        0.001.)
     steps : int or two of them, default (400, 600)
-        Before and after the end of Stage 1.
+        The numbers of steps before and after the end of Stage 1.
     batch_size : int, default 64
-        Samples a step.
+        The number of samples per step.
     preconditioned : bool, default True
-        The paper's preconditioned and projected gradients with λ = 0. False takes plain gradients, with which steps of this size
-        diverge.
+        Whether to use the paper's preconditioned and projected gradients, with λ = 0. If not, plain gradients are used, with
+        which steps of this size diverge.
     projector : {"euclidean", "mu"}, default "euclidean"
-        How preconditioned steps on V keep Vμ = μ; "euclidean" is the paper's, "mu" the one with less noise.
+        The projector with which preconditioned steps on V keep Vμ = μ. "euclidean" is the paper's, "mu" has less noise.
     resolve_sign : bool, default True
-        Go over to the mirror image where A is skewed to the left, so that SGD can be compared with ``paper``.
+        Whether to settle the sign as ``paper`` does, so that the two can be compared.
     rule : str or callable, optional
-        Another update in place of these, by its name or as a function: see ``Stage``.
+        An update rule, by name or as a function, to use in place of these; see ``Stage``.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        Of these samples.
+        The source of randomness of these samples.
 
     Returns
     -------
     Recipe
+        The recipe, with two stages.
 
     Examples
     --------
-    Without the regulariser, more noise stays in the attention:
+    Without the regulariser, more noise remains in the attention:
 
     >>> import scb
     >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
@@ -90,29 +94,30 @@ def softmax(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """SGD on f_σ = V·X·σ(w^(k)) from V = μ1ᵀ and W = 0, uniform attention.
+    """Make a recipe for stochastic gradient descent on the softmax transformer, from V = μ1ᵀ and uniform attention.
 
-    Near uniform attention, a step on w moves the attention as a step on a would with the step size divided by T²; and a
-    token's column is seen once in N samples. Step sizes are therefore N·η_V and N·T·η_W.
+    Near uniform attention, a step on the logits W changes the attention as much as a step on A itself whose size is divided by
+    T². Moreover, each column is updated by one sample in N only. The step sizes are therefore N·η_V for V and N·T·η_W for W.
 
     Parameters
     ----------
     task : Task
-        The one that is to be learned.
+        The task to learn.
     eta_V, eta_W : float, default 0.2 and 0.04
-        Step sizes of V and of the logits W, before they are scaled.
+        The step sizes of V and of the logits W before this scaling.
     steps : int, default 2000
-        How many.
+        The number of steps.
     batch_size : int, default 256
-        Samples a step.
+        The number of samples per step.
     known : bool, default True
-        Whether μ is taken from the task; if not, it is estimated from 4,000 samples.
+        Whether μ is taken from the task. If not, it is estimated from 4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        Of these samples.
+        The source of randomness of these samples.
 
     Returns
     -------
     Recipe
+        The recipe, with one stage.
 
     Examples
     --------

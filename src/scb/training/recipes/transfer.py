@@ -29,47 +29,49 @@ def transfer(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Transfer from a pretrained value matrix P̂: one step on A in place of Stage 1, Stages 2 and 3, and one more step on A.
+    """Make a recipe for transfer learning from a value matrix P̂ that was trained on another task.
 
-    It begins at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. After the first step an entry of A is α_V q plus noise of variance
-    K_V ρ/(B μ_k K_P²), where α_V = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``). Their ratio
-    does not depend on θ. From the noise follow:
+    Training starts at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. One step on A takes the place of Stage 1; Stages 2 and 3 and
+    another step on A follow. After the first step, an entry of A is α_V q plus noise of variance K_V ρ/(B μ_k K_P²), where q is
+    the entry of Q, B the batch size, α_V = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``).
+    The ratio of signal to noise does not depend on θ. The noise determines the batch sizes, with Q = sparsity:
 
-    - the first step: B such that a position of weight 1/(2Q) stands out of the noise sixfold, if P̂ has ``least_overlap``;
-    - Stage 2: B such that λ, ``multiple`` standard deviations of one coordinate's noise in each step, pulls a position down by
-      1/(6Q) at most;
-    - Stage 3: B such that ‖Δ_V‖_μ stays at ``accuracy``;
-    - the last step, which takes away what λ has pulled down: from V = P, a step with η = 1 leads to Q from any A, and B is such
-      that its noise on the support is ``accuracy``.
+    - First step: B such that a position of weight 1/(2Q) is six times the noise, if P̂ has ``least_overlap``.
+    - Stage 2: B such that λ, which is ``multiple`` standard deviations of the noise of one entry in each step, lowers a
+      position by at most 1/(6Q).
+    - Stage 3: B such that the error ‖Δ_V‖_μ stays at ``accuracy``.
+    - Last step: B such that the noise on the support is ``accuracy``. This step undoes the lowering by λ: at V = P, a step with
+      η = 1 leads from any A to Q.
 
-    Nothing depends on T: neither batch sizes nor step counts. Held-out samples tell at the end whether the task has been learned.
+    Neither batch sizes nor numbers of steps depend on T. The result is tested on held-out samples at the end.
 
     Parameters
     ----------
     task : Task
-        The one that is to be learned.
+        The task to learn.
     V_hat : (N, N) array
-        The pretrained P̂, which shares the task's μ.
+        The pretrained matrix P̂, which has the same stationary law μ as the task.
     theta : float, default 0.5
-        How much of it is used, in (0, 1].
+        The weight θ of P̂ in the initial V, in (0, 1].
     least_overlap : float, default 0.5
-        The least μ-cosine of P̂ − μ1ᵀ with P − μ1ᵀ to be prepared for.
+        The smallest overlap, the μ-cosine of P̂ − μ1ᵀ and P − μ1ᵀ, for which the first step is designed.
     accuracy : float, default 0.02
-        Target for the noise in A and in V.
+        The target for the noise in A and in V.
     eta : float, default 0.2
         The η of Stages 2 and 3.
     multiple : float, default 2
-        λ in standard deviations of one coordinate's noise, as it is in each step.
+        The λ of Stage 2 in standard deviations of the noise of one entry in each step.
     projector : {"euclidean", "mu"}, default "mu"
-        How steps on V keep Vμ = μ; "mu" has less noise than the paper's "euclidean".
+        The projector with which steps on V keep Vμ = μ. "mu" has less noise than the paper's "euclidean".
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task; if not, they are estimated from 4,000 samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        Of these samples.
+        The source of randomness of these samples.
 
     Returns
     -------
     Recipe
+        The recipe, with four stages.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Gradient sources: each answers "at (V, A), what is the mini-batch gradient, and the loss?"."""
+"""Gradient sources: functions that return the gradient and the loss of a mini-batch at a given (V, A)."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from scb.model import Gradient
 
 
 class GradientSource(Protocol):
-    """What a source of gradients is: a function that keeps no state between calls, and does not know who asks.
+    """The interface of a gradient source: a callable without state between calls.
 
     Parameters
     ----------
@@ -18,9 +18,9 @@ class GradientSource(Protocol):
     A : (T, N) array
         The attention.
     batch_size : int
-        How many samples to take.
+        The number of samples.
     key : np.uint64
-        Decides all that is random; ``np.random.default_rng(key)`` makes a generator of it.
+        Determines all randomness; ``np.random.default_rng(key)`` makes a generator from it.
 
     Returns
     -------
@@ -28,7 +28,7 @@ class GradientSource(Protocol):
 
     Examples
     --------
-    The gradient of fresh samples, a hundredth larger than it is:
+    A source whose gradients are too large by one per cent:
 
     >>> import numpy as np, scb
     >>> from scb.model import batch_gradient
@@ -42,5 +42,5 @@ class GradientSource(Protocol):
     """
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
-        """The gradient of the loss at (V, A), from ``batch_size`` samples."""
+        """Return the gradient of the loss at (V, A), from ``batch_size`` samples."""
         ...

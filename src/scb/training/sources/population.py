@@ -1,4 +1,4 @@
-"""Gradients without samples: the exact expectation, alone (an infinite batch) or with Gaussian noise in place of a batch's."""
+"""Gradients without samples: the exact expectation (an infinite batch), alone or with Gaussian noise like that of a batch."""
 
 from dataclasses import dataclass
 
@@ -13,29 +13,29 @@ from scb.theory.gaussian import common_noise, noise_scales
 
 @dataclass(frozen=True)
 class Population:
-    """E∇l and E l in closed form, for any V and A; takes no samples and ignores ``batch_size`` and ``key``."""
+    """The expected gradient and loss in closed form, for any V and A; ``batch_size`` and ``key`` are ignored."""
 
     task: Task
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
-        """The expected gradient and loss."""
+        """Return the expected gradient and loss."""
         gV, gA = expected_gradients(self.task, V, A)
         return Gradient(population_loss(self.task, V, A), gV, gA, samples=0)
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """E∇l plus the Gaussian model of its noise (``theory.gaussian.common_noise``): r·1ᵀ, and what is isotropic in ⟨·, ·⟩_μ.
+    """The expected gradient plus Gaussian noise, by the model of ``theory.gaussian.common_noise``.
 
-    How much of it is left in a step depends on the projector of the rule, as it does for samples. V and A must satisfy the
-    constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ. ``simulation.simulate`` gives the same law of the signals and errors without any
-    (T, N) array.
+    The noise of V has a part that all columns share and an isotropic part. How much of it remains in a step depends on the
+    projector of the rule, as it does for samples. V and A must satisfy the constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
+    ``training.simulation.simulate`` gives signals and errors with the same distribution without any (T, N) array.
     """
 
     task: Task
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
-        """A gradient with the noise of ``batch_size`` samples."""
+        """Return a gradient with the noise of ``batch_size`` samples."""
         rng = np.random.default_rng(key)
         root = np.sqrt(self.task.mu)
         p = population_projection(self.task, V, A)

@@ -1,4 +1,4 @@
-"""Gradients from samples: fresh ones of a task, in plain NumPy or by compiled code that stores no batch, or those of a data set."""
+"""Gradients from samples: fresh ones of a task, in NumPy or by compiled code that stores no batch, or those of a data set."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,9 @@ from scb.task.sampling import Batch, closed_cumulative, sample
 
 @dataclass(frozen=True)
 class Reference:
-    """Draws a fresh ``Batch`` from the task at each call: the definition that faster sources are compared with.
+    """Draw a fresh ``Batch`` from the task at each call, in NumPy.
+
+    Faster sources are tested against this one.
 
     Attributes
     ----------
@@ -37,23 +39,23 @@ class Reference:
     task: Task
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
-        """Mean gradient over ``batch_size`` fresh samples."""
+        """Return the mean gradient over ``batch_size`` fresh samples."""
         return batch_gradient(V, A, sample(self.task, batch_size, np.random.default_rng(key)))
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """Draws and differentiates ``batch_size`` fresh samples at each call, on all threads of Numba.
+    """Draw and differentiate ``batch_size`` fresh samples at each call by compiled code, on all threads of Numba.
 
-    Samples have the law of those of ``Reference``. The key is that of the stream from which they are drawn, as it is for a step of
-    ``kernels.step.fused``: with the same key, both take the same samples.
+    The samples have the same distribution as those of ``Reference``. With the same key they are the samples of a step of
+    ``kernels.step.fused``, because both draw them from the stream that the key selects.
     """
 
     task: Task
 
     @cached_property
     def law(self) -> TaskLaw:
-        """The task as the kernels want it."""
+        """The task in the form that the kernels use."""
         task = self.task
         labels = LabelLaw(
             mu=closed_cumulative(task.mu),
@@ -64,7 +66,7 @@ class Fresh:
         return TaskLaw(token_law(task.mu), labels)
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
-        """Mean gradient over ``batch_size`` fresh samples."""
+        """Return the mean gradient over ``batch_size`` fresh samples."""
         # Read-only arrays are another type to Numba, for which it would compile everything anew.
         V = np.require(V, np.float64, ["C", "W"])
         A = np.require(A, np.float64, ["F", "W"])
@@ -77,7 +79,7 @@ class Fresh:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Draws each mini-batch from ``data`` uniformly, without repetition inside it; the whole of it when it is no larger."""
+    """Draw each mini-batch from a data set, uniformly without replacement; all of it if it is not larger than the batch."""
 
     data: Batch
 
@@ -86,7 +88,7 @@ class Dataset:
             raise InputError("data is empty: there must be at least 1 sample")
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
-        """Mean gradient over min(``batch_size``, n) samples of the data set."""
+        """Return the mean gradient over min(``batch_size``, n) samples of the data set."""
         n = len(self.data)
         if batch_size >= n:
             return batch_gradient(V, A, self.data)
