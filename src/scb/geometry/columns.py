@@ -7,12 +7,12 @@ from scb.inputs import InputError
 
 
 def project(A: Array) -> Array:
-    """Make each column sum to 1: a + (1 − 1ᵀa)·1/T, the nearest point of {1ᵀa = 1}.
+    """Project each column onto {1ᵀa = 1}: return a + (1 − 1ᵀa)·1/T.
 
     Parameters
     ----------
     A : (T, N) array
-        Columns with any sum.
+        A matrix whose columns have any sums.
 
     Returns
     -------
@@ -32,21 +32,21 @@ def project(A: Array) -> Array:
 
 
 def threshold_project(A: Array, threshold: float | Array) -> Array:
-    """Thresholding-projection: â = a·1{a ≥ λ₀}, then a ← â + (1 − 1ᵀâ)·1/T.
+    """Apply the thresholding-projection: â = a·1{a ≥ λ₀}, then a ← â + (1 − 1ᵀâ)·1/T.
 
-    Algorithm 1 as printed loses the constant, and columns would sum to 0; the lemma on the effect of rounding has it as here.
+    Algorithm 1 as printed omits the constant, so that columns would sum to 0. The lemma on the effect of rounding has it.
 
     Parameters
     ----------
     A : (T, N) array
         The attention at the end of Stage 1.
     threshold : float or (N,) array
-        λ₀: entries below it become 0. One number, or one for each column.
+        The threshold λ₀, below which entries are set to 0; one number, or one per column.
 
     Returns
     -------
     (T, N) array
-        Each column sums to 1.
+        A matrix whose columns sum to 1.
 
     Examples
     --------
@@ -59,21 +59,21 @@ def threshold_project(A: Array, threshold: float | Array) -> Array:
 
 
 def threshold_normalize(A: Array, threshold: float | Array) -> Array:
-    """Thresholding-normalisation: â = a·1{a ≥ c/Q}, then a ← â / 1ᵀâ.
+    """Apply the thresholding-normalisation: â = a·1{a ≥ c/Q}, then a ← â / 1ᵀâ.
 
-    A column in which nothing reaches the threshold knows nothing yet: it becomes uniform, 1/T.
+    A column in which no entry reaches the threshold becomes uniform, 1/T.
 
     Parameters
     ----------
     A : (T, N) array
         The attention before Stage 3.
     threshold : float or (N,) array
-        c/Q, positive: entries below it become 0. One number, or one for each column.
+        The threshold c/Q > 0, below which entries are set to 0; one number, or one per column.
 
     Returns
     -------
     (T, N) array
-        Each column is a distribution.
+        A matrix whose columns are probability distributions.
 
     Examples
     --------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Projection:
-    """Where (V, A) lies relative to the population's lines; for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
+    """The position of (V, A) relative to the lines of the population process, if 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
 
     V = Ṽ + Δ_V with Ṽ = α_V P + (1 − α_V) μ1ᵀ, and A = Ã + Δ_A with Ã = α_A Q + (1 − α_A) 11ᵀ/T; both Δ are
     orthogonal to the lines in ⟨·, ·⟩_μ.
@@ -25,13 +25,13 @@ class Projection:
     Attributes
     ----------
     alpha_V, alpha_A : float
-        The signals, K_VP/K_P and K_AQ/K_Q: 0 where training starts, 1 at the truth.
+        The signals K_VP/K_P and K_AQ/K_Q: 0 at the uniform start, 1 at the true task.
     K_V, K_VP : float
         ‖V‖_μ² − ‖μ‖² and ⟨V, P⟩_μ − ‖μ‖².
     K_A, K_AQ : float
         ‖A‖_μ² − 1/T and ⟨A, Q⟩_μ − 1/T.
     delta_V, delta_A : float
-        ‖Δ_V‖_μ and ‖Δ_A‖_μ.
+        The norms ‖Δ_V‖_μ and ‖Δ_A‖_μ of the deviations.
 
     Examples
     --------
@@ -68,12 +68,12 @@ def signal_A(task: "Task", K_AQ: float) -> float:
 
 
 def population_projection(task: "Task", V: Array, A: Array) -> Projection:
-    """α, K and ‖Δ‖ of a point (V, A), in O(N² + TN) and without a dense Q.
+    """Compute α, K and ‖Δ‖ of a point (V, A), in O(N² + TN) operations and without a dense Q.
 
     Parameters
     ----------
     task : Task
-        The truth, whose P and Q the lines lead to.
+        The true task, whose P and Q are the ends of the lines.
     V : (N, N) array
         The value matrix.
     A : (T, N) array
@@ -85,7 +85,7 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
 
     Examples
     --------
-    Halfway along both lines, nothing is left over:
+    A point halfway along both lines deviates from neither:
 
     >>> import scb
     >>> from scb.geometry import line_A, line_V, population_projection
@@ -126,14 +126,14 @@ def root(x: float) -> float:
 
 
 def line_V(task: "Task", alpha: float) -> Array:
-    """Ṽ = αP + (1 − α)μ1ᵀ, a point on the line of V.
+    """Return Ṽ = αP + (1 − α)μ1ᵀ, a point on the line of V.
 
     Parameters
     ----------
     task : Task
-        The truth.
+        The true task.
     alpha : float
-        The signal: 0 at the start of the line, 1 at the truth.
+        The signal: 0 at the start of the line, 1 at the true task.
 
     Returns
     -------
@@ -151,14 +151,14 @@ def line_V(task: "Task", alpha: float) -> Array:
 
 
 def line_A(task: "Task", alpha: float) -> Array:
-    """Ã = αQ + (1 − α)11ᵀ/T, a point on the line of A.
+    """Return Ã = αQ + (1 − α)11ᵀ/T, a point on the line of A.
 
     Parameters
     ----------
     task : Task
-        The truth.
+        The true task.
     alpha : float
-        The signal: 0 at the start of the line, 1 at the truth.
+        The signal: 0 at the start of the line, 1 at the true task.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def line_A(task: "Task", alpha: float) -> Array:
 
 
 def trivial_V(mu: Array) -> Array:
-    """V₀ = μ1ᵀ, where the line of V begins: every token is followed by the stationary law.
+    """Return V₀ = μ1ᵀ, the start of the line of V: every token is followed by the stationary law.
 
     Parameters
     ----------
@@ -199,14 +199,14 @@ def trivial_V(mu: Array) -> Array:
 
 
 def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
-    """V₀ = μ1ᵀ and A₀ = 11ᵀ/T, where both lines begin.
+    """Return V₀ = μ1ᵀ and A₀ = 11ᵀ/T, the starts of both lines.
 
     Parameters
     ----------
     mu : (N,) array
         The stationary law.
     T : int
-        How many positions there are.
+        The number of positions.
 
     Returns
     -------
@@ -225,12 +225,12 @@ def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
 
 
 def deviations(task: "Task", V: Array, A: Array) -> tuple[Array, Array]:
-    """Δ_V = V − Ṽ and Δ_A = A − Ã as matrices: what of (V, A) lies off the lines.
+    """Return the deviations from the lines, Δ_V = V − Ṽ and Δ_A = A − Ã, as matrices.
 
     Parameters
     ----------
     task : Task
-        The truth, whose P and Q the lines lead to.
+        The true task, whose P and Q are the ends of the lines.
     V : (N, N) array
         The value matrix.
     A : (T, N) array

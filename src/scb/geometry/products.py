@@ -14,12 +14,12 @@ Projector = Literal["euclidean", "mu"]
 
 
 def mu_inner(X: Array, Y: Array, mu: Array) -> float:
-    """⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ): the inner product in which all distances of the paper are taken.
+    """Compute the inner product ⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ), on which all distances of the paper are built.
 
     Parameters
     ----------
     X, Y : (d, N) array
-        Two matrices with a column for each token.
+        Two matrices with one column per token.
     mu : (N,) array
         The weights of the columns.
 
@@ -38,12 +38,12 @@ def mu_inner(X: Array, Y: Array, mu: Array) -> float:
 
 
 def mu_norm(X: Array, mu: Array) -> float:
-    """‖X‖_μ = √⟨X, X⟩_μ.
+    """Compute the norm ‖X‖_μ = √⟨X, X⟩_μ.
 
     Parameters
     ----------
     X : (d, N) array
-        A matrix with a column for each token.
+        A matrix with one column per token.
     mu : (N,) array
         The weights of the columns.
 
@@ -62,12 +62,12 @@ def mu_norm(X: Array, mu: Array) -> float:
 
 
 def centred_square(V: Array, mu: Array) -> float:
-    """K_V = ‖V − μ1ᵀ‖_μ², which is ‖V‖_μ² − ‖μ‖² where Vμ = μ; K_P for V = P.
+    """Compute K_V = ‖V − μ1ᵀ‖_μ², which equals ‖V‖_μ² − ‖μ‖² if Vμ = μ. For V = P it is K_P.
 
     Parameters
     ----------
     V : (N, N) array
-        A matrix with a column for each token.
+        A matrix with one column per token.
     mu : (N,) array
         The stationary law.
 
@@ -88,15 +88,15 @@ def centred_square(V: Array, mu: Array) -> float:
 
 
 def projector_row(mu: Array, projector: Projector) -> Array:
-    """The row w of a projector H ↦ H − (Hμ)wᵀ onto {Hμ = 0}, which it is because wᵀμ = 1.
+    """Return the row w of the projector H ↦ H − (Hμ)wᵀ onto {Hμ = 0}, where wᵀμ = 1.
 
     Parameters
     ----------
     mu : (N,) array
         The stationary law.
     projector : {"euclidean", "mu"}
-        "euclidean" is the paper's, w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²); "mu" is the projector that is orthogonal in
-        ⟨·, ·⟩_μ, w = 1.
+        The paper's projector, "euclidean", has w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²). The projector "mu", with w = 1, is
+        orthogonal with respect to ⟨·, ·⟩_μ.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def projector_row(mu: Array, projector: Projector) -> Array:
 
 
 def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
-    """The part of H that a step on V may take without leaving Vμ = μ: H − (Hμ)wᵀ, with w of ``projector_row``.
+    """Return H − (Hμ)wᵀ, the part of H that a step on V may take without violating Vμ = μ.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
     mu : (N,) array
         The stationary law.
     projector : {"euclidean", "mu"}
-        Which projector: the paper's, w = μ/‖μ‖², or the one that is orthogonal in ⟨·, ·⟩_μ, w = 1.
+        The choice of w, as in ``projector_row``.
 
     Returns
     -------

@@ -20,16 +20,18 @@ Rows = Mapping[str, Any]  # what a job gives: column name → array of values, o
 class Job(ABC):
     """A unit of work: a frozen dataclass whose fields (or ``parameters``) determine its result.
 
-    A class of one's own has a ``label``, fields, and ``run``.
+    A subclass defines ``label``, its fields, and ``run``.
 
     Attributes
     ----------
     label : dict of str
-        What kind of job it is, as that enters seeds. Classes and files may be renamed, this may not: the samples would change.
+        The kind of the job, which enters its seeds. It must never change, whatever happens to the names of classes and files,
+        because all samples would change with it.
     came_later : dict
-        Fields that came later: at these values they are left out of the identity, so that seeds and stored results stay.
+        Fields that were added later. At these values they are left out of the identity, so that earlier seeds and stored
+        results remain valid.
     seconds : float, default 1
-        On one core, roughly, if that does not depend on the parameters.
+        The approximate time on one core, if it does not depend on the parameters.
 
     Examples
     --------
@@ -62,7 +64,7 @@ class Job(ABC):
         Returns
         -------
         Mapping
-            From the name of a column to an array of values, or to one value each if there is one row only.
+            An array of values by column name; if there is only one row, single values are accepted.
         """
 
     @property
@@ -102,7 +104,7 @@ class Job(ABC):
         Parameters
         ----------
         rows : mapping
-            From names to values.
+            The values by column name.
 
         Returns
         -------
@@ -130,13 +132,13 @@ def random_task(N: int, T: int, sparsity: int, replicate: int, ensemble: Ensembl
     Parameters
     ----------
     N, T, sparsity : int
-        Sizes of the task.
+        The sizes of the task.
     replicate : int
-        Its number among those of this size.
+        The number of the task among those of the same size.
     ensemble : str, default "strong"
         The law of P; see ``Task.random``.
     K_P : float, optional
-        Move P to this K_P.
+        The value of K_P that P is moved to.
 
     Returns
     -------

@@ -51,7 +51,7 @@ class ResolveSign:
         Parameters
         ----------
         state : Collapsed
-            The numbers to which the simulation has reduced (V, A).
+            The numbers that represent (V, A) in the simulation.
 
         Examples
         --------

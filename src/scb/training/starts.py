@@ -40,7 +40,7 @@ class GivenStart:
         Parameters
         ----------
         task : Task
-            The truth.
+            The true task.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class UniformAttention:
     V : (N, N) array
         The value matrix.
     T : int
-        How many positions there are.
+        The number of positions.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class UniformAttention:
         Parameters
         ----------
         task : Task
-            The truth.
+            The true task.
 
         Returns
         -------

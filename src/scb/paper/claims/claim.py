@@ -18,7 +18,7 @@ MOST = 0.9
 
 
 class Verdict(Enum):
-    """How a claim fares: HOLDS, CHANGED (it holds with a change), SOME (in some ensembles), FAILS.
+    """The verdict on a claim: HOLDS, CHANGED (it holds with a change), SOME (it holds in some ensembles) or FAILS.
 
     Examples
     --------
@@ -40,13 +40,13 @@ class Outcome:
     Attributes
     ----------
     measured : str
-        The numbers, with their spread, or their interval where they are shares.
+        The measured numbers, with their spread, or with confidence intervals if they are shares.
     verdict : Verdict
-        How the claim fares.
+        The verdict.
     note : str, default ""
-        The change that it takes, or what happens instead; nothing needs to be said where it holds.
+        The change that is needed, or what happens instead; empty if the claim holds.
     control : str, default ""
-        What the same measurement gives where the cause that the claim names is taken away.
+        The same measurement with the cause that the claim names removed.
 
     Examples
     --------
@@ -65,18 +65,18 @@ class Outcome:
 
     @staticmethod
     def judged(measured: str, *, literal: Any, changed: Any, change: str, instead: str, control: str = "") -> "Outcome":
-        """The outcome of a claim that holds as printed (``literal``), or with a ``change``, or else there is ``instead``.
+        """Return the outcome of a claim that holds as printed, holds with a change, or fails.
 
         Parameters
         ----------
         measured : str
-            The numbers.
+            The measured numbers.
         literal, changed : bool
-            Whether it holds as printed, and with the change.
+            Whether the claim holds as printed, and whether it holds with the change.
         change, instead : str
-            The change in words, and what happens where it does not hold.
+            A description of the change, and of what happens if the claim fails.
         control : str, default ""
-            What the control gave.
+            The result of the control.
 
         Returns
         -------
@@ -88,12 +88,12 @@ class Outcome:
 
     @staticmethod
     def together(parts: "dict[str, Outcome]") -> "Outcome":
-        """The outcomes in all ensembles as one; the note says in which of them the claim holds.
+        """Combine the outcomes in several ensembles; the note says in which of them the claim holds.
 
         Parameters
         ----------
         parts : dict of Outcome
-            By the name of the ensemble.
+            The outcomes by name of the ensemble.
 
         Returns
         -------
@@ -133,20 +133,20 @@ class Claim:
     Attributes
     ----------
     figure : str
-        The figure beside which it stands.
+        The name of the figure that the claim belongs to.
     says : str
-        The claim in a line, in our words.
+        The claim in one line, in our words.
     quote : str
-        The sentence of the paper, in its words and with its symbols; "…" stands for what is left out. Empty: the claim is ours.
+        The sentence of the paper, in its words and symbols, with "…" for omissions; empty if the claim is ours.
     where : str
-        Section, lemma or figure of the paper.
+        The section, lemma or figure of the paper.
     judge : callable
-        From tables to the outcome. Its arguments are the names of the tables, those with a default being of use but not needed;
-        its docstring is the criterion.
+        A function from tables to the outcome. Its arguments are named after the tables, and those with a default are optional.
+        Its docstring is the criterion.
     condition : str, default "none"
-        Under which the paper says it.
+        The condition under which the paper makes the claim.
     setting : str, default ""
-        What the tables do not show as columns, such as step sizes.
+        Settings that are not columns of the tables, such as step sizes.
 
     Examples
     --------
@@ -194,12 +194,12 @@ class Claim:
         return tuple(name.replace("_", " ") for name in signature(self.judge).parameters)
 
     def settings(self, *tables: Table) -> str:
-        """Sizes, ensembles and numbers of tasks as the tables have them, and what they do not show.
+        """Describe the settings: sizes, ensembles and numbers of tasks from the tables, and ``setting``.
 
         Parameters
         ----------
         *tables : dict of (rows,) arrays
-            Those of ``uses``.
+            The tables named in ``uses``.
 
         Returns
         -------

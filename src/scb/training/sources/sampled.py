@@ -24,7 +24,7 @@ class Reference:
     Attributes
     ----------
     task : Task
-        Whose samples they are.
+        The task to draw samples from.
 
     Examples
     --------
