@@ -34,7 +34,8 @@ def markdown(head: list[str], rows: list[list[Any]]) -> str:
     """A table; the first column is on the left, the others on the right. Quartiles, limits and sizes are not broken over lines."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     text = "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-    return re.sub(r"\[[+−-]?\d[^]]*\]|> \d|\w = \d", lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    whole = re.compile(r"\[[+−-]?\d[^]]*\]|\(\d[^)]*\)|> \d|\d of \d|\w = \d")
+    return whole.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
 def _number(x: float) -> str:
