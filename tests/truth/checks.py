@@ -290,6 +290,8 @@ CHECKS = {
         population_loss,
         best_value,
     ),
-    "geometry": (inner_product, columns_sum_to_one, projectors, line, population_projection, deviations),
+    "geometry.products": (inner_product, projectors),
+    "geometry.columns": (columns_sum_to_one,),
+    "geometry.lines": (line, population_projection, deviations),
     "theory.dynamics": (expanded_gradients, noisy_step, population, flow),
 }

@@ -88,5 +88,10 @@ def survives(name: str, broken: types.ModuleType) -> bool:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # broken formulas may divide by zero
 def test_every_broken_formula_is_noticed(name):
     all_of_them = list(mutants(name))
-    assert len(all_of_them) > 5
+    assert len(all_of_them) >= 3
     assert [label for label, broken in all_of_them if survives(name, broken)] == []
+
+
+def test_there_is_much_to_break():
+    sources = [Path(importlib.import_module(f"scb.{name}").__file__ or "").read_text() for name in CHECKS]
+    assert sum(len(places(ast.parse(source))) for source in sources) > 300
