@@ -86,9 +86,14 @@ def _table(title: str, names: Sequence[str], results: Sequence[dict[str, Any]], 
         if unit is None:
             cells = [f"{row[what][name]:,.0f}" for name in names]
         else:
-            cells = [f"{row[what][name]:.3g} ({row[what][name] / row['ms'][unit]:.3g})" for name in names]
+            cells = [f"{_digits(row[what][name])} ({_digits(row[what][name] / row['ms'][unit])})" for name in names]
         table.add_row(str(row["N"]), f"{row['T']:,}", *cells)
     return table
+
+
+def _digits(x: float) -> str:
+    """Three digits; a large number without a power of ten."""
+    return f"{x:,.0f}" if x >= 1000 else f"{x:.3g}"
 
 
 def _markdown(table: Table) -> list[str]:
