@@ -2,7 +2,7 @@
 
     python benchmarks/pages.py [NAME ...]
 
-A table stands on its page between ``<!-- table NAME -->`` and ``<!-- end -->``; tests/test_site_numbers.py compares the two.
+A table stands on its page between ``<!-- table NAME -->`` and ``<!-- end -->``; tests/test_site_kept.py compares the two.
 """
 
 import json
@@ -20,6 +20,9 @@ from scb.paper.shipped import read_shipped
 from scb.paper.slopes import log_log_slope, printed_exponent, varied
 from scb.paper.stage_one import power_laws
 from scb.theory.planner import attention_error
+
+sys.path.append(str(DOCS / "_ext"))
+from result_numbers import written
 
 HERE = Path(__file__).parent
 HELD_OUT = {"lags, no n-gram": "lags without an n-gram", "without context (MTD)": "lags without context (MTD)"}
@@ -40,8 +43,7 @@ def shipped(name: str) -> Table:
 
 def power(x: float) -> str:
     """A number with two digits as a power of ten: 1.1·10⁻³."""
-    digits, _, exponent = f"{x:.1e}".partition("e")
-    return f"{digits}·10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return written(x, ".1p")
 
 
 def two_digits(x: float) -> str:

@@ -8,13 +8,13 @@ documentation takes its figures; those of the same device, N, T and batch are re
 
 import argparse
 import itertools
-import json
 import platform
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
+from study import keep
 
 from scb.jobs.job import random_task
 from scb.task import Task
@@ -70,15 +70,6 @@ def tokens_per_second(batches: Iterator[tuple[torch.Tensor, torch.Tensor]], devi
     return count / (time.perf_counter() - began)
 
 
-def keep(path: Path, rows: list[dict[str, str | int | float]]) -> None:
-    """Put rows into the file, in place of those with the same settings."""
-    names = ("device", "N", "T", "B", "sampler")
-    lines = path.read_text().splitlines() if path.exists() else []
-    known = {tuple(row[name] for name in names): row for row in [*map(json.loads, lines), *rows]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in known.values()))
-
-
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -103,10 +94,9 @@ def main() -> None:
                 best[name] = max(best[name], found) if turn else 0.0  # the first turn warms up
         ours = best["scb.torch.Stream"]
         settings = {"device": chosen.device, "machine": machine, "torch": torch.__version__, "N": N, "T": chosen.T, "B": B}
-        keep(
-            chosen.out,
-            [settings | {"sampler": name, "billions": round(x / 1e9, 4), "times": round(ours / x, 2)} for name, x in best.items()],
-        )
+        what = {"what": f"{chosen.device}, N = {N}, T = {chosen.T}, B = {B}"}
+        rows = [{"sampler": name, "billions": round(x / 1e9, 4), "times": round(ours / x, 2)} for name, x in best.items()]
+        keep(chosen.out, what["what"], [what | settings | row for row in rows])
         for name, found in best.items():
             print(
                 f"N {N}, T {chosen.T:,}, B {B:,}: {name:28} {found / 1e9:8.3f}e9 tokens/s, {ours / found:5.1f} times",

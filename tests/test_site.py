@@ -153,8 +153,7 @@ def test_claims_on_the_page_say_what_the_shipped_tables_say():
     found = {name: read_shipped(DOCS / "tables", name)[0] for name in shipped(DOCS / "tables", (*TABLES, *ELSEWHERE))}
     judged = [row for row in judge(list(FIGURES), found) if set(row.claim.uses) <= set(found)]
     assert len(judged) >= 30
-    parts = re.split(r'^### <a id="claim-(\d+)"></a>', (DOCS / "paper" / "claims.md").read_text(), flags=re.M)
-    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    sections = result_numbers.claim_sections()
     for row in judged:
         said = [
             *row.outcome.measured.split("\n"),
@@ -163,7 +162,7 @@ def test_claims_on_the_page_say_what_the_shipped_tables_say():
             row.outcome.verdict.value,
             row.note,
         ]
-        assert [text for text in said if text not in sections[str(row.number)]] == [], row.number
+        assert [text for text in said if text not in sections[row.number]] == [], row.number
 
 
 def test_the_overview_of_rivals_has_the_numbers_of_their_table():

@@ -11,6 +11,7 @@ from api_index import api_groups
 from sphinx.application import Sphinx
 from sphinx.util.inspect import stringify_signature
 
+from result_numbers import claim_sections
 from scb.paper.entries import Experiment
 from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, PaperFigure, claims_for
 
@@ -34,13 +35,6 @@ LAB = {  # figure → what the address of the lab says: the settings of the figu
 NOT_IN_LAB = "The lab cannot show this figure: it trains the linear transformer on independent samples, and nothing else."
 
 # ------------------------------------------------------------------------------------------------- the figures of the paper
-
-
-def claim_sections() -> dict[int, str]:
-    """What paper/claims.md has under each claim, by the claim's number."""
-    text = (DOCS / "paper" / "claims.md").read_text()
-    parts = re.split(r'^### <a id="claim-(\d+)"></a>', text, flags=re.M)
-    return {int(number): body.split("\n## ")[0] for number, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def figure_page(name: str, figure: PaperFigure, sections: dict[int, str]) -> str:

@@ -76,11 +76,18 @@ def from_text(name: str, what: str, pattern: str, form: str, words: str) -> str:
 
 def quote(number: str, pattern: str, words: str) -> str:
     """What the pattern finds in a claim on the page of claims."""
-    parts = re.split(r'^### <a id="claim-(\d+)"></a>', (ROOT / "docs" / "paper" / "claims.md").read_text(), flags=re.M)
-    found = re.search(pattern, dict(zip(parts[1::2], parts[2::2], strict=True)).get(number, ""))
+    found = re.search(pattern, claim_sections().get(int(number), ""))
     if found is None:
         raise ValueError(f"{words!r}: not in claim {number}")
     return found[1]
+
+
+@cache
+def claim_sections() -> dict[int, str]:
+    """What paper/claims.md has under each claim, by the claim's number."""
+    text = (ROOT / "docs" / "paper" / "claims.md").read_text()
+    parts = re.split(r'^### <a id="claim-(\d+)"></a>', text, flags=re.M)
+    return {int(number): body.split("\n## ")[0] for number, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def reduce(columns: dict[str, np.ndarray], what: str, chosen: np.ndarray, words: str) -> Any:
