@@ -109,7 +109,7 @@ def fit(
     about = [*_about(file, source, codes, classes), _held_out(train, test), *_only_held_out(train, test, classes)]
     for line in about:
         console.print(line)
-    model, facts, likelihoods = _fit(train, test, classes, settings, halves)
+    model, facts, likelihoods, failed = _fit(train, test, classes, settings, halves)
     scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
     summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
@@ -118,6 +118,8 @@ def fit(
         save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False, "handle_unknown": "error"}, None)
         write_json(out / SUMMARY, summary)
         report(console, model, facts, out, scores)
+        for line in failed:
+            console.print(line)
         if not all(map(find_spec, ("matplotlib", "jinja2"))):  # it has been said what is missing
             return
         write_report(
@@ -128,15 +130,15 @@ def fit(
             likelihoods=likelihoods,
             command=command,
             settings=asdict(settings),
-            warnings=[*problems(facts), *missing_parts(model)],
+            warnings=[*problems(facts), *missing_parts(model), *failed],
         )
         console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
 
 
 def _fit(
     train: list[Any], test: list[Any], classes: Any, settings: "LagSettings", halves: int
-) -> "tuple[LagModel, FitFacts, dict[str, Array]]":
-    """The model, how its fit went, and what it and its rivals say of each held-out symbol; with a word about where it is."""
+) -> "tuple[LagModel, FitFacts, dict[str, Array], list[str]]":
+    """The model, how its fit went, what it and its baselines say of each held-out symbol, and which of these failed."""
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import fit_lags
     from scb.sequences.stability import found_again
@@ -157,8 +159,8 @@ def _fit(
         status.update("what each lag is worth …")
         model = replace(model, evidence=dict(model.evidence))
         if not test:
-            return model, facts, {}
-        return model, facts, _compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
+            return model, facts, {}, []
+        return model, facts, *_compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
 
 
 def _command(options: dict[str, Any]) -> str:
@@ -239,24 +241,37 @@ def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list
     return codes[:cut], codes[cut:]
 
 
-def _compare(model: "LagModel", train: list[Any], test: list[Any], say: Callable[[str], None]) -> "dict[str, Array]":
-    """By model, the log-likelihood of each held-out symbol in nats; empty if nothing can be predicted."""
+def _compare(
+    model: "LagModel", train: list[Any], test: list[Any], say: Callable[[str], None]
+) -> "tuple[dict[str, Array], list[str]]":
+    """By model, the log-likelihood of each held-out symbol in nats; empty if nothing can be predicted.
+
+    And a line for each baseline that could not be computed.
+    """
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import LagSettings, fit_lags
     from scb.sequences.report import OWN
-    from scb.sequences.rivals.contest import log_likelihoods, rivals
+    from scb.sequences.rivals.contest import log_likelihoods, makers, scored, title
 
     skipped = model.max_lag if len(train) == 1 else 0  # of one sequence, the end of what was fitted is there to look back at
     windows = partial(windows_of_codes, N=len(model.classes), max_lag=model.max_lag)
     try:
         held_out = {contexts: windows(test, contexts=contexts, skipped=skipped) for contexts in (True, False)}
     except ValueError:  # no symbol follows another one
-        return {}
-    found = log_likelihoods(rivals(train, len(model.classes), say), test, skipped)
-    say("plain MTD")
-    settings = LagSettings(model.max_lag, transition="shared", context=False)
-    plain, _ = fit_lags(windows(train, contexts=False), model.classes, settings)
-    return found | {"plain MTD": plain.log_likelihoods(held_out[False]), OWN: model.log_likelihoods(held_out[model.context])}
+        return {}, []
+
+    def of_law(name: str, make: Callable[[], Any]) -> "dict[str, Array]":
+        law = make()
+        return log_likelihoods({title(name, law): law}, test, skipped)
+
+    def of_plain_mtd() -> "dict[str, Array]":
+        settings = LagSettings(model.max_lag, transition="shared", context=False)
+        plain, _ = fit_lags(windows(train, contexts=False), model.classes, settings)
+        return {"plain MTD": plain.log_likelihoods(held_out[False])}
+
+    baselines = {name: partial(of_law, name, make) for name, make in makers(train, len(model.classes)).items()}
+    found, failed = scored(baselines | {"plain MTD": of_plain_mtd}, say)
+    return found | {OWN: model.log_likelihoods(held_out[model.context])}, failed
 
 
 def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: list[dict[str, Any]]) -> None:

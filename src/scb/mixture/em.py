@@ -61,6 +61,8 @@ def maximise(
     held = np.zeros(start.P.shape, bool) if held is None else held
     point = Point.of(rows, start)
     path = [point.loglik]
+    if not np.isfinite(point.loglik):  # a label of the data is impossible, which has no derivatives to climb by
+        return Fit(start, np.inf, path)
     taken = 0
     idle = 0
     small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE

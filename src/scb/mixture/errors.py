@@ -34,7 +34,7 @@ def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = No
     attended = _attended(at)
     if not _affordable(at) or not attended.any():
         return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
-    counts = _counts(rows, at)
+    counts = label_counts(rows, at)
     information = _information(rows, at, counts, attended, held)
     of_P, of_q = information.variances()
     of_P[:, counts <= 0] = np.nan
@@ -51,9 +51,11 @@ def _affordable(at: Mixture) -> bool:
     return information_bytes(at.P, at.q) <= INFORMATION_BYTES
 
 
-def _counts(rows: Rows, at: Mixture) -> Array:
+def label_counts(rows: Rows, at: Mixture) -> Array:
     """(C,): how many labels each column of P was estimated from."""
-    return (at.columns * rows.total(RowTable.evaluate, at).columns)[:, :-1].sum(axis=0)
+    derivatives = rows.total(RowTable.evaluate, at).columns[:, :-1]
+    # The derivative in an entry that is 0 may be infinite.
+    return np.multiply(at.P, derivatives, where=at.P > 0, out=np.zeros_like(at.P)).sum(axis=0)
 
 
 def _information(rows: Rows, at: Mixture, counts: Array, q: Array, held: NDArray[np.bool_] | None) -> Information:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.errors import standard_errors
+from scb.mixture.errors import label_counts, standard_errors
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.law import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
@@ -133,16 +133,18 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
     if gauge_matters or search.data is not data:
         # Where a lag is not there, the background gets its weight, which is another one now.
         start = search.mixture
-        if search.data is not data:  # what a part of the data has never seen is not impossible in the whole
-            P = np.where(held, 0.0, start.lifted().P)
-            start = replace(start, columns=np.c_[P / P.sum(axis=0), data.label_law])
+        if search.data is not data:
+            # A label that the searched part has never seen is not impossible in the whole: it comes in with all labels.
+            start = replace(start, columns=np.c_[start.P, data.label_law]).lifted()
+            P = np.where(held, 0.0, start.P)
+            start = start.moved(P / P.sum(axis=0), start.q)
         search.data = data
         rows = search.rows()
         fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
         search.mixture = fit.mixture
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
-    counts = (mixture.columns * rows.total(RowTable.evaluate, mixture).columns)[:, :-1].sum(axis=0)
+    counts = label_counts(rows, mixture)
     sizes = [s.size for s in search.support]
     laws = (counts > 0).sum() + (1 if 0 in sizes else 0)
     weights = (mixture.q > 0).sum(axis=1) - 1

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60  # rows of the table when printed
 _DEAR = 0.5  # bits a symbol
+_KINDS = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}
 _COVER = 1.96  # standard errors on either side of an influence
 
 
@@ -74,7 +75,7 @@ class LagSummary:
 
     def __str__(self) -> str:
         model, facts = self.model, self.facts
-        kind = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}[model.transition]
+        kind = _KINDS[model.transition]
         lines = [
             f"{facts.n_windows:,} of {facts.n_labels:,} symbols are predicted, of {len(model.classes)} kinds; lags up to"
             f" {model.max_lag}",
@@ -94,10 +95,9 @@ class LagSummary:
 def _chosen(facts: FitFacts) -> str:
     if len(facts.criterion) < 2:
         return ""
-    names = {"shared": "one matrix for all", "per_lag": "a matrix for each"}
     best, other = sorted(facts.criterion, key=lambda kind: facts.criterion[kind])
     lower = facts.criterion[other] - facts.criterion[best]
-    return f" (its BIC is lower by {lower:,.1f} than with {names[other]})" if lower >= 0.1 else ""
+    return f" (its BIC is lower by {lower:,.1f} than with {_KINDS[other]})" if 0.1 <= lower < np.inf else ""
 
 
 def _spread(values: Array) -> str:
@@ -149,7 +149,8 @@ def _stand_ins(columns: dict[str, NDArray[Any]]) -> list[str]:
 
 def problems(facts: FitFacts) -> list[str]:
     """What is wrong with a fit, in words."""
-    found = []
+    impossible = [name for kind, name in _KINDS.items() if not np.isfinite(facts.criterion.get(kind, 0.0))]
+    found = [f"{name} has no BIC: a symbol of the data has probability 0 under it" for name in impossible]
     if not facts.converged:
         found.append(f"the fit did not converge: the search did not end, or its log-likelihood could gain up to {facts.gap:.2g}")
     if facts.n_windows < facts.n_labels / 2:

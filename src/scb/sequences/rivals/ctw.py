@@ -74,7 +74,8 @@ class ContextTree(ContextLaws):
         for depth in range(self.counts.depth - 1, -1, -1):
             level = levels[depth]
             parent = level.rows(levels[depth + 1].contexts % (self.N + 1) ** depth)
-            split = np.bincount(parent, below, minlength=level.contexts.size)
+            # With no context this long, NumPy's sum of nothing is an integer, whatever the weights.
+            split = np.bincount(parent, below, minlength=level.contexts.size).astype(float)
             end = self._ends.rows(level.contexts)
             split[end >= 0] += at_ends[end[end >= 0]]
             leaf = self._log_estimate(level.counts)
