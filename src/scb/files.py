@@ -1,21 +1,25 @@
 """Files that are written whole and say when they are damaged, and directories in which one process writes at a time.
 
 After a crash there is the old content or the new, never half of one. What is read again carries a digest of all its bytes: whoever
-writes it puts ``SLOT`` wherever its format has room for text (a header, a key, a comment), and ``seal`` fills in the digest. It is
-compared before any parser sees the content.
+writes it puts ``SLOT`` where its format has room for text before all data or after them (a header, a last key, a comment), and
+``seal`` fills in the digest. It is compared before any parser sees the content. What is read must be a regular file: a pipe or a
+device may never end.
 """
 
 import fcntl
 import json
 import os
 import re
+import stat
 import tempfile
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -134,22 +138,45 @@ def seal(content: bytes) -> bytes:
 
 def is_sealed(path: Path, content: bytes) -> bool:
     """Whether the content carries a digest; a DamagedFileError if that is of something else."""
-    seals = list(_SEAL.finditer(content))
-    for found in seals:  # data may hold the text of another one
+    seals = _SEAL.finditer(content)
+    # Data may hold the texts of others, as many as they like, but none before a seal in a header, or after one at the end.
+    candidates = [*islice(seals, 1), *deque(seals, maxlen=1)]
+    for found in candidates:
         a, b = found.span(1)
-        digest = sha256(content[:a])
+        digest = sha256(memoryview(content)[:a])
         digest.update(b"0" * 64)
-        digest.update(content[b:])
+        digest.update(memoryview(content)[b:])
         if digest.hexdigest().encode() == found.group(1):
             return True
-    if seals:
+    if candidates:
         raise DamagedFileError(f"{path} is damaged, or was changed by hand: its content does not have the digest that it carries")
     return False
 
 
+@contextmanager
+def open_regular(path: Path) -> Iterator[BinaryIO]:
+    """A file to be read; an InputError where the name is that of a pipe or a device, which might never end."""
+    try:
+        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} is not there") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{path} is a directory, where a file is wanted") from None
+    with file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise InputError(f"{path} is a pipe or a device, where a regular file is wanted: write what it gives to a file first")
+        yield file
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a regular file."""
+    with open_regular(path) as file:
+        return file.read()
+
+
 def read_sealed(path: Path) -> tuple[bytes, bool]:
     """The content of a file, and whether it carries its digest; a DamagedFileError if it carries another one."""
-    content = path.read_bytes()
+    content = read_regular(path)
     return content, is_sealed(path, content)
 
 

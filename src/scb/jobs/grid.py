@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from scb.files import read_regular
 from scb.inputs import InputError, fitted, integer, one_of
 from scb.jobs.job import Job
 from scb.jobs.table import Table
@@ -69,7 +70,7 @@ class Sweep:
     def read(cls, path: str | Path, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
         """Read a sweep from a file; see ``parse``."""
         try:
-            return cls.parse(Path(path).read_text(encoding="utf-8"), kinds, further)
+            return cls.parse(read_regular(Path(path)).decode(), kinds, further)
         except ValueError as error:
             raise InputError(f"{path}: {error}") from None
 

@@ -59,9 +59,7 @@ def save_model(
 
 def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], int | None, KeptSymbols | None]:
     """Read what ``save_model`` wrote; a DamagedFileError says what is wrong with the file."""
-    if not file_path("path", path).is_file():
-        raise FileNotFoundError(f"{path} is not there, or not a file")
-    arrays, content, sealed = read_arrays(Path(path), FORMAT)
+    arrays, content, sealed = read_arrays(file_path("path", path), FORMAT)
     if content.get("format") != FORMAT:
         raise DamagedFileError(f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else")
     try:

@@ -7,10 +7,12 @@ and both say what they did.
 import json
 from collections import Counter
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 from scb.extras import wanted_for
+from scb.files import open_regular
 from scb.inputs import InputError, file_path, fitted, integer, one_of
 from scb.sequences.symbols import Sequences
 from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
@@ -94,25 +96,24 @@ def read_with_options(source: Any, columns: Columns, by: By, sep: str | None, to
 
 
 def _from_file(path: Path, columns: Columns, by: By, sep: str | None, option: str) -> Sequences:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is not there, or not a file")
     ending = path.suffix.lower()
     asked = [option.format(name) for name, value in columns._asdict().items() if value is not None]
-    if ending not in TABLES:
-        if asked:
-            raise InputError(f"{asked[0]} is for tables, and {path} is read as text: .csv, .tsv, .parquet and .jsonl are tables")
-        return _text(path, by, sep)
-    if sep is not None and ending not in (".csv", ".tsv"):
+    if ending not in TABLES and asked:
+        raise InputError(f"{asked[0]} is for tables, and {path} is read as text: .csv, .tsv, .parquet and .jsonl are tables")
+    if sep is not None and ending in TABLES and ending not in (".csv", ".tsv"):
         raise InputError(f"{option.format('sep')} is for text and .csv, and {path} is neither")
-    try:
-        content = _json_lines(path, ending) if ending in JSON else _arrow_table(path, ending, sep)
-        if not isinstance(content, Sequences):
-            return _from_table(content, columns, option)
-        if asked:
-            raise InputError(f"{asked[0]}: its lines are no objects with columns")
-        return content
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
+    with open_regular(path) as file:
+        try:
+            if ending not in TABLES:
+                return _text(file, by, sep)
+            content = _json_lines(file, ending) if ending in JSON else _arrow_table(file, ending, sep)
+            if not isinstance(content, Sequences):
+                return _from_table(content, columns, option)
+            if asked:
+                raise InputError(f"{asked[0]}: its lines are no objects with columns")
+            return content
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
 def _from_table(table: Any, columns: Columns, option: str) -> Sequences:
@@ -120,7 +121,7 @@ def _from_table(table: Any, columns: Columns, option: str) -> Sequences:
     return Sequences(laid.flat, laid.lengths, many=laid.many, said=laid.said, names=laid.names)
 
 
-def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
+def _arrow_table(file: BinaryIO, ending: str, sep: str | None) -> Any:
     """A table of Arrow from CSV, TSV or Parquet."""
     with wanted_for("a table"):
         import pyarrow as pa
@@ -131,17 +132,17 @@ def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
         raise InputError(f"{delimiter!r} cannot stand between columns: it must be one character")
     try:
         if ending in (".parquet", ".pq"):
-            return parquet.read_table(path)
+            return parquet.read_table(file)
         nulls = csv.ConvertOptions(null_values=NULLS, strings_can_be_null=True)
         lines = csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False)
-        return csv.read_csv(path, convert_options=nulls, parse_options=lines)
+        return csv.read_csv(file, convert_options=nulls, parse_options=lines)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"it cannot be read as {ending[1:]}: {error}") from None
 
 
-def _json_lines(path: Path, ending: str) -> Any:
+def _json_lines(file: BinaryIO, ending: str) -> Any:
     """A table of Arrow from lines that are objects; ``Sequences`` from lines that are arrays or single symbols."""
-    text = _decoded(path)
+    text = _decoded(file)
     lines = [text] if ending == ".json" else [line for line in text.splitlines() if line.strip()]
     items: Any = []
     try:
@@ -182,16 +183,17 @@ def _unescaped(sep: str) -> str:
     return found
 
 
-def _decoded(path: Path) -> str:
+def _decoded(file: BinaryIO) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with TextIOWrapper(file, encoding="utf-8") as text:
+            return text.read()
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text in UTF-8 ({error.reason} at byte {error.start})") from None
+        raise InputError(f"it is not text in UTF-8 ({error.reason} at byte {error.start})") from None
 
 
-def _text(path: Path, by: By, sep: str | None) -> Sequences:
+def _text(file: BinaryIO, by: By, sep: str | None) -> Sequences:
     """A text: one sequence, or one a line where symbols are separated."""
-    text = _decoded(path)
+    text = _decoded(file)
     if sep is not None:
         sep = _unescaped(sep)
         lines = [[cell.strip() or None for cell in line.split(sep)] for line in text.splitlines() if line.strip()]
@@ -203,7 +205,7 @@ def _text(path: Path, by: By, sep: str | None) -> Sequences:
         names = {"char": "characters", "word": "words", "line": "lines"}
         found = Sequences(symbols, [len(symbols)], many=False, said=f"text as one sequence of {names[by]}")
     if sum(found.lengths) == 0:
-        raise InputError(f"{path} is empty")
+        raise InputError("it is empty")
     return found
 
 

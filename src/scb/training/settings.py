@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 from scb.extensions import Registry
-from scb.files import make_directory, read_json, write_json
+from scb.files import make_directory, read_json, read_regular, write_json
 from scb.geometry import Array
 from scb.inputs import InputError, file_path, fitted, one_of
 from scb.task import Ensemble, Task
@@ -36,7 +36,7 @@ SOURCES = Registry(
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file; an InputError if it is none."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_regular(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
 
