@@ -63,7 +63,9 @@ def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
 
 def _end(message: str) -> None:
     """Say in one line what is wrong, and leave with status 2; what is left in stdout cannot be written any more if it is full."""
-    print(f"scb: {' '.join(message.split())}", file=sys.stderr)
+    from scb.cli.terminal import visible
+
+    print(f"scb: {visible(' '.join(message.split()))}", file=sys.stderr)
     try:
         sys.stdout.flush()
     except OSError:
@@ -72,4 +74,6 @@ def _end(message: str) -> None:
 
 
 def _warn(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
-    print(f"scb: warning: {message}", file=sys.stderr)
+    from scb.cli.terminal import visible
+
+    print(f"scb: warning: {visible(str(message))}", file=sys.stderr)

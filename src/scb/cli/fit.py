@@ -164,12 +164,12 @@ def _fit(
 
 
 def _command(options: dict[str, Any]) -> str:
-    """What to type to get the same: every option that is not what it would be anyway."""
+    """What to type to get the same: every option that is not what it would be anyway; of paths the names, since it is sent."""
     words = ["scb", "fit"]
     for name, parameter in signature(fit).parameters.items():
         value, flag = options[name], name.replace("_", "-")
-        if name == "file":
-            words.append(str(value))
+        if isinstance(value, Path) and value != parameter.default:
+            words += [value.name] if name == "file" else [f"--{flag}", value.name or "."]
         elif isinstance(value, bool) and value != parameter.default:
             words.append(f"--{flag}" if value else f"--no-{flag}")
         elif value != parameter.default:
@@ -277,6 +277,7 @@ def _compare(
 def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: list[dict[str, Any]]) -> None:
     """Print the lags with their evidence, and how well held-out symbols are predicted; write the table and the heat map."""
     from scb.sequences.summary import LagSummary
+    from scb.sequences.symbols import inert
 
     console.print(Text(str(LagSummary(model, facts))))
     if scores:
@@ -294,7 +295,7 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
     out.mkdir(parents=True, exist_ok=True)
     rows = model.whole_table()
     text = io.StringIO(newline="")
-    csv.writer(text).writerows([list(rows), *zip(*(column.tolist() for column in rows.values()), strict=True)])
+    csv.writer(text).writerows([list(rows), *zip(*(map(inert, column.tolist()) for column in rows.values()), strict=True)])
     write_atomically(out / "lags.csv", text.getvalue().encode(errors="surrogatepass"))
     try:
         _draw(model, out)

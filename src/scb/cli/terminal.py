@@ -1,15 +1,38 @@
-"""What commands print with: symbols, names of files and messages are shown as they are, never read as markup."""
+"""What commands print with: symbols, names of files and messages are shown as they are, never read as markup or as commands."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+# Control characters other than tabs and ends of lines; what turns the direction of writing.
+_ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """The text with codes that a terminal would obey, such as escapes, written out: ``\\x1b``."""
+    return _ACTIVE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class _SafeConsole(Console):
+    """A console that writes control characters out wherever they stand: in lines, in cells of tables, in messages of progress."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        if isinstance(renderable, Text) and _ACTIVE.search(renderable.plain):
+            renderable = Text(visible(renderable.plain), style=renderable.style)
+        return iter(super().render(renderable, options))
 
 
 def terminal(**options: Any) -> Console:
     """A console that takes nothing in a text for markup, an emoji or something to highlight; styles are given beside the text."""
-    return Console(markup=False, emoji=False, highlight=False, **options)
+    return _SafeConsole(markup=False, emoji=False, highlight=False, **options)
 
 
 @contextmanager

@@ -14,8 +14,12 @@ from scb.provenance import versions
 from scb.sequences.kept import KeptSymbols
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.rivals.background import RecentLaw
+from scb.sequences.rivals.counts import deepest
 
 FORMAT = "scb.SparseContextualBigram"
+# What the header of a file asks for may take this much memory, or so many bytes for each byte that its arrays have.
+_SMALL = 1 << 28
+_PER_BYTE = 64
 _FACTS = dict.fromkeys(("n_windows", "n_labels", "n_parameters", "n_iter"), int) | {"converged": bool, "criterion": dict}
 
 
@@ -78,12 +82,18 @@ def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], in
 def _checked(arrays: dict[str, NDArray[Any]], content: dict[str, Any], parameters: dict[str, Any]) -> LagModel:
     """The model of a file, whatever wrote it, checked as arguments are, since kernels trust its indices."""
     context = fitted("context", parameters["context"], bool)
-    classes = np.array(content["classes"], dtype=content["kind"])
-    N = len(classes)
+    symbols = fitted("classes", content["classes"], list)
+    kind = np.dtype(fitted("kind", content["kind"], str))
+    N = len(symbols)
     K = N if context else 1
+    max_lag = integer("max_lag", parameters["max_lag"], low=1)
+    held = sum(array.nbytes for array in arrays.values())
+    if max(N * kind.itemsize, 8 * K * max_lag) > max(_SMALL, _PER_BYTE * held):
+        wanted = f"{N} symbols of type {content['kind']!r} and max_lag = {max_lag}"
+        raise InputError(f"{wanted} would take far more memory than what it holds")
+    classes = np.array(symbols, dtype=kind)
     if classes.ndim != 1 or classes.dtype.kind not in "biufU" or N < 1 or len(np.unique(classes)) < N:
         raise InputError("its classes must be different symbols of one type")
-    max_lag = integer("max_lag", parameters["max_lag"], low=1)
     columns = _array(arrays, "columns", None, "iu")
     bounds = _array(arrays, "bounds", (K + 1,), "iu")
     if bounds[0] != 0 or bounds[-1] != len(columns) or (np.diff(bounds) < 0).any():
@@ -122,14 +132,26 @@ def _checked(arrays: dict[str, NDArray[Any]], content: dict[str, Any], parameter
 
 
 def _checked_background(arrays: dict[str, NDArray[Any]], N: int) -> RecentLaw:
-    """The law after recent symbols that these arrays hold; its counts are of contexts and labels that there can be."""
+    """The distribution after recent symbols that these arrays hold; its counts are of contexts and labels that there can be."""
     symbols, depth, _ = (int(x) for x in _array(arrays, "about", (3,), "iu"))
     codes = _array(arrays, "codes", None, "iu")
     counts = _array(arrays, "counts", codes.shape, "iuf")
-    _array(arrays, "alpha", (1,), finite=False)
-    if symbols != N or not 0 <= depth < 64 or (codes >= N * (N + 1) ** depth).any() or (counts <= 0).any():
+    _array(arrays, "alpha", (1,))
+    if symbols != N or not 0 <= depth <= deepest(N, min(depth, 64)) or (codes >= N * (N + 1) ** depth).any():
+        raise InputError(f"its background counts contexts of {depth} among {symbols} symbols, which is more than there can be")
+    if (codes[1:] <= codes[:-1]).any() or (counts <= 0).any() or not _are_contexts(codes // N, N):
         raise InputError("its background does not count contexts of its symbols")
     return RecentLaw.from_arrays(arrays)
+
+
+def _are_contexts(codes: NDArray[Any], N: int) -> bool:
+    """Whether nothing comes before the start of a context: no digit is 0 unless all before it are."""
+    while codes.any():
+        longer, digit = np.divmod(codes, N + 1)
+        if ((digit == 0) & (longer > 0)).any():
+            return False
+        codes = longer
+    return True
 
 
 def _checked_facts(fit: dict[str, Any]) -> FitFacts:
@@ -140,6 +162,8 @@ def _checked_facts(fit: dict[str, Any]) -> FitFacts:
             fitted(name, value, _FACTS[name])
         elif not isinstance(value, int | float):
             raise InputError(f"{name} = {value!r}: it must be a number")
+    if not all(isinstance(value, int | float) for value in values["criterion"].values()):
+        raise InputError(f"criterion = {values['criterion']!r}: it must hold numbers")
     return FitFacts(**values)
 
 

@@ -148,9 +148,10 @@ def _json_lines(file: BinaryIO, ending: str) -> Any:
     try:
         for line in lines:
             items.append(json.loads(line))
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         where = "" if ending == ".json" else f"line {len(items) + 1}: "
-        raise InputError(f"it cannot be read as {ending[1:]}: {where}{error}") from None
+        wrong = "its values are nested too deeply" if isinstance(error, RecursionError) else error
+        raise InputError(f"it cannot be read as {ending[1:]}: {where}{wrong}") from None
     if ending == ".json":
         (items,) = items
     if not isinstance(items, list) or not items:

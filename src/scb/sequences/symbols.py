@@ -81,6 +81,11 @@ def shown(symbol: Any) -> str:
     return text if isinstance(symbol, str) and text.isprintable() and text.strip() == text and text else repr(symbol)
 
 
+def inert(cell: Any) -> Any:
+    """A cell of a CSV file that no spreadsheet takes for a formula: text that begins as one gets an apostrophe; numbers stay."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     """Tell one sequence from many, and check lengths."""
     if is_dask(X):

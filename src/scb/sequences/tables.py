@@ -4,13 +4,14 @@ A table is whatever speaks Arrow: a frame of pandas or polars, a table of Arrow.
 it can be meant in more than one way, an error says what to say.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scb.extras import wanted_for
-from scb.inputs import InputError, InputTypeError
+from scb.inputs import InputError, InputTypeError, shown
 
 _DIFFERENT = 2  # times as many kinds that a column has if it holds the names of sequences rather than symbols
 _COMMON = 0.5  # part of the kinds of each column that occur in others too, where columns are steps of one sequence
@@ -39,6 +40,7 @@ def as_arrow(X: Any) -> Any:
 
     if isinstance(X, pa.Table | pa.RecordBatch):
         return pa.table(X)
+    _require_different(list(getattr(X, "columns", ())))
     try:
         if hasattr(X, "to_arrow"):
             return X.to_arrow()
@@ -66,9 +68,12 @@ def lay_out(table: Any, columns: Columns, option: str = "{}=") -> Laid:
     names = list(table.column_names)
     if table.num_rows == 0:
         raise InputError("the table has no rows")
+    _require_different(names)
     for name in columns:
         if name is not None and name not in names:
             raise InputError(f"there is no column {name!r}: there are {', '.join(map(str, names))}")
+    for name in names if columns.column is None else filter(None, columns):
+        _require_symbols(name, table[name].type, lists=name not in (columns.group, columns.order))
     left = [name for name in names if name not in columns]
     guessed = ""
     if columns.column is None:
@@ -86,6 +91,23 @@ def lay_out(table: Any, columns: Columns, option: str = "{}=") -> Laid:
     return _long(table, columns, guessed)
 
 
+def _require_different(names: list[str]) -> None:
+    """InputError if two columns have one name."""
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise InputError(f"there are {names.count(twice[0])} columns {twice[0]!r}: each must have a name of its own")
+
+
+def _require_symbols(name: str, kind: Any, lists: bool) -> None:
+    """InputError if the cells of a column are neither symbols nor, where these are allowed, lists of symbols."""
+    import pyarrow as pa
+
+    inner = kind.value_type if (lists and _is_list(kind)) or pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(inner):
+        wanted = "single values, or lists of them" if lists else "single values"
+        raise InputError(f"column {name!r} has cells of type {shown(str(kind))}: they must be {wanted}")
+
+
 def _long(table: Any, columns: Columns, guessed: str) -> Laid:
     """One symbol a row."""
     import pyarrow as pa
@@ -98,7 +120,11 @@ def _long(table: Any, columns: Columns, guessed: str) -> Laid:
         if table[order].null_count:
             raise InputError(f"column {order!r} has {table[order].null_count:,} empty cells: rows cannot be sorted by it")
         keys = table.append_column("row of the table", pa.array(rows))
-        rows = pc.sort_indices(keys, sort_keys=[(order, "ascending"), ("row of the table", "ascending")]).to_numpy()  # pyright: ignore
+        try:
+            rows = pc.sort_indices(keys, sort_keys=[(order, "ascending"), ("row of the table", "ascending")]).to_numpy()  # pyright: ignore
+        except (pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            kind = shown(str(table[order].type))
+            raise InputError(f"column {order!r} has cells of type {kind}: rows cannot be sorted by it") from None
         sorted_by = f"sorted by {order!r}"
     values = table[column]
     if group is None:
