@@ -6,6 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
+from scb.files import WriteError
+
 
 def terminal(**options: Any) -> Console:
     """A console that takes nothing in a text for markup, an emoji or something to highlight; styles are given beside the text."""
@@ -14,8 +16,10 @@ def terminal(**options: Any) -> Console:
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """While this lasts, an interrupt says how to go on."""
+    """While this lasts, an interrupt, or a file that cannot be written, says how to go on."""
     try:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(advice) from None
+    except WriteError as error:
+        raise WriteError(f"{error}; {advice}") from error
