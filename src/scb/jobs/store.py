@@ -114,7 +114,7 @@ class SweepStore:
     failures.json   runs that raised, each with its parameters and traceback
     table.parquet   all rows in the order of the grid, with success; made from rows/
 
-    What ``alone`` yields can be written to.
+    Commands write to what ``alone`` yields, which nobody else has.
     """
 
     def __init__(self, directory: Path, opened: Folder | None = None) -> None:
@@ -216,9 +216,7 @@ class SweepStore:
 
     def file(self, name: str) -> Path:
         """The path of a file of the sweep that is written now."""
-        if self._opened is None:
-            raise InputError(f"the sweep in {self.directory} is open for reading only: open it with SweepStore.alone")
-        return self._opened.file(name)
+        return self.directory / name if self._opened is None else self._opened.file(name)
 
     def _parts(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet"))
