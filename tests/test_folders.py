@@ -405,12 +405,12 @@ def test_a_file_system_without_locks_is_named_with_the_way_out(here, capsys, mon
 def test_a_full_disk_names_the_file_and_how_to_go_on(here):
     disk = here / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", disk]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=20k", "tmpfs", disk]
     if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("a small file system cannot be mounted here")
     options = {"capture_output": True, "text": True, "env": ENVIRONMENT}
     try:
-        result = subprocess.run([SCB, *TRAIN, "--out", "disk/a run"], **options)
+        result = subprocess.run([SCB, *TRAIN, "--T", "4000", "--out", "disk/a run"], **options)
         said = "scb: cannot write disk/a run/run.safetensors: No space left on device; go on with: scb train --out"
         assert (result.returncode, result.stderr) == (2, f"{said} 'disk/a run' --resume\n")
         assert not list(disk.rglob(".*.partial"))
