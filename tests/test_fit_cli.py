@@ -60,7 +60,10 @@ def test_a_text_is_fitted_shown_and_sampled(tmp_path, capsys, letters):
     assert f"scb fit {file} --max-lag 12 --out {out}" in page
     assert "first 9,600 symbols are fitted" in page
     (out / "attention.png").unlink()
-    assert call(capsys, "show", out).splitlines()[:5] == text.splitlines()[3:8]
+    shown = call(capsys, "show", out)
+    assert shown.splitlines()[:5] == text.splitlines()[3:8]
+    assert not (out / "attention.png").exists()
+    assert call(capsys, "show", out, "--out", out).startswith(shown)
     assert (out / "attention.png").exists()
     assert call(capsys, "sample", out, "--length", 30) == "".join(model.sample(30)) + "\n"
     lines = call(capsys, "sample", out / "model.safetensors", "--length", 5, "--seed", 3, "--separator", "\\n")

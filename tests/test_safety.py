@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 from numba.core.event import install_recorder
 
 import scb
-from scb.files import alone, read_json, remove_abandoned, seal, write_atomically
+from scb.files import read_json, remove_abandoned, seal, write_atomically
 from scb.inputs import DamagedFileError, InputError, InputTypeError
 from scb.jobs.table import read_table, write_table
 from scb.sequences.model_file import load_model
@@ -94,22 +93,10 @@ def test_two_writers_do_not_meet(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-def test_a_directory_belongs_to_one_process_and_is_cleaned_of_what_a_killed_one_left(tmp_path):
-    (tmp_path / ".run.abc.partial").write_text("half")
-    with alone(tmp_path, "training"):
-        assert not list(tmp_path.glob(".*.partial"))
-        with pytest.raises(InputError, match="another process is training in"), alone(tmp_path, "training"):
-            pass
-        second = command("train", "--out", tmp_path, "--T", "40")
-    assert second.returncode == 2
-    assert b"another process is training" in second.stderr
-    assert not (tmp_path / "config.json").exists()
-
-
 def test_what_a_killed_writer_left_is_removed_by_the_next_and_by_nobody_while_it_lives(tmp_path, monkeypatch):
     """The temporary file of a writer is locked for as long as it lives."""
-    (tmp_path / ".a.killed.partial").write_text("half")
-    (tmp_path / ".b.killed.partial").write_text("half")
+    (tmp_path / ".a.00000000.scb.partial").write_text("half")
+    (tmp_path / ".b.00000000.scb.partial").write_text("half")
     rename = os.replace
 
     def clean_between(source, target):
@@ -124,16 +111,18 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_and_by_nobody_while_it
 
 
 def test_a_writer_whose_new_file_was_taken_for_an_abandoned_one_makes_another(tmp_path, monkeypatch):
-    make = tempfile.mkstemp
+    make = os.open
     made = []
 
-    def removed(**options):
-        made.append(make(**options))
-        if len(made) == 1:
-            remove_abandoned(tmp_path)  # before it is locked
-        return made[-1]
+    def removed(path, flags, *mode):
+        handle = make(path, flags, *mode)
+        if flags & os.O_CREAT:
+            made.append(path)
+            if len(made) == 1:
+                remove_abandoned(tmp_path)  # before it is locked
+        return handle
 
-    monkeypatch.setattr(tempfile, "mkstemp", removed)
+    monkeypatch.setattr(os, "open", removed)
     write_atomically(tmp_path / "a", b"whole")
     assert len(made) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -1,4 +1,4 @@
-"""Files that are written whole and say when they are damaged, and directories in which one process writes at a time.
+"""Files that are written whole and say when they are damaged.
 
 After a crash there is the old content or the new, never half of one. What is read again carries a digest of all its bytes: whoever
 writes it puts ``SLOT`` where its format has room for text before all data or after them (a header, a last key, a comment), and
@@ -10,12 +10,11 @@ import fcntl
 import json
 import os
 import re
+import secrets
 import stat
-import tempfile
 import warnings
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -29,24 +28,44 @@ _MARK = b"scb-sha256:"
 SLOT = _MARK.decode() + "0" * 64
 """Stands in a file for the digest of the file, in which this stands."""
 _SEAL = re.compile(_MARK + b"([0-9a-f]{64})")
-_PARTIAL = ".partial"
-_LOCK = ".lock"
+_PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]{8}\.scb\.partial", re.DOTALL)
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEAR = 4096  # bytes at either end of a file in which its mark stands
+
+
+class WriteError(OSError):
+    """A file cannot be written, because the disk is full for instance; the message names the file."""
+
+
+def cannot_write(path: Path, error: OSError) -> WriteError:
+    """What to raise where a file cannot be written."""
+    told = WriteError(f"cannot write {path}: {error.strerror or error}")
+    told.errno = error.errno
+    return told
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file at once: whoever reads it, after a crash too, sees the old content or the new.
 
-    The temporary file beside it has a name of its own, so that two who write do not meet. What a killed process leaves of it is
-    removed when the file is written again, or by the next process that has the directory to itself (``alone``).
+    If the path is a link, the file that it points at is replaced, and the link stays. The temporary file beside it has a name of
+    its own, so that two who write do not meet. What a killed process leaves of it is removed when the file is written again, or
+    by the next process that opens the folder.
     """
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if target.exists() and not target.is_file():
+        raise InputError(f"{path} is not a regular file: give another name")
+    try:
+        _write(target, content)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def _write(path: Path, content: bytes) -> None:
     remove_abandoned(path.parent, path.name)
     handle, partial = _locked_partial(path)
     try:
         try:
-            left = memoryview(content)
-            while left:
-                left = left[os.write(handle, left) :]
-            os.fchmod(handle, 0o666 & ~_umask())  # mkstemp keeps it from others
+            write_all(handle, content)
             os.fsync(handle)
             os.replace(partial, path)
         finally:
@@ -55,13 +74,24 @@ def write_atomically(path: Path, content: bytes) -> None:
         with suppress(OSError):
             os.unlink(partial)
         raise
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
+
+
+def write_all(handle: int, content: bytes) -> None:
+    """Write all of it, in as many pieces as the file system takes it."""
+    left = memoryview(content)
+    while left:
+        left = left[os.write(handle, left) :]
 
 
 def _locked_partial(path: Path) -> tuple[int, str]:
     """A new temporary file for a path, locked for as long as it is open: one that is not has been abandoned."""
     while True:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_PARTIAL)
+        partial = os.path.join(path.parent, f".{path.name}.{secrets.token_hex(4)}.scb.partial")
+        try:
+            handle = os.open(partial, _NEW, 0o666)
+        except FileExistsError:
+            continue
         with suppress(OSError):  # where files cannot be locked, nobody removes them
             fcntl.flock(handle, fcntl.LOCK_EX)
         if os.fstat(handle).st_nlink:
@@ -71,16 +101,16 @@ def _locked_partial(path: Path) -> tuple[int, str]:
 
 def remove_abandoned(directory: Path, name: str = "") -> None:
     """Remove temporary files of processes that were killed while they wrote a file of this name, or any one in the directory."""
-    beginning = f".{name}." if name else "."
     with suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
-            if entry.name.startswith(beginning) and entry.name.endswith(_PARTIAL):
+            found = _PARTIAL.fullmatch(entry.name)
+            if found and name in ("", found[1]) and entry.is_file(follow_symlinks=False):
                 _remove_unless_locked(entry.path)
 
 
 def _remove_unless_locked(partial: str) -> None:
     with suppress(OSError):  # it is being written, has been renamed, or is not ours
-        handle = os.open(partial, os.O_RDWR)
+        handle = os.open(partial, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(partial)
@@ -90,19 +120,19 @@ def _remove_unless_locked(partial: str) -> None:
 
 def make_directory(directory: Path) -> None:
     """Make a directory, and those above it that are not there, and have their names on disk."""
-    if not directory.is_dir():
-        make_directory(directory.parent)
+    if directory.is_dir():
+        return
+    make_directory(directory.parent)
+    try:
         directory.mkdir(exist_ok=True)
-        _sync_directory(directory.parent)
+    except FileExistsError:
+        raise InputError(f"{directory} is not a directory: give another name") from None
+    except OSError as error:
+        raise cannot_write(directory, error) from error
+    sync_directory(directory.parent)
 
 
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     """Have the new name on disk too; where a file system cannot, the rename alone must do."""
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
@@ -112,17 +142,19 @@ def _sync_directory(directory: Path) -> None:
             os.close(handle)
 
 
-@contextmanager
-def alone(directory: Path, work: str) -> Iterator[None]:
-    """While this lasts, no other process that asks for it has the directory; ``work`` says what it is for, in a few words."""
-    make_directory(directory)
-    with open(directory / _LOCK, "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"another process is {work} in {directory}: wait for it, or end it") from None
-        remove_abandoned(directory)
-        yield
+def refuse_foreign(path: Path, mark: str, overwrite: bool) -> None:
+    """InputError if a file would be replaced that lacks the mark which ours have near their beginning or end."""
+    if overwrite or not path.is_file() or not path.stat().st_size:
+        return
+    with open(path, "rb") as file:
+        near = file.read(_NEAR)
+        file.seek(-min(_NEAR, path.stat().st_size), os.SEEK_END)
+        near += file.read(_NEAR)
+    if mark.encode() not in near:
+        raise InputError(
+            f"{path} is there, and is not what would be written in its place: give another name, or"
+            " replace it with --overwrite (overwrite=True in Python)"
+        )
 
 
 # ------------------------------------------------------------------------------------------------------ digests
@@ -221,13 +253,15 @@ def _plain(value: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------ arrays
 
 
-def write_arrays(path: Path, kind: str, arrays: dict[str, Any], facts: dict[str, Any]) -> None:
+def write_arrays(path: Path, kind: str, arrays: dict[str, Any], facts: dict[str, Any], overwrite: bool = False) -> None:
     """Write arrays, and facts as JSON in their header (safetensors; nothing is executed when it is read), sealed.
 
-    The same arrays and facts give the same bytes: one entry in the header, since safetensors does not fix the order of several.
+    A file of the same kind is replaced, any other one only to ``overwrite``. The same arrays and facts give the same bytes: one
+    entry in the header, since safetensors does not fix the order of several.
     """
     from safetensors.numpy import save
 
+    refuse_foreign(path, json.dumps(json.dumps({"kind": kind}))[1:-2], overwrite)
     header = {"scb": to_json({"kind": kind, "digest": SLOT, "facts": facts})}
     write_atomically(path, seal(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, header)))
 

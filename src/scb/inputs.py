@@ -124,11 +124,13 @@ def _choice(values: Collection[Any]) -> str:
 
 
 def file_path(name: str, value: Any) -> Path:
-    """The value as a path, if it can be one."""
+    """The value as a path, if it can be one; nothing at all is not the current directory."""
     try:
-        return Path(value)
+        if value != "":
+            return Path(value)
     except TypeError:
         raise InputTypeError(f"{name} = {shown(value)}: it must be the path of a file or directory") from None
+    raise InputError(f"{name} = '': it must be the path of a file or directory ('.' is the current one)")
 
 
 def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:

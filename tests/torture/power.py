@@ -7,7 +7,6 @@ fsync lies keeps nothing for certain; then files may be damaged, which must be s
 
 import os
 import random
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -66,8 +65,7 @@ class Disk:
     def under(self) -> Iterator[None]:
         """While this lasts, scb writes to this disk."""
         wrapped = {name: self._wrap(getattr(self, f"_note_{name}"), getattr(os, name)) for name in CALLS}
-        made = self._wrap(self._note_mkstemp, tempfile.mkstemp)
-        with mock.patch.multiple(os, **wrapped), mock.patch.object(tempfile, "mkstemp", made):
+        with mock.patch.multiple(os, **wrapped):
             yield
 
     def rebuild(self, folder: Path, rng: random.Random) -> None:
@@ -99,15 +97,15 @@ class Disk:
 
         return noted
 
-    def _note_mkstemp(self, answer: tuple[int, str], **_: Any) -> None:
-        handle, name = answer
-        self._files[name] = File()
-        self._open[handle] = self._files[name]
-        self.changes.append(Change(os.path.dirname(name), {name: self._files[name]}))
-
-    def _note_open(self, handle: int, path: Any, *_: Any, **__: Any) -> None:
-        if os.path.isdir(path):
-            self._open[handle] = str(path)
+    def _note_open(self, handle: int, path: Any, flags: int = 0, *_: Any, **__: Any) -> None:
+        name = str(path)
+        if os.path.isdir(name):
+            self._open[handle] = name
+        elif flags & os.O_CREAT:
+            if name not in self._files:
+                self._files[name] = File()
+                self.changes.append(Change(os.path.dirname(name), {name: self._files[name]}))
+            self._open[handle] = self._files[name]
 
     def _note_write(self, size: int, handle: int, data: Any) -> None:
         if isinstance(file := self._open.get(handle), File):

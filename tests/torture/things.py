@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,9 @@ def _read_model(folder: Path) -> str:
 def _write_summary(folder: Path, version: int) -> None:
     _write_model(folder, 0)
     score = {"name": "ours", "bits": 1.5 + version, "difference": 0.0, "error": 0.0, "own": True, "best": True, "width": 1.0}
-    write_json(folder / "summary.json", {"file": f"{version}.txt", "separator": "", "held_out": [score]})
+    model = sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    facts = {"file": f"{version}.txt", "separator": "", "held_out": [score], "model": model}
+    write_json(folder / "summary.json", facts)
 
 
 def _run_told(folder: Path) -> str:
@@ -90,8 +93,7 @@ def _write_sweep(folder: Path, version: int) -> None:
     """Version 0 has two rows and a failure; version 1 has one row more."""
     sweep = _sweep()
     jobs = sweep.jobs()
-    with SweepStore(folder).alone():
-        store = SweepStore(folder)
+    with SweepStore.alone(folder) as store:
         store.begin(sweep, jobs)
         if not store.done():
             for job in jobs[:2]:

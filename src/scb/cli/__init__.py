@@ -9,11 +9,14 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from inspect import signature
+from itertools import pairwise
 from typing import Annotated, Any
 
+from scb.files import WriteError
 from scb.inputs import InputError
 
 KEEPING = ("reproduce", "sweep")  # the same command goes on where an interrupt has ended it
+PATHS = ("--out", "--status", "--config", "--shipped", "--contenders")
 COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
 
 
@@ -29,6 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
             return
         import tyro  # here, as the commands are: Ctrl-C may come while they load
 
+        _refuse_empty_paths(given)
         functions = {name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS}
         about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
         with warnings.catch_warnings():
@@ -39,6 +43,9 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # whoever read it has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except WriteError as error:
+        again = f"what is done is kept, go on with: {shlex.join(['scb', *given])}"
+        _end(f"{error}; {again}" if given[0] in KEEPING else str(error))
     except (InputError, OSError) as error:
         _end(str(error) or type(error).__name__)
     except MemoryError as error:
@@ -59,6 +66,15 @@ def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
         if parameter.default in (None, ()):
             command.__annotations__[name] = Annotated[parameter.annotation, arg(help_behavior_hint="")]
     return command
+
+
+def _refuse_empty_paths(given: list[str]) -> None:
+    """InputError for a path of no letters, which would be taken for the current directory; a text may be empty."""
+    words = [part for word in given for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    for before, word in pairwise(["", *words]):
+        if not word and (before in PATHS or not before.startswith("--")):
+            name = before if before.startswith("--") else "a path"
+            raise InputError(f"{name} is empty: it must be the path of a file or directory ('.' is the current one)")
 
 
 def _end(message: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Column, Table
 
 from scb.cli.terminal import terminal
-from scb.files import write_atomically
+from scb.files import refuse_foreign, write_atomically
 from scb.inputs import InputError
 from scb.provenance import machine, versions
 
@@ -27,6 +27,7 @@ def bench(
     repeats: int = 9,
     sizes: tuple[str, ...] = ("3x5000", "10x5000", "20x5000", "100x100000", "500x100000"),
     contenders: Path | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Time one whole training step (B = 64, λ > 0) of our engine against NumPy, PyTorch and JAX.
 
@@ -41,9 +42,11 @@ def bench(
         repeats: Number of timed rounds.
         sizes: Sizes N x T of the tasks.
         contenders: Python file with further contenders. The default is benchmarks/contenders.py, if it exists.
+        overwrite: Replace a file that is no table of this command.
     """
     from scb.training.benchmark import OURS, compare
 
+    refuse_foreign(out, HEADING.partition("\n")[0], overwrite)
     if repeats < 1:
         raise InputError(f"repeats = {repeats}: it must be at least 1")
     if contenders is None:

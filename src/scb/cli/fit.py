@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
+from hashlib import sha256
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
@@ -19,7 +20,8 @@ from rich.text import Text
 
 from scb.cli.terminal import terminal
 from scb.extras import MissingExtraError, wanted_for
-from scb.files import alone, read_json, write_atomically, write_json
+from scb.files import read_json, write_atomically, write_json
+from scb.folders import Folder, opened
 from scb.inputs import DamagedFileError, InputError, fitted
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 MODEL = "model.safetensors"
 SUMMARY = "summary.json"
 REPORT = "report.html"
+LAGS = "lags.csv"
+PICTURES = ("attention.png", "influence.png")
 _WORTH_SAYING = 0.01  # bits a symbol by which another model must be better
 
 
@@ -50,6 +54,8 @@ def fit(
     halves: int = 10,
     split: float = 0.2,
     out: Path = Path("runs/fit"),
+    overwrite: bool = False,
+    lock: bool = True,
 ) -> None:
     """Find the lags that matter in sequences of symbols, for each current symbol.
 
@@ -87,6 +93,8 @@ def fit(
         halves: Number of random halves of the data in which the lags are searched again; 0 skips this.
         split: Fraction of the symbols or, if there are several, of the sequences, that is held out at the end for prediction.
         out: Directory for the report, the model, its table and the pictures.
+        overwrite: Replace files in OUT that scb did not write.
+        lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
     from scb.sequences.lag_fit import LagSettings
     from scb.sequences.model_file import save_model
@@ -107,23 +115,26 @@ def fit(
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
     about = [*_about(file, source, codes, classes), _held_out(train, test), *_only_held_out(train, test, classes)]
-    for line in about:
-        console.print(line)
-    model, facts, likelihoods, failed = _fit(train, test, classes, settings, halves)
-    scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
-    summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
-    with alone(out, "writing a fit"):
-        (out / SUMMARY).unlink(missing_ok=True)  # first: after a kill it does not stand beside another model
-        save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False, "handle_unknown": "error"}, None)
-        write_json(out / SUMMARY, summary)
-        report(console, model, facts, out, scores)
+    with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
+        folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
+        for line in about:
+            console.print(line)
+        model, facts, likelihoods, failed = _fit(train, test, classes, settings, halves)
+        scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
+        folder.file(SUMMARY).unlink(missing_ok=True)  # first: after a kill it does not stand beside another model
+        parameters = asdict(settings) | {"verbose": False, "handle_unknown": "error"}
+        save_model(folder.file(MODEL), model, facts, parameters, None, overwrite=True)
+        summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
+        write_json(folder.file(SUMMARY), summary | {"model": _digest(out / MODEL)})
+        report(console, model, facts, scores)
         for line in failed:
             console.print(line)
+        write_tables(console, model, folder, MODEL)
         if not all(map(find_spec, ("matplotlib", "jinja2"))):  # it has been said what is missing
             return
         write_report(
-            out / REPORT,
+            folder.file(REPORT),
             model,
             title=file.name,
             data=about,
@@ -274,10 +285,9 @@ def _compare(
     return found | {OWN: model.log_likelihoods(held_out[model.context])}, failed
 
 
-def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: list[dict[str, Any]]) -> None:
-    """Print the lags with their evidence, and how well held-out symbols are predicted; write the table and the heat map."""
+def report(console: Console, model: "LagModel", facts: "FitFacts", scores: list[dict[str, Any]]) -> None:
+    """Print the lags with their evidence, and how well held-out symbols are predicted."""
     from scb.sequences.summary import LagSummary
-    from scb.sequences.symbols import inert
 
     console.print(Text(str(LagSummary(model, facts))))
     if scores:
@@ -292,29 +302,35 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
             console.print(
                 Text(f"{best['name']} predicts better: with --background ngram, a lag must say more than the recent symbols do")
             )
-    out.mkdir(parents=True, exist_ok=True)
+
+
+def write_tables(console: Console, model: "LagModel", folder: Folder, *before: str) -> None:
+    """Write the table of the lags, and heat maps of their weights and influence; say so, with what was written before."""
+    from scb.sequences.symbols import inert
+
+    folder.claim(LAGS, *PICTURES)
     rows = model.whole_table()
     text = io.StringIO(newline="")
     csv.writer(text).writerows([list(rows), *zip(*(map(inert, column.tolist()) for column in rows.values()), strict=True)])
-    write_atomically(out / "lags.csv", text.getvalue().encode(errors="surrogatepass"))
+    write_atomically(folder.file(LAGS), text.getvalue().encode(errors="surrogatepass"))
     try:
-        _draw(model, out)
+        _draw(model, folder)
     except MissingExtraError as error:
-        console.print(f"wrote {out}: {MODEL}, lags.csv; {error}")
+        console.print(f"wrote {folder.path}: {', '.join((*before, LAGS))}; {error}")
         return
-    console.print(f"wrote {out}: {MODEL}, lags.csv, attention.png, influence.png")
+    console.print(f"wrote {folder.path}: {', '.join((*before, LAGS, *PICTURES))}")
 
 
-def _draw(model: "LagModel", out: Path) -> None:
+def _draw(model: "LagModel", folder: Folder) -> None:
     """Heat maps of the weights and of the influence."""
     from scb.sequences.pictures import plot_attention, plot_influence
 
     with wanted_for("a picture"):
         from scb.drawing import quiet, save
 
-    for name, picture in (("attention", plot_attention), ("influence", plot_influence)):
+    for name, picture in zip(PICTURES, (plot_attention, plot_influence), strict=True):
         figure: Any = quiet(picture)(model).figure
-        save(figure, out / name, ("png",))
+        save(figure, folder.file(name).with_suffix(""), ("png",))
 
 
 def _check_score(score: dict[str, Any]) -> None:
@@ -328,13 +344,21 @@ def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
     """The model in a directory of ``scb fit``, or in a file; how its fit went; and what is known of its data."""
     from scb.sequences.model_file import load_model
 
-    model, facts, *_ = load_model(path / MODEL if path.is_dir() else path)
-    path = (path if path.is_dir() else path.parent) / SUMMARY
-    summary = read_json(path) if path.exists() else {}
+    file = path / MODEL if path.is_dir() else path
+    model, facts, *_ = load_model(file)
+    path = file.parent / SUMMARY
+    summary = read_json(path) if file.name == MODEL and path.exists() else {}
     try:
         fitted("separator", summary.get("separator", " "), str)
         for score in fitted("held_out", summary.get("held_out", []), tuple[dict, ...]):
             _check_score(score)
     except InputError as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
+    if summary and summary.pop("model", None) != _digest(file):
+        raise InputError(f"{path} is not of the model in {file}: put back the one that belongs there, or remove it")
     return model, facts, summary
+
+
+def _digest(file: Path) -> str:
+    """The digest of a model's file, by which what is known of its data is tied to it."""
+    return sha256(file.read_bytes()).hexdigest()

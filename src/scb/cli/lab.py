@@ -7,7 +7,7 @@ from scb.cli.terminal import terminal
 from scb.inputs import one_of
 
 
-def lab(out: Path | None = None, scene: str | None = None) -> None:
+def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = False) -> None:
     """Open the lab, or write it: one page that trains the paper's model in the browser, without a server or a network.
 
     - Write a copy to send or to serve: scb lab --out lab.html
@@ -17,8 +17,9 @@ def lab(out: Path | None = None, scene: str | None = None) -> None:
     Args:
         out: File to write the page to, instead of opening it.
         scene: Scene to begin with: task, plateau, mirror, noise, lambda, projector, transfer, lost or text.
+        overwrite: Replace a file that is no copy of the lab.
     """
-    from scb.files import write_atomically
+    from scb.files import refuse_foreign, write_atomically
     from scb.lab import PAGE, scenes
 
     known = scenes()
@@ -27,6 +28,7 @@ def lab(out: Path | None = None, scene: str | None = None) -> None:
     console = terminal()
     page = PAGE
     if out is not None:
+        refuse_foreign(out, "<title>scb lab: ", overwrite)
         write_atomically(out, PAGE.read_bytes())
         page = out
     address = page.resolve().as_uri() + (f"#scene={scene}" if scene else "")

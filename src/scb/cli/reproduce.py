@@ -15,7 +15,8 @@ from rich.console import Console
 from scb.cli.progress import progress
 from scb.cli.terminal import terminal
 from scb.extras import require
-from scb.files import alone, write_atomically
+from scb.files import write_atomically
+from scb.folders import Folder, opened
 from scb.inputs import InputError, integer
 from scb.provenance import machine, versions
 
@@ -44,6 +45,8 @@ def reproduce(
     jobs: int | None = None,
     scheduler: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
+    overwrite: bool = False,
+    lock: bool = True,
 ) -> None:
     """Redraw the paper's figures from real runs and judge its claims by them.
 
@@ -65,6 +68,8 @@ def reproduce(
         scheduler: Address of a Dask scheduler to run on instead. Figures are still drawn on this machine.
         device: cuda also makes the tables that need an NVIDIA GPU (F21 to F24), in one process unless --jobs is given.
             It is best used with --only, since they take minutes.
+        overwrite: Replace files in OUT that scb did not write. Finished runs are kept.
+        lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
     from scb.jobs.grid import MOST_SEEDS
 
@@ -79,9 +84,10 @@ def reproduce(
         Gpu()  # says at once what is missing
         jobs = jobs or 1
     order = _order(only, quick, full, shipped, seeds, device)
-    with alone(out, "making results"):
-        made = _make(order, out, jobs or os.cpu_count() or 1, scheduler)
-        _report(order, made, out, begin, quick)
+    with opened(out, "making results", lock=lock, overwrite=overwrite) as folder:
+        folder.claim("report.html", "claims.md", "cache/", "tables/", "figures/")
+        made = _make(order, folder, jobs or os.cpu_count() or 1, scheduler)
+        _report(order, made, folder, begin, quick)
 
 
 @dataclass(frozen=True)
@@ -144,7 +150,7 @@ def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int 
     )
 
 
-def _make(order: _Order, out: Path, workers: int, scheduler: str | None) -> _Made:
+def _make(order: _Order, folder: Folder, workers: int, scheduler: str | None) -> _Made:
     """Run what has not been run, write the tables, draw the figures."""
     from scb.jobs.dask import connected
     from scb.jobs.pool import processes, run_jobs
@@ -154,7 +160,8 @@ def _make(order: _Order, out: Path, workers: int, scheduler: str | None) -> _Mad
     from scb.paper.report import draw_figure, write_tables
     from scb.paper.shipped import copy_shipped
 
-    cache = Cache(out / "cache")
+    out = folder.path
+    cache = Cache(out / "cache", folder.check)
     missing = cache.missing(order.jobs)
     for path in cache.damaged:
         terminal(stderr=True).print(f"{path} is damaged: it is made again")
@@ -168,18 +175,19 @@ def _make(order: _Order, out: Path, workers: int, scheduler: str | None) -> _Mad
         run_jobs(missing, pool, cache, lambda _, share: forecast.note("running", share))
         loaded = {name: cache.load(jobs_of_table) for name, jobs_of_table in order.work.items()}
         found = {name: table for name, (table, _) in loaded.items()}
-        write_tables(out / "tables", found, order.experiments)
+        write_tables(folder.file("tables/"), found, order.experiments)
         if order.shipped is not None:
             copy_shipped(order.shipped, out / "tables", order.from_file)
         found |= {name: table for name, (table, _) in order.from_file.items()}
         forecast.note("drawing", 0.0)
-        pictures = [(name, {need: found[need] for need in FIGURES[name].needs}, out / "figures") for name in order.figures]
+        figures = folder.file("figures/")
+        pictures = [(name, {need: found[need] for need in FIGURES[name].needs}, figures) for name in order.figures]
         for number, _ in enumerate(here.each(draw_figure, pictures), start=1):
             forecast.note("drawing", number / len(pictures))
     return _Made(found, {name: seconds for name, (_, seconds) in loaded.items()}, len(missing))
 
 
-def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) -> None:
+def _report(order: _Order, made: _Made, folder: Folder, begin: float, quick: bool) -> None:
     """Judge the claims, write them and the report, and print what came of it; ``begin`` is when all began."""
     from scb.paper.registry import FIGURES, claims_for
     from scb.paper.report import judge, markdown_table, terminal_table, write_report
@@ -203,10 +211,10 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
         "shipped": {name: facts for name, (_, facts) in order.from_file.items()},
         "left_out": left_out,
     }
-    report = out / "report.html"
-    write_report(report, judged, order.figures, out / "figures", facts)
+    report = folder.file("report.html")
+    write_report(report, judged, order.figures, folder.path / "figures", facts)
     if judged:
-        write_atomically(out / "claims.md", markdown_table(judged).encode())
+        write_atomically(folder.file("claims.md"), markdown_table(judged).encode())
         Console().print(terminal_table(judged))
     console = terminal()
     if left_out:

@@ -1,28 +1,44 @@
 """``scb show``: a saved run, or a fitted model."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from scb.cli.fit import MODEL, load, report
+from scb.cli.fit import MODEL, load, report, write_tables
 from scb.cli.terminal import terminal
-from scb.cli.train import latest_run, report_run
+from scb.cli.train import draw_run, latest_run, report_run
+from scb.folders import opened
 
 
-def show(path: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = None) -> None:
-    """Print the summary of a saved run, finished or not, or of a fitted model, and draw its pictures again.
+def show(
+    path: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    overwrite: bool = False,
+    lock: bool = True,
+) -> None:
+    """Print the summary of a saved run, finished or not, or of a fitted model; with --out, draw its pictures again.
 
     Args:
         path: Directory that 'scb train' or 'scb fit' wrote, or a saved model. The default is the latest run in runs.
+        out: Directory for the pictures, and for the table of a model. By default nothing is written.
+        overwrite: Replace files in OUT that scb did not write.
+        lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
-    from scb.training.run import Run
-    from scb.training.settings import TrainingSettings
+    from scb.training.settings import load_run
 
     console = terminal()
     place = latest_run() if path is None else path
     if place.is_file() or (place / MODEL).exists():
         model, facts, summary = load(place)
-        report(console, model, facts, place if place.is_dir() else place.parent, summary.get("held_out", []))
+        report(console, model, facts, summary.get("held_out", []))
+        draw = partial(write_tables, console, model)
     else:
-        report_run(console, Run.load(place), place, TrainingSettings.load(place))
+        run, settings = load_run(place)
+        report_run(console, run, place, settings)
+        draw = partial(draw_run, console, run, settings)
+    if out is not None:
+        inputs = (place,) if place.is_file() else ()
+        with opened(out, "drawing", lock=lock, overwrite=overwrite, inputs=inputs) as folder:
+            draw(folder)

@@ -32,6 +32,8 @@ def sweep(
     scheduler: str | None = None,
     retry: bool = False,
     status: Path | None = None,
+    overwrite: bool = False,
+    lock: bool = True,
 ) -> None:
     """Run trainings, recoveries or experiments of the paper over a grid of settings and seeds, and draw how often they succeed.
 
@@ -57,6 +59,8 @@ def sweep(
         scheduler: Address of a Dask scheduler to run on instead.
         retry: Run the settings that failed once more.
         status: Print what is done and what failed in this results directory, and run nothing.
+        overwrite: Replace files in OUT that scb did not write. The rows of a sweep are kept.
+        lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
     from scb.files import read_sealed, warn_unless
     from scb.jobs.grid import Sweep
@@ -81,16 +85,16 @@ def sweep(
     file = _shipped(file)
     asked = Sweep.read(file, KINDS, _experiments)
     directory = out or Path("results") / file.stem
-    fresh = _run(asked, directory, jobs or os.cpu_count() or 1, scheduler, retry)
-    console.print(f"{fresh:,} new runs in {duration(perf_counter() - begin)}")
-    store = SweepStore(directory)
-    table = store.table(asked)
-    _report(console, asked, store, table)
-    if table is not None:
-        store.write(table, asked)
-        console.print(f"wrote {directory / 'table.parquet'}")
-        if asked.figure is not None:
-            console.print(f"wrote {_draw(asked, table, directory)}")
+    with SweepStore.alone(directory, lock=lock, overwrite=overwrite, sweep=file) as store:
+        fresh = _run(asked, store, jobs or os.cpu_count() or 1, scheduler, retry)
+        console.print(f"{fresh:,} new runs in {duration(perf_counter() - begin)}")
+        table = store.table(asked)
+        _report(console, asked, store, table)
+        if table is not None:
+            store.write(table, asked)
+            console.print(f"wrote {directory / 'table.parquet'}")
+            if asked.figure is not None:
+                console.print(f"wrote {_draw(asked, table, store)}")
 
 
 def _shipped(file: Path) -> Path:
@@ -107,35 +111,32 @@ def _experiments() -> "dict[str, Kind]":
     return {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
 
 
-def _run(asked: "Sweep", directory: Path, jobs: int, scheduler: str | None, retry: bool) -> int:
+def _run(asked: "Sweep", store: "SweepStore", jobs: int, scheduler: str | None, retry: bool) -> int:
     """Do what is missing, in this process, on a local Dask cluster, or on the scheduler at an address; how many runs that was."""
     from scb.jobs import dask
     from scb.jobs.forecast import Forecast, crowding
     from scb.jobs.pool import InProcess, run_jobs
-    from scb.jobs.store import SweepStore
 
-    with SweepStore(directory).alone():
-        store = SweepStore(directory)  # what is there now that nobody else writes
-        missing = store.missing(asked.jobs(), retry)
-        store.begin(asked, missing)
-        if not missing:
-            return 0
-        workers = min(jobs, len(missing))
-        forecast = Forecast({"running": sum(job.cost for job in missing) / workers}, crowding(workers))
-        with progress(forecast) as shown:
-            pool: AbstractContextManager[Pool] = nullcontext(InProcess())
-            if scheduler is not None:
-                pool = dask.connected(scheduler, shown.note)
-            elif workers > 1:
-                pool = dask.local(workers, shown.note)
+    missing = store.missing(asked.jobs(), retry)
+    store.begin(asked, missing)
+    if not missing:
+        return 0
+    workers = min(jobs, len(missing))
+    forecast = Forecast({"running": sum(job.cost for job in missing) / workers}, crowding(workers))
+    with progress(forecast) as shown:
+        pool: AbstractContextManager[Pool] = nullcontext(InProcess())
+        if scheduler is not None:
+            pool = dask.connected(scheduler, shown.note)
+        elif workers > 1:
+            pool = dask.local(workers, shown.note)
 
-            def show(done: int, share: float) -> None:
-                shown.detail = f"{done:,} of {len(missing):,} runs"
-                forecast.note("running", share)
+        def show(done: int, share: float) -> None:
+            shown.detail = f"{done:,} of {len(missing):,} runs"
+            forecast.note("running", share)
 
-            with pool as opened:
-                run_jobs(missing, opened, store, show)
-        return len(missing)
+        with pool as opened:
+            run_jobs(missing, opened, store, show)
+    return len(missing)
 
 
 def _report(console: Console, asked: "Sweep", store: "SweepStore", table: "Table | None", details: bool = False) -> None:
@@ -185,9 +186,10 @@ def _show_failures(console: Console, asked: "Sweep", failed: list[dict[str, Any]
     console.print(f"tracebacks: {directory / 'failures.json'}; --retry tries these runs again")
 
 
-def _draw(asked: "Sweep", table: "Table", directory: Path) -> Path:
+def _draw(asked: "Sweep", table: "Table", store: "SweepStore") -> Path:
     from scb.drawing import save
     from scb.jobs.grid import in_words
+    from scb.jobs.store import FIGURE
     from scb.paper.figures.phase import phase
 
     fixed = ", ".join(f"{name} = {value}" for name, value in asked.fixed.items())
@@ -197,4 +199,4 @@ def _draw(asked: "Sweep", table: "Table", directory: Path) -> Path:
     if "title" in figure:
         figure["title"] = figure["title"].replace("$", r"\$")  # a price is no formula
     drawn = phase(table, **figure, setting=setting)  # pyright: ignore[reportArgumentType]
-    return save(drawn, directory / "phase", ("png",))[0]
+    return save(drawn, store.file(FIGURE).with_suffix(""), ("png",))[0]

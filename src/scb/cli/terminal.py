@@ -29,6 +29,8 @@ class _SafeConsole(Console):
             renderable = Text(visible(renderable.plain), style=renderable.style)
         return iter(super().render(renderable, options))
 
+from scb.files import WriteError
+
 
 def terminal(**options: Any) -> Console:
     """A console that takes nothing in a text for markup, an emoji or something to highlight; styles are given beside the text."""
@@ -37,8 +39,10 @@ def terminal(**options: Any) -> Console:
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """While this lasts, an interrupt says how to go on."""
+    """While this lasts, an interrupt, or a file that cannot be written, says how to go on."""
     try:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(advice) from None
+    except WriteError as error:
+        raise WriteError(f"{error}; {advice}") from error

@@ -12,14 +12,17 @@ from rich.table import Column, Table
 
 from scb.cli.terminal import interruptible, terminal
 from scb.extras import MissingExtraError
-from scb.files import alone
+from scb.folders import Folder, opened
 from scb.inputs import InputError
 
 if TYPE_CHECKING:
+    from scb.task import Task
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
+    from scb.training.stages import Recipe
 
 RUNS = Path("runs")
+CURVES = "curves.png"
 
 
 def train(
@@ -41,6 +44,8 @@ def train(
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...")] = (),
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     resume: bool = False,
+    overwrite: bool = False,
+    lock: bool = True,
 ) -> None:
     """Train on a random task, say whether it has been learned, save the run and draw its curves.
 
@@ -84,10 +89,9 @@ def train(
             Where a list is expected, a single value stands for all its entries.
         out: Directory for the run, which must not contain one yet; by default a new one in runs. It is saved every 100 steps.
         resume: Continue the run in OUT, or the latest one in runs. The result is the same as without the interruption.
+        overwrite: Replace a run in OUT, and files there that scb did not write.
+        lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
-    from scb.training.loop import train as run_training
-    from scb.training.progress import ProgressBar
-    from scb.training.run import FILE, Run
     from scb.training.settings import TrainingSettings, parse_option
 
     console = terminal()
@@ -109,25 +113,49 @@ def train(
     gradients = settings.build_source(task)
     if directory is None:
         directory = _new_directory()
-    with alone(directory, "training"), interruptible(f"go on with: {going_on(directory)}"):
-        if not resume:
+    inputs = () if config is None else (config,)
+    with (
+        opened(directory, "training", lock=lock, overwrite=overwrite, inputs=inputs) as folder,
+        interruptible(f"go on with: {going_on(directory)}"),
+    ):
+        if resume:
+            _claim_own(console, folder)
+        elif not overwrite:
             _refuse_overwriting(directory)
-            settings.save(directory)
-        elif (directory / FILE).exists() and Run.load(directory).finished:
-            console.print(f"the run in {directory} is finished: there is nothing left to go on with")
-        task.save(directory / "task.npz")
-        run = run_training(
-            task,
-            built,
-            settings.seed,
-            device=settings.device,
-            source=gradients,
-            every=settings.every,
-            callbacks=[ProgressBar(built.steps)],
-            checkpoint=directory,
-            resume=resume,
-        )
+        run = _train(folder, settings, task, built, gradients, resume)
         report_run(console, run, directory, settings)
+        draw_run(console, run, settings, folder)
+
+
+def _train(folder: Folder, settings: "TrainingSettings", task: "Task", recipe: "Recipe", source: Any, resume: bool) -> "Run":
+    """Write down what is trained, and train it."""
+    from scb.training.fingerprint import identity
+    from scb.training.loop import made_by
+    from scb.training.loop import train as run_training
+    from scb.training.progress import ProgressBar
+    from scb.training.run import FILE as RUN
+    from scb.training.settings import FILE, TASK
+
+    about = {"every": settings.every, "source": source, "device": settings.device}
+    folder.claim(FILE, TASK, RUN, CURVES)
+    if not resume:
+        (folder.path / RUN).unlink(missing_ok=True)  # first: after a kill it does not stand beside another run's settings
+        settings.save(folder.path, identity(made_by(task, recipe, settings.seed, start=None, **about)))
+    task.save(folder.file(TASK), overwrite=True)
+    callbacks = [ProgressBar(recipe.steps)]
+    return run_training(task, recipe, settings.seed, **about, callbacks=callbacks, checkpoint=folder, resume=resume)
+
+
+def _claim_own(console: Console, folder: Folder) -> None:
+    """Take over the files of the run that is resumed, once they have been found to belong together."""
+    from scb.training.run import FILE as RUN
+    from scb.training.settings import FILE, TASK, load_run
+
+    if (folder.path / RUN).exists():
+        run, _ = load_run(folder.path)
+        folder.claim(FILE, TASK, RUN, overwrite=True)
+        if run.finished:
+            console.print(f"the run in {folder.path} is finished: there is nothing left to go on with")
 
 
 def _options(eta: tuple[float, ...] | None, lam: float | None, batch_size: int | None) -> dict[str, Any]:
@@ -179,7 +207,7 @@ def _refuse_overwriting(directory: Path) -> None:
     if (directory / FILE).exists():
         raise InputError(
             f"{directory} holds a run, which is kept: give another directory as --out (without it, a new one is made), go on with"
-            f" '{going_on(directory)}', or look at it with 'scb show {directory}'"
+            f" '{going_on(directory)}', look at it with 'scb show {directory}', or replace it with --overwrite"
         )
 
 
@@ -206,29 +234,37 @@ def _refuse_changes(
 
 
 def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
-    """Print a table with the last row of each stage, and the verdict; draw the run's curves into OUT."""
-    from scb.training.reading import curves
+    """Print a table with the last row of each stage, and the verdict."""
+    headings, rows = run.summary().cells()
+    right = (Column(heading, justify="right") for heading in headings)
+    table = Table(*right, title=_title(run, settings), title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    _say_verdict(console, run, out, settings)
 
+
+def _title(run: "Run", settings: "TrainingSettings") -> str:
     size = f"N = {settings.N}, T = {settings.T:,}, sparsity {settings.sparsity}"
     if settings.ensemble != "strong":
         size += f", {settings.ensemble}"
     if settings.K_P is not None:
         size += f", K_P = {settings.K_P:g}"
-    title = f"{run.recipe}: {size}, task {settings.task_seed}, seed {run.seed}"
-    headings, rows = run.summary().cells()
-    table = Table(*(Column(heading, justify="right") for heading in headings), title=title, title_justify="left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-    _say_verdict(console, run, out, settings)
+    return f"{run.recipe}: {size}, task {settings.task_seed}, seed {run.seed}"
+
+
+def draw_run(console: Console, run: "Run", settings: "TrainingSettings", folder: Folder) -> None:
+    """Draw the run's curves into a folder."""
+    from scb.training.reading import curves
+
     try:
-        drawn = curves(run.history, title)
+        drawn = curves(run.history, _title(run, settings))
     except MissingExtraError as error:
-        console.print(f"wrote {out}; {error}")
+        console.print(f"wrote {folder.path}; {error}")
         return
     from scb.drawing import save
 
-    for path in save(drawn, out / "curves", ("png",)):
+    for path in save(drawn, folder.file(CURVES).with_suffix(""), ("png",)):
         console.print(f"wrote {path}")
 
 

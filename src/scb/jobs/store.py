@@ -5,15 +5,16 @@ killed, and whenever, all that is on disk can be read, nothing is there twice, a
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.files import SLOT, alone, make_directory, read_json, read_sealed, remove_abandoned, seal, write_atomically, write_json
+from scb.files import SLOT, make_directory, read_json, read_sealed, remove_abandoned, seal, write_atomically, write_json
+from scb.folders import Folder, opened
 from scb.inputs import DamagedFileError, InputError
 from scb.jobs.grid import Sweep, succeeded
 from scb.jobs.job import Job, Rows
@@ -21,6 +22,8 @@ from scb.jobs.table import Table, concatenate, read_table, where, write_table
 from scb.provenance import code_digest, versions
 
 SWEEP = "sweep.toml"
+ROWS = "rows/"
+FIGURE = "phase.png"
 FAILURE = "failure.txt"
 _DIGEST = "# digest of this file: "
 
@@ -44,10 +47,14 @@ class JobFailed(ChildProcessError):
 
 
 class Cache:
-    """A file for each job, named by the job and by the code that computes it. A job that fails ends the run."""
+    """A file for each job, named by the job and by the code that computes it. A job that fails ends the run.
 
-    def __init__(self, directory: Path) -> None:
+    ``check`` is called before each file is written.
+    """
+
+    def __init__(self, directory: Path, check: Callable[[], None] = lambda: None) -> None:
         self.directory = directory
+        self._check = check
         self.damaged: list[Path] = []  # tables that ``missing`` found damaged
 
     def path(self, job: Job) -> Path:
@@ -78,11 +85,13 @@ class Cache:
     def add(self, job: Job, result: Result) -> None:
         """Write the job's table at once."""
         facts = {"job": job.identity, "versions": versions(), "seconds": result.seconds}
+        self._check()
         write_table(self.path(job), job.table(result.rows), facts)
 
     def fail(self, job: Job, failure: Failure) -> None:
         """Raise: an experiment without one of its jobs is none."""
         path = self.directory / FAILURE
+        self._check()
         make_directory(self.directory)
         write_atomically(path, f"{job}\n{failure.traceback}".encode(errors="backslashreplace"))
         raise JobFailed(f"{job} failed: {failure.error}. Its traceback is in {path}; finished runs are kept")
@@ -104,10 +113,13 @@ class SweepStore:
     rows/           a Parquet data set: one file for the rows of a few seconds, named by their keys
     failures.json   runs that raised, each with its parameters and traceback
     table.parquet   all rows in the order of the grid, with success; made from rows/
+
+    Commands write to what ``alone`` yields, which nobody else has.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, opened: Folder | None = None) -> None:
         self.directory = directory
+        self._opened = opened
         self.folder = directory / "rows"
         self.failures: dict[str, dict[str, Any]] = {}
         if (path := directory / "failures.json").exists():
@@ -141,10 +153,9 @@ class SweepStore:
                 raise InputError(f"{self.directory} holds a sweep with {difference}: take another --out")
         if jobs and before["code"] != code:  # where nothing is left to run, a table can be drawn again by any code
             raise InputError(f"{self.directory} was begun by another version of scb: go on with that one, or take another --out")
-        with self._writing():
-            make_directory(self.folder)
-            write_json(path, before)
-            write_atomically(self.directory / SWEEP, seal(_with_slot(sweep.text).encode()))
+        make_directory(self.folder)
+        write_json(self.file("facts.json"), before)
+        write_atomically(self.file(SWEEP), seal(_with_slot(sweep.text).encode()))
 
     def add(self, job: Job, result: Result) -> None:
         """Take the last row that a job gives; it is on disk after ``flush``."""
@@ -163,14 +174,14 @@ class SweepStore:
 
     def flush(self) -> None:
         """Write what has been added: a new part of the data set, and the failures."""
-        with self._writing():
-            if self._waiting:
-                name = sha256(" ".join(sorted(self._waiting)).encode()).hexdigest()[:16]
-                write_table(self.folder / f"{name}.parquet", concatenate(list(self._waiting.values())), {"versions": versions()})
-                self._waiting = {}
-            if self._failures_changed:
-                write_json(self.directory / "failures.json", self.failures)
-                self._failures_changed = False
+        if self._waiting:
+            name = sha256(" ".join(sorted(self._waiting)).encode()).hexdigest()[:16]
+            rows = concatenate(list(self._waiting.values()))
+            write_table(self.file(ROWS) / f"{name}.parquet", rows, {"versions": versions()})
+            self._waiting = {}
+        if self._failures_changed:
+            write_json(self.file("failures.json"), self.failures)
+            self._failures_changed = False
 
     def table(self, sweep: Sweep) -> Table | None:
         """The rows of the sweep that are on disk, in the order of the grid, with success; None if there are none."""
@@ -189,29 +200,26 @@ class SweepStore:
     def write(self, table: Table, sweep: Sweep) -> None:
         """Write the table as one file; the same rows give the same bytes."""
         facts = {"kind": sweep.kind.name, "success": dict(sweep.success), "versions": versions()}
-        with self._writing():
-            write_table(self.directory / "table.parquet", table, facts)
+        write_table(self.file("table.parquet"), table, facts)
 
+    @classmethod
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """While this lasts, no other process can add rows."""
-        with ExitStack() as stack:
-            with self._writing():
-                stack.enter_context(alone(self.directory, "running the sweep"))
-            remove_abandoned(self.folder)
-            yield
+    def alone(
+        cls, directory: Path, *, lock: bool = True, overwrite: bool = False, sweep: Path | None = None
+    ) -> Iterator["SweepStore"]:
+        """The sweep in a directory, to which no other process can add rows while this lasts; ``sweep`` is the file asked for."""
+        inputs = () if sweep is None or _DIGEST.encode() in sweep.read_bytes() else (sweep,)
+        with opened(directory, "running the sweep", lock=lock, overwrite=overwrite, inputs=inputs) as folder:
+            folder.claim(SWEEP, "facts.json", ROWS, "failures.json", "table.parquet", FIGURE)
+            remove_abandoned(directory / ROWS)
+            yield cls(directory, folder)
+
+    def file(self, name: str) -> Path:
+        """The path of a file of the sweep that is written now."""
+        return self.directory / name if self._opened is None else self._opened.file(name)
 
     def _parts(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet"))
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Say what cannot be written, and that nothing is lost."""
-        try:
-            yield
-        except OSError as error:
-            kept = "Rows that are there stay; the same command goes on from them"
-            raise OSError(f"cannot write to {self.directory}: {error.strerror}. {kept}") from error
 
 
 def _with_slot(text: str) -> str:

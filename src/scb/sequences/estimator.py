@@ -294,16 +294,19 @@ class SparseContextualBigram(LagPredictor):
 
     # ------------------------------------------------------------------------------------------------- keeping it
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Save the model to a file that ``load`` reads; loading it does not execute code.
 
         Parameters
         ----------
         path : str or path
-            The file to write.
+            The file to write. A model that is there is replaced.
+        overwrite : bool, default False
+            Whether to replace a file that is not a model, too.
         """
         model = self._model()
-        save_model(path, model, self._facts(), self.get_params(), getattr(self, "n_features_in_", None), self._kept)
+        width = getattr(self, "n_features_in_", None)
+        save_model(path, model, self._facts(), self.get_params(), width, self._kept, overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

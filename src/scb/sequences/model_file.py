@@ -30,6 +30,7 @@ def save_model(
     parameters: dict[str, Any],
     width: int | None,
     kept: KeptSymbols | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Write a model, how its fit went, the parameters of its estimator, the common length of its sequences, and what is kept of
     a stream.
@@ -58,7 +59,7 @@ def save_model(
         "fit": {f"{name}_": value for name, value in asdict(facts).items()},
         "n_features_in": width,
     }
-    write_arrays(file_path("path", path), FORMAT, arrays, content)
+    write_arrays(file_path("path", path), FORMAT, arrays, content, overwrite)
 
 
 def load_model(path: str | Path) -> tuple[LagModel, FitFacts, dict[str, Any], int | None, KeptSymbols | None]:

@@ -1,22 +1,30 @@
 """Arrays as NumPy's .npz files, without pickles and without compression."""
 
 import io
+from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.files import SLOT, refuse_foreign, seal, write_atomically
 from scb.inputs import InputError
 
+_MARK = "scb task "
 
-def stored(arrays: dict[str, NDArray[Any]], comment: str) -> bytes:
-    """An .npz file as ``np.savez`` writes it, with a comment of the archive."""
+
+def write_npz(path: Path, arrays: dict[str, NDArray[Any]], overwrite: bool) -> None:
+    """Write an .npz file as ``np.savez`` does, sealed: the digest is in the comment of the archive.
+
+    A task that is there is replaced, any other file only to ``overwrite``.
+    """
+    refuse_foreign(path, _MARK, overwrite)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # pyright: ignore[reportArgumentType]
     with ZipFile(buffer, "a") as archive:
-        archive.comment = comment.encode()
-    return buffer.getvalue()
+        archive.comment = (_MARK + SLOT).encode()
+    write_atomically(path, seal(buffer.getvalue()))
 
 
 def stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:

@@ -2,23 +2,23 @@
 
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, get_args
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scb.files import SLOT, read_sealed, seal, warn_unless, write_atomically
+from scb.files import read_sealed, warn_unless
 from scb.geometry import Array, centred_square, mu_inner
 from scb.inputs import DamagedFileError, InputError, file_path, integer, number, one_of
 from scb.model import LinearTransformer
 from scb.task import chains
 from scb.task.assumptions import CONDITION, Assumptions, check_assumptions
 from scb.task.columns import attention_entries, distributions, pack, sparse_entries, transition_matrix
-from scb.task.npz import stored, stored_arrays
+from scb.task.npz import stored_arrays, write_npz
 from scb.task.seeds import Seed, generator
 
+_STORED = ("P", "positions", "weights", "T")
 Ensemble = Literal["strong", "dirichlet", "uniform", "softmax"]
 ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 """The laws of a random P that ``Task.random`` knows."""
@@ -305,16 +305,17 @@ class Task:
         """
         return check_assumptions(self, number("C", C, low=0))
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Save the task as a NumPy .npz file without pickles, with a digest by which ``load`` detects damage.
 
         Parameters
         ----------
         path : str or path
-            The file to write, usually ``task.npz``. An existing file is replaced atomically.
+            The file to write, usually ``task.npz``. An existing task is replaced atomically.
+        overwrite : bool, default False
+            Whether to replace a file that is not a task, too.
         """
-        arrays = {"P": self.P, "positions": self.positions, "weights": self.weights, "T": np.array(self.T)}
-        write_atomically(file_path("path", path), seal(stored(arrays, comment=SLOT)))
+        write_npz(file_path("path", path), {name: np.asarray(getattr(self, name)) for name in _STORED}, overwrite)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Task":
@@ -337,12 +338,11 @@ class Task:
             raise DamagedFileError(f"{path} is not a task: it lacks {error}") from None
         except (BadZipFile, ValueError, TypeError, EOFError, OverflowError, MemoryError, NotImplementedError) as error:
             raise DamagedFileError(f"{path} is damaged, or not a task ({error})") from None
-        warn_unless(sealed, Path(path))
+        warn_unless(sealed, file_path("path", path))
         return task
 
     def __eq__(self, other: object) -> bool:
-        names = ("T", "P", "positions", "weights")
-        return isinstance(other, Task) and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        return isinstance(other, Task) and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _STORED)
 
     __hash__ = None  # type: ignore[assignment]
 

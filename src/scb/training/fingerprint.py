@@ -22,6 +22,11 @@ def fingerprints(**parts: Any) -> dict[str, str]:
     return found
 
 
+def identity(made_by: Mapping[str, str]) -> str:
+    """One digest of all parts that determine a run: its files carry it, so that none is taken for that of another run."""
+    return fingerprints(run=dict(sorted(made_by.items())))["run"]
+
+
 def _add(digest: Any, value: Any) -> None:
     """Add a value to a digest: its kind, and what it is made of.
 

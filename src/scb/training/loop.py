@@ -1,15 +1,17 @@
 """The training loop: nothing else trains."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from scb import metrics
-from scb.inputs import InputError, InputTypeError, fitted, integer, one_of
+from scb.folders import Folder, opened
+from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.engine import Composed, Fused, step_keys
@@ -37,10 +39,12 @@ def train(
     start: Run | None = None,
     every: int = 10,
     callbacks: Sequence[Callable[[Run], None]] = (),
-    checkpoint: str | Path | None = None,
+    checkpoint: str | Path | Folder | None = None,
     checkpoint_every: int = 100,
     resume: bool = False,
     judge: bool | None = None,
+    overwrite: bool = False,
+    lock: bool = True,
 ) -> Run:
     """Train a one-layer transformer on a task by a recipe.
 
@@ -67,7 +71,8 @@ def train(
         Functions that are called with the run at every evaluation, for instance a ``ProgressBar``.
     checkpoint : str or path, optional
         A directory in which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end. By
-        default it is not saved.
+        default it is not saved. While it is written to, no other process can train there, and a run that is there is kept unless
+        ``resume`` or ``overwrite`` is given.
     checkpoint_every : int, default 100
         The number of steps between two checkpoints.
     resume : bool, default False
@@ -77,6 +82,10 @@ def train(
         Whether to test the result on held-out samples at the end. ``run.verdict`` then says "learned" or what is wrong. The
         default is to do so if A has at most 10,000,000 entries, because it takes a few copies of A. Recipes that include such a
         test are always judged. The held-out samples are further ones of the source, or of the task if the source is a data set.
+    overwrite : bool, default False
+        Whether to replace a run, or a file of the same name, that is in ``checkpoint``.
+    lock : bool, default True
+        Whether to keep other processes out of ``checkpoint``. Some file systems cannot do so.
 
     Returns
     -------
@@ -102,36 +111,70 @@ def train(
         if not isinstance(value, kind):
             raise InputTypeError(f"{name} is of type {type(value).__name__}: it must be a {kind.__name__}")
     recipe.check_fits(task)
-    made_by = fingerprints(task=task, recipe=recipe, seed=seed, every=every, source=source, start=start)
-    if device != "cpu":
-        made_by |= fingerprints(device=device)
+    made = made_by(task, recipe, seed, every=every, source=source, start=start, device=device)
     composed = Composed(Fresh(task) if source is None else source, recipe.transformer)
     engine = _engine(task, recipe, device, source) or composed
-    if checkpoint is not None and resume and Path(checkpoint, FILE).exists():
-        run = Run.load(checkpoint)
-        _check_resumable(run, made_by, Path(checkpoint))
-    elif start is not None:
-        over = start.diverged is not None or start.stage >= len(recipe.stages)
-        run = replace(start, recipe=recipe.name, finished=over, made_by=made_by)
-    else:
-        V, A = recipe.start.V, recipe.start.A  # (N, N), (T, N)
-        facts = {"recipe": recipe.name, "transformer": recipe.transformer, "seed": seed, "samples": recipe.samples}
-        run = Run(V, A, **facts, made_by=made_by)
-        run = evaluate(task, run, batch_loss=np.nan)
-    saved = run.step
-    while not run.finished:
-        run, batch_loss = advance(run, recipe, composed if remembers(recipe.stages[run.stage]) else engine, every)
-        if run.finished:
-            held_out = Fresh(task) if isinstance(source, Dataset) else composed.source
-            run = judged(task, run, recipe, held_out, judge)
-        if run.step % every == 0 or run.finished or run.stage_step == 0:
-            run = evaluate(task, run, batch_loss)
-            for callback in callbacks:
-                callback(run)
-            if checkpoint is not None and (run.step >= saved + checkpoint_every or run.finished):
-                run.save(checkpoint)
-                saved = run.step
+    with _opened(checkpoint, resume=resume, overwrite=overwrite, lock=lock) as folder:
+        run = _resumed(folder, made) if resume else None
+        if run is None:
+            run = _first(task, recipe, seed, start, made)
+            if folder is not None:
+                folder.file(FILE).unlink(missing_ok=True)  # what is replaced is not mistaken for it
+        saved = run.step
+        while not run.finished:
+            run, batch_loss = advance(run, recipe, composed if remembers(recipe.stages[run.stage]) else engine, every)
+            if run.finished:
+                held_out = Fresh(task) if isinstance(source, Dataset) else composed.source
+                run = judged(task, run, recipe, held_out, judge)
+            if run.step % every == 0 or run.finished or run.stage_step == 0:
+                run = evaluate(task, run, batch_loss)
+                for callback in callbacks:
+                    callback(run)
+                if folder is not None and (run.step >= saved + checkpoint_every or run.finished):
+                    run.save(folder.file(FILE).parent, overwrite=True)
+                    saved = run.step
     return run
+
+
+def made_by(task: Task, recipe: Recipe, seed: int, *, every: int, source: Any, start: Any, device: Device) -> dict[str, str]:
+    """Digests of everything that determines a run."""
+    made = fingerprints(task=task, recipe=recipe, seed=seed, every=every, source=source, start=start)
+    return made if device == "cpu" else made | fingerprints(device=device)
+
+
+@contextmanager
+def _opened(checkpoint: str | Path | Folder | None, *, resume: bool, overwrite: bool, lock: bool) -> Iterator[Folder | None]:
+    """The folder of checkpoints, which is open already if a command trains; InputError if it holds a run that is to be kept."""
+    if checkpoint is None or isinstance(checkpoint, Folder):
+        yield checkpoint
+        return
+    with opened(file_path("checkpoint", checkpoint), "training", lock=lock, overwrite=overwrite) as folder:
+        if (folder.path / FILE).exists() and not (resume or overwrite):
+            raise InputError(
+                f"{folder.path} holds a run, which is kept: go on with resume=True, give another directory as checkpoint,"
+                " or replace it with overwrite=True"
+            )
+        yield folder
+
+
+def _resumed(folder: Folder | None, made: dict[str, str]) -> Run | None:
+    """The run in a folder, if there is one; InputError unless it was made by the same task, recipe, and so on."""
+    if folder is None or not (folder.path / FILE).exists():
+        return None
+    run = Run.load(folder.path)
+    _check_resumable(run, made, folder.path)
+    folder.claim(FILE, overwrite=True)  # whoever put it here, it is this run
+    return run
+
+
+def _first(task: Task, recipe: Recipe, seed: int, start: Run | None, made: dict[str, str]) -> Run:
+    """The run before its first step."""
+    if start is not None:
+        over = start.diverged is not None or start.stage >= len(recipe.stages)
+        return replace(start, recipe=recipe.name, finished=over, made_by=made)
+    V, A = recipe.start.V, recipe.start.A  # (N, N), (T, N)
+    facts = {"recipe": recipe.name, "transformer": recipe.transformer, "seed": seed, "samples": recipe.samples}
+    return evaluate(task, Run(V, A, **facts, made_by=made), batch_loss=np.nan)
 
 
 def _engine(task: Task, recipe: Recipe, device: Device, source: GradientSource | None) -> "Fused | Cuda | None":

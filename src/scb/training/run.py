@@ -177,7 +177,7 @@ class Run:
             return shown
         return shown + notebook.picture(self.plot(), alt=f"curves of {self!r}")
 
-    def save(self, directory: str | Path) -> None:
+    def save(self, directory: str | Path, *, overwrite: bool = False) -> None:
         """Save the run as ``run.safetensors`` in a directory.
 
         An existing file is replaced atomically: if the process is killed, the old file or the new one is there, whole.
@@ -186,6 +186,9 @@ class Run:
         ----------
         directory : str or path
             The directory, which is created if it does not exist.
+        overwrite : bool, default False
+            Whether to replace a ``run.safetensors`` that holds no run. One that does is always
+            replaced.
         """
         facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)} | {"versions": versions()}
         facts["softmax"] = facts.pop("transformer") is SoftmaxTransformer
@@ -193,9 +196,11 @@ class Run:
         state, facts["state"] = _flat(facts.pop("state"))
         arrays |= state
         arrays |= {f"history.{name}": column for name, column in facts.pop("history").items()}
-        make_directory(Path(directory))
+        path = file_path("directory", directory) / FILE
+        make_directory(path.parent)
         # Transposed, so that column-contiguous arrays are written as they lie in memory.
-        write_arrays(Path(directory) / FILE, "run", {name: array.T for name, array in arrays.items()}, facts)
+        transposed = {name: array.T for name, array in arrays.items()}
+        write_arrays(path, "run", transposed, facts, overwrite)
 
     @staticmethod
     def load(directory: str | Path) -> "Run":

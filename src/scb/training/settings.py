@@ -16,11 +16,15 @@ from scb.files import make_directory, read_json, read_regular, write_json
 from scb.geometry import Array
 from scb.inputs import InputError, file_path, fitted, one_of
 from scb.task import Ensemble, Task
+from scb.training.fingerprint import fingerprints, identity
 from scb.training.recipes import RECIPES, Recipe
+from scb.training.run import FILE as RUN_FILE
 from scb.training.run import Run
 from scb.training.sources import GradientSource
 
 FILE = "config.json"
+TASK = "task.npz"
+_RUN = "run"  # the identity of the run to which a file of settings belongs
 SOURCES = Registry(
     "source",
     {
@@ -144,7 +148,7 @@ class TrainingSettings:
     @classmethod
     def read(cls, path: str | Path) -> "TrainingSettings":
         """From a TOML file, or the JSON file of a run, with the names of the fields; a name that means nothing is refused."""
-        values = read_json(Path(path)) if Path(path).name == FILE else read_toml(Path(path))
+        values = _read_kept(Path(path))[0] if Path(path).name == FILE else read_toml(Path(path))
         hints = get_type_hints(cls) | {"options": dict}
         for name, value in values.items():
             if name not in cls.__dataclass_fields__:
@@ -174,10 +178,10 @@ class TrainingSettings:
             found[f"{name} of the recipe" if name in found else name] = value
         return found
 
-    def save(self, directory: str | Path) -> None:
-        """Write the settings as JSON beside the run."""
+    def save(self, directory: str | Path, run: str = "") -> None:
+        """Write the settings as JSON beside the run, whose identity they carry."""
         make_directory(Path(directory))
-        write_json(Path(directory) / FILE, asdict(self))
+        write_json(Path(directory) / FILE, asdict(self) | {_RUN: run})
 
     @classmethod
     def load(cls, directory: str | Path) -> "TrainingSettings":
@@ -186,3 +190,23 @@ class TrainingSettings:
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         return cls.read(path)
+
+
+def _read_kept(path: Path) -> tuple[dict[str, Any], str]:
+    """The settings that ``save`` wrote, and the identity of their run."""
+    values = read_json(path)
+    return values, fitted(f"{path} has {_RUN}", values.pop(_RUN, ""), str)
+
+
+def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
+    """A run and its settings; InputError unless the files in the directory are of one run."""
+    run = Run.load(directory)
+    settings = TrainingSettings.load(directory)
+    task = directory / TASK
+    others = [FILE] if _read_kept(directory / FILE)[1] != identity(run.made_by) else []
+    if task.exists() and fingerprints(task=Task.load(task))["task"] != run.made_by.get("task"):
+        others.append(TASK)
+    if others:
+        files = " and ".join(str(directory / name) for name in others)
+        raise InputError(f"{directory / RUN_FILE} is of another run than {files}: put back the files that belong together")
+    return run, settings
