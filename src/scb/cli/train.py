@@ -4,6 +4,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -16,10 +17,13 @@ from scb.files import alone
 from scb.inputs import InputError
 
 if TYPE_CHECKING:
+    from scb.task import Task
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
 
 RUNS = Path("runs")
+PATIENCE = 30
+"""Seconds for which other settings are tried on a task that was not learned."""
 
 
 def train(
@@ -85,10 +89,12 @@ def train(
         out: Directory for the run, which must not contain one yet; by default a new one in runs. It is saved every 100 steps.
         resume: Continue the run in OUT, or the latest one in runs. The result is the same as without the interruption.
     """
+    from scb.training.loop import fast_engine
     from scb.training.loop import train as run_training
     from scb.training.progress import ProgressBar
     from scb.training.run import FILE, Run
     from scb.training.settings import TrainingSettings, parse_option
+    from scb.training.verdict import GOOD
 
     console = terminal()
     given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
@@ -107,6 +113,7 @@ def train(
         settings = replace(settings, options=settings.options | options, **changed)
     task, built = settings.build()
     gradients = settings.build_source(task)
+    fast_engine(task, built, settings.device, gradients)  # refuses a device before a directory is made
     if directory is None:
         directory = _new_directory()
     with alone(directory, "training"), interruptible(f"go on with: {going_on(directory)}"):
@@ -128,6 +135,10 @@ def train(
             resume=resume,
         )
         report_run(console, run, directory, settings)
+    if run.verdict not in (None, GOOD):
+        _advise(console, task, settings)
+    if run.diverged is not None:
+        raise SystemExit(1)
 
 
 def _options(eta: tuple[float, ...] | None, lam: float | None, batch_size: int | None) -> dict[str, Any]:
@@ -233,7 +244,7 @@ def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSetti
 
 
 def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
-    """What held-out samples say of a run, what the truth says, which is known here, and what would do if that is not good."""
+    """What held-out samples say of a run, what the truth says, which is known here."""
     from scb.training.verdict import GOOD, by_truth
 
     if not run.finished:
@@ -246,25 +257,45 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
         distances = (("‖V−P‖", "dist_V"), ("‖A−Q‖", "dist_A"), ("‖A*−Q‖", "dist_A_star"))
         numbers = ", ".join(f"{symbol} = {last[name]:.3f}" for symbol, name in distances)
         console.print(f"by the truth: {by_truth(last).partition(':')[0]} ({numbers})")
-    if run.remedy:
-        console.print("these settings would do:")
-        console.print(_command(settings, run.remedy), soft_wrap=True)
 
 
-def _command(settings: "TrainingSettings", remedy: dict[str, Any]) -> str:
-    """The command that trains on the same task with other settings of the recipe, in lines that a shell takes for one."""
+def _advise(console: Console, task: "Task", settings: "TrainingSettings") -> None:
+    """Say whether recipe 'tuned' learns a task that was not learned: it is tried, for ``PATIENCE`` seconds at most."""
+    from scb.training.loop import train as run_training
+    from scb.training.progress import ProgressBar
+    from scb.training.settings import build_recipe
+    from scb.training.verdict import GOOD
+
+    usual = replace(settings, recipe="tuned", options={}, source="fresh")
+    if not settings.differences(usual):
+        console.print("no settings are known that learn this task")
+        return
+    recipe = build_recipe(usual.recipe, task, usual.options)
+    end = monotonic() + PATIENCE
+
+    def give_up(_: "Run") -> None:
+        if monotonic() > end:
+            raise TimeoutError
+
+    try:
+        tried = run_training(task, recipe, usual.seed, device=usual.device, callbacks=[ProgressBar(recipe.steps), give_up])
+    except TimeoutError:
+        console.print(f"recipe 'tuned' was tried for {PATIENCE} s, which is too short to say whether it learns this task")
+        return
+    if tried.verdict == GOOD:
+        console.print("tried on this task, these settings learn it:")
+        console.print(_command(usual), soft_wrap=True)
+    else:
+        console.print("no settings are known that learn this task: recipe 'tuned' was tried as well")
+
+
+def _command(settings: "TrainingSettings") -> str:
+    """The command that trains with the usual options of a recipe, in lines that a shell takes for one."""
     from scb.training.settings import TrainingSettings
 
     usual = TrainingSettings()
-    words = ["scb", "train"]
-    for name in ("N", "T", "sparsity", "ensemble", "K_P", "task_seed", "seed"):
+    words = ["scb", "train", "--recipe", settings.recipe]
+    for name in ("N", "T", "sparsity", "ensemble", "K_P", "task_seed", "seed", "device"):
         if getattr(settings, name) != getattr(usual, name):
             words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
-    options = dict(remedy)
-    words += ["--recipe", options.pop("recipe")]
-    for name in ("eta", "batch_size", "lam"):
-        if name in options:
-            words += [f"--{name.replace('_', '-')}", f"{options.pop(name):g}"]
-    if options:
-        words += ["--set", *(f"{name}={value}".replace(" ", "") for name, value in options.items())]
     return " \\\n".join(wrap(shlex.join(words), 76, initial_indent="  ", subsequent_indent="    ", break_long_words=False))
