@@ -86,8 +86,11 @@ def _remove_unless_locked(partial: str) -> None:
 
 def make_directory(directory: Path) -> None:
     """Make a directory, and those above it that are not there, and have their names on disk."""
-    if not directory.is_dir():
-        make_directory(directory.parent)
+    missing = []
+    while not directory.is_dir() and directory not in missing[-1:]:  # "." again and again, if it was deleted
+        missing.append(directory)
+        directory = directory.parent
+    for directory in reversed(missing):
         directory.mkdir(exist_ok=True)
         _sync_directory(directory.parent)
 

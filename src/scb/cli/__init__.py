@@ -78,10 +78,15 @@ def _sentence(error: Exception) -> str | None:
         return f"out of memory ({error})" if str(error) else "out of memory"
     if isinstance(error, OSError):
         said = error.strerror or str(error) or type(error).__name__
-        return f"{error.filename}: {said}" if error.filename is not None else said
+        return f"{_shortened(str(error.filename))}: {said}" if error.filename is not None else said
     from scb.inputs import InputError
 
     return str(error) if isinstance(error, InputError) else None
+
+
+def _shortened(name: str) -> str:
+    """The name of a file, without its middle if it is very long."""
+    return name if len(name) <= 160 else f"{name[:78]} … {name[-78:]}"
 
 
 def _for_want_of_memory(error: Exception) -> bool:

@@ -4,7 +4,7 @@ import webbrowser
 from pathlib import Path
 
 from scb.cli.terminal import terminal
-from scb.inputs import one_of
+from scb.inputs import InputError, one_of
 
 
 def lab(out: Path | None = None, scene: str | None = None) -> None:
@@ -18,7 +18,7 @@ def lab(out: Path | None = None, scene: str | None = None) -> None:
         out: File to write the page to, instead of opening it.
         scene: Scene to begin with: task, plateau, mirror, noise, lambda, projector, transfer, lost or text.
     """
-    from scb.files import write_atomically
+    from scb.files import make_directory, write_atomically
     from scb.lab import PAGE, scenes
 
     known = scenes()
@@ -27,6 +27,9 @@ def lab(out: Path | None = None, scene: str | None = None) -> None:
     console = terminal()
     page = PAGE
     if out is not None:
+        if out.is_dir():
+            raise InputError(f"--out {out}: it is a directory, and must be a file")
+        make_directory(out.parent)
         write_atomically(out, PAGE.read_bytes())
         page = out
     address = page.resolve().as_uri() + (f"#scene={scene}" if scene else "")

@@ -131,10 +131,12 @@ def _arrow_table(path: Path, ending: str, sep: str | None) -> Any:
         raise InputError(f"{delimiter!r} cannot stand between columns: it must be one character")
     try:
         if ending in (".parquet", ".pq"):
-            return parquet.read_table(path)
+            with path.open("rb") as file:  # opened here: Arrow refuses names that are not UTF-8
+                return parquet.read_table(file)
         nulls = csv.ConvertOptions(null_values=NULLS, strings_can_be_null=True)
         lines = csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False)
-        return csv.read_csv(path, convert_options=nulls, parse_options=lines)
+        with path.open("rb") as file:
+            return csv.read_csv(file, convert_options=nulls, parse_options=lines)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"it cannot be read as {ending[1:]}: {error}") from None
 
