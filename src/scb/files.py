@@ -14,7 +14,8 @@ import secrets
 import stat
 import warnings
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -120,9 +121,15 @@ def _remove_unless_locked(partial: str) -> None:
 
 def make_directory(directory: Path) -> None:
     """Make a directory, and those above it that are not there, and have their names on disk."""
-    if directory.is_dir():
-        return
-    make_directory(directory.parent)
+    missing = []
+    while not directory.is_dir() and directory not in missing[-1:]:  # "." again and again, if it was deleted
+        missing.append(directory)
+        directory = directory.parent
+    for directory in reversed(missing):
+        _make_one(directory)
+
+
+def _make_one(directory: Path) -> None:
     try:
         directory.mkdir(exist_ok=True)
     except FileExistsError:
@@ -189,7 +196,8 @@ def is_sealed(path: Path, content: bytes) -> bool:
 def open_regular(path: Path) -> Iterator[BinaryIO]:
     """A file to be read; an InputError where the name is that of a pipe or a device, which might never end."""
     try:
-        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+        # It is closed below, where errors of the reader are not taken for those of opening it.
+        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} is not there") from None
     except IsADirectoryError:

@@ -1,7 +1,10 @@
-"""The command ``scb``: one file a command; each imports what it needs when it runs."""
+"""The command ``scb``: one file a command; each imports what it needs when it runs.
 
-import io
-import os
+Exit statuses: 0 if the work was done, 1 if it ended without success (a run diverged, or the output could not be printed), 2 if
+it could not be done as asked, 130 after an interrupt.
+"""
+
+import resource
 import shlex
 import sys
 import warnings
@@ -12,50 +15,93 @@ from inspect import signature
 from itertools import pairwise
 from typing import Annotated, Any
 
-from scb.files import WriteError
-from scb.inputs import InputError
+from scb.cli.streams import replace_streams
 
 KEEPING = ("reproduce", "sweep")  # the same command goes on where an interrupt has ended it
 PATHS = ("--out", "--status", "--config", "--shipped", "--contenders")
 COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
+LEAST_MEMORY = 1 << 30
+"""Bytes of address space without which the compiled libraries end or hang the process, where Python cannot tell why."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point; errors that a user can mend are one line on stderr, with exit status 2. A traceback is a bug."""
-    given = sys.argv[1:] if arguments is None else arguments
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="replace")  # a λ that the terminal cannot show must not end a run
-        if given == ["--version"]:
-            print(f"scb {version('scb')}")
-            return
-        import tyro  # here, as the commands are: Ctrl-C may come while they load
+    output = replace_streams()
+    status = _status(sys.argv[1:] if arguments is None else arguments)
+    sys.stdout.flush()
+    if output is not None and (lost := output.reported_loss()):
+        print(f"scb: the output could not be printed: {lost.strerror}", file=sys.stderr)
+        status = status or 1
+    if status:
+        sys.exit(status)
 
-        _refuse_empty_paths(given)
-        functions = {name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS}
-        about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
-        with warnings.catch_warnings():
-            warnings.showwarning = _warn
-            plain = (tyro.conf.DisallowNone,)  # an option that is not wanted is left out: INT instead of {None}|INT
-            tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments, config=plain)
-        sys.stdout.flush()  # here, where a full disk can still be told
-    except BrokenPipeError:  # whoever read it has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except WriteError as error:
-        again = f"what is done is kept, go on with: {shlex.join(['scb', *given])}"
-        _end(f"{error}; {again}" if given[0] in KEEPING else str(error))
-    except (InputError, OSError) as error:
-        _end(str(error) or type(error).__name__)
-    except MemoryError as error:
-        _end(f"out of memory ({error})" if str(error) else "out of memory")
+
+def _status(given: list[str]) -> int:
+    """Run a command; its exit status."""
+    try:
+        _call(given)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt as stop:
         advice = str(stop)
         if not advice and given[:1] and given[0] in KEEPING:
             advice = f"what is done is kept, go on with: {shlex.join(['scb', *given])}"
         print(f"scb: interrupted; {advice}" if advice else "scb: interrupted", file=sys.stderr)
-        sys.exit(130)
+        return 130
+    except Exception as error:
+        message = _sentence(error, given)
+        if message is None:
+            raise
+        from scb.cli.terminal import visible
+
+        print(f"scb: {visible(' '.join(message.split()))}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _call(given: list[str]) -> None:
+    if given == ["--version"]:
+        print(f"scb {version('scb')}")
+        return
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
+        raise MemoryError(f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are needed")
+    _refuse_empty_paths(given)
+    import tyro  # here, as the commands are: Ctrl-C may come while they load
+
+    functions = {name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS}
+    about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn
+        plain = (tyro.conf.DisallowNone,)  # an option that is not wanted is left out: INT instead of {None}|INT
+        tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=given, config=plain)
+
+
+def _sentence(error: Exception, given: list[str]) -> str | None:
+    """What to say of an error that a user can mend; None for a bug."""
+    from scb.files import WriteError
+    from scb.inputs import InputError
+
+    if isinstance(error, WriteError) and given[0] in KEEPING:
+        return f"{error}; what is done is kept, go on with: {shlex.join(['scb', *given])}"
+    if isinstance(error, MemoryError) or _for_want_of_memory(error):
+        return f"out of memory ({error})" if str(error) else "out of memory"
+    if isinstance(error, OSError):
+        said = error.strerror or str(error) or type(error).__name__
+        return f"{_shortened(str(error.filename))}: {said}" if error.filename is not None else said
+    return str(error) if isinstance(error, InputError) else None
+
+
+def _shortened(name: str) -> str:
+    """The name of a file, without its middle if it is very long."""
+    return name if len(name) <= 160 else f"{name[:78]} … {name[-78:]}"
+
+
+def _for_want_of_memory(error: Exception) -> bool:
+    """Whether an error is what becomes of too little memory where a library is loaded or a thread is started."""
+    if isinstance(error, ImportError):
+        return "failed to map segment" in str(error) or "Cannot allocate memory" in str(error)
+    return isinstance(error, RuntimeError) and "can't start new thread" in str(error)
 
 
 def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
@@ -70,23 +116,13 @@ def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
 
 def _refuse_empty_paths(given: list[str]) -> None:
     """InputError for a path of no letters, which would be taken for the current directory; a text may be empty."""
+    from scb.inputs import InputError
+
     words = [part for word in given for part in (word.split("=", 1) if word.startswith("--") else [word])]
     for before, word in pairwise(["", *words]):
         if not word and (before in PATHS or not before.startswith("--")):
             name = before if before.startswith("--") else "a path"
             raise InputError(f"{name} is empty: it must be the path of a file or directory ('.' is the current one)")
-
-
-def _end(message: str) -> None:
-    """Say in one line what is wrong, and leave with status 2; what is left in stdout cannot be written any more if it is full."""
-    from scb.cli.terminal import visible
-
-    print(f"scb: {visible(' '.join(message.split()))}", file=sys.stderr)
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(2)
 
 
 def _warn(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Column, Table
 
 from scb.cli.terminal import terminal
-from scb.files import refuse_foreign, write_atomically
+from scb.files import make_directory, refuse_foreign, write_atomically
 from scb.inputs import InputError
 from scb.provenance import machine, versions
 
@@ -77,7 +77,7 @@ def bench(
     for shown in tables:
         console.print(shown)
         lines += ["", f"{shown.title}:", "", *_markdown(shown)]
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(out.parent)
     write_atomically(out, "\n".join([*lines, ""]).encode())
     console.print(f"wrote {out}")
 

@@ -4,7 +4,7 @@ import webbrowser
 from pathlib import Path
 
 from scb.cli.terminal import terminal
-from scb.inputs import one_of
+from scb.inputs import InputError, one_of
 
 
 def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = False) -> None:
@@ -19,7 +19,7 @@ def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = Fal
         scene: Scene to begin with: task, plateau, mirror, noise, lambda, projector, transfer, lost or text.
         overwrite: Replace a file that is no copy of the lab.
     """
-    from scb.files import refuse_foreign, write_atomically
+    from scb.files import make_directory, refuse_foreign, write_atomically
     from scb.lab import PAGE, scenes
 
     known = scenes()
@@ -28,7 +28,10 @@ def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = Fal
     console = terminal()
     page = PAGE
     if out is not None:
+        if out.is_dir():
+            raise InputError(f"--out {out}: it is a directory, and must be a file")
         refuse_foreign(out, "<title>scb lab: ", overwrite)
+        make_directory(out.parent)
         write_atomically(out, PAGE.read_bytes())
         page = out
     address = page.resolve().as_uri() + (f"#scene={scene}" if scene else "")

@@ -9,6 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from scb.files import WriteError
+
 # Control characters other than tabs and ends of lines; what turns the direction of writing.
 _ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -28,8 +30,6 @@ class _SafeConsole(Console):
         if isinstance(renderable, Text) and _ACTIVE.search(renderable.plain):
             renderable = Text(visible(renderable.plain), style=renderable.style)
         return iter(super().render(renderable, options))
-
-from scb.files import WriteError
 
 
 def terminal(**options: Any) -> Console:

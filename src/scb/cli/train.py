@@ -4,6 +4,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 CURVES = "curves.png"
+PATIENCE = 30
+"""Seconds for which other settings are tried on a task that was not learned."""
 
 
 def train(
@@ -92,7 +95,9 @@ def train(
         overwrite: Replace a run in OUT, and files there that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
+    from scb.training.loop import fast_engine
     from scb.training.settings import TrainingSettings, parse_option
+    from scb.training.verdict import GOOD
 
     console = terminal()
     given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
@@ -111,6 +116,7 @@ def train(
         settings = replace(settings, options=settings.options | options, **changed)
     task, built = settings.build()
     gradients = settings.build_source(task)
+    fast_engine(task, built, settings.device, gradients)  # refuses a device before a directory is made
     if directory is None:
         directory = _new_directory()
     inputs = () if config is None else (config,)
@@ -125,6 +131,10 @@ def train(
         run = _train(folder, settings, task, built, gradients, resume)
         report_run(console, run, directory, settings)
         draw_run(console, run, settings, folder)
+    if run.verdict not in (None, GOOD):
+        _advise(console, task, settings)
+    if run.diverged is not None:
+        raise SystemExit(1)
 
 
 def _train(folder: Folder, settings: "TrainingSettings", task: "Task", recipe: "Recipe", source: Any, resume: bool) -> "Run":
@@ -269,7 +279,7 @@ def draw_run(console: Console, run: "Run", settings: "TrainingSettings", folder:
 
 
 def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
-    """What held-out samples say of a run, what the truth says, which is known here, and what would do if that is not good."""
+    """What held-out samples say of a run, what the truth says, which is known here."""
     from scb.training.verdict import GOOD, by_truth
 
     if not run.finished:
@@ -282,25 +292,45 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
         distances = (("‖V−P‖", "dist_V"), ("‖A−Q‖", "dist_A"), ("‖A*−Q‖", "dist_A_star"))
         numbers = ", ".join(f"{symbol} = {last[name]:.3f}" for symbol, name in distances)
         console.print(f"by the truth: {by_truth(last).partition(':')[0]} ({numbers})")
-    if run.remedy:
-        console.print("these settings would do:")
-        console.print(_command(settings, run.remedy), soft_wrap=True)
 
 
-def _command(settings: "TrainingSettings", remedy: dict[str, Any]) -> str:
-    """The command that trains on the same task with other settings of the recipe, in lines that a shell takes for one."""
+def _advise(console: Console, task: "Task", settings: "TrainingSettings") -> None:
+    """Say whether recipe 'tuned' learns a task that was not learned: it is tried, for ``PATIENCE`` seconds at most."""
+    from scb.training.loop import train as run_training
+    from scb.training.progress import ProgressBar
+    from scb.training.settings import build_recipe
+    from scb.training.verdict import GOOD
+
+    usual = replace(settings, recipe="tuned", options={}, source="fresh")
+    if not settings.differences(usual):
+        console.print("no settings are known that learn this task")
+        return
+    recipe = build_recipe(usual.recipe, task, usual.options)
+    end = monotonic() + PATIENCE
+
+    def give_up(_: "Run") -> None:
+        if monotonic() > end:
+            raise TimeoutError
+
+    try:
+        tried = run_training(task, recipe, usual.seed, device=usual.device, callbacks=[ProgressBar(recipe.steps), give_up])
+    except TimeoutError:
+        console.print(f"recipe 'tuned' was tried for {PATIENCE} s, which is too short to say whether it learns this task")
+        return
+    if tried.verdict == GOOD:
+        console.print("tried on this task, these settings learn it:")
+        console.print(_command(usual), soft_wrap=True)
+    else:
+        console.print("no settings are known that learn this task: recipe 'tuned' was tried as well")
+
+
+def _command(settings: "TrainingSettings") -> str:
+    """The command that trains with the usual options of a recipe, in lines that a shell takes for one."""
     from scb.training.settings import TrainingSettings
 
     usual = TrainingSettings()
-    words = ["scb", "train"]
-    for name in ("N", "T", "sparsity", "ensemble", "K_P", "task_seed", "seed"):
+    words = ["scb", "train", "--recipe", settings.recipe]
+    for name in ("N", "T", "sparsity", "ensemble", "K_P", "task_seed", "seed", "device"):
         if getattr(settings, name) != getattr(usual, name):
             words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
-    options = dict(remedy)
-    words += ["--recipe", options.pop("recipe")]
-    for name in ("eta", "batch_size", "lam"):
-        if name in options:
-            words += [f"--{name.replace('_', '-')}", f"{options.pop(name):g}"]
-    if options:
-        words += ["--set", *(f"{name}={value}".replace(" ", "") for name, value in options.items())]
     return " \\\n".join(wrap(shlex.join(words), 76, initial_indent="  ", subsequent_indent="    ", break_long_words=False))

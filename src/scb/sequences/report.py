@@ -242,4 +242,4 @@ def write_report(
         date=date.today().isoformat(),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, page.encode())
+    write_atomically(path, page.encode(errors="replace"))  # a file name may hold bytes that are no text

@@ -148,8 +148,8 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
     try:
         for name in contenders(file):
             command = [sys.executable, "-m", __name__, name, str(N), str(T), *([] if file is None else [str(file)])]
-            # In a session of its own: an interrupt from the terminal is for us alone.
-            processes[name] = subprocess.Popen(command, start_new_session=True, **pipes)
+            # In a session of its own: an interrupt from the terminal is for us alone. It is this Python, with no shell between.
+            processes[name] = subprocess.Popen(command, start_new_session=True, **pipes)  # noqa: S603
             losses[name] = _read(name, processes[name])
         if max(losses.values()) > 2 * min(losses.values()):
             raise InputError(f"the contenders do not compute the same: losses {losses}")

@@ -1,20 +1,23 @@
 """Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast, ``cuda.Cuda`` faster."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array, projector_row
-from scb.inputs import InputError
+from scb.inputs import InputError, shown
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelLaw, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.task.columns import slots
 from scb.task.sampling import step_keys
+from scb.training.answers import gradient as checked_gradient
+from scb.training.answers import named, point, refuse_nan
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage, State, StatefulRule
@@ -23,6 +26,7 @@ from scb.training.updates import precondition_V
 LIMIT = 1e6  # a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
 
 NO_STATE: State = MappingProxyType({})
+OWN_RULES = ("proximal", "vanilla")  # steps of theirs become NaN only where they are too large
 
 
 class Taken(NamedTuple):
@@ -57,32 +61,38 @@ class Composed:
         samples = 0
         for done, key in enumerate(step_keys(seed, steps)):
             at = self.transformer(V, A)
-            gradient = self.source(V, at.attention, stage.batch_size, key)
+            gradient = checked_gradient(self.source, self.source(V, at.attention, stage.batch_size, key), V, A)
             loss = gradient.loss
             samples += gradient.samples
             arguments = (V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
-            new_V, new_A, *remembered = rule(*arguments, kept) if remembers else rule(*arguments)
-            new_V, new_A = _like(V, A, new_V, new_A, stage)
+            answer = rule(*arguments, kept) if remembers else rule(*arguments)
+            new_V, new_A, new_state = _after(V, A, answer, stage)
             with np.errstate(over="ignore", invalid="ignore"):
                 bounded = np.square(new_V).sum() < LIMIT**2 and (np.square(new_A).sum(axis=0) < LIMIT**2).all()
             if not bounded:
+                refuse_nan(f"the source {named(self.source)}", gradient.V, gradient.A)
                 return Taken(V, A, done, loss, samples, kept)
             V, A = new_V, new_A
-            if remembers:
-                (kept,) = remembered
+            kept = new_state
         return Taken(V, A, len(steps), loss, samples, kept)
 
 
-def _like(V: Array, A: Array, new_V: Array, new_A: Array, stage: Stage) -> tuple[Array, Array]:
-    """What a rule made of (V, A), laid out as a run is after it was saved and loaded: sums over it then give the same bits."""
-    if np.shape(new_V) != V.shape or np.shape(new_A) != A.shape:
-        shapes = f"{np.shape(new_V)} and {np.shape(new_A)}"
-        raise InputError(f"the rule of stage {stage.name!r} gives shapes {shapes}: they must be {V.shape} and {A.shape}")
+def _after(V: Array, A: Array, answer: Any, stage: Stage) -> tuple[Array, Array, State]:
+    """What a rule returns for (V, A), laid out as a run is after it was saved and loaded: sums over it then give the same bits."""
+    what = f"the rule {named(stage.update)} of stage {stage.name!r}"
+    state = NO_STATE
+    if isinstance(stage.update, StatefulRule):
+        if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[2], Mapping):
+            raise InputError(f"{what} returns {shown(answer)}: it must return V, A and its state, arrays by name")
+        *answer, state = answer
+    new_V, new_A = point(what, answer, V, A)
+    if stage.rule not in OWN_RULES and (np.isnan(new_V).any() or np.isnan(new_A).any()):
+        raise InputError(f"{what} returns NaN: V and A must be numbers")
     if new_V is not V:
         new_V = np.require(new_V, np.float64, ["C"])
     if new_A is not A:
         new_A = np.require(new_A, np.float64, ["F"])
-    return new_V, new_A
+    return new_V, new_A, state
 
 
 class Buffers:

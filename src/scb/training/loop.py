@@ -11,9 +11,10 @@ import numpy as np
 
 from scb import metrics
 from scb.folders import Folder, opened
-from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of
+from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of, shown
 from scb.model import LinearTransformer
 from scb.task import Task
+from scb.training.answers import functions, rounded
 from scb.training.engine import Composed, Fused, step_keys
 from scb.training.fingerprint import fingerprints
 from scb.training.run import COLUMNS, FILE, Run
@@ -110,10 +111,13 @@ def train(
     for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
         if not isinstance(value, kind):
             raise InputTypeError(f"{name} is of type {type(value).__name__}: it must be a {kind.__name__}")
+    if source is not None and not callable(source):
+        raise InputTypeError(f"source = {shown(source)}: it must be a function, or left out for fresh samples")
+    callbacks = functions("callbacks", callbacks)
     recipe.check_fits(task)
     made = made_by(task, recipe, seed, every=every, source=source, start=start, device=device)
     composed = Composed(Fresh(task) if source is None else source, recipe.transformer)
-    engine = _engine(task, recipe, device, source) or composed
+    engine = fast_engine(task, recipe, device, source) or composed
     with _opened(checkpoint, resume=resume, overwrite=overwrite, lock=lock) as folder:
         run = _resumed(folder, made) if resume else None
         if run is None:
@@ -177,8 +181,8 @@ def _first(task: Task, recipe: Recipe, seed: int, start: Run | None, made: dict[
     return evaluate(task, Run(V, A, **facts, made_by=made), batch_loss=np.nan)
 
 
-def _engine(task: Task, recipe: Recipe, device: Device, source: GradientSource | None) -> "Fused | Cuda | None":
-    """An engine that is faster than ``Composed``, if there is one for these."""
+def fast_engine(task: Task, recipe: Recipe, device: Device, source: GradientSource | None) -> "Fused | Cuda | None":
+    """An engine that is faster than ``Composed``, if there is one for these; an InputError if the device cannot be used."""
     if source is not None or recipe.transformer is not LinearTransformer:
         if device != "cpu":
             raise InputError(f"device = {device!r} trains the linear transformer on fresh samples: leave it out for all else")
@@ -212,7 +216,7 @@ def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: 
     V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)
     if run.stage_step == 0:
         for rounding in stage.enter:
-            V, A = rounding(V, A, mu)
+            V, A = rounded(rounding, V, A, mu, stage.name)
     ahead = min(every - run.step % every, stage.ahead(run.stage_step))
     now = stage.at(run.stage_step)
     steps = range(run.step, run.step + ahead)
@@ -230,13 +234,13 @@ def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: 
         after = replace(after, diverged=step, finished=True)
     elif stage.over(stage_step, V, A, mu):
         for rounding in stage.leave:
-            V, A = rounding(V, A, mu)
+            V, A = rounded(rounding, V, A, mu, stage.name)
         after = replace(after, stage=run.stage + 1, stage_step=0, state={}, finished=run.stage + 1 == len(recipe.stages))
     return replace(after, V=V, parameters=A), taken.loss
 
 
 def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: bool | None) -> Run:
-    """The run with its verdict, and with what would do where that is not that the task has been learned."""
+    """The run with its verdict."""
     samples = 0
     if run.diverged is not None:
         word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"
@@ -251,8 +255,7 @@ def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: 
         samples = 0  # the recipe did not ask for them, and what it takes is compared with others
     elif word != GOOD:
         warnings.warn(f"the run of recipe {run.recipe!r} has failed. {word}", stacklevel=3)
-    remedy = {} if word == GOOD else dict(recipe.remedy)
-    return replace(run, verdict=word, remedy=remedy, samples=run.samples + samples)
+    return replace(run, verdict=word, samples=run.samples + samples)
 
 
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:

@@ -70,15 +70,11 @@ class RunSummary:
 
     @property
     def outcome(self) -> list[str]:
-        """Lines of text that give the verdict and, if the task has not been learned, settings that should learn it."""
+        """Lines of text that give the verdict."""
         run = self.run
         if not run.finished:
             return ["not finished"]
-        lines = [f"verdict: {run.verdict}"] if run.verdict else []
-        if run.remedy:
-            options = ", ".join(f"{name}={value!r}" for name, value in run.remedy.items() if name != "recipe")
-            lines.append(f"these settings would do: scb.recipes.{run.remedy['recipe']}(task, {options})")
-        return lines
+        return [f"verdict: {run.verdict}"] if run.verdict else []
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:

@@ -57,8 +57,6 @@ class Run:
         Whether all stages are completed or the run has diverged.
     verdict : str or None
         The result of the test on held-out samples at the end: "learned", or what is wrong. None if there was no test.
-    remedy : dict
-        If the task has not been learned, settings that should learn it, if the recipe knows some.
     state : dict of arrays
         The state of the current stage's update rule, such as a momentum of V, (N, N); empty for rules without state.
     made_by : dict of str
@@ -99,7 +97,6 @@ class Run:
     diverged: int | None = None
     finished: bool = False
     verdict: str | None = None
-    remedy: dict[str, Any] = field(default_factory=dict)
     state: dict[str, Array] = field(default_factory=dict)
     made_by: dict[str, str] = field(default_factory=dict)
 
@@ -255,13 +252,13 @@ def _unflat(arrays: dict[str, Array], layouts: dict[str, Any]) -> dict[str, Arra
     }
 
 
-_TYPES = {"recipe": str, "diverged": int | None, "finished": bool, "verdict": str | None, "remedy": dict, "made_by": dict}
+_TYPES = {"recipe": str, "diverged": int | None, "finished": bool, "verdict": str | None, "made_by": dict}
 _TYPES |= dict.fromkeys(("seed", "step", "stage", "stage_step", "samples"), int)
 
 
 def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     """The run that a file holds, whatever wrote it; an error says what cannot be."""
-    later = ("verdict", "remedy", "made_by")  # what older versions did not write
+    later = ("verdict", "made_by")  # what older versions did not write
     known = {name: fitted(name, facts[name], hint) for name, hint in _TYPES.items() if name in facts or name not in later}
     for name in ("step", "stage", "stage_step", "samples"):
         integer(name, known[name], low=0)

@@ -1,7 +1,7 @@
 """What a recipe is made of: an initial point, and stages; and the two rules, made of the updates of Algorithm 1."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +12,7 @@ from scb.inputs import InputError, InputTypeError, fitted, integer, number, one_
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.theory.gaussian import residual_variance
+from scb.training.answers import functions, stopped
 from scb.training.roundings import Rounding, Stop
 from scb.training.schedules import MeasuredNoise, tabulated
 from scb.training.starts import GivenStart, UniformAttention
@@ -114,9 +115,10 @@ class Stage:
                 number("lam", value.multiple, low=0, where=where)
             else:
                 object.__setattr__(self, name, tabulated(name, value, self.steps, where))
+        for name in ("enter", "leave"):
+            object.__setattr__(self, name, functions(name, getattr(self, name), where))
         if not callable(self.rule):
-            object.__setattr__(self, "rule", one_of("rule", self.rule, RULES))
-            RULES[self.rule]  # one of another package is loaded here, where it can still be refused
+            RULES[one_of("rule", self.rule, RULES)]  # one of another package is loaded here, where it can still be refused
         projector_row(np.ones(1), self.projector)  # refuses a name that it does not know
 
     @property
@@ -223,7 +225,7 @@ class Stage:
         -------
         bool
         """
-        return step >= self.steps or (self.stop is not None and step % self.check_every == 0 and self.stop(V, A, mu))
+        return step >= self.steps or (step % self.check_every == 0 and stopped(self.stop, V, A, mu, self.name))
 
 
 # ------------------------------------------------------------------------------------------------------ updates
@@ -281,7 +283,7 @@ class Recipe:
     mu : (N,) array
         The stationary law that preconditioning uses.
     stages : tuple of Stage
-        The stages, in order. Stages with 0 steps are left out, together with their ``enter`` and ``leave`` functions.
+        The stages, in order. Those with 0 steps are left out, with their ``enter`` and ``leave``; one at least must be left.
     samples : int, default 0
         The number of samples used before the first step, to estimate quantities that are not known.
     transformer : type, default LinearTransformer
@@ -289,8 +291,6 @@ class Recipe:
     check : HeldOut, optional
         A test on held-out samples, of class ``scb.training.verdict.HeldOut``, that is part of the recipe: its samples are
         counted, and a failed run gives a warning. By default ``train`` decides whether a run is tested.
-    remedy : dict, default {}
-        Settings, the name of a recipe and its options, that should work if a run has not learned its task.
 
     Examples
     --------
@@ -314,7 +314,6 @@ class Recipe:
     samples: int = 0
     transformer: type[Transformer] = LinearTransformer
     check: "HeldOut | None" = None
-    remedy: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         fitted("name", self.name, str)
@@ -322,11 +321,12 @@ class Recipe:
         if not isinstance(self.stages, list | tuple) or not all(isinstance(stage, Stage) for stage in self.stages):
             raise InputTypeError(f"stages = {self.stages!r} of a recipe: it must be a tuple of Stage")
         object.__setattr__(self, "stages", tuple(stage for stage in self.stages if stage.steps))
+        if not self.stages:
+            raise InputError(f"recipe {self.name!r} has 0 steps in all stages: at least one stage must have steps")
         mu = real_array("mu", self.mu)
         if mu.ndim != 1 or not (mu > 0).all() or not abs(mu.sum() - 1) <= 1e-6:
             raise InputError(f"mu = {mu} of a recipe: it must be a law with positive probabilities, one for each token")
-        V = np.asarray(self.start.V)
-        A = np.asarray(self.start.A)
+        V, A = np.asarray(self.start.V), np.asarray(self.start.A)
         if V.shape != (len(mu), len(mu)) or A.ndim != 2 or A.shape[1] != len(mu):
             raise InputError(f"the start of a recipe has V {V.shape} and A {A.shape}: with {len(mu)} tokens, (N, N) and (T, N) go")
         if not np.isfinite(V).all() or (isinstance(self.start, GivenStart) and not np.isfinite(A).all()):

@@ -116,17 +116,6 @@ class Enough:
         """The largest number of steps of each stage."""
         return 30 * self.length, 10 * self.length, 5 * self.length
 
-    def options(self) -> dict[str, Any]:
-        """Return these settings as options of ``paper``, which has one batch size for all stages."""
-        return {
-            "eta": 1 / self.length,
-            "steps": list(self.steps),
-            "batch_size": max(self.batch_sizes),
-            "lam": self.lam,
-            "signal": list(self.goals),
-            "projector": "mu",
-        }
-
 
 def enough(k: Knowledge, sparsity: int, eta: float, accuracy: float) -> Enough:
     """Return the settings of ``tuned`` for steps of size η and a target for the noise in A and in V."""
@@ -256,8 +245,7 @@ def paper(
         k.stage("2", steps[1], eta[1], lam=lam, enter=rounding, leave=sign, stop=stop_2, **common),
         k.stage("3", steps[2], eta[2], eta_A=0.0, enter=(normalize,), **common),
     )
-    remedy = {"recipe": "paper"} | enough(k, task.sparsity, eta=0.01, accuracy=0.02).options()
-    return Recipe("paper", point, k.mu, stages=stages, samples=samples, remedy=remedy)
+    return Recipe("paper", point, k.mu, stages=stages, samples=samples)
 
 
 def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> GivenStart:
@@ -342,6 +330,5 @@ def tuned(
         stage("2", second, eta, batch_size=B2, lam=lam_2, centred=True, enter=rounding, stop=stop_2),
         stage("3", third, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
-    remedy = {"recipe": "tuned", "accuracy": accuracy / 2, "eta": eta / 2}
     start = UniformAttention(trivial_V(k.mu), task.T)
-    return Recipe("tuned", start, k.mu, stages=stages, samples=k.samples, remedy=remedy)
+    return Recipe("tuned", start, k.mu, stages=stages, samples=k.samples)

@@ -80,7 +80,7 @@ def sgd(
         k.stage("2", steps[1], eta[1], batch_size=batch_size, rule=rule, projector=projector, enter=sign, leave=sign),
     )
     start = UniformAttention(trivial_V(k.mu), task.T)
-    return Recipe("sgd", start, k.mu, stages=stages, samples=k.samples, remedy={"recipe": "tuned"})
+    return Recipe("sgd", start, k.mu, stages=stages, samples=k.samples)
 
 
 @typed
@@ -131,5 +131,4 @@ def softmax(
     N, T = task.N, task.T
     stage = Stage("softmax", steps, eta_V=eta_V * N, eta_A=eta_W * N * T, batch_size=batch_size, rule="vanilla")
     start = GivenStart(V=trivial_V(k.mu), A=np.zeros((T, N), order="F"))
-    remedy = {"recipe": "tuned"}
-    return Recipe("softmax", start, k.mu, stages=(stage,), samples=k.samples, transformer=SoftmaxTransformer, remedy=remedy)
+    return Recipe("softmax", start, k.mu, stages=(stage,), samples=k.samples, transformer=SoftmaxTransformer)

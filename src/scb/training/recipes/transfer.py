@@ -114,4 +114,4 @@ def transfer(
     trivial = trivial_V(k.mu)
     start = UniformAttention(trivial + theta * keep_mu(V_hat - trivial, k.mu, "mu"), task.T)
     check = HeldOut(max(B2, B3), k.K_P, Q)
-    return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples, check=check, remedy={"recipe": "tuned"})
+    return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples, check=check)

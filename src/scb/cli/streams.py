@@ -1,0 +1,45 @@
+"""Streams that may be closed, full or a broken pipe without ending the work: a long run is not lost to ``| head``."""
+
+import io
+import os
+import sys
+from typing import Any, TextIO
+
+
+class Output(io.FileIO):
+    """A file to which writing never fails: from the first error on, which is kept, everything is dropped."""
+
+    lost: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        """Write the data, or drop them."""
+        if self.lost is None:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self.lost = error
+        return memoryview(data).nbytes
+
+    def reported_loss(self) -> OSError | None:
+        """The error, unless it is that whoever read the output has seen enough."""
+        return None if isinstance(self.lost, BrokenPipeError) else self.lost
+
+
+def replace_streams() -> Output | None:
+    """Make stdout and stderr streams to which printing never fails; what stdout writes to, unless somebody has replaced it."""
+    output = None
+    if sys.stdout is sys.__stdout__:
+        sys.stdout, output = _lasting(sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr, _ = _lasting(sys.stderr)
+    return output
+
+
+def _lasting(stream: TextIO | None) -> tuple[TextIO, Output]:
+    """A stream in the place of one that may be closed; a character that it cannot show is a question mark."""
+    if not isinstance(stream, io.TextIOWrapper):
+        output = Output(os.open(os.devnull, os.O_WRONLY), "w")
+        return io.TextIOWrapper(io.BufferedWriter(output), encoding="utf-8", errors="replace"), output
+    output = Output(stream.fileno(), "w", closefd=False)
+    lines = stream.line_buffering or stream.write_through
+    return io.TextIOWrapper(io.BufferedWriter(output), stream.encoding, errors="replace", line_buffering=lines), output

@@ -1,0 +1,67 @@
+"""What functions of the user's own return (rules, roundings, sources, conditions to stop), checked where it comes in."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from scb.geometry import Array
+from scb.inputs import InputError, integer, shaped_array, shown
+from scb.model import Gradient
+
+
+def functions(name: str, value: Any, where: str = "") -> tuple[Callable[..., Any], ...]:
+    """The value as a tuple, if it is a list or tuple of functions."""
+    if not isinstance(value, list | tuple) or not all(map(callable, value)):
+        raise InputError(f"{name} = {shown(value)}{where}: it must be a list or tuple of functions")
+    return tuple(value)
+
+
+def named(function: Any) -> str:
+    """The name of a function, or of the class of one that is an object."""
+    return getattr(function, "__qualname__", type(function).__qualname__)
+
+
+def point(what: str, answer: Any, V: Array, A: Array) -> tuple[Array, Array]:
+    """The (V, A) that a rule or rounding returns, of the shapes of those that it was given."""
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise InputError(f"{what} returns {shown(answer)}: it must return V and A")
+    new_V = shaped_array(f"the V that {what} returns", answer[0], V.shape)
+    return new_V, shaped_array(f"the A that {what} returns", answer[1], A.shape)
+
+
+def rounded(rounding: Callable[..., Any], V: Array, A: Array, mu: Array, stage: str) -> tuple[Array, Array]:
+    """The finite (V, A) that a rounding makes of one."""
+    what = f"the rounding {named(rounding)} of stage {stage!r}"
+    V, A = point(what, rounding(V, A, mu), V, A)
+    refuse_nan(what, V, A)
+    return V, A
+
+
+def gradient(source: Callable[..., Any], answer: Any, V: Array, A: Array) -> Gradient:
+    """The gradient that a source returns; whether its entries are finite is asked where a step has diverged."""
+    what = f"the source {named(source)}"
+    if not isinstance(answer, Gradient):
+        raise InputError(f"{what} returns {shown(answer)}: it must return a scb.model.Gradient")
+    for name, array, like in (("V", answer.V, V), ("A", answer.A, A)):
+        shaped_array(f"the gradient of {name} that {what} returns", array, like.shape)
+    if not isinstance(answer.loss, int | float | np.number):
+        raise InputError(f"{what} returns the loss {shown(answer.loss)}: it must be a number")
+    integer(f"the number of samples that {what} returns", answer.samples, low=0)
+    return answer
+
+
+def stopped(stop: Callable[..., Any] | None, V: Array, A: Array, mu: Array, stage: str) -> bool:
+    """Whether the condition of a stage, if it has one, ends it."""
+    if stop is None:
+        return False
+    answer = stop(V, A, mu)
+    if not isinstance(answer, bool | np.bool_):
+        raise InputError(f"the condition {named(stop)} of stage {stage!r} returns {shown(answer)}: it must return True or False")
+    return bool(answer)
+
+
+def refuse_nan(what: str, *arrays: Array) -> None:
+    """InputError if an entry is NaN or infinite."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise InputError(f"{what} returns NaN or infinity: all entries must be finite")
