@@ -2,7 +2,9 @@
 
 import io
 import os
+import resource
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -43,7 +45,14 @@ def main(arguments: list[str] | None = None) -> None:
         _end(str(error) or type(error).__name__)
     except MemoryError as error:
         _end(f"out of memory ({error})" if str(error) else "out of memory")
+    except (ImportError, RuntimeError, SystemError) as error:
+        if not _for_lack_of_memory(error):
+            raise
+        _end(f"out of memory, or of what its limits (ulimit) allow ({error})")
     except KeyboardInterrupt as stop:
+        if arguments is None:
+            # The process ends here: a second Ctrl-C changes nothing.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         advice = str(stop)
         if not advice and given[:1] and given[0] in KEEPING:
             advice = f"what is done is kept, go on with: {shlex.join(['scb', *given])}"
@@ -69,6 +78,12 @@ def _end(message: str) -> None:
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(2)
+
+
+def _for_lack_of_memory(error: Exception) -> bool:
+    """Whether a thread cannot start, or a library cannot be loaded where memory has a limit."""
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    return "start new thread" in str(error) or "failed to map segment" in str(error) or limited
 
 
 def _warn(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
