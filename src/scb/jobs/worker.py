@@ -3,7 +3,8 @@
 import os
 import pickle
 import traceback
-from multiprocessing.connection import Connection
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from threading import Thread
 
@@ -35,9 +36,11 @@ def _start(link: Connection, calls: SimpleQueue[bytes]) -> None:
 
 
 def _listen(link: Connection, calls: SimpleQueue[bytes]) -> None:
-    """Take calls. Without the other end there is nothing left to do: a worker keeps nothing, so it may end at any moment."""
+    """Take calls. Without a parent there is nothing left to do: a worker keeps nothing, so it may end at any moment."""
     try:
-        while True:
+        parent = parent_process()
+        assert parent is not None
+        while parent.sentinel not in wait([link, parent.sentinel]):
             calls.put(link.recv_bytes())
     finally:
         os._exit(1)
