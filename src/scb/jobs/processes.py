@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from threading import current_thread, main_thread
 from typing import Any, NamedTuple
 
 from scb.jobs.job import Job
@@ -111,7 +112,7 @@ class Processes:
     def _start(self) -> Worker:
         self._started += 1
         try:
-            with _deaf_children():
+            with _starting():
                 self._running.append(Worker(self._started))
         except OSError as error:
             raise _not_started(error.strerror or str(error)) from None
@@ -179,12 +180,22 @@ def processes(workers: int, note: Note = print) -> Iterator[Processes]:
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Processes that start in here do not hear Ctrl-C, which a terminal sends to all: this process ends them."""
+def _starting() -> Iterator[None]:
+    """Around the start of a process: it will not hear Ctrl-C, which a terminal sends to all, since this one ends it.
+
+    A Ctrl-C for this process waits until the start is over. Another thread may hear it, so a mask alone does not hold it back.
+    """
+    came: list[Any] = []
+    here = current_thread() is main_thread()
     # It would undo the mask if it were started later.
     resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.signal(signal.SIGINT, lambda *heard: came.append(heard)) if here else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if here:
+            signal.signal(signal.SIGINT, handler)
+        if came and callable(handler):
+            handler(*came[0])
