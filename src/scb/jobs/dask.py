@@ -123,8 +123,7 @@ def encrypted(address: str) -> bool:
 
 def _check(address: str) -> None:
     """InputError for what is no address, and for one that Dask's settings for TLS do not fit."""
-    from distributed.comm import parse_address
-    from distributed.comm.addressing import parse_host_port
+    from distributed.comm.addressing import parse_address, parse_host_port
     from distributed.comm.registry import get_backend
     from distributed.security import Security
 

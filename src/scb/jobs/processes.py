@@ -122,7 +122,7 @@ class Processes:
         """The calls that are through within a second, and what they gave; what one of them raised is raised here."""
         self._hand_out()
         through = []
-        links = {worker.link: worker for worker in self._running}
+        links: dict[Any, Worker] = {worker.link: worker for worker in self._running}
         for link in wait(list(links), timeout=1):
             worker = links[link]
             try:
