@@ -1,3 +1,4 @@
+import os
 import shlex
 import signal
 import subprocess
@@ -6,6 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from scb.cli import main
@@ -50,7 +52,7 @@ def test_bad_input_is_one_line_and_status_2():
     assert scb("nonsense").returncode == 2
 
 
-def test_bench_takes_further_contenders_from_a_file(tmp_path):
+def test_bench_takes_further_contenders_from_a_file_that_is_named(tmp_path):
     """NumPy and ours come with the package; those of the file stand between them, if what they need is installed."""
     (tmp_path / "more.py").write_text(
         "from scb.training.benchmark import Contender, numpy_step\n"
@@ -63,9 +65,29 @@ def test_bench_takes_further_contenders_from_a_file(tmp_path):
     assert header == "| N | T | NumPy | mine | scb, 1 thread | scb, 2 threads |"
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "more.py").rename(tmp_path / "benchmarks" / "contenders.py")
-    assert "mine" in scb("bench", *small, cwd=tmp_path).stdout
+    assert "mine" not in scb("bench", *small, cwd=tmp_path).stdout
     missing = scb("bench", *small, "--contenders", "nowhere.py", cwd=tmp_path)
     assert (missing.returncode, missing.stderr) == (2, "scb: nowhere.py is not there, or not a file\n")
+
+
+@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGKILL])
+def test_the_busy_neighbours_of_a_benchmark_end_with_it(how):
+    code = (
+        "import time; from scb.training.benchmark import busy_neighbours\n"
+        "with busy_neighbours(): print('busy', flush=True); time.sleep(60)"
+    )
+    bench = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert bench.stdout.readline() == "busy\n"
+    neighbours = psutil.Process(bench.pid).children()
+    assert len(neighbours) == len(os.sched_getaffinity(0))
+    bench.send_signal(how)
+    bench.communicate()
+    try:
+        assert psutil.wait_procs(neighbours, timeout=10)[1] == []
+    finally:
+        for left in neighbours:
+            if left.is_running():
+                left.kill()
 
 
 def test_train_and_show(tmp_path):

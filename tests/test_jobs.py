@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 
 from deadly import Deadly
 from scb.jobs.job import seed_of
-from scb.jobs.pool import InProcess, processes, run_jobs
+from scb.jobs.pool import InProcess, run_jobs
+from scb.jobs.processes import processes
 from scb.jobs.store import FAILURE, Cache, JobFailed, Result
 from scb.jobs.table import at, concatenate, pick, quartiles, read_table, write_table
 from scb.paper.entries import Experiment
@@ -107,7 +108,7 @@ def test_a_process_that_dies_is_said_and_what_was_done_stays(tmp_path):
     with processes(1) as pool:
         run_jobs(jobs[:2], pool, cache)
     with (
-        pytest.raises(OSError, match=r"a process died, out of memory perhaps\. Finished runs are kept"),
+        pytest.raises(JobFailed, match=r"failed: its process died, out of memory perhaps\."),
         processes(1) as pool,
     ):
         run_jobs(cache.missing(jobs), pool, cache)
@@ -148,6 +149,7 @@ def changed(sources, path, modules=MODULES):
 def test_a_change_of_what_is_shown_or_of_who_runs_discards_nothing(sources):
     """Captions, figures, claims, commands, the report, pools and Dask."""
     shown = ["paper/registry.py", "paper/report.py", "jobs/dask.py", "jobs/pool.py", "jobs/store.py", "jobs/grid.py"]
+    shown += ["jobs/processes.py", "jobs/worker.py"]
     for folder in ("paper/figures", "paper/claims", "cli"):
         shown += [str(path.relative_to(sources)) for path in (sources / folder).glob("*.py")]
     assert len(shown) > 25

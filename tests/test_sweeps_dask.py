@@ -1,4 +1,4 @@
-"""Sweeps on real clusters on this machine: the same rows as in one process, and all of them, whatever is killed."""
+"""Sweeps in processes and on real clusters: the same rows as in one process, and all of them, whatever is killed."""
 
 import json
 import os
@@ -8,12 +8,13 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 
 import psutil
 import pytest
 
 from scb.files import read_json
-from scb.jobs.dask import compute, connected, modules_of
+from scb.jobs.dask import compute, modules_of
 from scb.jobs.grid import Sweep
 from scb.jobs.kinds import KINDS, RecoverJob
 from scb.jobs.table import read_table
@@ -68,16 +69,16 @@ def keys(out):
 
 
 def workers_of(process):
-    """The processes in which the sweep's own cluster runs."""
+    """The processes of a sweep on this machine."""
     children = psutil.Process(process.pid).children(recursive=True)
     return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
 
 
 @contextmanager
-def cluster(directory, *threads):
+def cluster(directory, *threads, tls=()):
     """A scheduler and workers as a user would start them; (address, scheduler, workers)."""
     file = directory / "scheduler.json"
-    here = ("--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file))
+    here = ("--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file), *tls)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": ENVIRONMENT, "cwd": directory}
     scheduler = subprocess.Popen([DASK, "scheduler", "--port", "0", *here], **quiet)
     processes = [scheduler]
@@ -112,9 +113,10 @@ def expected(file):
 
 def calm(errors, killed=1):
     """Nothing but how far it is, and that a worker has gone, for no more than were killed."""
-    known = (" runs: ", "has gone; what it was running goes to another one", "has no workers: waiting for some")
+    gone = ("has gone; what it was running goes to another one", "worker process died (Killed); another one takes its place")
+    known = (" runs: ", "has no workers: waiting for some", *gone)
     lines = errors.splitlines()
-    return all(any(text in line for text in known) for line in lines) and errors.count("has gone") <= killed
+    return all(any(text in line for text in known) for line in lines) and sum(map(errors.count, gone)) <= killed
 
 
 def assert_complete(out, expected):
@@ -125,10 +127,13 @@ def assert_complete(out, expected):
 
 
 def test_two_local_processes_give_the_same_rows_and_a_killed_worker_costs_none(file, expected, tmp_path):
+    """And nobody else can give them something to run: none of them listens."""
     process = start(*arguments(file, tmp_path, "--jobs", "2"))
     wait_until(has_rows(tmp_path), process)
     workers = workers_of(process)
     assert len(workers) == 2
+    for one in (psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)):
+        assert [link for link in one.net_connections("inet") if link.status == psutil.CONN_LISTEN] == []
     workers[0].kill()
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
@@ -186,8 +191,48 @@ def test_a_scheduler_that_goes_away_or_is_not_there(file, tmp_path):
     answer = finish(*arguments(file, out, "--scheduler", address), status=2)
     assert answer.stderr == f"scb: no Dask scheduler at {address}: nothing answered within 3 s\n"
     assert keys(out) == kept
-    with pytest.raises(ValueError, match="unknown address scheme 'nonsense'"), connected("nonsense://x", print):
-        pass
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("banana", "it must look like tcp://10.0.0.1:8786 (missing port number in address 'banana')"),
+        ("nonsense://x:1", "it must look like tcp://10.0.0.1:8786 (unknown address scheme 'nonsense'"),
+        ("tls://127.0.0.1:1", "TLS needs the certificates that DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "),
+    ],
+)
+def test_what_is_no_address_is_one_line(file, tmp_path, address, message):
+    """Before it is connected to: a client that cannot be made says more when it is collected."""
+    paper = (SCB, "reproduce", "--quick", "--only", "F11", "--out", tmp_path)
+    for command in (arguments(file, tmp_path), paper):
+        answer = finish(*command, "--scheduler", address, status=2)
+        assert answer.stderr.startswith(f"scb: scheduler = '{address}': {message}")
+        assert answer.stderr.count("\n") == 1
+
+
+def certificate(folder, name):
+    """A certificate that only itself vouches for, and its key: their files."""
+    key, made = folder / f"{name}.key", folder / f"{name}.pem"
+    options = ("-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}")
+    subprocess.run(["openssl", "req", *options, "-keyout", key, "-out", made], check=True, capture_output=True)
+    return made, key
+
+
+@pytest.mark.skipif(which("openssl") is None, reason="certificates are made with openssl")
+def test_with_certificates_only_those_who_have_them_get_in(file, expected, tmp_path, monkeypatch):
+    ours, key = certificate(tmp_path, "ours")
+    tls = ("--protocol", "tls", "--tls-ca-file", ours, "--tls-cert", ours, "--tls-key", key)
+    monkeypatch.setitem(ENVIRONMENT, "DASK_DISTRIBUTED__COMM__TLS__CA_FILE", str(ours))
+    with cluster(tmp_path, 1, tls=tls) as (address, _, _):
+        assert address.startswith("tls://")
+        for name, status in (("another", 2), ("ours", 0)):
+            made, key = (ours, key) if name == "ours" else certificate(tmp_path, name)
+            monkeypatch.setitem(ENVIRONMENT, "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT", str(made))
+            monkeypatch.setitem(ENVIRONMENT, "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY", str(key))
+            answer = finish(*arguments(file, tmp_path / name, "--scheduler", address), status=status)
+            refused = "or it and we do not trust each other's certificates\n" in answer.stderr
+            assert refused == (name == "another")
+    assert_complete(tmp_path / "ours", expected)
 
 
 POISON = """
@@ -195,11 +240,11 @@ import os, signal, sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
-from scb.jobs.dask import local
 from scb.jobs.grid import Sweep
 from scb.jobs.job import Job
 from scb.jobs.kinds import kind_of
 from scb.jobs.pool import run_jobs
+from scb.jobs.processes import processes
 from scb.jobs.store import SweepStore
 
 @dataclass(frozen=True)
@@ -218,7 +263,7 @@ if __name__ == "__main__":
     sweep = Sweep.parse('kind = "poison"\\nseeds = 40', {"poison": kind})
     store = SweepStore(Path(sys.argv[1]))
     store.begin(sweep, sweep.jobs())
-    with local(2, lambda text: print(text, file=sys.stderr)) as pool:
+    with processes(2, lambda text: print(text, file=sys.stderr)) as pool:
         run_jobs(sweep.jobs(), pool, store)
 """
 
@@ -226,16 +271,13 @@ if __name__ == "__main__":
 def test_a_run_that_kills_its_worker_is_a_failure_and_the_rest_is_there(tmp_path):
     script = tmp_path / "poison.py"
     script.write_text(POISON)
-    environment = ENVIRONMENT | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
     answer = subprocess.run(
-        [sys.executable, script, tmp_path / "out"], capture_output=True, text=True, timeout=120, env=environment
+        [sys.executable, script, tmp_path / "out"], capture_output=True, text=True, timeout=120, env=ENVIRONMENT
     )
     assert answer.returncode == 0, answer.stderr
     assert calm(answer.stderr, killed=2)
     failures = read_json(tmp_path / "out" / "failures.json")
-    assert [(one["replicate"], one["error"]) for one in failures.values()] == [
-        (17, "every worker that ran it died, 1 of them: out of memory, perhaps")
-    ]
+    assert [(one["replicate"], one["error"]) for one in failures.values()] == [(17, "its process died, out of memory perhaps")]
     assert len(keys(tmp_path / "out")) == len(set(keys(tmp_path / "out"))) == 39
 
 
@@ -262,6 +304,6 @@ def test_the_paper_is_reproduced_on_a_scheduler_too(tmp_path):
 
 def test_without_dask_the_error_says_what_to_install(file, tmp_path):
     code = "import sys; sys.modules['distributed'] = None; from scb.cli import main; main(sys.argv[1:])"
-    options = ("sweep", file, "--out", tmp_path, "--jobs", "2")
-    answer = finish(sys.executable, "-c", code, *options, status=2)
-    assert answer.stderr == ("scb: several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1\n")
+    options = ("sweep", file, "--out", tmp_path)
+    answer = finish(sys.executable, "-c", code, *options, "--scheduler", "tcp://127.0.0.1:1", status=2)
+    assert answer.stderr == "scb: --scheduler needs Dask: pip install 'scb[dask]'\n"

@@ -6,6 +6,7 @@ it could not be done as asked, 130 after an interrupt.
 
 import resource
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -27,7 +28,7 @@ LEAST_MEMORY = 1 << 30
 def main(arguments: list[str] | None = None) -> None:
     """Entry point; errors that a user can mend are one line on stderr, with exit status 2. A traceback is a bug."""
     output = replace_streams()
-    status = _status(sys.argv[1:] if arguments is None else arguments)
+    status = _status(sys.argv[1:] if arguments is None else arguments, ends=arguments is None)
     sys.stdout.flush()
     if output is not None and (lost := output.reported_loss()):
         print(f"scb: the output could not be printed: {lost.strerror}", file=sys.stderr)
@@ -36,13 +37,16 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(status)
 
 
-def _status(given: list[str]) -> int:
-    """Run a command; its exit status."""
+def _status(given: list[str], ends: bool) -> int:
+    """Run a command; its exit status. ``ends`` says whether the process ends with it."""
     try:
         _call(given)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt as stop:
+        if ends:
+            # The process ends here: a second Ctrl-C changes nothing.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         advice = str(stop)
         if not advice and given[:1] and given[0] in KEEPING:
             advice = f"what is done is kept, go on with: {shlex.join(['scb', *given])}"

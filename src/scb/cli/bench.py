@@ -12,7 +12,6 @@ from scb.files import make_directory, refuse_foreign, write_atomically
 from scb.inputs import InputError
 from scb.provenance import machine, versions
 
-CONTENDERS = Path("benchmarks/contenders.py")
 HEADING = """\
 # Benchmark: one training step
 
@@ -33,15 +32,15 @@ def bench(
 
     In a step, every contender draws fresh samples, differentiates, preconditions, soft-thresholds and projects; their losses are
     compared first. The contenders take turns, each in a process of its own, and the table shows medians, ratios and peak memory.
-    The steps in PyTorch and JAX are in benchmarks/contenders.py of the source tree. They take part if that file is there and the
-    library is installed ('pip install scb[bench]' installs JAX, but not PyTorch). At the end, our engine is timed with another
-    busy process on each core.
+    The steps in PyTorch and JAX are in benchmarks/contenders.py of the source tree. They take part with
+    --contenders benchmarks/contenders.py, if the library is installed ('pip install scb[bench]' installs JAX,
+    but not PyTorch). At the end, our engine is timed with another busy process on each core.
 
     Args:
         out: Markdown file for the table.
         repeats: Number of timed rounds.
         sizes: Sizes N x T of the tasks.
-        contenders: Python file with further contenders. The default is benchmarks/contenders.py, if it exists.
+        contenders: Python file with further contenders. It is executed.
         overwrite: Replace a file that is no table of this command.
     """
     from scb.training.benchmark import OURS, compare
@@ -49,9 +48,7 @@ def bench(
     refuse_foreign(out, HEADING.partition("\n")[0], overwrite)
     if repeats < 1:
         raise InputError(f"repeats = {repeats}: it must be at least 1")
-    if contenders is None:
-        contenders = CONTENDERS if CONTENDERS.exists() else None
-    elif not contenders.is_file():
+    if contenders is not None and not contenders.is_file():
         raise FileNotFoundError(f"{contenders} is not there, or not a file")
     console = terminal()
     results = []

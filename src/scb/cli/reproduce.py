@@ -153,7 +153,8 @@ def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int 
 def _make(order: _Order, folder: Folder, workers: int, scheduler: str | None) -> _Made:
     """Run what has not been run, write the tables, draw the figures."""
     from scb.jobs.dask import connected
-    from scb.jobs.pool import processes, run_jobs
+    from scb.jobs.pool import run_jobs
+    from scb.jobs.processes import processes
     from scb.jobs.store import Cache
     from scb.jobs.warm_up import warm_up
     from scb.paper.registry import FIGURES
@@ -168,7 +169,7 @@ def _make(order: _Order, folder: Folder, workers: int, scheduler: str | None) ->
     forecast = _forecast(missing, order.figures, workers)
     with ExitStack() as stack:
         shown = stack.enter_context(progress(forecast))
-        here = stack.enter_context(processes(workers))
+        here = stack.enter_context(processes(workers, shown.note))
         pool = here if scheduler is None else stack.enter_context(connected(scheduler, shown.note))
         if missing and scheduler is None:
             warm_up(here, missing, forecast)

@@ -55,7 +55,7 @@ def sweep(
         file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure].
             Or the name of a sweep that comes with scb: lambda, support or symbols.
         out: Directory for the results. The default is results/NAME for a file NAME.toml.
-        jobs: Number of processes on this machine. The default is the number of cores; 1 runs everything here, without Dask.
+        jobs: Number of processes on this machine. The default is the number of cores; 1 runs everything in this one.
         scheduler: Address of a Dask scheduler to run on instead.
         retry: Run the settings that failed once more.
         status: Print what is done and what failed in this results directory, and run nothing.
@@ -112,10 +112,11 @@ def _experiments() -> "dict[str, Kind]":
 
 
 def _run(asked: "Sweep", store: "SweepStore", jobs: int, scheduler: str | None, retry: bool) -> int:
-    """Do what is missing, in this process, on a local Dask cluster, or on the scheduler at an address; how many runs that was."""
-    from scb.jobs import dask
+    """Do what is missing, in this process, in several, or on the scheduler at an address; how many runs that was."""
+    from scb.jobs.dask import connected
     from scb.jobs.forecast import Forecast, crowding
     from scb.jobs.pool import InProcess, run_jobs
+    from scb.jobs.processes import processes
 
     missing = store.missing(asked.jobs(), retry)
     store.begin(asked, missing)
@@ -126,9 +127,9 @@ def _run(asked: "Sweep", store: "SweepStore", jobs: int, scheduler: str | None, 
     with progress(forecast) as shown:
         pool: AbstractContextManager[Pool] = nullcontext(InProcess())
         if scheduler is not None:
-            pool = dask.connected(scheduler, shown.note)
+            pool = connected(scheduler, shown.note)
         elif workers > 1:
-            pool = dask.local(workers, shown.note)
+            pool = processes(workers, shown.note)
 
         def show(done: int, share: float) -> None:
             shown.detail = f"{done:,} of {len(missing):,} runs"

@@ -1,37 +1,30 @@
-"""A pool of Dask workers: a local cluster, or any scheduler by its address.
+"""A pool of Dask workers: those of any scheduler, by its address.
 
 Jobs go out and what they gave comes back; nothing else crosses the network, and workers need no common file system with the
 driver. If a worker dies, Dask runs its batches again on another one.
 """
 
 import logging
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from queue import Empty, Queue
 from time import monotonic
 from typing import Any
 
 from scb.inputs import InputError
 from scb.jobs.job import Job
-from scb.jobs.pool import Answer, run_batch
+from scb.jobs.pool import Answer, Note, run_batch
 from scb.jobs.store import Failure
 from scb.provenance import code_digest, require_code
 
 CONNECT_SECONDS = 3.0
 SILENT = logging.CRITICAL  # Dask's log is not shown: what a user needs to know is said by us
+TLS = (
+    "the certificates that DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
+    "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY name"
+)
 GONE = "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on from them"
-# What serves a dashboard, which nobody looks at, and giving memory back, of which little is held, take time from the jobs.
-QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.worker.memory.monitor-interval": "1s",
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "10s",
-    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
-}
-Note = Callable[[str], None]  # called with a line for the user
 
 
 def modules_of(batch: Sequence[Job]) -> list[str]:
@@ -111,49 +104,50 @@ class DaskPool:
 def connected(address: str, note: Note) -> Iterator[DaskPool]:
     """The pool of the scheduler at an address."""
     distributed = _distributed()
-    distributed.comm.registry.get_backend(distributed.comm.parse_address(address)[0])  # ValueError for what is no address
+    _check(address)
     with distributed.utils.silence_logging_cmgr(SILENT):
         try:
             client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError:
-            raise ConnectionError(f"no Dask scheduler at {address}: nothing answered within {CONNECT_SECONDS:g} s") from None
+            nothing = f"no Dask scheduler at {address}: nothing answered within {CONNECT_SECONDS:g} s"
+            tls = ", or it and we do not trust each other's certificates" if encrypted(address) else ""
+            raise ConnectionError(nothing + tls) from None
         with client:
             yield DaskPool(client, note)
 
 
-@contextmanager
-def local(workers: int, note: Note) -> Iterator[DaskPool]:
-    """The pool of a cluster of its own on this machine: processes of one thread, reachable from here only."""
-    distributed = _distributed()
-    import dask.config
+def encrypted(address: str) -> bool:
+    """Whether what goes to this address is encrypted, and both ends show certificates."""
+    return address.startswith(("tls://", "wss://"))
 
-    with distributed.utils.silence_logging_cmgr(SILENT):
-        with _deaf_children(), dask.config.set(QUIET):
-            here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-            try:
-                cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, silence_logs=SILENT, **here)
-            except (RuntimeError, TimeoutError) as error:  # a worker died before it could begin
-                raise ChildProcessError(
-                    f"the {workers} worker processes did not start ({error}): try again, or take --jobs 1"
-                ) from None
-        with cluster, distributed.Client(cluster, set_as_default=False) as client:
-            yield DaskPool(client, note)
+
+def _check(address: str) -> None:
+    """InputError for what is no address, and for one that Dask's settings for TLS do not fit."""
+    from distributed.comm.addressing import parse_address, parse_host_port
+    from distributed.comm.registry import get_backend
+    from distributed.security import Security
+
+    try:
+        scheme, place = parse_address(address)
+        get_backend(scheme)
+        parse_host_port(place)
+    except ValueError as error:
+        form = "it must look like tcp://10.0.0.1:8786"
+        raise InputError(f"scheduler = {address!r}: {form} ({error})") from None
+    try:
+        settings = Security().get_connection_args("client")
+    except OSError as error:
+        raise InputError(f"{TLS} cannot be read: {error.strerror or error}") from None
+    if encrypted(address) and settings["ssl_context"] is None:
+        raise InputError(f"scheduler = {address!r}: TLS needs {TLS}")
+    if settings["require_encryption"] and not encrypted(address):
+        required = "Dask's settings require encryption: it must begin with tls://"
+        raise InputError(f"scheduler = {address!r}: {required}")
 
 
 def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise InputError("several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1") from None
+        raise InputError("--scheduler needs Dask: pip install 'scb[dask]'") from None
     return distributed
-
-
-@contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Ctrl-C is for this process, which ends its workers: threads that start in here, and all their processes, do not hear it."""
-    resource_tracker.ensure_running()  # it would undo the mask if it were started later
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

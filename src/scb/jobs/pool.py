@@ -1,23 +1,17 @@
-"""Where jobs run, in this process or in several, and the one loop that hands them out in batches and keeps what comes back.
+"""Jobs in this process, and the one loop that hands them out in batches and keeps what comes back.
 
 Jobs are taken the longest first, and equally long ones in the order of their keys, which is random: so the first ones say how
 long the rest will take, and no corner of a grid comes last. A batch holds about a second of jobs, and less towards the end.
 """
 
-import multiprocessing
-import os
-import signal
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
-from multiprocessing.connection import wait as wait_for
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from statistics import median
-from threading import Lock, Thread
+from threading import Lock
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
@@ -26,10 +20,12 @@ from scb.jobs.store import Cache, Failure, Result, SweepStore
 
 if TYPE_CHECKING:
     from scb.jobs.dask import DaskPool
+    from scb.jobs.processes import Processes
 
 # It says how many batches it wants to have at a time (``slots``), takes one (``submit``), and gives back those that are through.
 Pool: TypeAlias = "InProcess | Processes | DaskPool"
 Progress = Callable[[int, float], None]  # called with the number of jobs that are through, and their share of the work
+Note = Callable[[str], None]  # called with a line for the user
 BATCH_SECONDS = 1.0
 _kernels = Lock()  # Numba's threads serve one caller at a time; a worker may have several threads
 
@@ -40,7 +36,7 @@ class Answer(NamedTuple):
     results: dict[str, Result]
     failures: dict[str, Failure]
     seconds: float
-    lost: bool = False  # whether process after process died over the batch, so that any of its jobs may be to blame
+    lost: bool = False  # whether a process died over the batch, so that any of its jobs may be to blame
 
 
 def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
@@ -82,68 +78,6 @@ class InProcess:
     def collect(self) -> list[tuple[Sequence[Job], Answer]]:
         """Run the batch."""
         return [(self._batch, run_batch(self._batch))]
-
-
-class Processes:
-    """Batches side by side in processes of this machine, which share its cores."""
-
-    def __init__(self, executor: ProcessPoolExecutor, workers: int) -> None:
-        self.workers = workers
-        self.slots = 2 * workers  # one that runs and one that waits for each, so that no process is idle
-        self._executor = executor
-        self._threads = max(1, (os.cpu_count() or 1) // workers)
-        self._batches: dict[Future[Answer], Sequence[Job]] = {}
-
-    def submit(self, batch: Sequence[Job]) -> None:
-        """Give the batch to the next process that is free."""
-        self._batches[self._executor.submit(run_batch, batch, self._threads)] = batch
-
-    def collect(self) -> list[tuple[Sequence[Job], Answer]]:
-        """Wait for a second at most until batches are through."""
-        through, _ = wait(self._batches, timeout=1, return_when=FIRST_COMPLETED)
-        answered = [future for future in through if future.exception() is None]
-        if through and not answered:
-            next(iter(through)).result()  # raises
-        return [(self._batches.pop(future), future.result()) for future in answered]
-
-    def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a function once with each of the tuples of arguments; what the calls give, as they are through."""
-        for future in as_completed([self._executor.submit(function, *arguments) for arguments in calls]):
-            yield future.result()
-
-
-@contextmanager
-def processes(workers: int) -> Iterator[Processes]:
-    """A pool of processes. If anything goes wrong here, an interrupt for instance, they are ended."""
-    executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start)
-    try:
-        yield Processes(executor, workers)
-    except BaseException as error:
-        started = list((executor._processes or {}).values())
-        executor.shutdown(wait=False, cancel_futures=True)
-        for process in started:
-            process.terminate()
-        if isinstance(error, BrokenProcessPool):
-            message = "a process died, out of memory perhaps. Finished runs are kept; the same command goes on from them"
-            raise ChildProcessError(message) from None
-        raise
-    executor.shutdown()
-
-
-def _start() -> None:
-    """In a child: an interrupt is for the parent, which ends its children; and without a parent there is nothing left to do."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes
-    from scb.kernels.compiler import compile_silently  # not above: a driver of sweeps does without Numba
-
-    compile_silently()
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def follow_parent() -> None:
-        wait_for([parent.sentinel])
-        os._exit(1)  # a child writes no files: any moment is good
-
-    Thread(target=follow_parent, daemon=True).start()
 
 
 class Pace:

@@ -116,7 +116,7 @@ def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dic
 
     content, sealed = read_sealed(path)
     try:
-        arrow = read(pa.BufferReader(content), columns=columns)
+        arrow = read(pa.BufferReader(content), columns=columns, use_threads=False)
         facts = json.loads((arrow.schema.metadata or {})[b"scb"])
         table = {name: arrow[name].to_numpy() for name in arrow.column_names}
     except Exception as error:

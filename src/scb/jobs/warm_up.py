@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from scb.jobs.forecast import Forecast
 from scb.jobs.job import Job
-from scb.jobs.pool import Processes
+from scb.jobs.processes import Processes
 from scb.kernels.compiler import functions_compiled
 from scb.mixture.recovery import recover
 from scb.provenance import dependencies

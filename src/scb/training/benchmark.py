@@ -25,6 +25,8 @@ from scb.training.stages import Stage, proximal_step
 BATCH = 64
 LAM = 1e-4
 OURS = ("scb, 1 thread", "scb, 2 threads")
+# Busy until the other end of its stdin is closed, which happens however its parent ends.
+BUSY = "import os, threading\nthreading.Thread(target=lambda: (os.read(0, 1), os._exit(0))).start()\nwhile True: pass"
 Step = Callable[[int], float]  # takes a seed, goes one call further, and returns the loss of the mini-batch
 
 
@@ -110,16 +112,18 @@ def _read(name: str, process: Any) -> float:
 
 @contextmanager
 def busy_neighbours() -> Iterator[None]:
-    """One busy process for each core, for as long as the context lasts."""
+    """One busy process for each core, for as long as the context lasts, and this process."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True) for _ in range(cores)]
+    command = [sys.executable, "-c", BUSY]
+    # In a session of its own: an interrupt from the terminal is for us alone.
+    neighbours = [subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) for _ in range(cores)]
     try:
         sleep(0.2)  # until they are at it
         yield
     finally:
         for neighbour in neighbours:
             neighbour.kill()
-            neighbour.wait()
+            neighbour.communicate()
 
 
 def _take_turns(processes: dict[str, Any], repeats: int) -> dict[str, float]:

@@ -1,0 +1,60 @@
+"""A process that does what ``Processes`` sends it. Nothing heavy is imported here: a start that fails can still be told."""
+
+import os
+import pickle
+import traceback
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from threading import Thread
+
+
+def work(link: Connection) -> None:
+    """Say None when ready, or why that is impossible; then answer calls until the other end closes, however its process ended."""
+    calls: SimpleQueue[bytes] = SimpleQueue()
+    try:
+        _start(link, calls)
+        link.send(None)
+    except BaseException as error:
+        link.send(f"{type(error).__name__}: {error}")
+        os._exit(1)
+    try:
+        while True:
+            link.send_bytes(_answer(calls.get()))
+    finally:
+        # No traceback, and no waiting for threads.
+        os._exit(1)
+
+
+def _start(link: Connection, calls: SimpleQueue[bytes]) -> None:
+    """Begin to listen, and load what every call needs."""
+    Thread(target=_listen, args=(link, calls), daemon=True).start()
+    import scb.jobs.pool  # noqa: F401
+    from scb.kernels.compiler import compile_silently
+
+    compile_silently()
+
+
+def _listen(link: Connection, calls: SimpleQueue[bytes]) -> None:
+    """Take calls. Without a parent there is nothing left to do: a worker keeps nothing, so it may end at any moment."""
+    try:
+        parent = parent_process()
+        assert parent is not None
+        while parent.sentinel not in wait([link, parent.sentinel]):
+            calls.put(link.recv_bytes())
+    finally:
+        os._exit(1)
+
+
+def _answer(call: bytes) -> bytes:
+    """What a call returns and None, or None and what it raises, with the traceback as a note."""
+    try:
+        function, arguments = pickle.loads(call)
+        return pickle.dumps((function(*arguments), None))
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        try:
+            pickle.loads(answer := pickle.dumps((None, error)))
+        except Exception:
+            return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
+        return answer
