@@ -2,6 +2,10 @@
 The paper in ten minutes
 ========================
 
+.. image:: /images/strip.svg
+   :alt: A strip of tokens: the last one points back to an earlier position, and the token found there sets the odds of the next.
+   :class: dark-light
+
 In the paper's task, the *last* token of a sequence decides which earlier positions matter, and the tokens found there decide
 what comes next. Can a one-layer transformer find this out by gradient descent? In this tutorial you make such a task, train on
 it, and watch the three stages of the paper's Algorithm 1.
