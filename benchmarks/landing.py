@@ -1,8 +1,9 @@
-"""The three findings of the site's first page as small pictures, from results on disk; nothing is measured here.
+"""The three findings of the site's first page as small pictures, from results on disk.
 
     python benchmarks/landing.py
 
-writes docs/images/finding-NAME.svg. The pictures stand inline in the page and take the colour of its text.
+writes docs/images/finding-NAME.svg. The pictures stand inline in the page, and take the colour of
+its text.
 """
 
 import math
@@ -17,7 +18,7 @@ from scb.jobs.table import Table, pick
 from scb.paper.tuned import best_setting, median
 
 WIDTH = 340
-HEIGHT = 190
+HEIGHT = 186
 BLUE = "#2a8fd0"
 ORANGE = "#e07b00"
 SMALL = ' class="small"'
@@ -84,7 +85,7 @@ def mirror() -> str:
 
 
 def metre() -> str:
-    """Which earlier syllables of Paradise Lost matter, beyond the last few: how much, against how far back."""
+    """How much earlier syllables of Paradise Lost matter, beyond the last few, by distance."""
     found = [row for row in rows("examples/paradise_lost.jsonl", "lag") if row["influence"] > 0]
     farthest = 24
     base = 140
@@ -113,7 +114,7 @@ def metre() -> str:
 
 
 def price() -> str:
-    """Samples until a tenth of the excess loss is left, against the length of the context, in powers of ten."""
+    """Samples until a tenth of the excess loss is left, against the length of the context."""
     transformers = pick(shipped("transformers"), study="scaling", variant="standard", N=3)
     others = pick(shipped("transformer rivals"), N=3)
     lines = {

@@ -95,7 +95,7 @@ def left_over(pages: dict[Path, Page], root: Path) -> list[str]:
 
 
 def lab_apart(pages: dict[Path, Page], root: Path) -> list[str]:
-    """One line for each page without a way to the lab, and one if the lab has no way back; neither is in the theme's menus by itself."""
+    """One line for each page without a way to the lab, and one if the lab has no way back."""
     found = []
     for path, page in pages.items():
         wanted = "index.html" if path == root / "lab.html" else "lab.html"

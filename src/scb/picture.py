@@ -1,9 +1,10 @@
-"""The picture of a sparse contextual bigram, as SVG: three samples of a real task, drawn one after the other.
+"""The picture of a sparse contextual bigram, as SVG: three samples of a real task, in turn.
 
     python -m scb.picture docs/images
 
-writes strip.svg, which moves, and strip-still.svg. Text and lines have the colour of the text around them if the SVG is put
-inline into a page; as a file of its own it brings a light or a dark background, whichever the reader prefers.
+writes strip.svg, which moves, and strip-still.svg. Put inline into a page, the SVG takes the colour
+of the text around it. As a file of its own it brings a light or a dark background, whichever the
+reader prefers.
 """
 
 import sys
@@ -15,8 +16,9 @@ from scb.task.task import Task
 
 XMLNS = ' xmlns="http://www.w3.org/2000/svg"'
 ALT = (
-    "A strip of twelve coloured tokens. The last one points back to an earlier position; the token found there sets the odds "
-    "of the next token, which takes its place at the end. Another last token points to another position."
+    "A strip of twelve coloured symbols. The last one points back to an earlier position, "
+    "and the symbol found there sets the odds of the next, which takes its place at the end. "
+    "Another last symbol points to another position."
 )
 COLOURS = ("#56b4e9", "#e69f00", "#1fb58a")
 LETTERS = "ABC"
@@ -25,9 +27,16 @@ SAMPLES = 3
 TASK_SEED = 83
 SAMPLE_SEED = 17
 
-# Seconds: each sample has its turn, and in it each part its moment, from when it starts to when it is all there.
+# Seconds: each sample has its turn, and in it each part its moment, from its start to its end.
 TURN = 7.0
-MOMENTS = {"last": (0.7, 1.0), "jump": (1.3, 2.1), "found": (2.1, 2.4), "carry": (2.8, 3.5), "odds": (3.4, 3.9), "next": (4.4, 5.2)}
+MOMENTS = {
+    "last": (0.7, 1.0),
+    "jump": (1.3, 2.1),
+    "found": (2.1, 2.4),
+    "carry": (2.8, 3.5),
+    "odds": (3.4, 3.9),
+    "next": (4.4, 5.2),
+}
 FADE = 0.3
 
 # Lengths in units of the view box.
@@ -48,7 +57,7 @@ STYLE = """
 .scb-strip{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-size:26px;text-anchor:middle}
 .scb-strip text{fill:currentColor}
 .scb-strip .left{text-anchor:start}
-.scb-strip .small{font-size:21px}
+.scb-strip .small{font-size:20px}
 .scb-strip .in{fill:#111;font-weight:700}
 .scb-strip .line{fill:none;stroke:currentColor;stroke-width:4;stroke-linecap:round;stroke-linejoin:round}
 .scb-strip .jump .draw,.scb-strip .carry .draw{stroke-dasharray:1 2}
@@ -68,7 +77,8 @@ def strip_picture(animated: bool = True) -> str:
     Parameters
     ----------
     animated : bool, default True
-        Whether three samples take turns, for readers who have not asked for less motion; otherwise the first one is shown.
+        Whether three samples take turns, unless a reader has asked for less motion. Otherwise the
+        first one is shown.
 
     Returns
     -------
@@ -92,8 +102,8 @@ def strip_picture(animated: bool = True) -> str:
         f'<svg{XMLNS} class="scb-strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{ALT}">',
         f"<style>{STYLE}{_motion() if animated else ''}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="12"/>',
-        f'<text class="left" x="{LEFT}" y="36">The last token says where to look.</text>',
-        f'<text class="left" x="{LEFT}" y="{CARRY + 38}">The token found there</text>',
+        f'<text class="left" x="{LEFT}" y="36">The last one says where to look.</text>',
+        f'<text class="left" x="{LEFT}" y="{CARRY + 38}">What it finds there</text>',
         f'<text class="left" x="{LEFT}" y="{CARRY + 70}">sets the odds of the next one.</text>',
         f'<rect class="slot" x="{SLOT + 2}" y="{STRIP + 2}" width="{TOKEN - 4}" height="{TOKEN - 4}" rx="8"/>',
         f'<text class="small" x="{SLOT + TOKEN / 2:g}" y="{STRIP - 12}">next</text>',
@@ -151,7 +161,7 @@ def _jump(start: float, end: float) -> str:
 
 def _carry(x: float) -> str:
     """The arrow below the strip, from the token found to the odds."""
-    end = BARS[0] - BAR_WIDTH / 2 - 10
+    end = BARS[0] - BAR_WIDTH / 2 - 14
     line = f"M{x:g} {STRIP + TOKEN + 8}V{CARRY - 14}Q{x:g} {CARRY} {x + 14:g} {CARRY}H{end:g}"
     head = f"M{end - 11:g} {CARRY - 9}L{end:g} {CARRY}L{end - 11:g} {CARRY + 9}"
     return _arrow(line, head)
@@ -176,7 +186,7 @@ def _odds(column: list[float]) -> str:
 
 
 def _motion() -> str:
-    """The animation: each part of a turn appears at its moment, and the turn makes room for the next one."""
+    """The animation: each part of a turn appears at its moment, then the next turn comes."""
     whole = TURN * SAMPLES
 
     def at(seconds: float) -> str:
