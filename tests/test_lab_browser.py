@@ -169,9 +169,6 @@ def test_the_first_scene_shows_what_a_sample_is(open_page):
     page = open_page("scene=task")
     assert page.locator("#story svg .turn").count() == 3
     assert page.locator("[aria-current=step]").inner_text() == "1 What the task is"
-    page.keyboard.press("]")
-    page.wait_for_function("scbLab.state.scene === 'plateau'")
-    assert page.locator("#story svg").count() == 0
 
 
 def test_a_notice_leaves_the_page_where_it_is(open_page):
