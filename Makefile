@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test docs test-gpu test-torch torture lint bench examples lab venv lock clean
+.PHONY: reproduce test docs test-gpu test-torch torture lint bench examples pictures lab venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
@@ -40,6 +40,10 @@ examples: venv .venv/examples  ## three worked examples on real data; figures an
 	$(BIN)/python examples/kalevala.py
 	$(BIN)/python examples/seattle_rain.py
 	$(BIN)/python benchmarks/pages.py paradise_lost kalevala seattle_rain
+
+pictures: venv  ## the pictures of the first page: one sample, drawn, and three findings from results on disk
+	$(BIN)/python -m scb.picture docs/images
+	$(BIN)/python benchmarks/landing.py
 
 lab: .venv/ready  ## bundle the lab's page, src/scb/lab/lab.html, from its sources
 	$(BIN)/python -m scb.lab.build

@@ -94,6 +94,16 @@ def left_over(pages: dict[Path, Page], root: Path) -> list[str]:
     return [f"{path.relative_to(root)}: {match!r} is left over" for path, match in found]
 
 
+def lab_apart(pages: dict[Path, Page], root: Path) -> list[str]:
+    """One line for each page without a way to the lab, and one if the lab has no way back."""
+    found = []
+    for path, page in pages.items():
+        wanted = "index.html" if path == root / "lab.html" else "lab.html"
+        if path.name != "404.html" and not any(link.partition("#")[0].endswith(wanted) for link in page.links):
+            found.append(f"{path.relative_to(root)}: no link to {wanted}")
+    return found
+
+
 def clicks_from(start: Path, pages: dict[Path, Page], root: Path) -> dict[Path, int]:
     """How many clicks each page is away, by the links in the text of pages."""
     away = {start: 0}
@@ -112,7 +122,7 @@ def problems(root: Path) -> list[str]:
     """All that is wrong with a built site."""
     root = root.resolve()
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.html")) if "_static" not in path.parts}
-    found = broken_links(pages, root) + left_over(pages, root)
+    found = broken_links(pages, root) + left_over(pages, root) + lab_apart(pages, root)
     away = clicks_from(root / "index.html", pages, root)
     for question, (name, words) in QUESTIONS.items():
         path = root / name

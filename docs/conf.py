@@ -76,7 +76,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "scb"
 html_favicon = "_static/favicon.svg"  # two positions of many that matter
 html_context = {"default_mode": "auto"}
-html_static_path = ["_static", "images/lab.png"]
+html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["404.html", "../src/scb/lab/lab.html"]  # files of their own: they take nothing from the theme
 html_show_sourcelink = False
@@ -85,6 +85,7 @@ html_last_updated_fmt = None  # the same sources make the same pages
 html_theme_options = {
     "logo": {"text": "scb"},
     "navbar_align": "left",
+    "navbar_center": ["navbar-nav", "lab-link"],
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "navigation_with_keys": False,

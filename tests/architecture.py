@@ -10,9 +10,9 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = (
-    {"kernels", "lazy", "inputs", "extras", "extensions", "files", "folders", "provenance", "drawing", "notebook", "lab"},
+    {"kernels", "lazy", "inputs", "extras", "extensions", "files", "folders", "provenance", "drawing", "notebook"},
     {"geometry", "model", "task"},
-    {"theory", "metrics"},
+    {"theory", "metrics", "picture", "lab"},
     {"mixture"},
     {"training", "sequences"},
     {"jobs", "torch"},

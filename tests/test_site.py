@@ -218,10 +218,13 @@ def test_the_python_of_a_how_to_page_runs(name, tmp_path, monkeypatch):
 
 
 def test_the_check_of_the_built_site_notices_what_is_wrong(tmp_path, capsys):
+    def root(name):
+        return "../" * name.count("/")
+
     def write(name, body):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"<nav><a href='#'>menu</a></nav><article id='top'>{body}</article>")
+        path.write_text(f"<nav><a href='{root(name)}lab.html'>menu</a></nav><article id='top'>{body}</article>")
 
     answers = [(name, words) for name, words in check_site.QUESTIONS.values()]
     for name, words in answers:
@@ -230,7 +233,13 @@ def test_the_check_of_the_built_site_notices_what_is_wrong(tmp_path, capsys):
         "index.html",
         "".join(f"<a href='{name}'>x</a>" for name, _ in answers) + "<a href='#top'>x</a><a href='https://x.org/y'>x</a>",
     )
+    (tmp_path / "lab.html").write_text("")
+    assert check_site.problems(tmp_path) == ["lab.html: no link to index.html"]
+    (tmp_path / "lab.html").write_text("<a href='index.html'>back</a>")
     assert check_site.problems(tmp_path) == []
+    (tmp_path / "apart.html").write_text("<p>no menu</p>")
+    assert check_site.problems(tmp_path) == ["apart.html: no link to lab.html"]
+    (tmp_path / "apart.html").unlink()
     name, words = answers[0]
     write(name, "something else")
     assert len(check_site.problems(tmp_path)) == 1

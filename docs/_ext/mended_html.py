@@ -1,7 +1,10 @@
-"""What the theme and MyST leave to be done: anchors in headings, figures that open at full size, long names that can be broken."""
+"""What the theme and MyST leave to be done: anchors in headings, figures that open at full size, long names that can be broken.
+
+The lab, which is a page of its own, gets its way back to the site.
+"""
 
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -10,6 +13,7 @@ from sphinx.util.osutil import relative_uri
 ANCHOR = re.compile(r'<a id="([^"]+)">|</a>')
 LONG_IN_COLUMN = 16  # characters that a narrow column, or a title on a narrow screen, may have to break
 LONG = 24  # characters that a line on a narrow screen may have to break
+HOME = "<!-- home -->"
 JOINTS = re.compile(r"(?<=[/_:,=(])(?=\w)|(?<=\.)(?=\w{4})")  # where it may; not before the kind of a file
 
 
@@ -53,9 +57,17 @@ def break_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         code += nodes.Text(parts[-1])
 
 
+def link_back(app: Sphinx, exception: Exception | None) -> None:
+    """Let the site's copy of the lab lead to the first page."""
+    page = Path(app.outdir) / "lab.html"
+    if exception is None and page.exists():
+        page.write_text(page.read_text(encoding="utf-8").replace(HOME, '<a href="index.html">← scb</a>'), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
     app.connect("doctree-read", lift_anchors, priority=400)  # before the tables of contents are gathered
     app.connect("doctree-resolved", link_figures)
     app.connect("doctree-resolved", break_names, priority=900)  # after code has become links
+    app.connect("build-finished", link_back)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,6 +2,11 @@
 The paper in ten minutes
 ========================
 
+.. image:: /images/strip.svg
+   :alt: The last token points back to a position, and what it finds there sets the odds of the next.
+   :class: dark-light
+   :width: 560px
+
 In the paper's task, the *last* token of a sequence decides which earlier positions matter, and the tokens found there decide
 what comes next. Can a one-layer transformer find this out by gradient descent? In this tutorial you make such a task, train on
 it, and watch the three stages of the paper's Algorithm 1.

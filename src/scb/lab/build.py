@@ -7,6 +7,8 @@ use ``import { a, b } from "./x.mjs";`` and ``export`` before a declaration, not
 import re
 from pathlib import Path
 
+from scb.picture import XMLNS, strip_picture
+
 HERE = Path(__file__).parent
 MODULES = HERE / "modules"
 OUT = HERE / "lab.html"
@@ -42,7 +44,12 @@ def bundle(entry: str) -> str:
 def build() -> str:
     """The whole page as one HTML text."""
     page = (HERE / "page.html").read_text(encoding="utf-8")
-    parts = {"style": (HERE / "style.css").read_text(encoding="utf-8"), "worker": bundle("worker"), "page": bundle("page")}
+    parts = {
+        "style": (HERE / "style.css").read_text(encoding="utf-8"),
+        "picture": strip_picture().replace(XMLNS, ""),
+        "worker": bundle("worker"),
+        "page": bundle("page"),
+    }
     for name, text in parts.items():
         if "</script" in text:
             raise ValueError(f"the {name} holds '</script', which would end the script in the page")

@@ -16,6 +16,7 @@ from scb.paper.claims.claim import Claim, Outcome, Verdict
 from scb.paper.entries import Experiment
 from scb.paper.registry import FIGURES, claims_for
 from scb.paper.shipped import write_shipped
+from scb.picture import strip_picture
 from scb.provenance import machine, versions
 
 MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.SOME: "±", Verdict.FAILS: "✗"}
@@ -142,6 +143,8 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
 
     ``images`` is the directory of the drawn figures.
     """
+    from markupsafe import Markup
+
     environment = _templates(autoescape=True)
     environment.filters["maths"] = _maths
     environment.filters["by_author"] = by_author
@@ -150,6 +153,7 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
         pictures[name] = [base64.b64encode((images / f"{name}{kind}.png").read_bytes()).decode() for kind in ("", "-narrow")]
     page = environment.get_template("report.html.j2").render(
         judged=judged,
+        strip=Markup(strip_picture()),
         figures={name: FIGURES[name] for name in figures},
         pictures=pictures,
         data={need: _data_file(path.parent, need) for name in figures for need in FIGURES[name].needs},

@@ -4,7 +4,7 @@ import { RUN_DEFAULTS } from "./state.mjs";
 const ENSEMBLE_NAMES = { strong: "strong (the paper's)", dirichlet: "Dirichlet", uniform: "uniform", softmax: "softmax" };
 const TASK = [
   { name: "N", label: "tokens N", least: 2, low: 2, high: 20, whole: true },
-  { name: "T", label: "positions T", least: 1, low: 50, high: 20000, whole: true, log: true },
+  { name: "T", label: "positions T", least: 2, low: 50, high: 20000, whole: true, log: true },
   { name: "sparsity", label: "sparsity Q", least: 1, low: 1, high: 6, whole: true },
   { name: "ensemble", label: "P drawn as", choices: ENSEMBLE_NAMES },
   { name: "K_P", label: "sharpness K_P", low: 0, high: 0.6, step: 0.02 },

@@ -98,9 +98,13 @@ function drawStages(context, box, map, view) {
     const names = view.task.stages[view.state.view];
     const inPhase = at >= run.from && names[stage[i] - 1];
     const label = inPhase ? names[stage[i] - 1].name : String(stage[i]);
-    if (x >= free && x < box.right - 30)
-      context.fillText(["first", "last"].includes(label) ? `${label} step` : `stage ${label}`, x + 4, box.top - 14);
-    free = Math.max(free, x + 48);
+    const words = ["first", "last"].includes(label) ? `${label} step` : `stage ${label}`;
+    const { width } = context.measureText(words);
+    const start = Math.min(x + 4, box.right + 6 - width); // whole, even where the stage begins at the edge
+    if (start >= free) {
+      context.fillText(words, start, box.top - 14);
+      free = start + width + 6;
+    }
     before = stage[i];
   });
 }

@@ -16,7 +16,7 @@ export function guessUnit(text) {
  */
 export function encode(text, unit) {
   const symbols = split(text, unit);
-  if (symbols.length < 4) throw new Error(`the text has ${symbols.length} symbols: there must be at least 4`);
+  if (symbols.length < 4) throw new Error(`the text has ${symbols.length} symbol${symbols.length === 1 ? "" : "s"}: there must be at least 4`);
   const counts = new Map();
   for (const symbol of symbols) counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
   const byCount = [...counts.keys()].sort((x, y) => counts.get(y) - counts.get(x) || (x < y ? -1 : 1));

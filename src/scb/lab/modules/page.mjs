@@ -5,7 +5,7 @@ import { historyCSV, pythonFor } from "./exports.mjs";
 import { readStyle } from "./plots.mjs";
 import { SCENES, sceneHash } from "./scenes.mjs";
 import { RUN_DEFAULTS, defaultState, formatState, packText, parseState, unpackText } from "./state.mjs";
-import { listenForHelp } from "./tips.mjs";
+import { listenForHelp, notice } from "./tips.mjs";
 import { download, drawPanels, layPanels, ready, statusLine } from "./view.mjs";
 
 const $ = (id) => document.getElementById(id);
@@ -124,7 +124,13 @@ const incoming = {
   },
   error(message) {
     page.playing = false;
-    notice(`${message.message}.`);
+    const empty = !$("panels").childElementCount; // an address whose task cannot be made
+    if (empty) {
+      page.state = defaultState();
+      story();
+      restart();
+    }
+    notice(`${message.message}.${empty ? " The usual task is shown instead." : ""}`);
   },
 };
 
@@ -184,12 +190,6 @@ function frame(now) {
 
 // ------------------------------------------------------------------------------------------------ what is said
 
-function notice(words, button = null) {
-  $("notice").hidden = !words;
-  $("notice").replaceChildren(...(words ? [words] : []), ...(button ? [button] : []));
-  $("notice").dataset.kind = button ? "mirror" : "";
-}
-
 /** Tell of the mirror image, once it is clear, and of a run that diverged. */
 function announce() {
   const run = page.runs[page.state.view];
@@ -212,14 +212,16 @@ function announce() {
 function story() {
   const at = SCENES.findIndex((scene) => scene.id === page.state.scene);
   const buttons = [...$("scenes").querySelectorAll("button")];
-  buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
+  buttons.forEach((button, i) => button.setAttribute("aria-current", i === at ? "step" : "false"));
   $("story").hidden = at < 0;
   if (at < 0) return;
   $("scenes").scrollLeft = buttons[at].offsetLeft - 12; // on a narrow page the list is wider than the page
   const next = SCENES[at + 1];
   const onward = next ? [element("button", { id: "next-scene", onclick: () => goTo(next) }, `Next: ${next.title} →`)] : [];
   const paragraphs = SCENES[at].text.map((words) => element("p", {}, words));
-  $("story").replaceChildren(element("h2", {}, `${at + 1}. ${SCENES[at].title}`), element("div", {}, ...paragraphs), ...onward);
+  const picture = SCENES[at].picture ? [element("figure", {}, $("picture").content.cloneNode(true))] : [];
+  const body = element("div", {}, ...picture, ...paragraphs);
+  $("story").replaceChildren(element("h2", {}, `${at + 1}. ${SCENES[at].title}`), body, ...onward);
 }
 
 async function goTo(scene) {

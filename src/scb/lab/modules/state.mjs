@@ -25,9 +25,10 @@ const number = (text) => {
   if (text === "" || !Number.isFinite(value)) throw new Error(`${text} is not a number`);
   return value;
 };
-const whole = (low) => (text) => {
+const whole = (low, high = Infinity) => (text) => {
   const value = number(text);
-  if (!Number.isInteger(value) || value < low) throw new Error(`${text} is not a whole number of at least ${low}`);
+  const range = high < Infinity ? `from ${low} to ${high.toLocaleString("en")}` : `of at least ${low}`;
+  if (!Number.isInteger(value) || value < low || value > high) throw new Error(`${text} is not a whole number ${range}`);
   return value;
 };
 const positive = (text) => {
@@ -45,8 +46,8 @@ const list = (read) => (text) => text.split("/").map(read);
 const truth = (text) => oneOf("0", "1")(text) === "1";
 
 const TASK_FIELDS = {
-  N: whole(2),
-  T: whole(1),
+  N: whole(2, 255),
+  T: whole(2, 1e6),
   sparsity: whole(1),
   ensemble: oneOf("strong", "dirichlet", "uniform", "softmax"),
   K_P: positive,

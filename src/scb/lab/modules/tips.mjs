@@ -1,4 +1,5 @@
-// Words beside the pointer, or beside what has the keyboard's focus.
+// Words beside the pointer, beside what has the keyboard's focus, or in a box over the page.
+import { element } from "./controls.mjs";
 import { HELP } from "./help.mjs";
 
 const tip = () => document.getElementById("tip");
@@ -29,4 +30,13 @@ export function listenForHelp() {
   document.addEventListener("focusin", help);
   document.addEventListener("pointerout", (event) => event.target.closest?.("[data-help]") && hideTip());
   document.addEventListener("focusout", hideTip);
+}
+
+/** Say something in a box that lies over the page, with a button to act on it if there is one; null takes it away. */
+export function notice(words, button = null) {
+  const box = document.getElementById("notice");
+  const close = element("button", { "aria-label": "Close", onclick: () => (box.hidden = true) }, "×");
+  box.hidden = !words;
+  box.replaceChildren(element("span", {}, words ?? ""), ...(button ? [button] : []), close);
+  box.dataset.kind = button ? "mirror" : "";
 }
