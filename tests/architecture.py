@@ -10,7 +10,7 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = (
-    {"kernels", "lazy", "inputs", "extras", "extensions", "files", "provenance", "drawing", "notebook", "lab"},
+    {"kernels", "lazy", "namesake", "inputs", "extras", "extensions", "files", "provenance", "drawing", "notebook", "lab"},
     {"geometry", "model", "task"},
     {"theory", "metrics"},
     {"mixture"},

@@ -264,4 +264,5 @@ def test_without_dask_the_error_says_what_to_install(file, tmp_path):
     code = "import sys; sys.modules['distributed'] = None; from scb.cli import main; main(sys.argv[1:])"
     options = ("sweep", file, "--out", tmp_path, "--jobs", "2")
     answer = finish(sys.executable, "-c", code, *options, status=2)
-    assert answer.stderr == ("scb: several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1\n")
+    said = "several processes or a scheduler need Dask: pip install '.[dask]' in the clone, or take --jobs 1"
+    assert answer.stderr == f"scb: {said}\n"

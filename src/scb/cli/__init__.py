@@ -7,11 +7,11 @@ import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import version
 from inspect import signature
 from typing import Annotated, Any
 
 from scb.inputs import InputError
+from scb.provenance import versions
 
 KEEPING = ("reproduce", "sweep")  # the same command goes on where an interrupt has ended it
 COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a λ that the terminal cannot show must not end a run
         if given == ["--version"]:
-            print(f"scb {version('scb')}")
+            print(f"scb {versions()['scb']}")
             return
         import tyro  # here, as the commands are: Ctrl-C may come while they load
 

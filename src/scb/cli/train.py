@@ -79,7 +79,8 @@ def train(
         source: Source of the gradients: fresh (new samples), reference (the same in NumPy), population (exact expectations) or
             gaussian (exact expectations with noise). Installed packages may provide others.
         every: Number of steps between two rows of the history.
-        device: cpu, or cuda for an NVIDIA GPU ('pip install scb[cuda13]' installs what is needed; cuda12 for an older driver).
+        device: cpu, or cuda for an NVIDIA GPU ("pip install '.[cuda13]'" in the clone installs what is needed;
+            cuda12 for an older driver).
         set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them.
             Where a list is expected, a single value stands for all its entries.
         out: Directory for the run, which must not contain one yet; by default a new one in runs. It is saved every 100 steps.

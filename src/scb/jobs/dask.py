@@ -14,6 +14,7 @@ from queue import Empty, Queue
 from time import monotonic
 from typing import Any
 
+from scb.extras import install
 from scb.inputs import InputError
 from scb.jobs.job import Job
 from scb.jobs.pool import Answer, run_batch
@@ -144,7 +145,7 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise InputError("several processes or a scheduler need Dask: pip install 'scb[dask]', or take --jobs 1") from None
+        raise InputError(f"several processes or a scheduler need Dask: {install('dask')}, or take --jobs 1") from None
     return distributed
 
 
