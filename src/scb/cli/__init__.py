@@ -10,11 +10,34 @@ from importlib import import_module
 from inspect import signature
 from typing import Annotated, Any
 
-from scb.inputs import InputError
+from scb.inputs import InputError, one_of
 from scb.provenance import versions
 
 KEEPING = ("reproduce", "sweep")  # the same command goes on where an interrupt has ended it
-COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
+COMMANDS = {
+    "fit": "find which earlier symbols decide the next one in your sequences",
+    "train": "train the paper's transformer on a random task",
+    "reproduce": "redraw the paper's figures and judge its claims",
+    "lab": "watch a transformer learn, in the browser",
+    "show": "print a saved run or a fitted model again",
+    "sample": "draw a sequence from a fitted model",
+    "sweep": "run a grid of settings and seeds, here or on a cluster",
+    "plan": "print the batch sizes and steps that the paper's lemmas require",
+    "bench": "time a training step against NumPy, PyTorch and JAX",
+}
+"""Command → what it does, in a line of the overview; its own help says the rest."""
+OVERVIEW = """usage: scb COMMAND [OPTIONS]
+
+Find which earlier symbols decide the next one, in your sequences or inside a
+transformer that is learning to.
+
+{}
+
+scb COMMAND --help             options and examples of a command
+scb --version                  print the version
+scb --print-completion SHELL   print a completion script for bash or zsh;
+                               to use it: eval "$(scb --print-completion bash)"
+"""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -27,14 +50,18 @@ def main(arguments: list[str] | None = None) -> None:
         if given == ["--version"]:
             print(f"scb {versions()['scb']}")
             return
+        if given in ([], ["-h"], ["--help"]):
+            print(OVERVIEW.format("\n".join(f"  {name:<11}{line}" for name, line in COMMANDS.items())), end="")
+            return
+        if given[0] == "--print-completion":
+            given = ["--tyro-print-completion", one_of("--print-completion", " ".join(given[1:]), ("bash", "zsh"))]
         import tyro  # here, as the commands are: Ctrl-C may come while they load
 
         functions = {name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS}
-        about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             plain = (tyro.conf.DisallowNone,)  # an option that is not wanted is left out: INT instead of {None}|INT
-            tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=arguments, config=plain)
+            tyro.extras.subcommand_cli_from_dict(functions, prog="scb", args=given, config=plain)
         sys.stdout.flush()  # here, where a full disk can still be told
     except BrokenPipeError:  # whoever read it has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

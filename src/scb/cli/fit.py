@@ -3,7 +3,7 @@
 import csv
 import io
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.util import find_spec
@@ -107,8 +107,6 @@ def fit(
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
     about = [*_about(file, source, codes, classes), _held_out(train, test), *_only_held_out(train, test, classes)]
-    for line in about:
-        console.print(line)
     model, facts, likelihoods = _fit(train, test, classes, settings, halves)
     scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
@@ -117,7 +115,7 @@ def fit(
         (out / SUMMARY).unlink(missing_ok=True)  # first: after a kill it does not stand beside another model
         save_model(out / MODEL, model, facts, asdict(settings) | {"verbose": False, "handle_unknown": "error"}, None)
         write_json(out / SUMMARY, summary)
-        report(console, model, facts, out, scores)
+        report(console, model, facts, out, scores, about)
         if not all(map(find_spec, ("matplotlib", "jinja2"))):  # it has been said what is missing
             return
         write_report(
@@ -259,8 +257,11 @@ def _compare(model: "LagModel", train: list[Any], test: list[Any], say: Callable
     return found | {"plain MTD": plain.log_likelihoods(held_out[False]), OWN: model.log_likelihoods(held_out[model.context])}
 
 
-def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: list[dict[str, Any]]) -> None:
-    """Print the lags with their evidence, and how well held-out symbols are predicted; write the table and the heat map."""
+def report(
+    console: Console, model: "LagModel", facts: "FitFacts", out: Path, scores: list[dict[str, Any]], about: Sequence[str] = ()
+) -> None:
+    """Print the answer, the lags with their evidence, how well held-out symbols are predicted, and what is said ``about`` the data;
+    write the table and the heat map."""
     from scb.sequences.summary import LagSummary
 
     console.print(Text(str(LagSummary(model, facts))))
@@ -276,6 +277,8 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", out: Path, sc
             console.print(
                 Text(f"{best['name']} predicts better: with --background ngram, a lag must say more than the recent symbols do")
             )
+    for line in about:
+        console.print(line)
     out.mkdir(parents=True, exist_ok=True)
     rows = model.whole_table()
     text = io.StringIO(newline="")

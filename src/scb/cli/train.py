@@ -234,19 +234,30 @@ def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSetti
 
 
 def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
-    """What held-out samples say of a run, what the truth says, which is known here, and what would do if that is not good."""
+    """What held-out samples say of a run, what the true P and Q say, which are known here, and what would do if that is not good.
+
+    The first is an estimate that knows neither P nor Q, and the further (V, A) is from them the rougher it is.
+    """
     from scb.training.verdict import GOOD, by_truth
 
     if not run.finished:
         console.print(f"not finished: go on with '{going_on(out)}'")
         return
+    if run.mirrored is not None:
+        console.print(
+            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V, A) was replaced by its mirror"
+            " image (resolve_sign)"
+        )
     if run.verdict is not None:
-        console.print(f"verdict, from held-out samples: {run.verdict}", style="bold green" if run.verdict == GOOD else "bold red")
+        console.print(
+            f"verdict, estimated from held-out samples: {run.verdict}", style="bold green" if run.verdict == GOOD else "bold red"
+        )
     if run.diverged is None:
         last = {name: float(column[-1]) for name, column in run.history.items()}
         distances = (("‖V−P‖", "dist_V"), ("‖A−Q‖", "dist_A"), ("‖A*−Q‖", "dist_A_star"))
         numbers = ", ".join(f"{symbol} = {last[name]:.3f}" for symbol, name in distances)
-        console.print(f"by the truth: {by_truth(last).partition(':')[0]} ({numbers})")
+        exact = "" if run.verdict in (None, GOOD) else "; these distances are exact, the estimate knows neither P nor Q"
+        console.print(f"checked against the true P and Q: {by_truth(last).partition(':')[0]} ({numbers}{exact})")
     if run.remedy:
         console.print("these settings would do:")
         console.print(_command(settings, run.remedy), soft_wrap=True)

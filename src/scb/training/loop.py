@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from scb import metrics
+from scb.geometry import Array
 from scb.inputs import InputError, InputTypeError, fitted, integer, one_of
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.engine import Composed, Fused, step_keys
 from scb.training.fingerprint import fingerprints
+from scb.training.roundings import ResolveSign, Rounding
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Dataset, Fresh
@@ -168,8 +170,8 @@ def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: 
     stage = recipe.stages[run.stage]
     V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)
     if run.stage_step == 0:
-        for rounding in stage.enter:
-            V, A = rounding(V, A, mu)
+        V, A, flipped = _rounded(V, A, mu, stage.enter)
+        run = replace(run, mirrored=run.step) if flipped else run
     ahead = min(every - run.step % every, stage.ahead(run.stage_step))
     now = stage.at(run.stage_step)
     steps = range(run.step, run.step + ahead)
@@ -186,10 +188,20 @@ def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: 
     if diverged:
         after = replace(after, diverged=step, finished=True)
     elif stage.over(stage_step, V, A, mu):
-        for rounding in stage.leave:
-            V, A = rounding(V, A, mu)
+        V, A, flipped = _rounded(V, A, mu, stage.leave)
+        after = replace(after, mirrored=step) if flipped else after
         after = replace(after, stage=run.stage + 1, stage_step=0, state={}, finished=run.stage + 1 == len(recipe.stages))
     return replace(after, V=V, parameters=A), taken.loss
+
+
+def _rounded(V: Array, A: Array, mu: Array, roundings: Sequence[Rounding]) -> tuple[Array, Array, bool]:
+    """(V, A) after these roundings, and whether its sign was fixed on the way: where it is right, A stays the same array."""
+    flipped = False
+    for rounding in roundings:
+        before = A
+        V, A = rounding(V, A, mu)
+        flipped |= isinstance(rounding, ResolveSign) and A is not before
+    return V, A, flipped
 
 
 def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: bool | None) -> Run:
