@@ -10,7 +10,7 @@ reproduce: venv  ## the main job: train, measure, draw; the results land in resu
 test: lint .venv/examples  ## what CI runs
 	$(BIN)/pytest -n 2
 
-test-gpu: venv  ## the engine on an NVIDIA GPU against the processor's (asks for CuPy: scb[cuda12] or scb[cuda13])
+test-gpu: venv  ## the engine on an NVIDIA GPU against the processor's (needs CuPy: the extra cuda12 or cuda13)
 	$(BIN)/pytest tests/gpu_checks.py -s
 
 torture: venv  ## kills, I/O faults, flipped bytes and odd arguments, by the thousand; goes on behind results/torture.csv

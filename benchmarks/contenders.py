@@ -1,7 +1,7 @@
 """One training step of the benchmark in PyTorch and in JAX, written as one would with each library.
 
-``scb bench --contenders benchmarks/contenders.py`` takes them from here where they are
-installed: 'pip install scb[bench]' brings JAX; PyTorch is up to you.
+``scb bench --contenders benchmarks/contenders.py`` takes them from here where they are installed:
+"pip install '.[bench]'" in the clone brings JAX; PyTorch is up to you.
 """
 
 from __future__ import annotations

@@ -14,15 +14,16 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+NAME = "sparse-contextual-bigrams"
 EXTRAS = {"plain": "", "tables": "tables", "report": "report", "all": "all"}  # name in the table → extra
 KEPT = Path(__file__).with_suffix(".jsonl")
 
 
 def packages(extra: str) -> dict[str, Distribution]:
-    """Everything that ``pip install scb[extra]`` brings, by name, without scb."""
+    """Everything that ``pip install '.[extra]'`` brings, by name, without scb."""
     found: dict[str, Distribution] = {}
     seen = set()
-    wanted = [("scb", extra)]
+    wanted = [(NAME, extra)]
     while wanted:
         name, asked = wanted.pop()
         if (name, asked) in seen:
@@ -33,7 +34,7 @@ def packages(extra: str) -> dict[str, Distribution]:
             needed = Requirement(text)
             if needed.marker is None or needed.marker.evaluate({"extra": asked}):
                 wanted += [(canonicalize_name(needed.name), more) for more in ("", *needed.extras)]
-    del found["scb"]
+    del found[NAME]
     return found
 
 

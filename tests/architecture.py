@@ -10,7 +10,7 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = (
-    {"kernels", "lazy", "inputs", "extras", "extensions", "files", "folders", "provenance", "drawing", "notebook"},
+    {"kernels", "lazy", "namesake", "inputs", "extras", "extensions", "files", "folders", "provenance", "drawing", "notebook"},
     {"geometry", "model", "task"},
     {"theory", "metrics", "picture", "lab"},
     {"mixture"},

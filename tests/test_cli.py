@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
-from scb.cli import main
+from scb.cli import COMMANDS, main
 from scb.task import Task
 from scb.training.run import Run
 from scb.training.settings import TrainingSettings
@@ -37,7 +37,7 @@ def test_plan_prints_a_table_of_80_columns():
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("command", ["reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_teaches(command):
     result = scb(command, "--help")
     assert result.returncode == 0
@@ -169,22 +169,22 @@ def here(monkeypatch, capsys, tmp_path):
 
 def test_the_default_shows_the_method_working_and_says_so(here):
     trained = here("train")
-    assert "verdict, from held-out samples: learned\n" in trained
-    assert "by the truth: learned (" in trained
-    assert "verdict, from held-out samples: learned\n" in here("show")
+    assert "verdict, estimated from held-out samples: learned\n" in trained
+    assert "checked against the true P and Q: learned (" in trained
+    assert "verdict, estimated from held-out samples: learned\n" in here("show")
 
 
 @pytest.mark.parametrize(("task_seed", "seed"), [(0, 0), (1, 3), (2, 5)])
 def test_a_run_that_is_too_slow_says_which_settings_would_do_and_they_do(here, task_seed, seed):
     """The command that is printed, run as it stands."""
     first = here("train", "--T", "300", "--recipe", "paper", "--seed", str(seed), "--task-seed", str(task_seed))
-    assert "verdict, from held-out samples: learned\n" not in first
+    assert "verdict, estimated from held-out samples: learned\n" not in first
     command = first.replace("\\\n", "").partition("these settings would do:\n")[2]
     words = shlex.split(command.splitlines()[0])
     assert words[:2] == ["scb", "train"]
     second = here(*words[1:])
-    assert "verdict, from held-out samples: learned\n" in second
-    assert "by the truth: learned (" in second
+    assert "verdict, estimated from held-out samples: learned\n" in second
+    assert "checked against the true P and Q: learned (" in second
 
 
 def test_a_run_is_kept_and_resumed_as_it_is_only(here, tmp_path):
@@ -273,3 +273,48 @@ def test_the_version_and_the_module():
     said = subprocess.run([*module, "--help"], capture_output=True, text=True)
     assert said.returncode == 0
     assert "reproduce" in said.stdout
+
+
+def test_the_overview_is_one_screen_with_a_line_for_each_command(capsys):
+    """What a terminal of 80 x 24 shows at once; whoever types nothing sees the same."""
+    for given in (["--help"], ["-h"], []):
+        main(given)
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) < 24
+        assert max(map(len, lines)) <= 80
+    for name in COMMANDS:
+        assert sum(line.split()[:1] == [name] for line in lines) == 1
+    assert all(any(option in line for line in lines) for option in ("--version", "--print-completion", "COMMAND --help"))
+
+
+def test_a_shell_completes_commands_and_options():
+    lines = [
+        f'eval "$({shlex.quote(str(SCB))} --print-completion bash)"',
+        "complete_it() { COMP_WORDS=($1); COMP_CWORD=$2; COMPREPLY=(); _tyro_scb; echo ${COMPREPLY[@]}; }",
+        'complete_it "scb fi" 1',
+        'complete_it "scb fit --max" 2',
+    ]
+    done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["fit", "--max-lag"]
+    refused = scb("--print-completion", "csh")
+    assert refused.returncode == 2
+    assert refused.stderr == "scb: --print-completion = 'csh': it must be one of 'bash', 'zsh'\n"
+
+
+def test_a_run_says_when_it_took_the_mirror_image(here):
+    """Here noise sends Stage 1 towards the mirror image; exactly as printed, the algorithm stays there."""
+    options = ("train", "--recipe", "paper", "--T", "2000", "--seed", "3", "--set", "steps=[400,100,0]")
+    fixed = " ".join(here(*options).split())
+    assert "sign: after step 400 the columns of A were skewed to the left" in fixed
+    assert "replaced by its mirror image (resolve_sign)" in fixed
+    assert "sign: after" in here("show")
+    assert "sign: after" not in here(*options, "resolve_sign=false")
+
+
+def test_the_estimate_and_the_check_are_told_apart(here):
+    """An estimate of ‖V − P‖ from samples may be far from the exact one: the last line says which is which."""
+    said = " ".join(here("train", "--recipe", "sgd", "--T", "500").split())
+    assert "verdict, estimated from held-out samples: learned up to normalisation" in said
+    assert "‖V − P‖ is about 0.28" in said
+    assert "checked against the true P and Q: learned up to normalisation (‖V−P‖ = 0.152" in said
+    assert "these distances are exact, the estimate knows neither P nor Q)" in said

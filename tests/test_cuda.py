@@ -225,7 +225,7 @@ def test_a_broken_kernel_is_noticed(what, tmp_path):
 
 def test_what_is_missing_is_said_in_one_line(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
-    with pytest.raises(InputError, match=r"needs CuPy: pip install 'scb\[cuda13\]'"):
+    with pytest.raises(InputError, match=r"needs CuPy: pip install '\.\[cuda13\]' in the clone"):
         Gpu()
     task = scb.Task.random(3, 60, 2)
     with pytest.raises(InputError, match="CuPy"):

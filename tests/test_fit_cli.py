@@ -60,8 +60,12 @@ def test_a_text_is_fitted_shown_and_sampled(tmp_path, capsys, letters):
     assert f"scb fit {file} --max-lag 12 --out {out}" in page
     assert "first 9,600 symbols are fitted" in page
     (out / "attention.png").unlink()
+    answer = scb.SparseContextualBigram.load(out / "model.safetensors").summary().answer
+    assert answer.startswith("After ‘a’, the next symbol depends on lags 2 and 7; after ‘b’, on")
+    assert answer in page
+    assert " ".join(text.split()).startswith(answer)
     shown = call(capsys, "show", out)
-    assert shown.splitlines()[:5] == text.splitlines()[3:8]
+    assert shown.splitlines()[:8] == text.splitlines()[:8]
     assert not (out / "attention.png").exists()
     assert call(capsys, "show", out, "--out", out).startswith(shown)
     assert (out / "attention.png").exists()
@@ -179,7 +183,7 @@ def test_many_symbols_and_few_labels(tmp_path, capsys):
     words = " ".join(call(capsys, "fit", tmp_path / "codes.csv", "--max-lag", 5, "--out", tmp_path / "o").split())
     assert "of 60 kinds in 1 sequence" in words
     price = 59**2 * np.log(1 + 2399 / 60) / 2 / 2399 / np.log(2)
-    assert f"one would have to save about {price:.2g} bits a symbol" in words
+    assert f"one would have to save about {price:.2g} bits per symbol" in words
     assert "with fewer kinds of symbols" in words
     assert "predicts better" not in words
 

@@ -103,7 +103,7 @@ def test_the_command_runs_the_recipe_the_rule_and_the_source(commands, tmp_path)
         "train --source x",
         "train --recipe sgd --set rule=x",
     )
-    assert "verdict, from held-out samples: learned\n" in learned[0], learned[1]
+    assert "verdict, estimated from held-out samples: learned\n" in learned[0], learned[1]
     run, by_source, by_rule = (Run.load(tmp_path / "runs" / name) for name in "123")
     assert (run.recipe, run.step, run.samples) == ("heavy_ball", 600, 600 * 1024)
     assert wrong[1] == "scb: steps = [1, 2]: it must be an integer\n"

@@ -22,7 +22,6 @@ def printed(code: str) -> str:
 
 def test_the_five_lines_of_the_first_page_print_the_run_on_the_page_of_commands():
     (code,) = blocks(DOCS / "index.md", "python")
-    assert code in blocks(ROOT / "README.md", "python")
     assert printed(code) in blocks(DOCS / "howto" / "commands.md", "text")
 
 

@@ -41,13 +41,6 @@ def test_every_number_that_is_asked_for_can_be_had():
         assert re.search(r"\d", result_numbers.evaluate(words)), words
 
 
-def test_the_numbers_of_the_readme_are_those_of_the_results():
-    marked = result_numbers.IN_README.findall((ROOT / "README.md").read_text())
-    assert len(marked) >= 5
-    for typed, words in marked:
-        assert typed == result_numbers.evaluate(words), words
-
-
 def test_a_number_that_cannot_be_had_is_an_error():
     for words in ("wrong-signs | sum nothing", "wrong-signs | count | T=1", "wrong-signs | value T", "wrong-signs | most T"):
         with pytest.raises(ValueError, match="wrong-signs"):

@@ -306,4 +306,4 @@ def test_without_dask_the_error_says_what_to_install(file, tmp_path):
     code = "import sys; sys.modules['distributed'] = None; from scb.cli import main; main(sys.argv[1:])"
     options = ("sweep", file, "--out", tmp_path)
     answer = finish(sys.executable, "-c", code, *options, "--scheduler", "tcp://127.0.0.1:1", status=2)
-    assert answer.stderr == "scb: --scheduler needs Dask: pip install 'scb[dask]'\n"
+    assert answer.stderr == "scb: --scheduler needs Dask: pip install '.[dask]' in the clone\n"

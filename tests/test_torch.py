@@ -293,7 +293,7 @@ def test_the_code_of_a_page_runs(page, heading):
 def test_without_pytorch_one_line_says_what_to_do():
     code = "import sys; sys.modules['torch'] = None\nimport scb\ntry:\n    import scb.torch\nexcept ImportError as e:\n    print(e)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said == "scb.torch wants PyTorch, which is not installed: pip install 'scb[torch]'\n"
+    assert said == "scb.torch needs PyTorch, which is not installed: pip install '.[torch]' in the clone\n"
 
 
 # ------------------------------------------------------------------------------------------------------ many models at once

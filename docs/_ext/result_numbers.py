@@ -1,7 +1,7 @@
 """Numbers in prose that come from results on disk: {number}`wrong-signs | sum not right | T=5000, projector=mu`.
 
-In a page of the site this is a role, and the number is put there when the page is built. README is not built: there the typed
-number is followed by the same words in a comment, ``7<!-- number: ... -->``, and a test compares the two.
+In a page of the site this is a role, and the number is put there when the page is built. README is not built: benchmarks/readme.py
+writes its numbers.
 
 The words are separated by bars: a table, what to take, which rows, and how to write it.
 
@@ -27,7 +27,6 @@ ROOT = Path(__file__).parents[2]
 REDUCTIONS = {"sum": np.sum, "mean": np.mean, "median": np.median, "min": np.min, "max": np.max}
 COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 IN_PAGE = re.compile(r"\{number\}`([^`]+)`")
-IN_README = re.compile(r"(\S+?)<!-- number: (.+?) -->")
 
 
 def evaluate(words: str) -> str:

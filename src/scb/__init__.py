@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scb.lazy import submodules
+from scb.namesake import warn_of_namesake
 
 if TYPE_CHECKING:
     from scb import metrics, theory
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from scb.training.stages import Recipe, Stage
 
 __version__ = "0.1.0"
+
+warn_of_namesake()
 
 __all__ = [
     "Batch",

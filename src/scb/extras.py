@@ -6,15 +6,21 @@ from importlib.util import find_spec
 
 from scb.inputs import InputError
 
+
+def install(extra: str) -> str:
+    """The command that installs an extra; until scb is published, it works in a clone of the repository."""
+    return f"pip install '.[{extra}]' in the clone"
+
+
 INSTALL = {
-    "matplotlib": "scb[report]",
-    "jinja2": "scb[report]",
-    "pyarrow": "scb[tables]",
-    "dask": "scb[dask]",
-    "distributed": "scb[dask]",
-    "pandas": "pandas",
+    "matplotlib": install("report"),
+    "jinja2": install("report"),
+    "pyarrow": install("tables"),
+    "dask": install("dask"),
+    "distributed": install("dask"),
+    "pandas": "pip install pandas",
 }
-"""Package → what to install for it."""
+"""Package → the command that installs it."""
 
 
 class MissingExtraError(InputError, ImportError):
@@ -25,7 +31,7 @@ def require(what: str, *packages: str) -> None:
     """MissingExtraError unless all of the packages are installed; nothing is loaded."""
     for package in packages:
         if find_spec(package) is None:
-            raise MissingExtraError(f"{what} needs {package}: pip install '{INSTALL[package]}'")
+            raise MissingExtraError(f"{what} needs {package}: {INSTALL[package]}")
 
 
 @contextmanager
@@ -37,4 +43,4 @@ def wanted_for(what: str) -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package not in INSTALL:
             raise
-        raise MissingExtraError(f"{what} needs {package}: pip install '{INSTALL[package]}'") from None
+        raise MissingExtraError(f"{what} needs {package}: {INSTALL[package]}") from None

@@ -6,6 +6,7 @@ import re
 import sys
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,7 +20,8 @@ _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+
 @cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that numbers depend on."""
-    return {"python": platform.python_version()} | {name: version(name) for name in ("scb", "numpy", "numba")}
+    own = import_module("scb").__version__  # works in a source tree that is not installed, too
+    return {"python": platform.python_version(), "scb": own} | {name: version(name) for name in ("numpy", "numba")}
 
 
 def machine() -> str:

@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import version
 from inspect import signature
 from itertools import pairwise
 from typing import Annotated, Any
@@ -20,7 +19,30 @@ from scb.cli.streams import replace_streams
 
 KEEPING = ("reproduce", "sweep")  # the same command goes on where an interrupt has ended it
 PATHS = ("--out", "--status", "--config", "--shipped", "--contenders")
-COMMANDS = ("reproduce", "train", "fit", "show", "sample", "sweep", "plan", "bench", "lab")
+COMMANDS = {
+    "fit": "find which earlier symbols decide the next one in your sequences",
+    "train": "train the paper's transformer on a random task",
+    "reproduce": "redraw the paper's figures and judge its claims",
+    "lab": "watch a transformer learn, in the browser",
+    "show": "print a saved run or a fitted model again",
+    "sample": "draw a sequence from a fitted model",
+    "sweep": "run a grid of settings and seeds, here or on a cluster",
+    "plan": "print the batch sizes and steps that the paper's lemmas require",
+    "bench": "time a training step against NumPy, PyTorch and JAX",
+}
+"""Command → what it does, in a line of the overview; its own help says the rest."""
+OVERVIEW = """usage: scb COMMAND [OPTIONS]
+
+Find which earlier symbols decide the next one, in your sequences or inside a
+transformer that is learning to.
+
+{}
+
+scb COMMAND --help             options and examples of a command
+scb --version                  print the version
+scb --print-completion SHELL   print a completion script for bash or zsh;
+                               to use it: eval "$(scb --print-completion bash)"
+"""
 LEAST_MEMORY = 1 << 30
 """Bytes of address space without which the compiled libraries end or hang the process, where Python cannot tell why."""
 
@@ -65,8 +87,17 @@ def _status(given: list[str], ends: bool) -> int:
 
 def _call(given: list[str]) -> None:
     if given == ["--version"]:
-        print(f"scb {version('scb')}")
+        from scb.provenance import versions
+
+        print(f"scb {versions()['scb']}")
         return
+    if given in ([], ["-h"], ["--help"]):
+        print(OVERVIEW.format("\n".join(f"  {name:<11}{line}" for name, line in COMMANDS.items())), end="")
+        return
+    if given[0] == "--print-completion":
+        from scb.inputs import one_of
+
+        given = ["--tyro-print-completion", one_of("--print-completion", " ".join(given[1:]), ("bash", "zsh"))]
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
     if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
         raise MemoryError(f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are needed")
@@ -74,11 +105,10 @@ def _call(given: list[str]) -> None:
     import tyro  # here, as the commands are: Ctrl-C may come while they load
 
     functions = {name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS}
-    about = "The laboratory for Sparse Contextual Bigrams. 'scb COMMAND --help' explains each command."
     with warnings.catch_warnings():
         warnings.showwarning = _warn
         plain = (tyro.conf.DisallowNone,)  # an option that is not wanted is left out: INT instead of {None}|INT
-        tyro.extras.subcommand_cli_from_dict(functions, prog="scb", description=about, args=given, config=plain)
+        tyro.extras.subcommand_cli_from_dict(functions, prog="scb", args=given, config=plain)
 
 
 def _sentence(error: Exception, given: list[str]) -> str | None:

@@ -33,7 +33,7 @@ def bench(
     In a step, every contender draws fresh samples, differentiates, preconditions, soft-thresholds and projects; their losses are
     compared first. The contenders take turns, each in a process of its own, and the table shows medians, ratios and peak memory.
     The steps in PyTorch and JAX are in benchmarks/contenders.py of the source tree. They take part with
-    --contenders benchmarks/contenders.py, if the library is installed ('pip install scb[bench]' installs JAX,
+    --contenders benchmarks/contenders.py, if the library is installed ("pip install '.[bench]'" in the clone installs JAX,
     but not PyTorch). At the end, our engine is timed with another busy process on each core.
 
     Args:

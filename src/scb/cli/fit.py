@@ -3,7 +3,7 @@
 import csv
 import io
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
@@ -118,8 +118,6 @@ def fit(
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
-        for line in about:
-            console.print(line)
         model, facts, likelihoods, failed = _fit(train, test, classes, settings, halves)
         scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
         folder.file(SUMMARY).unlink(missing_ok=True)  # first: after a kill it does not stand beside another model
@@ -127,9 +125,7 @@ def fit(
         save_model(folder.file(MODEL), model, facts, parameters, None, overwrite=True)
         summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
         write_json(folder.file(SUMMARY), summary | {"model": _digest(out / MODEL)})
-        report(console, model, facts, scores)
-        for line in failed:
-            console.print(line)
+        report(console, model, facts, scores, [*failed, *about])
         write_tables(console, model, folder, MODEL)
         if not all(map(find_spec, ("matplotlib", "jinja2"))):  # it has been said what is missing
             return
@@ -285,8 +281,8 @@ def _compare(
     return found | {OWN: model.log_likelihoods(held_out[model.context])}, failed
 
 
-def report(console: Console, model: "LagModel", facts: "FitFacts", scores: list[dict[str, Any]]) -> None:
-    """Print the lags with their evidence, and how well held-out symbols are predicted."""
+def report(console: Console, model: "LagModel", facts: "FitFacts", scores: list[dict[str, Any]], about: Sequence[str] = ()) -> None:
+    """Print the answer, the lags with their evidence, how well held-out symbols are predicted, and lines ``about`` the data."""
     from scb.sequences.summary import LagSummary
 
     console.print(Text(str(LagSummary(model, facts))))
@@ -302,6 +298,8 @@ def report(console: Console, model: "LagModel", facts: "FitFacts", scores: list[
             console.print(
                 Text(f"{best['name']} predicts better: with --background ngram, a lag must say more than the recent symbols do")
             )
+    for line in about:
+        console.print(line)
 
 
 def write_tables(console: Console, model: "LagModel", folder: Folder, *before: str) -> None:

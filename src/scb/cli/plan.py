@@ -54,6 +54,7 @@ def plan(
     )
     console.print(
         f"K_P = {result.K_P:.3g}, K_Q = {result.K_Q:.3g}; η_V = η/K_Q, η_A = η/K_P. 'threshold' is applied on entering a"
-        " stage (after the step, for transfer). Worst-case conditions with measured constants: read the scaling.",
+        " stage (after the step, for transfer). These are worst-case guarantees, with measured constants: read them for how they"
+        " scale. 'scb train' learns a task of the paper's size from far fewer samples.",
         style="dim",
     )

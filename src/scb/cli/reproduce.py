@@ -191,7 +191,7 @@ def _make(order: _Order, folder: Folder, workers: int, scheduler: str | None) ->
 def _report(order: _Order, made: _Made, folder: Folder, begin: float, quick: bool) -> None:
     """Judge the claims, write them and the report, and print what came of it; ``begin`` is when all began."""
     from scb.paper.registry import FIGURES, claims_for
-    from scb.paper.report import judge, markdown_table, terminal_table, write_report
+    from scb.paper.report import judge, markdown_table, tally, terminal_table, write_report
 
     judged = judge(order.figures, made.tables)
     seen = {row.number for row in judged}
@@ -221,6 +221,8 @@ def _report(order: _Order, made: _Made, folder: Folder, begin: float, quick: boo
     if left_out:
         told = (_left_out(numbers, command) for command, numbers in left_out.items())
         console.print(f"{'; '.join(told)}; docs/paper/claims.md has them")
+    for line in tally(judged):
+        console.print(line)
     console.print(f"{made.fresh} new runs, {perf_counter() - begin:.0f} s; the report is {report}")
 
 

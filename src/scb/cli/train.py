@@ -87,7 +87,8 @@ def train(
         source: Source of the gradients: fresh (new samples), reference (the same in NumPy), population (exact expectations) or
             gaussian (exact expectations with noise). Installed packages may provide others.
         every: Number of steps between two rows of the history.
-        device: cpu, or cuda for an NVIDIA GPU ('pip install scb[cuda13]' installs what is needed; cuda12 for an older driver).
+        device: cpu, or cuda for an NVIDIA GPU ("pip install '.[cuda13]'" in the clone installs what is needed;
+            cuda12 for an older driver).
         set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them.
             Where a list is expected, a single value stands for all its entries.
         out: Directory for the run, which must not contain one yet; by default a new one in runs. It is saved every 100 steps.
@@ -279,19 +280,30 @@ def draw_run(console: Console, run: "Run", settings: "TrainingSettings", folder:
 
 
 def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
-    """What held-out samples say of a run, what the truth says, which is known here."""
+    """What held-out samples say of a run, and what the true P and Q say, which are known here.
+
+    The first is an estimate that knows neither P nor Q, and the further (V, A) is from them the rougher it is.
+    """
     from scb.training.verdict import GOOD, by_truth
 
     if not run.finished:
         console.print(f"not finished: go on with '{going_on(out)}'")
         return
+    if run.mirrored is not None:
+        console.print(
+            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V, A) was replaced by its mirror"
+            " image (resolve_sign)"
+        )
     if run.verdict is not None:
-        console.print(f"verdict, from held-out samples: {run.verdict}", style="bold green" if run.verdict == GOOD else "bold red")
+        console.print(
+            f"verdict, estimated from held-out samples: {run.verdict}", style="bold green" if run.verdict == GOOD else "bold red"
+        )
     if run.diverged is None:
         last = {name: float(column[-1]) for name, column in run.history.items()}
         distances = (("‖V−P‖", "dist_V"), ("‖A−Q‖", "dist_A"), ("‖A*−Q‖", "dist_A_star"))
         numbers = ", ".join(f"{symbol} = {last[name]:.3f}" for symbol, name in distances)
-        console.print(f"by the truth: {by_truth(last).partition(':')[0]} ({numbers})")
+        exact = "" if run.verdict in (None, GOOD) else "; these distances are exact, the estimate knows neither P nor Q"
+        console.print(f"checked against the true P and Q: {by_truth(last).partition(':')[0]} ({numbers}{exact})")
 
 
 def _advise(console: Console, task: "Task", settings: "TrainingSettings") -> None:

@@ -12,6 +12,7 @@ from queue import Empty, Queue
 from time import monotonic
 from typing import Any
 
+from scb.extras import install
 from scb.inputs import InputError
 from scb.jobs.job import Job
 from scb.jobs.pool import Answer, Note, run_batch
@@ -149,5 +150,5 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise InputError("--scheduler needs Dask: pip install 'scb[dask]'") from None
+        raise InputError(f"--scheduler needs Dask: {install('dask')}") from None
     return distributed

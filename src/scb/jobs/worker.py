@@ -39,8 +39,7 @@ def _listen(link: Connection, calls: SimpleQueue[bytes]) -> None:
     """Take calls. Without a parent there is nothing left to do: a worker keeps nothing, so it may end at any moment."""
     try:
         parent = parent_process()
-        assert parent is not None
-        while parent.sentinel not in wait([link, parent.sentinel]):
+        while parent is not None and parent.sentinel not in wait([link, parent.sentinel]):
             calls.put(link.recv_bytes())
     finally:
         os._exit(1)
@@ -49,12 +48,14 @@ def _listen(link: Connection, calls: SimpleQueue[bytes]) -> None:
 def _answer(call: bytes) -> bytes:
     """What a call returns and None, or None and what it raises, with the traceback as a note."""
     try:
-        function, arguments = pickle.loads(call)
+        # The bytes come through a pipe that only the parent has.
+        function, arguments = pickle.loads(call)  # noqa: S301
         return pickle.dumps((function(*arguments), None))
     except Exception as error:
         error.add_note(traceback.format_exc())
         try:
-            pickle.loads(answer := pickle.dumps((None, error)))
+            # Our own bytes: whether the error survives being sent.
+            pickle.loads(answer := pickle.dumps((None, error)))  # noqa: S301
         except Exception:
             return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
         return answer

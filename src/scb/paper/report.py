@@ -108,6 +108,12 @@ def summary(judged: Sequence[Judged]) -> str:
     return f"{len(judged)} {noun}: " + ", ".join(f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict if counts[v])
 
 
+def tally(judged: Sequence[Judged]) -> list[str]:
+    """One line on the paper's claims and one on ours, without a line on what there is none of."""
+    owners = {"The paper says": "The paper's", "We say": "Our own"}
+    return [f"{owners[heading]} {summary(rows)}" for heading, rows in by_author(judged).items()]
+
+
 def _plural(verdict: Verdict, count: int) -> str:
     text = verdict.value
     return text if count == 1 else text.replace("holds", "hold").replace("does not", "do not")
@@ -135,7 +141,7 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
 def markdown_table(judged: Sequence[Judged]) -> str:
     """The claims as a page: how to read it, a table of verdicts, then what was said, looked at and found, claim by claim."""
     environment = _templates(autoescape=False)
-    return environment.get_template("claims.md.j2").render(groups=by_author(judged), summary=summary)
+    return environment.get_template("claims.md.j2").render(groups=by_author(judged), summary=summary, tally=tally(judged))
 
 
 def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]) -> None:
@@ -153,11 +159,13 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
         pictures[name] = [base64.b64encode((images / f"{name}{kind}.png").read_bytes()).decode() for kind in ("", "-narrow")]
     page = environment.get_template("report.html.j2").render(
         judged=judged,
-        strip=Markup(strip_picture()),
+        # Our own SVG, in which nothing of a user's stands.
+        strip=Markup(strip_picture()),  # noqa: S704
         figures={name: FIGURES[name] for name in figures},
         pictures=pictures,
         data={need: _data_file(path.parent, need) for name in figures for need in FIGURES[name].needs},
-        counts=Counter(row.outcome.verdict for row in judged),
+        counts={heading: Counter(row.outcome.verdict for row in rows) for heading, rows in by_author(judged).items()},
+        tally=tally(judged),
         verdicts=list(Verdict),
         plural=_plural,
         marks=MARKS,

@@ -93,9 +93,11 @@ class SparseContextualBigram(LagPredictor):
     >>> x = np.array(["dry", "rain", "snow"])[days]
     >>> model = scb.SparseContextualBigram(max_lag=6).fit(x)
     >>> print(model.summary())
-    2,999 of 3,000 symbols are predicted, of 3 kinds; lags up to 6
+    After ‘dry’ or ‘snow’, the next symbol depends on lag 6; after ‘rain’, on lag 4.
+    <BLANKLINE>
+    Fitted to 2,999 symbols (3 distinct), with lags up to 6
     one matrix for all lags (its BIC is lower by 40.4 than with a matrix for each)
-    0.4377 bits a symbol (log-likelihood -909.8 nats), 6 parameters
+    0.4377 bits per symbol (log-likelihood -909.8 nats), 6 parameters
     <BLANKLINE>
        now  lag  weight  influence           95 %   nats     dBIC
      'dry'    6   1.000      0.562  0.553 - 0.572  907.1  1,814.3

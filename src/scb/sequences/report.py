@@ -16,13 +16,13 @@ from scb.geometry import Array
 from scb.provenance import versions
 from scb.sequences.lag_model import SHARED, LagModel
 from scb.sequences.pictures import plot_attention, plot_influence
+from scb.sequences.summary import answer
 from scb.sequences.symbols import shown
 
 OWN = "this model"
 _ROWS = 60  # of the table of lags
 _EFFECTS = 24  # rows of what lags do
 _SOURCES = 2  # symbols at a lag that are told of
-_CONTEXTS = 8  # contexts in the answer in words
 _BAR = 8.0  # length of the longest bar, in letters
 _BLOCKS = 100  # of held-out symbols, over which errors are taken
 
@@ -157,23 +157,6 @@ def _cell(name: str, value: Any) -> str:
     return HEADINGS[name][1].format(value)
 
 
-def answer(model: LagModel) -> str:
-    """Which lags matter, in a sentence."""
-    lags = np.split(model.attention.indices + 1, model.attention.indptr[1:-1])
-    if not any(len(one) for one in lags):
-        return "None of them, as far as these data can tell."
-    if not model.context:
-        return f"{_listed(lags[0])}."
-    by: dict[str, list[str]] = {}
-    for k, one in enumerate(lags):
-        if len(one):
-            by.setdefault(_listed(one), []).append(f"‘{shown(model.classes[k].item())}’")
-    parts = [f"after {_joined(names)}: {which}" for which, names in sorted(by.items(), key=lambda item: -len(item[1]))]
-    more = "" if len(parts) <= _CONTEXTS else f"; and others, see the table ({len(parts) - _CONTEXTS} more kinds of contexts)"
-    text = "; ".join(parts[:_CONTEXTS]) + more
-    return text[0].upper() + text[1:] + "."
-
-
 def _rest(model: LagModel) -> str:
     """How much of the law is left to the background, in words."""
     if model.background is None:
@@ -181,15 +164,6 @@ def _rest(model: LagModel) -> str:
     low, high = float(model.rest.min()), float(model.rest.max())
     much = f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}, depending on the current symbol"
     return f"The background, {model.background.name}, has weight {much}; the lags share the rest."
-
-
-def _listed(lags: NDArray[Any]) -> str:
-    return ("lag " if len(lags) == 1 else "lags ") + ", ".join(str(lag) for lag in sorted(lags.tolist()))
-
-
-def _joined(names: Sequence[str]) -> str:
-    some = list(names[:_CONTEXTS])
-    return ", ".join(some) + (f" and {len(names) - len(some)} others" if len(names) > len(some) else "")
 
 
 def write_report(

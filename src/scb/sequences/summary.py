@@ -1,20 +1,20 @@
 """What a model found, for people: a table with the evidence, in words where something is wrong, and as a picture."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.sequences.lag_model import FitFacts, LagModel
-
-if TYPE_CHECKING:
-    pass
+from scb.sequences.symbols import shown
 
 _SHOWN = 60  # rows of the table when printed
 _DEAR = 0.5  # bits a symbol
 _KINDS = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}
+_CONTEXTS = 8  # contexts in the answer in words
 _COVER = 1.96  # standard errors on either side of an influence
 
 
@@ -40,10 +40,17 @@ class LagSummary:
     (array([6, 4, 6]), array([0.56, 0.56, 0.56]))
     >>> summary.to_pandas().shape
     (3, 8)
+    >>> print(summary.answer)
+    After ‘0’ or ‘2’, the next symbol depends on lag 6; after ‘1’, on lag 4.
     """
 
     model: LagModel
     facts: FitFacts
+
+    @property
+    def answer(self) -> str:
+        """Which lags the next symbol depends on, and after which symbols, in a sentence."""
+        return answer(self.model)
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -77,10 +84,11 @@ class LagSummary:
         model, facts = self.model, self.facts
         kind = _KINDS[model.transition]
         lines = [
-            f"{facts.n_windows:,} of {facts.n_labels:,} symbols are predicted, of {len(model.classes)} kinds; lags up to"
-            f" {model.max_lag}",
+            *wrap(self.answer, 80),
+            "",
+            f"Fitted to {facts.n_windows:,} symbols ({len(model.classes)} distinct), with lags up to {model.max_lag}",
             f"{kind}{_chosen(facts)}",
-            f"{-facts.loglik / facts.n_windows / np.log(2):.4f} bits a symbol (log-likelihood {facts.loglik:,.1f} nats),"
+            f"{-facts.loglik / facts.n_windows / np.log(2):.4f} bits per symbol (log-likelihood {facts.loglik:,.1f} nats),"
             f" {facts.n_parameters:,} parameters",
         ]
         if model.background is not None:
@@ -90,6 +98,41 @@ class LagSummary:
         return "\n".join(lines).rstrip()
 
     __repr__ = __str__
+
+
+def answer(model: LagModel) -> str:
+    """Which lags the next symbol depends on, and after which symbols, in a sentence."""
+    lags = np.split(model.attention.indices + 1, model.attention.indptr[1:-1])
+    by: dict[str, list[str]] = {}
+    for k, one in enumerate(lags):
+        if len(one):
+            by.setdefault(_listed(one), []).append(f"‘{shown(model.classes[k].item())}’")
+    if not by:
+        return "No earlier symbol decides the next one, as far as these data can tell."
+    which, names = next(iter(by.items()))
+    if not model.context:
+        return f"The next symbol depends on {which}."
+    if len(by) == 1 and len(names) == len(model.classes):
+        return f"Whatever the current symbol, the next one depends on {which}."
+    groups = sorted(by.items(), key=lambda item: -len(item[1]))
+    (which, names), *others = groups[:_CONTEXTS]
+    parts = [f"After {_joined(names)}, the next symbol depends on {which}"]
+    parts += [f"after {_joined(names)}, on {which}" for which, names in others]
+    if len(groups) > _CONTEXTS:
+        parts.append(f"and after others, on other lags ({len(groups) - _CONTEXTS} more kinds of contexts)")
+    return "; ".join(parts) + "."
+
+
+def _listed(lags: NDArray[Any]) -> str:
+    numbers = [str(lag) for lag in sorted(lags.tolist())]
+    return f"lag {numbers[0]}" if len(numbers) == 1 else f"lags {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def _joined(names: list[str]) -> str:
+    """Names with commas and a last "or"; where there are many, the first of them and a number."""
+    left = len(names) - _CONTEXTS
+    listed = names if left <= 0 else [*names[:_CONTEXTS], f"{left} others"]
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
 
 
 def _chosen(facts: FitFacts) -> str:
@@ -131,7 +174,7 @@ def _nothing_found(model: LagModel, facts: FitFacts) -> list[str]:
     """That there is no lag, and what one would have to be worth to be found: a matrix has (N − 1)² parameters."""
     N = len(model.classes)
     price = (N - 1) ** 2 * np.log(1 + facts.n_windows / N) / 2 / facts.n_windows / np.log(2)
-    lines = [f"no lag is found: to pay for its parameters, one would have to save about {price:.2g} bits a symbol"]
+    lines = [f"no lag is found: to pay for its parameters, one would have to save about {price:.2g} bits per symbol"]
     if price > _DEAR:
         lines.append("that is much: with fewer kinds of symbols, or more data, less would be enough")
     return lines
@@ -142,8 +185,8 @@ def _stand_ins(columns: dict[str, NDArray[Any]]) -> list[str]:
     if "delta_bic" not in columns or not (columns["delta_bic"] < 0).any():
         return []
     return [
-        "a lag with a dBIC below 0 is in doubt: others of its context may say nearly the same, or its symbol is rare, and the"
-        " BIC charges its law as if all symbols spoke of it"
+        "Treat lags with dBIC < 0 as doubtful: either another lag after the same symbol carries nearly the same information,"
+        " or the symbol is too rare to support its own parameters."
     ]
 
 

@@ -1,12 +1,14 @@
 """The bridge to PyTorch: fresh samples for any loop, Algorithm 1 as an optimiser, a standard transformer, and ``probe``.
 
-It wants PyTorch, which scb itself does not: ``pip install 'scb[torch]'``.
+It wants PyTorch, which scb itself does not: ``pip install '.[torch]'`` in the clone.
 """
+
+from scb.extras import install as _install
 
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError("scb.torch wants PyTorch, which is not installed: pip install 'scb[torch]'") from error
+    raise ImportError(f"scb.torch needs PyTorch, which is not installed: {_install('torch')}") from error
 
 from scb.torch.data import Sequences, Stream
 from scb.torch.linear import Algorithm1, LinearAttention, follow

@@ -116,7 +116,8 @@ def busy_neighbours() -> Iterator[None]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     command = [sys.executable, "-c", BUSY]
     # In a session of its own: an interrupt from the terminal is for us alone.
-    neighbours = [subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) for _ in range(cores)]
+    # The command is ours.
+    neighbours = [subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) for _ in range(cores)]  # noqa: S603
     try:
         sleep(0.2)  # until they are at it
         yield

@@ -11,12 +11,14 @@ import numpy as np
 
 from scb import metrics
 from scb.folders import Folder, opened
+from scb.geometry import Array
 from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of, shown
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.answers import functions, rounded
 from scb.training.engine import Composed, Fused, step_keys
 from scb.training.fingerprint import fingerprints
+from scb.training.roundings import ResolveSign, Rounding
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Dataset, Fresh
@@ -215,8 +217,8 @@ def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: 
     stage = recipe.stages[run.stage]
     V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)
     if run.stage_step == 0:
-        for rounding in stage.enter:
-            V, A = rounded(rounding, V, A, mu, stage.name)
+        V, A, mirrored = _rounded(V, A, mu, stage.enter, stage.name)
+        run = replace(run, mirrored=run.step) if mirrored else run
     ahead = min(every - run.step % every, stage.ahead(run.stage_step))
     now = stage.at(run.stage_step)
     steps = range(run.step, run.step + ahead)
@@ -233,10 +235,20 @@ def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: 
     if diverged:
         after = replace(after, diverged=step, finished=True)
     elif stage.over(stage_step, V, A, mu):
-        for rounding in stage.leave:
-            V, A = rounded(rounding, V, A, mu, stage.name)
+        V, A, mirrored = _rounded(V, A, mu, stage.leave, stage.name)
+        after = replace(after, mirrored=step) if mirrored else after
         after = replace(after, stage=run.stage + 1, stage_step=0, state={}, finished=run.stage + 1 == len(recipe.stages))
     return replace(after, V=V, parameters=A), taken.loss
+
+
+def _rounded(V: Array, A: Array, mu: Array, roundings: Sequence[Rounding], stage: str) -> tuple[Array, Array, bool]:
+    """(V, A) after these roundings, and whether one of them took the mirror image."""
+    mirrored = False
+    for rounding in roundings:
+        before = A
+        V, A = rounded(rounding, V, A, mu, stage)
+        mirrored |= isinstance(rounding, ResolveSign) and not np.array_equal(A, before)
+    return V, A, mirrored
 
 
 def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: bool | None) -> Run:

@@ -53,6 +53,8 @@ class Run:
         The number of fresh samples so far.
     diverged : int or None
         The step at which an entry of V or A reached 1e6 or became NaN, or None. V and A are then those before that step.
+    mirrored : int or None
+        The last step after which (V, A) was replaced by its mirror image to fix the sign (``resolve_sign``), or None.
     finished : bool
         Whether all stages are completed or the run has diverged.
     verdict : str or None
@@ -95,6 +97,7 @@ class Run:
     stage_step: int = 0
     samples: int = 0
     diverged: int | None = None
+    mirrored: int | None = None
     finished: bool = False
     verdict: str | None = None
     state: dict[str, Array] = field(default_factory=dict)
@@ -252,7 +255,7 @@ def _unflat(arrays: dict[str, Array], layouts: dict[str, Any]) -> dict[str, Arra
     }
 
 
-_TYPES = {"recipe": str, "diverged": int | None, "finished": bool, "verdict": str | None, "made_by": dict}
+_TYPES = {"recipe": str, "diverged": int | None, "mirrored": int | None, "finished": bool, "verdict": str | None, "made_by": dict}
 _TYPES |= dict.fromkeys(("seed", "step", "stage", "stage_step", "samples"), int)
 
 

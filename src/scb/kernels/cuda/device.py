@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from scb.extras import install
 from scb.inputs import InputError
 from scb.kernels.cuda.layout import source
 
@@ -34,7 +35,7 @@ class Gpu:
         try:
             import cupy  # pyright: ignore[reportMissingImports] (an extra)
         except ImportError:
-            raise InputError("device = 'cuda' needs CuPy: pip install 'scb[cuda13]', or scb[cuda12] for an older driver") from None
+            raise InputError(f"device = 'cuda' needs CuPy: {install('cuda13')}, or cuda12 for an older driver") from None
         try:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:

@@ -1,0 +1,35 @@
+"""Another package is called scb, too: say so where both are installed, since they share one folder and one import.
+
+Ours is distributed as sparse-contextual-bigrams and imported as scb; the other one is distributed as scb.
+"""
+
+import os
+import sys
+
+
+def warn_of_namesake() -> None:
+    """One line on stderr if a package that is distributed as scb is installed beside ours.
+
+    Almost nobody has one, so directories are only listed; metadata are read where a name fits.
+    """
+    if any(_has_metadata(folder) for folder in sys.path):
+        from importlib.metadata import distributions
+
+        for found in distributions(name="scb"):
+            # Before its name changed, this package was distributed as scb, and what an old installation left behind is no other.
+            if "Sparse Contextual Bigrams" not in (found.metadata["Summary"] or ""):
+                print(
+                    f"scb: another package called scb ({found.version}) is installed, and one of the two overwrites the other:"
+                    " pip uninstall scb, then install sparse-contextual-bigrams again",
+                    file=sys.stderr,
+                )
+                return
+
+
+def _has_metadata(folder: str) -> bool:
+    """Whether a folder of the path has metadata of a distribution called scb; an archive or a missing folder has none."""
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return False
+    return any(name.lower().startswith(("scb-", "scb.")) and name.endswith("-info") for name in names)
