@@ -10,7 +10,7 @@ import pytest
 
 import scb
 import scb.files
-from torture import faults, flips, fuzz
+from torture import faults, flips, fuzz, interrupts, short
 from torture.__main__ import ENVIRONMENT
 from torture.targets import TARGETS
 from torture.things import THINGS
@@ -91,6 +91,61 @@ def test_a_killed_command_goes_on_to_the_same_end(name, seed):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | ENVIRONMENT)
     assert done.stdout.startswith("same"), done.stdout + done.stderr
     assert not done.stdout.endswith(" 0 kills\n")
+
+
+def in_a_process(code):
+    """What a script prints: in a process of its own, from which commands can be forked."""
+    environment = os.environ | ENVIRONMENT
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+# Cases of each part that end in seconds, and a planted fault with the verdicts that it must get.
+LINKED = "def linked(path, content):\n    with open(path, 'wb') as file:\n        file.write(content)\n"
+FORKED = f"""
+import os, socket, subprocess, sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+import scb.files, scb.cli.show, scb.inputs
+from torture import crafted, foreign, forks, kills, lockless, signals, users
+
+def folder():
+    return Path(folders.enter_context(TemporaryDirectory()))
+
+def tell(part, verdict):
+    print(part, verdict, flush=True)
+
+{LINKED}
+def nowhere():
+    pass
+
+def orphan():
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    raise KeyboardInterrupt
+
+def open_port():
+    with socket.create_server(("localhost", 0)):
+        __import__("time").sleep(20)
+"""
+
+
+def test_signals_and_orphans():
+    code = FORKED + (
+        "tell('fine', signals.case(4, ('train',)))\n"
+        "tell('fine', signals.case(8, ('sample',)))\n"
+        "kills.GRACE = 1\n"
+        "child = forks.start(orphan, folders_of := Path(__import__('tempfile').mkdtemp()))\n"
+        "child.wait(60)\n"
+        "tell('planted', kills.processes_left([child]))\n"
+        "[os.kill(pid, 9) for pid in forks.session(child.pid)]\n"
+        "signals.clean()\n"
+    )
+    fine, other, planted = in_a_process(code)
+    assert fine.startswith("fine same")
+    assert other.startswith("fine same")
+    assert planted.startswith("planted PROCESSES LEFT")
 
 
 def test_kernels_stay_inside_their_arrays(tmp_path):

@@ -177,6 +177,7 @@ def start(
     except BaseException:
         traceback.print_exc()
     finally:
+        sys.stderr.flush()
         os._exit(status)
 
 
