@@ -115,9 +115,7 @@ def case(seed: int, writers: tuple[str, ...] = tuple(WEIGHTS)) -> str:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def attack(
-    writer: str, name: str, kind: str, folder: Path, over: bool = False, as_input: bool = False
-) -> str:
+def attack(writer: str, name: str, kind: str, folder: Path, over: bool = False, as_input: bool = False) -> str:
     """Plant it, run the writer, and judge."""
     outside = folder / "outside"
     outside.mkdir()
