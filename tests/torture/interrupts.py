@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import scb
-from torture.things import THINGS, fitted, run, told
+from torture.things import THINGS, told
 
 TASK = scb.Task.random(3, 12, 2)
 RECIPE = scb.recipes.paper(TASK, steps=(60, 40, 10))

@@ -101,10 +101,8 @@ def _complaint(child: Child) -> str:
 
 def _goes_on(name: str, folder: Path, children: list[Child]) -> str:
     """What is wrong with the next call of the same command; empty if it comes to the right end."""
-    if children[0].status == 0:
-        arguments = COMMANDS[name].go_on
-    else:
-        arguments = next_call(name, folder)
+    through = children[0].status == 0
+    arguments = COMMANDS[name].go_on if through else next_call(name, folder)
     begin = time.monotonic()
     child = start(arguments, folder, forking=COMMANDS[name].forking)
     children.append(child)
