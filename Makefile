@@ -13,7 +13,7 @@ test: lint .venv/examples  ## what CI runs
 test-gpu: venv  ## the engine on an NVIDIA GPU against the processor's (needs CuPy: the extra cuda12 or cuda13)
 	$(BIN)/pytest tests/gpu_checks.py -s
 
-torture: venv  ## kills, I/O faults, flipped bytes and odd arguments, by the thousand; goes on behind results/torture.csv
+torture: venv  ## all attacks of tests/torture, by the thousand; goes on behind results/torture.csv
 	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE)
 
 test-torch: venv  ## the tests of scb.torch, in an environment of their own that has PyTorch, too

@@ -10,7 +10,7 @@ import pytest
 
 import scb
 import scb.files
-from torture import faults, flips, fuzz
+from torture import faults, flips, fuzz, interrupts, short
 from torture.__main__ import ENVIRONMENT
 from torture.targets import TARGETS
 from torture.things import THINGS
@@ -91,6 +91,154 @@ def test_a_killed_command_goes_on_to_the_same_end(name, seed):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | ENVIRONMENT)
     assert done.stdout.startswith("same"), done.stdout + done.stderr
     assert not done.stdout.endswith(" 0 kills\n")
+
+
+# A few cases of the parts that fork commands, in one process; then faults that are planted, which each part must notice.
+FORKED = """
+import os, subprocess, sys, time
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from socket import create_server
+from tempfile import mkdtemp
+from torture import crafted, foreign, forks, kills, lockless, signals, users
+
+def orphan():
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+
+def through_the_link():
+    Path("out/notes.txt").write_text("ours")
+
+def listen():
+    with create_server(("localhost", 0)):
+        time.sleep(20)
+
+@contextmanager
+def folder():  # no TemporaryDirectory, which a forked process would remove at its end
+    made = Path(mkdtemp())
+    yield made
+    rmtree(made)
+
+def attacked(work, judge):
+    with folder() as place:
+        child = forks.start(work, place)
+        found = judge(child)
+        for pid in forks.session(child.pid):
+            os.kill(pid, 9)
+        return found
+
+def orphans(child):
+    child.wait(60)
+    return kills.processes_left([child])
+
+def planted(kind):
+    with folder() as place:
+        return foreign.attack("careless", "notes.txt", kind, place)
+
+def crafty(work):
+    with folder() as place:
+        return crafted.attempt(work, place)
+
+def unlocked():
+    made = kills.furnished("lab")
+    found = lockless._judged("lab", made, 37, False)
+    rmtree(made)
+    return found
+
+kills.GRACE = crafted.SECONDS = 1
+foreign.CALLS["careless"] = ("notes.txt", through_the_link)
+print("signals", signals.case(8, ("sample",)))
+print("orphan", attacked(orphan, orphans))
+print("foreign", foreign.case(2, ("Task.save",)))
+print("link", planted("symbolic link"))
+print("file", planted("file"))
+print("lockless", unlocked())
+lockless.READERS.clear()
+print("unlocked", unlocked())
+print("crafted", crafted.case(1, ("model",)))
+print("gigabytes", crafty(lambda: bytearray(8 << 30)))
+print("traceback", crafty(lambda: {}["x"]))
+print("hangs", crafty(lambda: [None for _ in iter(int, 1)]))
+if os.geteuid() == 0:
+    print("listens", attacked(listen, users.attempt_to_connect))
+for part in (crafted, foreign, lockless):
+    part.clean()
+"""
+VERDICTS = {
+    "signals": "same",
+    "orphan": "PROCESSES LEFT",
+    "foreign": "fine",
+    "link": "WROTE ELSEWHERE",
+    "file": "LOST",
+    "lockless": "same",
+    "unlocked": "UNLOCKED",
+    "crafted": "refused",
+    "gigabytes": "GIGABYTES",
+    "traceback": "TRACEBACK",
+    "hangs": "HANGS",
+    "listens": "ANOTHER USER CONNECTS",
+}
+
+
+def test_parts_that_fork_pass_what_is_right_and_notice_planted_faults():
+    environment = os.environ | ENVIRONMENT
+    line = [sys.executable, "-c", FORKED]
+    done = subprocess.run(line, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    found = [text.partition(" ")[::2] for text in done.stdout.splitlines()]
+    assert {name for name, _ in found} >= VERDICTS.keys() - {"listens"}
+    wrong = [(name, verdict) for name, verdict in found if not verdict.startswith(VERDICTS[name])]
+    assert not wrong
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can be two users")
+def test_without_a_second_user_the_part_says_so(capsys):
+    from torture import users
+
+    assert users.case(0).startswith("skipped")
+    assert "only root" in capsys.readouterr().err
+
+
+# A file that an interrupt finds between its opening and its "with" is closed when it is collected.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("number", range(1, 12))
+def test_after_an_interrupt_the_next_call_is_right(number):
+    assert interrupts.case(number).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("careless", "found"),
+    [
+        (lambda folder: (folder / ".x.partial").touch(), "LEFT-OVERS"),
+        (lambda folder: os.open(folder / "x", os.O_CREAT), "HELD"),
+        (lambda folder: 1 / 0, "FOREIGN ZeroDivisionError"),
+    ],
+)
+def test_what_an_interrupt_would_leave_is_noticed(monkeypatch, careless, found):
+    work = interrupts.Work(careless, lambda answer, folder: "")
+    monkeypatch.setattr(interrupts, "WORK", {"careless": work})
+    monkeypatch.setattr(interrupts, "truth", lambda name: ("", "", 1.0))
+    assert interrupts.case(0).startswith(found)
+    for handle in interrupts.held():
+        if "scb-interrupts-" in handle:
+            os.close(int(handle.split()[0]))
+
+
+@pytest.mark.parametrize("number", [4, 11, 13, 17, 18, 20, 24])
+def test_short_sequences_are_fitted_or_refused(number):
+    assert short.case(number).startswith(("right", "refused"))
+
+
+def test_an_infinite_criterion_is_noticed(monkeypatch):
+    fit = scb.SparseContextualBigram.fit
+
+    def infinite(self, X):
+        fit(self, X).criterion_["shared"] = float("inf")
+        return self
+
+    monkeypatch.setattr(scb.SparseContextualBigram, "fit", infinite)
+    given = {"max_lag": 2, "transition": "shared"}
+    assert short.through_api([list("abab")] * 3, given).startswith("NOT FINITE")
 
 
 def test_kernels_stay_inside_their_arrays(tmp_path):

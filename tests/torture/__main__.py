@@ -1,6 +1,6 @@
 """Run the attacks long: python -m torture --flips 20000 --faults 2000 --calls 20000 --kills 1000 --jobs 2 --out torture.csv
 
-Each case is made from its number alone, so that a finding can be repeated: python -m torture --part flips --from 17 --to 18.
+Each case is made from its number alone, so that a finding can be repeated: python -m torture flips --seed 17 --cases 1.
 Verdicts are written as they come, and a run that is called again goes on behind them. Cases run in batches, each in a process of
 its own; if that dies or hangs, the case at which it did is a finding, and another process goes on behind it.
 """
@@ -22,11 +22,15 @@ from pathlib import Path
 from threading import Lock
 
 PARTS = {"kills": 200, "fuzz": 10, "faults": 250, "flips": 1000}  # cases a batch
+# The parts whose cases are counted one by one, and how many of each are run: 1,000 together.
+COUNTS = {"signals": 120, "interrupts": 220, "foreign": 180, "lockless": 40, "users": 20}
+COUNTS |= {"short": 220, "crafted": 200}
+PARTS |= dict.fromkeys(COUNTS, 250)
 A_HUNDRED = 100  # calls in a case of the fuzzer
 KILLS = 2.5  # of a case, on average
 LIMIT = 1800  # seconds after which a case hangs, on a machine that is busy with other things
 LAST = "TORTURE_LAST"  # names the file in which a case says what it is about to do
-FINE = re.compile(r"right|refused|old|new|fine|same")
+FINE = re.compile(r"right|refused|old|new|fine|same|skipped")
 # One thread, so that processes can be forked; a locale of UTF-8 that is not Python's own mode, so that it can be changed.
 ENVIRONMENT = {
     "NUMBA_NUM_THREADS": "1",
@@ -58,7 +62,7 @@ def run_batch(part: str, first: int, last: int, tell: Tell) -> None:
         note = Path(folder, "last.txt")
         words = Path(folder, "stderr.txt")
         while at < last:
-            line = [sys.executable, "-m", "torture", "--part", part, "--from", str(at), "--to", str(last)]
+            line = [sys.executable, "-m", "torture", part, "--seed", str(at), "--cases", str(last - at)]
             environment = os.environ | ENVIRONMENT | {LAST: str(note)}
             with words.open("w") as errors, subprocess.Popen(line, stdout=-1, stderr=errors, text=True, env=environment) as process:
                 for text in process.stdout or ():
@@ -103,18 +107,20 @@ def read(path: Path) -> list[list[str]]:
 def main() -> int:
     """Entry point; the status is 1 if anything was found."""
     parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__.partition("\n")[0])
-    for name, count in (("flips", 20000), ("faults", 2000), ("calls", 20000), ("kills", 1000)):
+    usual = {"flips": 20000, "faults": 2000, "calls": 20000, "kills": 1000} | COUNTS
+    for name, count in usual.items():
         parser.add_argument(f"--{name}", type=int, default=count)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("results/torture.csv"))
-    parser.add_argument("--part", choices=PARTS)
-    parser.add_argument("--from", dest="first", type=int, default=0)
-    parser.add_argument("--to", dest="last", type=int, default=1)
+    parser.add_argument("part", nargs="?", choices=PARTS, help="run cases of this part alone, here")
+    parser.add_argument("--cases", type=int, default=1, help="how many cases of PART")
+    parser.add_argument("--seed", type=int, default=0, help="number of the first of them")
     asked = parser.parse_args()
     if asked.part:
-        run_here(asked.part, asked.first, asked.last)
+        run_here(asked.part, asked.seed, asked.seed + asked.cases)
         return 0
     cases = {"kills": round(asked.kills / KILLS), "fuzz": asked.calls // A_HUNDRED, "faults": asked.faults, "flips": asked.flips}
+    cases |= {part: getattr(asked, part) for part in COUNTS}
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     done = {part: {int(row[1]) for row in read(asked.out) if row[0] == part} for part in PARTS}
     todo = [batch for part, count in cases.items() for batch in batches(part, count, done[part])]
@@ -139,9 +145,9 @@ def main() -> int:
 def summarise(path: Path) -> int:
     """Print how often each verdict was given, by part; whether anything was found."""
     rows = read(path)
-    counts = Counter((part, re.split(r"[:,(]", verdict)[0].strip()) for part, _, _, _, verdict in rows)
+    counts = Counter((part, re.split(r"[:,([]", verdict)[0].strip()) for part, _, _, _, verdict in rows)
     for (part, verdict), count in sorted(counts.items()):
-        print(f"{part:8}{count:8,}  {verdict}")
+        print(f"{part:12}{count:8,}  {verdict}")
     for noun in ("kills", "calls"):
         total = sum(int(found[1]) for *_, verdict in rows if (found := re.search(rf"(\d+) {noun}\b", verdict)))
         print(f"{noun}: {total:,}")

@@ -10,6 +10,7 @@ import io
 import locale
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -27,6 +28,8 @@ from typing import Any, NamedTuple
 HOOKED = ((os, "write"), (os, "fsync"), (os, "replace"), (os, "fchmod"), (tempfile, "mkstemp"))
 NEVER = 0  # the number of no call
 SAID = "said.txt"  # what the command wrote to stderr
+PRINTED = "printed.txt"  # and to stdout
+MARK = "TORTURE_CHILD"  # names the command to all that it starts, in whatever session
 COUNTED = "calls.txt"
 A_YEAR = 3.2e7
 PATIENT_TURNS = 20  # how often the clock is asked before it is set
@@ -115,6 +118,14 @@ class Child:
         path = self.folder / SAID
         return path.read_text(errors="replace") if path.exists() else ""  # it may have been killed before its first word
 
+    def errors(self) -> list[str]:
+        """The lines of stderr that are no warning, each without the name of the program."""
+        return re.findall(r"^scb: (?!warning: )(.*)", self.said(), re.MULTILINE)
+
+    def printed(self) -> str:
+        """What it wrote to stdout."""
+        return (self.folder / PRINTED).read_text(errors="replace")
+
     def calls(self) -> int:
         """How often it has called its file layer, if it came to its end."""
         return int((self.folder / COUNTED).read_text())
@@ -124,18 +135,25 @@ class Child:
         return [pid for pid in session(self.pid) if pid != self.pid and b"resource_tracker" not in _line(pid)]
 
 
+def nothing() -> None:
+    """What is done before a command that nobody prepares."""
+
+
 def start(
-    arguments: tuple[str, ...],
+    work: tuple[str, ...] | Callable[[], Any],
     folder: Path,
     *,
     at: int = NEVER,
     before: bool = False,
     weather: Weather = Weather(),  # noqa: B008
     forking: bool = False,
+    prepare: Callable[[], None] = nothing,
 ) -> Child:
     """Run ``scb ARGUMENTS`` in a folder, with a SIGKILL before or after call ``at`` of its file layer.
 
     Its workers load everything anew, as a user's do, or are forked from it (``forking``), which takes a tenth of the time.
+    Instead of arguments, ``work`` may be a function: an error of ours ends it as it would end a command. ``prepare`` is called
+    in the new process, before the work.
     """
     warm()
     pid = os.fork()
@@ -149,20 +167,29 @@ def start(
         if forking:
             _fork_workers()
         count = _hook(at, before)
-        status = _run(list(arguments))
+        prepare()
+        status = _run(work)
         (folder / COUNTED).write_text(str(count()))
+    except KeyboardInterrupt as stop:
+        status = 128 + signal.SIGINT
+        if any("scb" in Path(frame.filename).parts for frame in traceback.extract_tb(stop.__traceback__)):
+            traceback.print_exc()  # otherwise it came before the command, or after it
     except BaseException:
         traceback.print_exc()
     finally:
+        sys.stderr.flush()
         os._exit(status)
 
 
 def _detach(folder: Path) -> None:
     """A process as the shell starts it: in its folder, with its own streams, and with nothing of ours in ``__main__``."""
     os.chdir(folder)
-    os.environ["COLUMNS"] = "80"
+    os.environ |= {"COLUMNS": "80", MARK: str(os.getpid())}
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-    os.dup2(0, 1)
+    os.dup2(os.open(folder / PRINTED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
     os.dup2(os.open(folder / SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
     sys.modules["__main__"] = ModuleType("__main__")  # workers would import it
 
@@ -213,14 +240,21 @@ def _hook(at: int, before: bool) -> Callable[[], int]:
     return lambda: count
 
 
-def _run(arguments: list[str]) -> int:
-    """The command and all that Python does after it; its status."""
+def _run(work: tuple[str, ...] | Callable[[], Any]) -> int:
+    """The command, or the call, and all that Python does after it; its status."""
     from scb.cli import main
+    from scb.inputs import InputError
 
     status = 0
-    sys.argv = ["scb", *arguments]
     try:
-        main(arguments)
+        if callable(work):
+            work()
+        else:
+            sys.argv = ["scb", *work]
+            main(list(work))
+    except (InputError, OSError) as error:
+        print(f"scb: {error}", file=sys.stderr)
+        status = 2
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     threading._shutdown()
@@ -231,14 +265,18 @@ def _run(arguments: list[str]) -> int:
 
 
 def session(leader: int) -> list[int]:
-    """Processes that a command has started and that are still there, itself included; by its session, which outlives it."""
+    """Processes that a command has started and that are still there, itself included.
+
+    They are known by its session, which outlives it, or, in a session of their own, by the mark that it has given them.
+    """
+    mark = f"{MARK}={leader}".encode()
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, _, _, of, *_ = path.read_text().rpartition(")")[2].split()
         except OSError:  # it has gone
             continue
-        if int(of) == leader and state != "Z":
+        if state != "Z" and (int(of) == leader or mark in _environment(path.parent)):
             found.append(int(path.parent.name))
     return found
 
@@ -256,3 +294,10 @@ def _line(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def _environment(process: Path) -> list[bytes]:
+    try:
+        return (process / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []

@@ -74,7 +74,7 @@ def furnished(name: str) -> Path:
     furnish(folder)
     (folder / "out").mkdir()
     if COMMANDS[name].after:
-        shutil.copytree(unbroken(COMMANDS[name].after).folder / "out", folder / "out", dirs_exist_ok=True)
+        shutil.copytree(forked(COMMANDS[name].after).folder / "out", folder / "out", dirs_exist_ok=True)
     return folder
 
 
@@ -85,32 +85,39 @@ def compared(folder: Path, name: str) -> dict[str, bytes]:
     return {file: path.read_bytes() for file, path in found.items()}
 
 
-_folders: list[Path] = []  # of ``unbroken``
+_folders: list[Path] = []  # of ``forked``
+
+
+@cache
+def forked(name: str) -> Unbroken:
+    """The command by itself, in a forked process."""
+    folder = furnished(name)
+    _folders.append(folder)
+    child = start(COMMANDS[name].begin, folder, forking=COMMANDS[name].forking)
+    assert child.wait(PATIENCE), name
+    assert child.status == 0, child.said()
+    end = compared(folder, name)
+    assert end, name
+    return Unbroken(folder, end, child.calls(), child.cpu)
 
 
 @cache
 def unbroken(name: str) -> Unbroken:
     """The command by itself, in a process as a user starts it; a forked one must end in the same way."""
-    command = COMMANDS[name]
     folder = furnished(name)
-    line = [sys.executable, "-m", "scb", *command.begin]
+    _folders.append(folder)
+    line = [sys.executable, "-m", "scb", *COMMANDS[name].begin]
     done = subprocess.run(line, cwd=folder, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    end = compared(folder, name)
-    assert end, name
-    forked = furnished(name)
-    child = start(command.begin, forked, forking=command.forking)
-    assert child.wait(PATIENCE), name
-    assert child.status == 0, child.said()
-    assert compared(forked, name) == end, name
-    _folders.extend((folder, forked))
-    return Unbroken(folder, end, child.calls(), child.cpu)
+    assert compared(folder, name) == forked(name).end, name
+    return forked(name)
 
 
 def clean() -> None:
-    """Remove what ``unbroken`` made."""
+    """Remove what ``forked`` and ``unbroken`` made."""
     while _folders:
         shutil.rmtree(_folders.pop(), ignore_errors=True)
+    forked.cache_clear()
     unbroken.cache_clear()
 
 
@@ -135,12 +142,12 @@ def case(seed: int, names: tuple[str, ...] = tuple(COMMANDS)) -> str:
                 folder = furnished(name)
                 words.append("through, again")
             _set_dates(rng, folder)
-        child = start(_arguments(name, folder), folder, weather=_weather(rng, name), forking=COMMANDS[name].forking)
+        child = start(next_call(name, folder), folder, weather=_weather(rng, name), forking=COMMANDS[name].forking)
         children.append(child)
         if not child.wait(PATIENCE) or child.status != 0:
             child.kill()
             return f"DOES NOT GO ON ({child.status}): {', '.join(words)}: {child.said()[-300:]}"
-        verdict = _verdict(name, folder, truth) or _left(children) or "same"
+        verdict = other_end(name, folder, truth) or processes_left(children) or "same"
         return f"{verdict}: {', '.join(words)}, {kills} kills"
     finally:
         for child in children:
@@ -149,7 +156,7 @@ def case(seed: int, names: tuple[str, ...] = tuple(COMMANDS)) -> str:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _arguments(name: str, folder: Path) -> tuple[str, ...]:
+def next_call(name: str, folder: Path) -> tuple[str, ...]:
     """How a user would call it now: to go on, if it has begun."""
     begun = (folder / "out" / "config.json").exists()
     return COMMANDS[name].go_on if begun else COMMANDS[name].begin
@@ -171,7 +178,7 @@ def _set_dates(rng: random.Random, folder: Path) -> None:
 
 def _attack(rng: random.Random, name: str, folder: Path, truth: Unbroken, words: list[str]) -> tuple[Child, bool]:
     """Start the command and kill it: itself, one of its workers, or all its processes at once. Whether there was time to."""
-    arguments = _arguments(name, folder)
+    arguments = next_call(name, folder)
     if rng.random() < 0.6:
         at = rng.randint(1, truth.calls)
         before = rng.random() < 0.5
@@ -212,7 +219,8 @@ def _complaint(child: Child, killed: bool) -> str:
     return f"FAILED {child.status}"
 
 
-def _verdict(name: str, folder: Path, truth: Unbroken) -> str:
+def other_end(name: str, folder: Path, truth: Unbroken) -> str:
+    """How the files differ from those of an unbroken run; empty if they do not."""
     found = compared(folder, name)
     different = [file for file in truth.end if found.get(file) != truth.end[file]]
     if different:
@@ -226,7 +234,7 @@ def _verdict(name: str, folder: Path, truth: Unbroken) -> str:
     return ""
 
 
-def _left(children: list[Child]) -> str:
+def processes_left(children: list[Child]) -> str:
     """Processes that are left after some seconds."""
     deadline = time.monotonic() + GRACE
     while left := [pid for child in children for pid in session(child.pid)]:
