@@ -105,7 +105,7 @@ def test_train_and_show(tmp_path):
     assert TrainingSettings.load(tmp_path / "run").options == {"steps": [20, 10, 5], "lam": 1e-4}
     shown = scb("show", tmp_path / "run")
     assert shown.returncode == 0
-    assert shown.stdout.splitlines()[:5] == result.stdout.splitlines()[-len(shown.stdout.splitlines()) :][:5]
+    assert result.stdout.startswith(shown.stdout)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_bad_config_files_are_named(tmp_path):
 
 def test_diverging_run_says_so(tmp_path):
     result = scb("train", "--recipe", "sgd", "--T", "100", "--set", "preconditioned=false", "eta=[50.0, 50.0]", "--out", tmp_path)
-    assert result.returncode == 0
+    assert result.returncode == 1
     assert "diverged at step" in result.stdout
 
 
@@ -179,7 +179,7 @@ def test_a_run_that_is_too_slow_says_which_settings_would_do_and_they_do(here, t
     """The command that is printed, run as it stands."""
     first = here("train", "--T", "300", "--recipe", "paper", "--seed", str(seed), "--task-seed", str(task_seed))
     assert "verdict, estimated from held-out samples: learned\n" not in first
-    command = first.replace("\\\n", "").partition("these settings would do:\n")[2]
+    command = first.replace("\\\n", "").partition("these settings learn it:\n")[2]
     words = shlex.split(command.splitlines()[0])
     assert words[:2] == ["scb", "train"]
     second = here(*words[1:])

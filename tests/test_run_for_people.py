@@ -51,7 +51,7 @@ class Cells(HTMLParser):
 
 def test_a_run_prints_as_a_few_lines_with_the_end_of_each_stage(run):
     lines = str(run).splitlines()
-    assert len(lines) <= 9  # the table, what is wrong, and what would do
+    assert len(lines) <= 9  # the table, and what is wrong
     assert max(map(len, lines)) <= 80
     assert lines[0] == "paper: N = 3, T = 60, seed 3; 35 steps, 2,240 samples"
     assert lines[2].split()[:3] == ["1", "20", "1,280"]
@@ -63,13 +63,10 @@ def test_a_run_prints_as_a_few_lines_with_the_end_of_each_stage(run):
 
 def test_the_summary_says_how_it_ended(task, run):
     assert "too slow: " in str(run)
-    assert "these settings would do: scb.recipes.paper(task, eta=0.01," in str(run).replace("\n", " ")
     wild = scb.train(task, scb.recipes.sgd(task, eta=50, preconditioned=False))
     assert f"diverged at step {wild.diverged}: smaller step sizes" in str(wild)
     assert str(replace(run, finished=False).summary()).endswith("not finished")
-    assert str(replace(run, verdict="learned", remedy={}).summary()).endswith("\nverdict: learned")
-    said = str(replace(run, verdict="too slow", remedy={"recipe": "tuned", "lam": 0.1}).summary())
-    assert said.endswith("\nverdict: too slow\nthese settings would do: scb.recipes.tuned(task, lam=0.1)")
+    assert str(replace(run, verdict="learned").summary()).endswith("\nverdict: learned")
 
 
 def test_frames_hold_the_history_and_the_ends_of_the_stages(run):

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_type_hints
 from scb.extensions import Registry
 from scb.files import make_directory, read_json, read_regular, write_json
 from scb.geometry import Array
-from scb.inputs import InputError, file_path, fitted, one_of
+from scb.inputs import InputError, file_path, fitted, integer, one_of
 from scb.task import Ensemble, Task
 from scb.training.fingerprint import fingerprints, identity
 from scb.training.recipes import RECIPES, Recipe
@@ -142,8 +142,8 @@ class TrainingSettings:
             object.__setattr__(self, name, fitted(name, getattr(self, name), hint))
         recipe_options(self.recipe, self.options)  # refuses what does not fit; the file keeps what was written
         one_of("source", self.source, SOURCES)
-        if self.every < 1:
-            raise InputError(f"every = {self.every}: it must be at least 1")
+        integer("every", self.every, low=1)
+        integer("seed", self.seed, low=0)
 
     @classmethod
     def read(cls, path: str | Path) -> "TrainingSettings":
