@@ -157,7 +157,7 @@ def is_sealed(path: Path, content: bytes) -> bool:
 def open_regular(path: Path) -> Iterator[BinaryIO]:
     """A file to be read; an InputError where the name is that of a pipe or a device, which might never end."""
     try:
-        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} is not there") from None
     except IsADirectoryError:

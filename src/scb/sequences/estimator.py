@@ -94,7 +94,7 @@ class SparseContextualBigram(LagPredictor):
     >>> model = scb.SparseContextualBigram(max_lag=6).fit(x)
     >>> print(model.summary())
     2,999 of 3,000 symbols are predicted, of 3 kinds; lags up to 6
-    one matrix for all lags (its BIC is lower by 40.4 than with a matrix for each)
+    one matrix for all lags (its BIC is lower by 40.4 than with a matrix for each lag)
     0.4377 bits a symbol (log-likelihood -909.8 nats), 6 parameters
     <BLANKLINE>
        now  lag  weight  influence           95 %   nats     dBIC
