@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from scb.cli.fit import MODEL, load
+from scb.cli.terminal import visible
 from scb.inputs import InputError
 
 
@@ -33,4 +34,4 @@ def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, 
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError as error:  # other commands show a ? in its place; here it would be another symbol
         raise InputError(f"{text[error.start]!r} cannot be written as {error.encoding}: set PYTHONUTF8=1") from None
-    sys.stdout.write(text)
+    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)

@@ -96,7 +96,7 @@ class SparseContextualBigram(LagPredictor):
     After ‘dry’ or ‘snow’, the next symbol depends on lag 6; after ‘rain’, on lag 4.
     <BLANKLINE>
     Fitted to 2,999 symbols (3 distinct), with lags up to 6
-    one matrix for all lags (its BIC is lower by 40.4 than with a matrix for each)
+    one matrix for all lags (its BIC is lower by 40.4 than with a matrix for each lag)
     0.4377 bits per symbol (log-likelihood -909.8 nats), 6 parameters
     <BLANKLINE>
        now  lag  weight  influence           95 %   nats     dBIC
