@@ -83,7 +83,8 @@ def test_train_and_show(tmp_path):
     assert TrainingSettings.load(tmp_path / "run").options == {"steps": [20, 10, 5], "lam": 1e-4}
     shown = scb("show", tmp_path / "run")
     assert shown.returncode == 0
-    assert shown.stdout.splitlines()[:5] == result.stdout.splitlines()[-len(shown.stdout.splitlines()) :][:5]
+    assert result.stdout.startswith(shown.stdout)
+    assert "verdict" in shown.stdout
 
 
 @pytest.mark.parametrize(
