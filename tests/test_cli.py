@@ -106,6 +106,7 @@ def test_train_and_show(tmp_path):
     shown = scb("show", tmp_path / "run")
     assert shown.returncode == 0
     assert result.stdout.startswith(shown.stdout)
+    assert "verdict" in shown.stdout
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,13 @@ class Disk:
 
     def wrap(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def faulty(*arguments: Any, **options: Any) -> Any:
+            if name == "close":  # neither a process that has ended nor a close that fails leaves a handle, or its lock
+                call(*arguments, **options)
             if self.stopped:
                 raise Stop
             self.count += 1
             if self.count != self.at:
-                return call(*arguments, **options)
+                return None if name == "close" else call(*arguments, **options)
             if self.fault == "short write" and name == "write":
                 handle, data = arguments
                 return call(handle, data[: max(1, len(data) // 3)])
@@ -48,7 +50,8 @@ class Disk:
                 self.stopped = True
                 raise Stop
             if self.fault == "stop after":
-                call(*arguments, **options)
+                if name != "close":
+                    call(*arguments, **options)
                 self.stopped = True
                 raise Stop
             raise OSError(self.code, os.strerror(self.code))

@@ -90,6 +90,8 @@ class Disk:
             self.count += 1
             if self.failed or self.count == self.at:
                 self.failed = True
+                if call.__name__ == "close":  # what has ended holds no lock
+                    call(*arguments, **options)
                 raise PowerFailure
             answer = call(*arguments, **options)
             note(answer, *arguments, **options)
