@@ -19,13 +19,12 @@ from scb.mixture.law import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.profile import Limit, rest_limit
 from scb.mixture.rows import RowTable, Slots, Support
-from scb.mixture.select import CLOSE, Policy, Progress, Selection, em_from_scratch, first_estimate, thinned_for_start
+from scb.mixture.select import Policy, Progress, Selection, em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.shared import SHARED_MATRIX
+from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
 
 INCOMPLETE = 3.84  # a background whose ratio reaches this is kept: the context lacks a position. By chance in 1 of 40
-_LEAST = 1e-4  # a weight below this is none
-_TRACE = 1e-6  # weight of a background that may be needed
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
     searched = bool(beside.q[:, 0].all())
     own = np.full(search.data.K, search.data.own_background)
     rows, fit = search.final_fit(own)
-    empty = search.empty_slots(_LEAST)
+    empty = search.empty_slots(TUNING.empty_at_end)
     if empty:
         other = replace(search, support=list(search.support), mixture=beside)
         other.remove(empty)
@@ -122,7 +121,7 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
         search.remove(empty)
         rows, fit = search.final_fit(own)
     if not searched:
-        beside = search.with_background(_TRACE)
+        beside = search.with_background(TUNING.empty)
     ratios = np.full(search.data.K, np.nan) if own.any() else rest_ratios(rows, fit, beside)
     if (ratios >= INCOMPLETE).any():
         rows, fit = search.final_fit(ratios >= INCOMPLETE)
@@ -179,21 +178,21 @@ def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     one is large.
     """
     there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
-    with_all = maximise(rows, beside, tolerance=CLOSE / 10)
+    with_all = maximise(rows, beside, tolerance=TUNING.close / 10)
     gain = max(0.0, 2 * (with_all.loglik - fit.loglik))
     ratios = np.where(there, gain, np.nan)
-    if gain <= CLOSE or not there.any():
+    if gain <= TUNING.close or not there.any():
         return ratios
     q = with_all.mixture.q.copy()
     q[there, 0] = 0.0
     q[there] /= q[there].sum(axis=1, keepdims=True)
     lifted = with_all.mixture.lifted()  # no label is impossible without the background
-    without = fit_weights(rows, replace(lifted, q=q), tolerance=CLOSE / 10, contexts=there)
+    without = fit_weights(rows, replace(lifted, q=q), tolerance=TUNING.close / 10, contexts=there)
     fixed_P = 2 * (rows.total(RowTable.loglik_by_context, lifted) - without.logliks)
     ratios = np.minimum(ratios, np.maximum(fixed_P, 0.0))
     for k in np.flatnonzero(ratios >= INCOMPLETE).tolist():
         q = with_all.mixture.q.copy()
         q[k] = without.q[k]
-        one_less = maximise(rows, replace(lifted, q=q), tolerance=CLOSE / 10)
+        one_less = maximise(rows, replace(lifted, q=q), tolerance=TUNING.close / 10)
         ratios[k] = min(gain, max(0.0, 2 * (with_all.loglik - one_less.loglik)))
     return ratios

@@ -23,11 +23,8 @@ from scb.mixture.em import Fit
 from scb.mixture.law import rounded, smoothed_columns
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import CLOSE, NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
-
-_NEAR = 5  # times the cost: up to there a ratio with P fixed is not trusted, and P is fitted again
-_LEAST_LAW = 0.01  # part of its law that a label has at least, in the score of a weight
-_FAR = 10  # times the cost: beyond that, nobody asks how much
+from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
+from scb.mixture.tuning import TUNING
 
 
 def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
@@ -51,7 +48,10 @@ def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
 
 def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
     """The slots and the lags in all contexts that are worth little more than they cost with P fixed; at most two of a context."""
-    near = sorted((one for one in _removals(search, rows) if one.ratio < _NEAR * one.cost), key=lambda one: one.ratio / one.cost)
+    near = sorted(
+        (one for one in _removals(search, rows) if one.ratio < TUNING.near_cost_per_lag * one.cost),
+        key=lambda one: one.ratio / one.cost,
+    )
     seen: Counter[int] = Counter()
     found = []
     for one in near:
@@ -75,7 +75,7 @@ def _removals(search: Selection, rows: Rows) -> list[Removal]:
                 costs[k, j] = cost(data, [k], t, known=shared)
     most = np.zeros(data.K)
     for (k, _), price in costs.items():
-        most[k] = max(most[k], _FAR * price)
+        most[k] = max(most[k], TUNING.far_cost * price)
     ratios = search.ratios(rows, judged, most)
     found = [Removal([slot], costs[slot], ratios[slot]) for slot in judged]
     for t in search.mixture.owners or ():
@@ -155,7 +155,7 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
     if known.size == 0:
         return gains
     matrices = np.array([np.ascontiguousarray(search.mixture.matrix(t).T) for t in known])
-    floor = _LEAST_LAW * np.maximum(data.label_law, 1 / data.n)
+    floor = TUNING.least_probability * np.maximum(data.label_law, 1 / data.n)
     scores, information = data.total(Partition.weight_scores, known, matrices, fit.mixture, floor, rows=rows)
     scores = scores - data.present[:, known]
     variance = information - data.present[:, known]
@@ -272,4 +272,6 @@ def _taker(search: Selection, t: int) -> int | None:
     return None
 
 
-MATRIX_PER_LAG = Policy(weak=weak, doubtful=doubtful, candidates=candidates, fit_options={"tolerance": CLOSE, "stall": CLOSE / 10})
+MATRIX_PER_LAG = Policy(
+    weak=weak, doubtful=doubtful, candidates=candidates, fit_options={"tolerance": TUNING.close, "stall": TUNING.close / 10}
+)
