@@ -107,9 +107,29 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
 
 
 def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
-    """The last fit, what it leaves open settled, standard errors. A search may have looked at a part of the data."""
+    """Fit to the end, by a convention where the data leave something open, and say how sure it is.
+
+    A search may have looked at a part of the data only.
+    """
+    rows, fit, ratios = _fit_to_the_end(search)
+    held = np.zeros(search.mixture.P.shape, bool)
+    if search.mixture.owners is not None:
+        held = settle_gauge(search, rows)
+    gauge_matters = held.any() and (data.present < data.counts[:, None]).any()
+    if gauge_matters or search.data is not data:
+        # Where a lag is not there, the background gets its weight, which is another one now.
+        rows, fit = _fit_to_all(search, data, held)
+    return _estimate(search, rows, fit, held, ratios, settled)
+
+
+def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array]:
+    """Maximum likelihood at the positions of a search that is over, without those that lose their weight.
+
+    Also the ratios (K,) of the background beside the positions, which stays in contexts that lack a position.
+    """
     search.put_in_order()
-    beside = search.mixture  # where a search ends, the background stands beside the positions in every context
+    # Where a search ends, the background stands beside the positions in every context.
+    beside = search.mixture
     searched = bool(beside.q[:, 0].all())
     own = np.full(search.data.K, search.data.own_background)
     rows, fit = search.final_fit(own)
@@ -125,29 +145,33 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
     ratios = np.full(search.data.K, np.nan) if own.any() else rest_ratios(rows, fit, beside)
     if (ratios >= INCOMPLETE).any():
         rows, fit = search.final_fit(ratios >= INCOMPLETE)
-    held = np.zeros(search.mixture.P.shape, bool)
-    if search.mixture.owners is not None:
-        held = settle_gauge(search, rows)
-    gauge_matters = held.any() and (data.present < data.counts[:, None]).any()
-    if gauge_matters or search.data is not data:
-        # Where a lag is not there, the background gets its weight, which is another one now.
-        start = search.mixture
-        if search.data is not data:
-            # A label that the searched part has never seen is not impossible in the whole: it comes in with all labels.
-            start = replace(start, columns=np.c_[start.P, data.label_law]).lifted()
-            P = np.where(held, 0.0, start.P)
-            start = start.moved(P / P.sum(axis=0), start.q)
-        search.data = data
-        rows = search.rows()
-        fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
-        search.mixture = fit.mixture
+    return rows, fit, ratios
+
+
+def _fit_to_all(search: Selection, data: Data, held: NDArray[np.bool_]) -> tuple[Rows, Fit]:
+    """Maximum likelihood on all data, from the fit to the searched part; ``held`` (N, C) entries of P stay 0."""
+    start = search.mixture
+    if search.data is not data:
+        # A label that the searched part has never seen is not impossible in the whole: it comes in with all labels.
+        start = replace(start, columns=np.c_[start.P, data.label_law]).lifted()
+        P = np.where(held, 0.0, start.P)
+        start = start.moved(P / P.sum(axis=0), start.q)
+    search.data = data
+    rows = search.rows()
+    fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
+    search.mixture = fit.mixture
+    return rows, fit
+
+
+def _estimate(search: Selection, rows: Rows, fit: Fit, held: NDArray[np.bool_], ratios: Array, settled: bool) -> Estimate:
+    """What a fit that has come to its end says, with standard errors and the number of free parameters."""
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = label_counts(rows, mixture)
     sizes = [s.size for s in search.support]
-    laws = (counts > 0).sum() + (1 if 0 in sizes else 0)
+    distributions = (counts > 0).sum() + (1 if 0 in sizes else 0)
     weights = (mixture.q > 0).sum(axis=1) - 1
-    free = (mixture.N - 1) * laws + weights.sum() - held.sum()
+    free = (mixture.N - 1) * distributions + weights.sum() - held.sum()
     return Estimate(
         P=mixture.P,
         P_errors=P_errors,
