@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from scb.mixture.law import Background, Mixture
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
+from scb.mixture.tuning import TUNING
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.lag_fit import MAX_LAG
 from truth.mtd import MTD
@@ -46,7 +48,7 @@ def test_noise_has_no_lags_however_many_symbols(N, context, transition):
 
 def test_a_search_that_is_cut_short_says_so(monkeypatch):
     x = MTD.random(1).sample(5000, 1)
-    monkeypatch.setattr(select, "_ROUNDS", 1)
+    monkeypatch.setattr(select, "TUNING", replace(TUNING, rounds=1))
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         model = Bigram(12, transition="per_lag").fit(x)
     assert not model.converged_
@@ -62,7 +64,7 @@ def test_twenty_symbols_and_their_lags():
     assert model.converged_
 
 
-def test_newton_by_products_climbs_as_high_as_newton_with_matrices(monkeypatch):
+def test_newton_by_products_climbs_as_high_as_newton_with_matrices():
     x = MTD.random(2).sample(3000, 2)
     data = windows_of_codes([x], 4, 12, contexts=True)
     positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
@@ -70,8 +72,7 @@ def test_newton_by_products_climbs_as_high_as_newton_with_matrices(monkeypatch):
     start = Mixture.of(np.full((4, 4), 0.25), data.label_law, np.array([[0, 0.5, 0.5]] * 2 + [[0, 1.0, 0]] * 2))
     start = maximise(rows, start.lifted(), steps=5, newton=False).mixture
     dense = maximise(rows, start, tolerance=1e-6)
-    monkeypatch.setattr("scb.mixture.em._DENSE", 0)
-    products = maximise(rows, start, tolerance=1e-6)
+    products = maximise(rows, start, tolerance=1e-6, tuning=replace(TUNING, dense=0))
     assert products.gap < 1e-6
     assert products.loglik == pytest.approx(dense.loglik, abs=1e-5)
 
@@ -237,7 +238,7 @@ def test_evidence_is_found_when_it_is_asked_for_and_goes_with_the_model(tmp_path
 def test_rows_that_are_too_large_are_not_kept(monkeypatch):
     x = MTD.random(1).sample(3000, 1)
     later = Bigram(12, transition="shared").fit(x)
-    monkeypatch.setattr("scb.mixture.evidence._KEPT", 0)
+    monkeypatch.setattr("scb.mixture.evidence.TUNING", replace(TUNING, evidence_bytes=0))
     at_once = Bigram(12, transition="shared").fit(x)
     assert type(at_once._evidence) is dict
     for name, column in later.summary().columns.items():

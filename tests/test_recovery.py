@@ -1,5 +1,7 @@
 """Recovery of (P, Q) from data: kernels against twins, laws of the statistics, estimates against independent optimisers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,7 @@ from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.reading import as_data
 from scb.mixture.rows import NO_POSITION, RowTable, Slots
 from scb.mixture.spectral import spectral
+from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
 from scb.task.sampling import Batch
 from scb.theory.fisher import Information
@@ -119,7 +122,7 @@ def test_weights_of_contexts_side_by_side_are_those_of_each_alone(few, monkeypat
     """With P fixed; against a general optimiser."""
     from scipy.optimize import minimize
 
-    monkeypatch.setattr("scb.mixture.weights._FEW", few)
+    monkeypatch.setattr("scb.mixture.weights.TUNING", replace(TUNING, few_slots=few))
     table, P, q = random_rows(3, 3, 300, seed=4)
     fit = fit_weights(together(table), Mixture(P, q), tolerance=1e-7)
     np.testing.assert_allclose(fit.q.sum(axis=1), 1)

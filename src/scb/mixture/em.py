@@ -1,11 +1,11 @@
 """Maximum likelihood for a mixture on given slots: EM, accelerated, then Newton; monotone, with a certificate.
 
 The log-likelihood Σ_i log Σ_j q_j^(k) P[o_i, x_j] asks nothing of the contexts, so it holds for sequences too. It is concave in
-P with q fixed, and in q with P fixed. EM steps with squared extrapolation (SQUAREM, Varadhan and Roland 2008) come first. They
-are slow where entries of P go to 0, so Newton steps follow (``newton``).
+P with q fixed, and in q with P fixed. EM steps with squared extrapolation (``squarem``) come first. They are slow where entries
+of P go to 0, so Newton steps follow (``newton``).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,20 +13,10 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
-from scb.mixture.law import Mixture, normalised
+from scb.mixture.law import Mixture
 from scb.mixture.newton import Point, newton_step, newton_step_by_products, revived
-from scb.mixture.weights import IDLE, LEAST_LEFT
-
-INFORMATION_BYTES = 1 << 30  # memory that second derivatives may take
-_EM_STEPS = 36  # before Newton's first, at least
-_EM_STEPS_WITH_GAUGE = 60  # where there are several matrices, among which the likelihood is nearly flat, and Newton errs longer
-_EM_STEPS_BY_N = 0.24  # times N², where that is more: only Newton's steps get dearer with N
-_NEAR = 1.0  # nats: where the gap is smaller, the start is close to the maximum, and Newton's steps are taken from the first on
-_EXACT_STEPS = 25  # Newton's exact steps without matrices, at most
-_STALL_STEPS = 10
-_HOPE_STEPS = 5
-_HOPE = 0.05
-_DENSE = 1e7  # multiplications up to which a Newton step is taken with matrices
+from scb.mixture.squarem import squared_em_step
+from scb.mixture.tuning import TUNING, Tuning
 
 
 class Fit(NamedTuple):
@@ -51,104 +41,130 @@ def maximise(
     tolerance: float = 0.02,
     steps: int = 2000,
     newton: bool = True,
-    enough: float = np.inf,  # a log-likelihood that ends it too; so do five steps that gain a twentieth of what is missing, or less
-    stall: float = 0.0,  # ten steps that gain less than this together end it too
-    held: NDArray[np.bool_] | None = None,  # (N, C), entries of P that stay 0
-    near: bool = False,  # whether the start is known to be close to the maximum; it is, too, where the gap is small
+    enough: float = np.inf,
+    stall: float = 0.0,
+    held: NDArray[np.bool_] | None = None,
+    near: bool = False,
+    tuning: Tuning = TUNING,
 ) -> Fit:
-    """Climb until the gap is below ``tolerance``. The likelihood falls by rounding at most, and weights at 0 stay there."""
+    """Climb until the gap is below ``tolerance``. The likelihood falls by rounding at most, and weights at 0 stay there.
+
+    Parameters
+    ----------
+    rows, start : the data, and where the climb starts
+    tolerance : the gap in nats that ends the climb
+    steps : the number of steps that ends it too
+    newton : whether Newton steps may follow the EM steps
+    enough : a log-likelihood that ends it too, as does the prospect of not reaching it
+    stall : a few steps that gain less than this together end it too
+    held : (N, C), entries of P that stay 0
+    near : whether the start is known to be close to the maximum; it is, too, where the gap is small
+    tuning : how EM and Newton steps follow each other
+    """
     start = replace(start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q))
-    held = np.zeros(start.P.shape, bool) if held is None else held
-    point = Point.of(rows, start)
-    path = [point.loglik]
-    if not np.isfinite(point.loglik):  # a label of the data is impossible, which has no derivatives to climb by
-        return Fit(start, np.inf, path)
-    taken = 0
-    idle = 0
-    small = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= _DENSE
-    newton_from = _em_steps_first(start, small, near or point.gap(held) <= _NEAR)
-    caution = 0  # of Newton's steps with matrices
-    exact = False  # whether those without are to be exact
-    exact_steps = 0
-    pause = 1  # after Newton failed, three times so many EM steps go by before it is tried again
-    while (gap := point.gap(held)) > tolerance and taken < steps and point.loglik < enough:
-        if len(path) > _STALL_STEPS and path[-1] - path[-1 - _STALL_STEPS] < stall:
-            break
-        if len(path) > _HOPE_STEPS and path[-1] - path[-1 - _HOPE_STEPS] < _HOPE * (enough - path[-1]) < np.inf:
-            break
-        after = None
-        if newton and taken >= newton_from:
-            if small:
-                after, caution = newton_step(rows, point, held, caution)
-            else:
-                after = newton_step_by_products(rows, point, held, exact)
-                if exact:
-                    exact_steps += 1
-        if exact_steps > _EXACT_STEPS:
-            break
+    climb = _Climb.begin(rows, start, held, newton, near, tuning)
+    if not np.isfinite(climb.point.loglik):
+        # A label of the data is impossible, which has no derivatives to climb by.
+        return Fit(start, np.inf, climb.path)
+    while not (
+        climb.gap <= tolerance
+        or climb.taken >= steps
+        or climb.point.loglik >= enough
+        or climb.gained(tuning.stall_steps) < stall
+        or climb.gained(tuning.prospect_steps) < tuning.prospect * (enough - climb.path[-1]) < np.inf
+        or climb.exhausted
+    ):
+        climb.step()
+    return Fit(climb.point.at, climb.gap, climb.path)
+
+
+@dataclass
+class _Climb:
+    """Where a climb stands, and which kind of step it takes next: each kind is dearer than the one before it."""
+
+    rows: Rows
+    point: Point
+    held: NDArray[np.bool_]
+    tuning: Tuning
+    dense: bool  # whether Newton steps are taken with matrices
+    newton_from: float  # the number of steps after which Newton steps are tried
+    path: list[float]
+    gap: float
+    taken: int = 0
+    idle: int = 0  # steps without gain
+    caution: int = 0  # of Newton steps with matrices
+    exact: bool = False  # whether those without matrices are exact
+    exact_steps: int = 0
+    pause: int = 1  # after a Newton step failed, three times so many EM steps come before the next one
+    exhausted: bool = False  # whether no kind of step gains anything
+
+    @classmethod
+    def begin(
+        cls, rows: Rows, start: Mixture, held: NDArray[np.bool_] | None, newton: bool, near: bool, tuning: Tuning
+    ) -> "_Climb":
+        """At the start, with EM steps first, except where Newton steps are cheap and the maximum is near."""
+        point = Point.of(rows, start)
+        held = np.zeros(start.P.shape, bool) if held is None else held
+        gap = point.gap(held)
+        near = near or gap <= tuning.near
+        dense = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= tuning.dense
+        em_steps = tuning.em_steps_with_gauge if len(start.owners or ()) > 1 else tuning.em_steps
+        if not near:
+            em_steps = max(em_steps, tuning.em_steps_by_N * start.N**2)
+        newton_from = np.inf if not newton else 0 if near and dense else em_steps
+        return cls(rows, point, held, tuning, dense, newton_from, [point.loglik], gap)
+
+    def gained(self, steps: int) -> float:
+        """What the last steps gained together; infinite before so many were taken."""
+        return self.path[-1] - self.path[-1 - steps] if len(self.path) > steps else np.inf
+
+    def step(self) -> None:
+        """Take one step; near the top, where only rounding is left, change to a dearer kind of step."""
+        after = self._newton_step() if self.taken >= self.newton_from else None
         if after is None:
-            if taken >= newton_from:
-                newton_from = taken + 3 * pause
-                pause = 2 * pause
-            after = _squared(rows, revived(rows, point, held))
-            if after.loglik < point.loglik:  # what was brought back cost likelihood
-                after = _squared(rows, point)
-            taken += 2
-        if after.loglik <= point.loglik and after.gap(held) >= gap:
-            idle += 1  # near the top, where only rounding is left: what comes next is dearer
-            if idle > IDLE:
-                if newton and taken < newton_from:
-                    newton_from = taken
-                elif newton and not small and not exact:
-                    exact = True
-                else:
-                    break
-                idle = 0
-        point = after
-        taken += 1
-        path.append(max(point.loglik, path[-1]))
-    return Fit(point.at, gap, path)
+            after = self._em_step()
+        if after.loglik <= self.point.loglik and after.gap(self.held) >= self.gap:
+            self._note_idle()
+        if self.exhausted:
+            return
+        self.point = after
+        self.gap = after.gap(self.held)
+        self.taken += 1
+        self.path.append(max(after.loglik, self.path[-1]))
 
+    def _newton_step(self) -> Point | None:
+        if self.dense:
+            after, self.caution = newton_step(self.rows, self.point, self.held, self.caution)
+            return after
+        self.exact_steps += self.exact
+        self.exhausted = self.exact_steps > self.tuning.exact_steps
+        return newton_step_by_products(self.rows, self.point, self.held, self.exact)
 
-def _em_steps_first(start: Mixture, small: bool, near: bool) -> float:
-    """How many EM steps come before Newton's first; none where that is taken with matrices, from close by."""
-    if near and small:
-        return 0
-    least = _EM_STEPS_WITH_GAUGE if len(start.owners or ()) > 1 else _EM_STEPS
-    return least if near else max(least, _EM_STEPS_BY_N * start.N**2)
+    def _em_step(self) -> Point:
+        """Two EM steps and a jump, from a point in which no entry is lost for good, unless that costs likelihood."""
+        if self.taken >= self.newton_from:
+            self.newton_from = self.taken + 3 * self.pause
+            self.pause *= 2
+        after = squared_em_step(self.rows, revived(self.rows, self.point, self.held))
+        if after.loglik < self.point.loglik:
+            after = squared_em_step(self.rows, self.point)
+        self.taken += 2
+        return after
+
+    def _note_idle(self) -> None:
+        """Count steps without gain; after several of them, take the next dearer kind."""
+        self.idle += 1
+        if self.idle <= self.tuning.idle:
+            return
+        self.idle = 0
+        if self.taken < self.newton_from < np.inf:
+            self.newton_from = self.taken
+        elif self.newton_from < np.inf and not self.dense and not self.exact:
+            self.exact = True
+        else:
+            self.exhausted = True
 
 
 def information_bytes(P: Array, q: Array) -> int:
     """Memory of the blocks of second derivatives, for P (N, C) and q (K, s)."""
     return 8 * P.size * (P.shape[1] + q.size)
-
-
-def _em(point: Point) -> Mixture:
-    """One EM step: expected counts, normalised; columns that are never used stay as they are."""
-    at = point.at
-    P = normalised(at.P * point.gP, 0, at.P)
-    return at.moved(P, normalised(at.q * point.gq, 1, at.q))
-
-
-def _squared(rows: Rows, point: Point) -> Point:
-    """Two EM steps x₀ → x₁ → x₂ and a jump along them, if that is no lower than the first of them; else the two steps.
-
-    The jump is to x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀), α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, made positive and normalised again.
-    """
-    one = Point.of(rows, _em(point))
-    two = _em(one)
-    points = [(point.at.columns, one.at.columns, two.columns), (point.at.q, one.at.q, two.q)]
-    first = [b - a for a, b, _ in points]
-    second = [c - 2 * b + a for a, b, c in points]
-    along, length = (np.sqrt(sum(float((x**2).sum()) for x in step)) for step in (first, second))
-    alpha = max(1.0, along / length) if length > 0 else 1.0
-    columns, q = (
-        np.maximum(a + 2 * alpha * x + alpha**2 * y, LEAST_LEFT * c) for (a, _, c), x, y in zip(points, first, second, strict=True)
-    )
-    columns = normalised(columns, 0, two.columns)
-    columns[:, -1] = two.background
-    jump = Point.of(rows, replace(two, columns=columns, q=normalised(q, 1, two.q)))
-    if jump.loglik >= one.loglik:
-        return jump
-    after = Point.of(rows, two)
-    return after if after.loglik >= one.loglik else one

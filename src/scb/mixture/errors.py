@@ -15,10 +15,11 @@ from scipy.special import stdtrit
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
-from scb.mixture.em import INFORMATION_BYTES, information_bytes
+from scb.mixture.em import information_bytes
 from scb.mixture.law import Mixture
 from scb.mixture.profile import Limit
 from scb.mixture.rows import RowTable
+from scb.mixture.tuning import TUNING
 from scb.theory.fisher import Information
 
 
@@ -48,7 +49,7 @@ def _attended(at: Mixture) -> Array:
 
 
 def _affordable(at: Mixture) -> bool:
-    return information_bytes(at.P, at.q) <= INFORMATION_BYTES
+    return information_bytes(at.P, at.q) <= TUNING.information_bytes
 
 
 def label_counts(rows: Rows, at: Mixture) -> Array:

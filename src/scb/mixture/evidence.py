@@ -18,12 +18,8 @@ from scb.mixture.data import Rows
 from scb.mixture.em import maximise
 from scb.mixture.law import Mixture
 from scb.mixture.newton import Point, inverse_along
-from scb.mixture.select import CLOSE, Selection, Slot
-
-_STEPS = 100  # of a fit without a position
-_EFFORT = 3e9  # weights that are looked at over all rows, for all positions; beyond it P stays fixed and errors are not known
-_PASSES = 100  # over the rows, for each position, about
-_KEPT = 1 << 26  # bytes of rows that may be kept for it
+from scb.mixture.select import Selection, Slot
+from scb.mixture.tuning import TUNING
 
 
 class Evidence(NamedTuple):
@@ -51,7 +47,7 @@ class PendingEvidence:
     def without_samples(self) -> "PendingEvidence | None":
         """The same with nothing of the data but the rows; None where these lie elsewhere, or take too much memory to be kept."""
         rows = self.rows.alone()
-        if rows is None or rows.nbytes > _KEPT:
+        if rows is None or rows.nbytes > TUNING.evidence_bytes:
             return None
         return replace(self, rows=rows, search=self.search.without_samples())
 
@@ -61,7 +57,7 @@ def gather_evidence(search: Selection, rows: Rows, loglik: float) -> Evidence:
     mixture = search.mixture
     slots = search.all_slots()
     samples = search.data.n if rows.counted is None else len(rows.counted.label)
-    cheap = samples * mixture.q.shape[1] * len(slots) * _PASSES <= _EFFORT
+    cheap = samples * mixture.q.shape[1] * len(slots) * TUNING.evidence_passes <= TUNING.evidence_effort
     if cheap:
         nats = {slot: max(0.0, loglik - _loglik_without(rows, mixture, slot)) for slot in slots}
     else:
@@ -83,7 +79,9 @@ def gather_evidence(search: Selection, rows: Rows, loglik: float) -> Evidence:
 
 
 def _loglik_without(rows: Rows, mixture: Mixture, slot: Slot) -> float:
-    return maximise(rows, mixture.without(*slot).lifted(), tolerance=CLOSE, stall=CLOSE / 10, steps=_STEPS).loglik
+    return maximise(
+        rows, mixture.without(*slot).lifted(), tolerance=TUNING.close, stall=TUNING.close / 10, steps=TUNING.evidence_steps
+    ).loglik
 
 
 def influence_gradient(search: Selection, slot: Slot) -> tuple[float, Array, Array]:

@@ -19,13 +19,12 @@ from scb.mixture.law import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.profile import Limit, rest_limit
 from scb.mixture.rows import RowTable, Slots, Support
-from scb.mixture.select import CLOSE, Policy, Progress, Selection, em_from_scratch, first_estimate, thinned_for_start
+from scb.mixture.select import Policy, Progress, Selection, em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.shared import SHARED_MATRIX
+from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
 
 INCOMPLETE = 3.84  # a background whose ratio reaches this is kept: the context lacks a position. By chance in 1 of 40
-_LEAST = 1e-4  # a weight below this is none
-_TRACE = 1e-6  # weight of a background that may be needed
 
 
 @dataclass(frozen=True)
@@ -108,13 +107,33 @@ def _given(data: Data, policy: Policy, positions: NDArray[np.intp], known: Initi
 
 
 def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
-    """The last fit, what it leaves open settled, standard errors. A search may have looked at a part of the data."""
+    """Fit to the end, by a convention where the data leave something open, and say how sure it is.
+
+    A search may have looked at a part of the data only.
+    """
+    rows, fit, ratios = _fit_to_the_end(search)
+    held = np.zeros(search.mixture.P.shape, bool)
+    if search.mixture.owners is not None:
+        held = settle_gauge(search, rows)
+    gauge_matters = held.any() and (data.present < data.counts[:, None]).any()
+    if gauge_matters or search.data is not data:
+        # Where a lag is not there, the background gets its weight, which is another one now.
+        rows, fit = _fit_to_all(search, data, held)
+    return _estimate(search, rows, fit, held, ratios, settled)
+
+
+def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array]:
+    """Maximum likelihood at the positions of a search that is over, without those that lose their weight.
+
+    Also the ratios (K,) of the background beside the positions, which stays in contexts that lack a position.
+    """
     search.put_in_order()
-    beside = search.mixture  # where a search ends, the background stands beside the positions in every context
+    # Where a search ends, the background stands beside the positions in every context.
+    beside = search.mixture
     searched = bool(beside.q[:, 0].all())
     own = np.full(search.data.K, search.data.own_background)
     rows, fit = search.final_fit(own)
-    empty = search.empty_slots(_LEAST)
+    empty = search.empty_slots(TUNING.empty_at_end)
     if empty:
         other = replace(search, support=list(search.support), mixture=beside)
         other.remove(empty)
@@ -122,33 +141,37 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
         search.remove(empty)
         rows, fit = search.final_fit(own)
     if not searched:
-        beside = search.with_background(_TRACE)
+        beside = search.with_background(TUNING.empty)
     ratios = np.full(search.data.K, np.nan) if own.any() else rest_ratios(rows, fit, beside)
     if (ratios >= INCOMPLETE).any():
         rows, fit = search.final_fit(ratios >= INCOMPLETE)
-    held = np.zeros(search.mixture.P.shape, bool)
-    if search.mixture.owners is not None:
-        held = settle_gauge(search, rows)
-    gauge_matters = held.any() and (data.present < data.counts[:, None]).any()
-    if gauge_matters or search.data is not data:
-        # Where a lag is not there, the background gets its weight, which is another one now.
-        start = search.mixture
-        if search.data is not data:
-            # A label that the searched part has never seen is not impossible in the whole: it comes in with all labels.
-            start = replace(start, columns=np.c_[start.P, data.label_law]).lifted()
-            P = np.where(held, 0.0, start.P)
-            start = start.moved(P / P.sum(axis=0), start.q)
-        search.data = data
-        rows = search.rows()
-        fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
-        search.mixture = fit.mixture
+    return rows, fit, ratios
+
+
+def _fit_to_all(search: Selection, data: Data, held: NDArray[np.bool_]) -> tuple[Rows, Fit]:
+    """Maximum likelihood on all data, from the fit to the searched part; ``held`` (N, C) entries of P stay 0."""
+    start = search.mixture
+    if search.data is not data:
+        # A label that the searched part has never seen is not impossible in the whole: it comes in with all labels.
+        start = replace(start, columns=np.c_[start.P, data.label_law]).lifted()
+        P = np.where(held, 0.0, start.P)
+        start = start.moved(P / P.sum(axis=0), start.q)
+    search.data = data
+    rows = search.rows()
+    fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
+    search.mixture = fit.mixture
+    return rows, fit
+
+
+def _estimate(search: Selection, rows: Rows, fit: Fit, held: NDArray[np.bool_], ratios: Array, settled: bool) -> Estimate:
+    """What a fit that has come to its end says, with standard errors and the number of free parameters."""
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     counts = label_counts(rows, mixture)
     sizes = [s.size for s in search.support]
-    laws = (counts > 0).sum() + (1 if 0 in sizes else 0)
+    distributions = (counts > 0).sum() + (1 if 0 in sizes else 0)
     weights = (mixture.q > 0).sum(axis=1) - 1
-    free = (mixture.N - 1) * laws + weights.sum() - held.sum()
+    free = (mixture.N - 1) * distributions + weights.sum() - held.sum()
     return Estimate(
         P=mixture.P,
         P_errors=P_errors,
@@ -179,21 +202,21 @@ def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     one is large.
     """
     there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
-    with_all = maximise(rows, beside, tolerance=CLOSE / 10)
+    with_all = maximise(rows, beside, tolerance=TUNING.close / 10)
     gain = max(0.0, 2 * (with_all.loglik - fit.loglik))
     ratios = np.where(there, gain, np.nan)
-    if gain <= CLOSE or not there.any():
+    if gain <= TUNING.close or not there.any():
         return ratios
     q = with_all.mixture.q.copy()
     q[there, 0] = 0.0
     q[there] /= q[there].sum(axis=1, keepdims=True)
     lifted = with_all.mixture.lifted()  # no label is impossible without the background
-    without = fit_weights(rows, replace(lifted, q=q), tolerance=CLOSE / 10, contexts=there)
+    without = fit_weights(rows, replace(lifted, q=q), tolerance=TUNING.close / 10, contexts=there)
     fixed_P = 2 * (rows.total(RowTable.loglik_by_context, lifted) - without.logliks)
     ratios = np.minimum(ratios, np.maximum(fixed_P, 0.0))
     for k in np.flatnonzero(ratios >= INCOMPLETE).tolist():
         q = with_all.mixture.q.copy()
         q[k] = without.q[k]
-        one_less = maximise(rows, replace(lifted, q=q), tolerance=CLOSE / 10)
+        one_less = maximise(rows, replace(lifted, q=q), tolerance=TUNING.close / 10)
         ratios[k] = min(gain, max(0.0, 2 * (with_all.loglik - one_less.loglik)))
     return ratios

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.geometry import Array
-
-_LIFT = 1e-4
+from scb.mixture.tuning import TUNING
 
 
 class Background(NamedTuple):
@@ -89,7 +88,7 @@ class Mixture:
 
     def lifted(self) -> "Mixture":
         """With a little of the background in every column: no label is impossible, so EM can start anywhere."""
-        return replace(self, columns=(1 - _LIFT) * self.columns + _LIFT * self.columns[:, -1:])
+        return replace(self, columns=(1 - TUNING.lift) * self.columns + TUNING.lift * self.columns[:, -1:])
 
     def without(self, k: int, j: int) -> "Mixture":
         """Slot j of context k at weight 0; its weight goes to the other slots, some of it to slot 0, the background."""

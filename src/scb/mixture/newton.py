@@ -16,28 +16,10 @@ from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.law import Mixture, normalised
 from scb.mixture.rows import RowTable
+from scb.mixture.tuning import TUNING
 from scb.theory.fisher import Information
 
-_ZERO = 1e-10  # entries of P up to this are on the boundary
-_REVIVED = 1e-4  # what an entry gets at most that EM has lost
-_EAGER = 1e-3  # by this part of itself its derivative must exceed the column's mean for that; less by less
-_ROUNDING = 1e-13  # relative, of a log-likelihood
-_LEAST = 1e-9  # a weight that Newton would make negative becomes this
-# with the second derivatives themselves, or the products of first derivatives alone; and a ridge, relative
-_MODELS = ((True, 0.0), (True, 1e-6), (False, 1e-6), (False, 1e-3), (False, 1e-1))
-_ROUNDS = 8  # of sending entries to 0, in one step
-_EARLY = 0.1  # part of a step in which an entry gets there early
-_SHORTER = (1.0, 0.5, 0.25, 0.125)  # parts of a step with matrices that are tried
-_PROMISED = 0.1  # part of what its slope promises that a step must gain
-_HALVINGS = 10
 _TINY = 1e-300
-# products with the second derivatives in one step of conjugate gradients, at most, and its relative precision; in an exact step,
-# which small entries of P need
-_PRODUCTS = 60
-_PRECISION = 0.05
-_PRODUCTS_IF_EXACT = 200
-_PRECISION_IF_EXACT = 1e-3
-_SHRINK = 0.1  # to this part of itself an entry may fall in such a step
 
 
 class Point(NamedTuple):
@@ -73,11 +55,11 @@ class Point(NamedTuple):
 def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
     """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them back."""
     at = point.at
-    lost = (at.P <= _ZERO) & (point.excess_P > 0) & ~held
+    lost = (TUNING.zero >= at.P) & (point.excess_P > 0) & ~held
     if not lost.any():
         return point
-    eagerness = point.excess_P / np.where(lost, point.gP, 1.0) / _EAGER
-    P = np.where(lost, _REVIVED * np.clip(eagerness, 1e-4, 1.0), at.P)
+    eagerness = point.excess_P / np.where(lost, point.gP, 1.0) / TUNING.eager
+    P = np.where(lost, TUNING.revived * np.clip(eagerness, 1e-4, 1.0), at.P)
     return Point.of(rows, at.moved(P / P.sum(axis=0), at.q))
 
 
@@ -90,11 +72,11 @@ def newton_step(rows: Rows, point: Point, held: NDArray[np.bool_], caution: int 
     at = point.at
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
     # Entries at 0 whose derivative does not exceed their column's mean are held there.
-    free_P = ((at.P > _ZERO) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0) & ~held
+    free_P = ((TUNING.zero < at.P) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0) & ~held
     wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
-    free_q = (at.q > 2 * _LEAST) | ((at.q > 0) & wants_to_grow)
-    for level in range(caution, len(_MODELS)):
-        is_exact, ridge = _MODELS[level]
+    free_q = (at.q > 2 * TUNING.least_weight) | ((at.q > 0) & wants_to_grow)
+    for level in range(caution, len(TUNING.models)):
+        is_exact, ridge = TUNING.models[level]
         H = Information(PP, Pq - mixed if is_exact else Pq, qq, free_P, free_q).ridged(ridge)
         step = _step_on_simplices(H, point)
         after = None if step is None else _climbed(rows, point, *step)
@@ -114,16 +96,16 @@ def _step_on_simplices(H: Information, point: Point) -> tuple[Array, Array] | No
     free_q = H.free_q
     in_P = np.zeros_like(at.P)
     in_q = np.zeros_like(at.q)
-    for _ in range(_ROUNDS):
+    for _ in range(TUNING.boundary_rounds):
         sent_P = normalised(np.where(free_P, at.P, 0.0), 0, at.P) - at.P
-        sent_q = normalised(np.where(free_q, at.q, np.minimum(at.q, _LEAST)), 1, at.q) - at.q
+        sent_q = normalised(np.where(free_q, at.q, np.minimum(at.q, TUNING.least_weight)), 1, at.q) - at.q
         H_P, H_q = H.times(sent_P, sent_q)
         further = replace(H, free_P=free_P, free_q=free_q).solve(point.gP - H_P, point.gq - H_q)
         if further is None or not np.isfinite(further[0]).all():
             return None
         in_P = sent_P + further[0]
         in_q = sent_q + further[1]
-        part = _EARLY if _falls_short(at, in_P, in_q, _EARLY) else 1.0
+        part = TUNING.early if _falls_short(at, in_P, in_q, TUNING.early) else 1.0
         if part == 1 and not _falls_short(at, in_P, in_q, 1.0):
             break
         free_P = _not_all_gone(free_P, at.P + part * in_P >= 0, at.P, axis=0)
@@ -146,15 +128,16 @@ def _not_all_gone(free: NDArray[np.bool_], positive: NDArray[np.bool_], values: 
 def _climbed(rows: Rows, point: Point, in_P: Array, in_q: Array) -> Point | None:
     """A step shortened until it gains enough; None if it never does."""
     at = point.at
-    rounding = _ROUNDING * abs(point.loglik)
+    rounding = TUNING.rounding * abs(point.loglik)
     promised = _inner((in_P, in_q), (point.gP, point.gq))
     if promised < -rounding:  # what was sent to 0 leads down
         return None
-    for size in _SHORTER:
+    for halving in range(TUNING.halvings[0]):
+        size = 0.5**halving
         P = normalised(np.maximum(at.P + size * in_P, 0.0), 0, at.P)
-        q = normalised(np.maximum(at.q + size * in_q, _LEAST * (at.q > 0)), 1, at.q)
+        q = normalised(np.maximum(at.q + size * in_q, TUNING.least_weight * (at.q > 0)), 1, at.q)
         after = Point.of(rows, at.moved(P, q))
-        if after.loglik - point.loglik > _PROMISED * size * promised - rounding:
+        if after.loglik - point.loglik > TUNING.promised * size * promised - rounding:
             return after
     return None
 
@@ -167,14 +150,13 @@ def newton_step_by_products(rows: Rows, point: Point, held: NDArray[np.bool_], e
     at = point.at
     eager = (point.excess_P > 0) & ~held
     in_P, in_q = inverse_along(rows, point, point.gP, point.gq, eager=eager, exact=exact)
-    size = 1.0
-    for _ in range(_HALVINGS):
-        P = normalised(np.maximum(at.P + size * in_P, _SHRINK * at.P), 0, at.P)
-        q = normalised(np.maximum(at.q + size * in_q, _SHRINK * at.q), 1, at.q)
+    for halving in range(TUNING.halvings[1]):
+        size = 0.5**halving
+        P = normalised(np.maximum(at.P + size * in_P, TUNING.shrink * at.P), 0, at.P)
+        q = normalised(np.maximum(at.q + size * in_q, TUNING.shrink * at.q), 1, at.q)
         after = Point.of(rows, at.moved(P, q))
-        if after.loglik > point.loglik - _ROUNDING * abs(point.loglik):
+        if after.loglik > point.loglik - TUNING.rounding * abs(point.loglik):
             return after
-        size /= 2
     return None
 
 
@@ -202,8 +184,8 @@ def inverse_along(
     direction = em_direction(rest)
     step = np.zeros_like(at.P), np.zeros_like(at.q)
     size = first = _inner(rest, direction)
-    precision = _PRECISION_IF_EXACT if exact else _PRECISION
-    for turn in range(_PRODUCTS_IF_EXACT if exact else _PRODUCTS):
+    most, precision = TUNING.products_if_exact if exact else TUNING.products
+    for turn in range(most):
         curved = rows.total(RowTable.curvature_along, at, *direction)
         curvature = _inner(direction, curved)
         if curvature <= 0:

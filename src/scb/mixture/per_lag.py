@@ -20,14 +20,11 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit
-from scb.mixture.law import rounded, smoothed_columns
+from scb.mixture.law import Mixture, rounded, smoothed_columns
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import CLOSE, NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
-
-_NEAR = 5  # times the cost: up to there a ratio with P fixed is not trusted, and P is fitted again
-_LEAST_LAW = 0.01  # part of its law that a label has at least, in the score of a weight
-_FAR = 10  # times the cost: beyond that, nobody asks how much
+from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
+from scb.mixture.tuning import TUNING
 
 
 def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
@@ -51,7 +48,10 @@ def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
 
 def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
     """The slots and the lags in all contexts that are worth little more than they cost with P fixed; at most two of a context."""
-    near = sorted((one for one in _removals(search, rows) if one.ratio < _NEAR * one.cost), key=lambda one: one.ratio / one.cost)
+    near = sorted(
+        (one for one in _removals(search, rows) if one.ratio < TUNING.near_cost_per_lag * one.cost),
+        key=lambda one: one.ratio / one.cost,
+    )
     seen: Counter[int] = Counter()
     found = []
     for one in near:
@@ -75,7 +75,7 @@ def _removals(search: Selection, rows: Rows) -> list[Removal]:
                 costs[k, j] = cost(data, [k], t, known=shared)
     most = np.zeros(data.K)
     for (k, _), price in costs.items():
-        most[k] = max(most[k], _FAR * price)
+        most[k] = max(most[k], TUNING.far_cost * price)
     ratios = search.ratios(rows, judged, most)
     found = [Removal([slot], costs[slot], ratios[slot]) for slot in judged]
     for t in search.mixture.owners or ():
@@ -90,42 +90,60 @@ def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], leas
     """For each context the position that gains most beyond ``least`` times its cost, and the one that does so for all together."""
     data = search.data
     occurring = np.flatnonzero(data.counts).tolist()
-    gains = _weight_gains(search, rows, fit, least)
     reach = -2 * rows.total(RowTable.loglik_by_context, fit.mixture)  # no log-likelihood ratio is larger
-    first: dict[Pair, Array] = {}  # the scores (token, label) from which a new matrix starts
-    pooled: list[Array] = []  # the tables of all contexts so far; empty once one was not asked for
-    for k in occurring:
-        new = [t for t in range(data.T) if gains[k, t] == -np.inf and reach[k] >= least * cost(data, [k], t, known=False)]
-        if not new:
-            pooled = []
-        else:
-            tables = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
-            gains[k, new] = _matrix_gains(search, [k], tables, least)[new]
-            pooled = list(tables) if k == occurring[0] else [a + b for a, b in zip(pooled, tables, strict=False)]
-            first |= {(k, t): tables[0][t] for t in new if gains[k, t] >= 0}  # not the best alone: that one may be barred
+    gains, first, pooled = _gains_of_each_context(search, rows, fit, reach, least)
     for k, s in enumerate(search.support):
-        gains[k, s] = -np.inf
-        if len(s) >= most:
-            gains[k] = -np.inf
+        gains[k, s if len(s) < most else slice(None)] = -np.inf
     for pair in barred:
         gains[pair] = -np.inf
-    found = {(k, int(gains[k].argmax())) for k in occurring if gains[k].max() >= 0}
-    owners = search.mixture.owners or ()
-    together: dict[int, Array] = {}
+    proposed = {(k, int(gains[k].argmax())) for k in occurring if gains[k].max() >= 0}
+    scores = {t: np.sum([first[k, t] for k, s in sorted(proposed) if s == t and (k, t) in first], axis=0) for _, t in proposed}
     if len(occurring) > 1 and least > 0 and reach.sum() >= min(cost(data, occurring, t, known=False) for t in range(data.T)):
-        tables: Any = pooled or data.total(Partition.source_tables, None, fit.mixture, rows=rows)
-        gain = _matrix_gains(search, occurring, tables, 1.0)
-        gain[[*owners, *(t for _, t in barred), data.T - 1]] = -np.inf  # the last is the context
-        best = int(gain.argmax())
-        if gain[best] >= 0:
-            found |= {(k, best) for k in occurring}
-            together[best] = tables[0][best]
-    matrices = {}
-    for t in sorted({t for _, t in found} - set(owners)):
-        # A first matrix: the law of the labels, by how much more often than expected each came after each symbol.
-        scores = together[t] if t in together else np.sum([first[k, s] for k, s in sorted(found) if s == t], axis=0)
-        matrices[t] = rounded(smoothed_columns(data.label_law[:, None] * scores.T, data.label_law))
-    return sorted(found), matrices
+        tables = pooled or data.total(Partition.source_tables, None, fit.mixture, rows=rows)
+        best = _best_for_all(search, occurring, tables, barred)
+        if best is not None:
+            proposed |= {(k, best) for k in occurring}
+            scores[best] = tables[0][best]
+    # A first matrix: the law of the labels, by how much more often than expected each came after each symbol.
+    matrices = {
+        t: rounded(smoothed_columns(data.label_law[:, None] * scores[t].T, data.label_law))
+        for t in sorted(scores.keys() - set(search.mixture.owners or ()))
+    }
+    return sorted(proposed), matrices
+
+
+def _gains_of_each_context(
+    search: Selection, rows: Rows, fit: Fit, reach: Array, least: float
+) -> tuple[Array, dict[Pair, Array], list[Array]]:
+    """The gains (K, T) of all positions, the scores (token, label) that new matrices may start from, and all contexts' tables.
+
+    The tables are empty if one context did not need its own.
+    """
+    data = search.data
+    gains = _weight_gains(search, rows, fit, least)
+    first: dict[Pair, Array] = {}
+    pooled: list[Array] = []
+    summed = 0
+    occurring = np.flatnonzero(data.counts).tolist()
+    for k in occurring:
+        new = [t for t in range(data.T) if gains[k, t] == -np.inf and reach[k] >= least * cost(data, [k], t, known=False)]
+        if new:
+            tables = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
+            gains[k, new] = _matrix_gains(search, [k], tables, least)[new]
+            # Not the best position alone, which may be barred.
+            first |= {(k, t): tables[0][t] for t in new if gains[k, t] >= 0}
+            pooled = [a + b for a, b in zip(pooled, tables, strict=True)] if pooled else list(tables)
+            summed += 1
+    return gains, first, pooled if summed == len(occurring) else []
+
+
+def _best_for_all(search: Selection, contexts: list[int], tables: Any, barred: list[Pair]) -> int | None:
+    """The position without a matrix that gains most in all contexts together, if that is more than it costs."""
+    gain = _matrix_gains(search, contexts, tables, 1.0)
+    current = search.data.T - 1  # it is the context
+    gain[[*(search.mixture.owners or ()), *(t for _, t in barred), current]] = -np.inf
+    best = int(gain.argmax())
+    return best if gain[best] >= 0 else None
 
 
 def is_context(data: Data, t: int) -> bool:
@@ -155,7 +173,7 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
     if known.size == 0:
         return gains
     matrices = np.array([np.ascontiguousarray(search.mixture.matrix(t).T) for t in known])
-    floor = _LEAST_LAW * np.maximum(data.label_law, 1 / data.n)
+    floor = TUNING.least_probability * np.maximum(data.label_law, 1 / data.n)
     scores, information = data.total(Partition.weight_scores, known, matrices, fit.mixture, floor, rows=rows)
     scores = scores - data.present[:, known]
     variance = information - data.present[:, known]
@@ -222,10 +240,9 @@ def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
 
     What is common to all columns of a matrix can stand there or in another matrix that the same contexts use: the likelihood is
     the same, the weights are not. So it goes to the shortest lag that can take it, which leaves each other lag with the least
-    weight that explains the data. A lag can take it if it is lag 1 where that is the context, and all contexts attend to
-    it that attend to the other; or if one context attends to the two, and no other to either.
+    weight that explains the data. A lag can take it if it is lag 1 where that is the context, and all contexts attend to it that
+    attend to the other; or if one context attends to the two, and no other to either.
     """
-    N = search.mixture.N
     mixture = replace(search.mixture, columns=search.mixture.columns.copy(), q=search.mixture.q.copy())
     used = rows.total(RowTable.evaluate, mixture).columns[:, :-1].sum(axis=0) > 0
     held = np.zeros(mixture.P.shape, bool)
@@ -233,31 +250,40 @@ def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
         taker = _taker(search, t)
         if taker is None:
             continue
-        place = mixture.place(t)
-        occurs = used[place]
-        mine = mixture.matrix(t)  # a view: the mixture changes with it
-        common = mine[:, occurs].min(axis=1)
+        occurs = used[mixture.place(t)]
+        common = mixture.matrix(t)[:, occurs].min(axis=1)
         left = 1 - common.sum()
         if left < 1e-9:  # the columns are all the same
             continue
-        takers = mixture.place(taker)
-        for k in search.users(t):
-            _, j = search.slot(k, t)
-            _, i = search.slot(k, taker)
-            w = mixture.q[k, j]
-            a = mixture.q[k, i]
-            at = slice(takers.start + k, takers.start + k + 1) if is_context(search.data, taker) else takers
-            moved = a * mixture.columns[:, at] + w * common[:, None]
-            mixture.columns[:, at] = moved / (a + w * (1 - left))
-            mixture.q[k, j] = w * left
-            mixture.q[k, i] = a + w * (1 - left)
-        smallest = np.where(occurs, mine, np.inf).argmin(axis=1)
-        mine[:] = (mine - common[:, None]) / left
-        mine[:, ~occurs] = mine[:, occurs].mean(axis=1, keepdims=True)
-        mine[np.arange(N), smallest] = 0.0
-        held[np.arange(N), place.start + smallest] = True
+        _give(search, mixture, t, taker, common)
+        held[np.arange(mixture.N), mixture.place(t).start + _keep_the_rest(mixture.matrix(t), occurs, common)] = True
     search.mixture = mixture
     return held
+
+
+def _give(search: Selection, mixture: Mixture, t: int, taker: int, common: Array) -> None:
+    """Move the common part (N,) of the columns of position t, with its weight, to another position; the mixture changes."""
+    left = 1 - common.sum()
+    takers = mixture.place(taker)
+    for k in search.users(t):
+        mine = search.slot(k, t)
+        other = search.slot(k, taker)
+        w = mixture.q[mine]
+        a = mixture.q[other]
+        at = slice(takers.start + k, takers.start + k + 1) if is_context(search.data, taker) else takers
+        moved = a * mixture.columns[:, at] + w * common[:, None]
+        mixture.columns[:, at] = moved / (a + w * (1 - left))
+        mixture.q[mine] = w * left
+        mixture.q[other] = a + w * (1 - left)
+
+
+def _keep_the_rest(matrix: Array, occurs: NDArray[np.bool_], common: Array) -> NDArray[np.intp]:
+    """Take the common part (N,) out of the columns of a matrix, in place; (N,): the column in which each row is 0 now."""
+    smallest = np.where(occurs, matrix, np.inf).argmin(axis=1)
+    matrix[:] = (matrix - common[:, None]) / (1 - common.sum())
+    matrix[:, ~occurs] = matrix[:, occurs].mean(axis=1, keepdims=True)
+    matrix[np.arange(len(matrix)), smallest] = 0.0
+    return smallest
 
 
 def _taker(search: Selection, t: int) -> int | None:
@@ -272,4 +298,6 @@ def _taker(search: Selection, t: int) -> int | None:
     return None
 
 
-MATRIX_PER_LAG = Policy(weak=weak, doubtful=doubtful, candidates=candidates, fit_options={"tolerance": CLOSE, "stall": CLOSE / 10})
+MATRIX_PER_LAG = Policy(
+    weak=weak, doubtful=doubtful, candidates=candidates, fit_options={"tolerance": TUNING.close, "stall": TUNING.close / 10}
+)

@@ -26,19 +26,10 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.law import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.rows import RowTable, Slots, Support
+from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
 
-CLOSE = 0.1  # nats: what a fit between two decisions may leave open
-EMPTY = 1e-6  # a slot with less weight goes, whatever the likelihood ratio
 NO_LIMIT = 1 << 30
-_ROUNDS = 80
-_LAST_GROWTH = 40  # rounds after this one only prune
-_MOST_AT_START = 12  # positions of a context; growth may find the others again
-_BACKGROUND = 0.05  # weight with which the background starts
-_NEW = 0.1  # part of its context's weight with which a new slot starts
-_START_STEPS = 45  # of EM over all positions: enough to see which grow
-_GROWN = 0.01  # positions with at least this weight are kept
-_CELLS = 8_000_000  # samples times positions that such a start looks at, at most
 Pair = tuple[int, int]  # a context and a position
 Slot = tuple[int, int]  # a context and the number of a slot in it
 Proposal = tuple[list[Pair], dict[int, Array]]  # positions to be added, and the matrices that new owners get
@@ -75,12 +66,12 @@ class Selection:
     @classmethod
     def start(cls, data: Data, policy: Policy, initial: Initial) -> "Selection":
         """From an estimate: the background gets a little of each context's weight, and all of it where there is no position."""
-        heaviest = [np.sort(np.argsort(w, kind="stable")[::-1][:_MOST_AT_START]) for w in initial.weights]
+        heaviest = [np.sort(np.argsort(w, kind="stable")[::-1][: TUNING.most_at_start]) for w in initial.weights]
         support = [np.array(s[i]) for s, i in zip(initial.positions, heaviest, strict=True)]
         q = np.zeros((data.K, 1 + max(len(s) for s in support)))
         for k, (w, i) in enumerate(zip(initial.weights, heaviest, strict=True)):
-            q[k, 0] = _BACKGROUND if len(i) else 1.0
-            q[k, 1 : 1 + len(i)] = (1 - _BACKGROUND) * (w[i] / w[i].sum())
+            q[k, 0] = TUNING.background if len(i) else 1.0
+            q[k, 1 : 1 + len(i)] = (1 - TUNING.background) * (w[i] / w[i].sum())
         search = cls(data, policy, support, Mixture.of(initial.P, data.label_law, q, initial.owners))
         search.drop_unused_matrices()
         return search
@@ -110,13 +101,13 @@ class Selection:
         """Fit, prune, grow, until a round changes nothing; whether that came about."""
         pruned: Counter[Pair] = Counter()  # what was pruned twice is not tried again, and late rounds prune only: so it ends
         needed: set[Pair] = set()  # what could not be left out since something was added
-        for turn in range(_ROUNDS):
+        for turn in range(TUNING.rounds):
             rows = self.rows()
             fit = self.fit(rows)
             if progress is not None:
                 progress(turn + 1, sum(len(s) for s in self.support), fit.loglik)
             weak = self.policy.weak(self, rows, fit)
-            if not weak and turn < _LAST_GROWTH:
+            if not weak and turn < TUNING.growing_rounds:
                 barred = [pair for pair, times in pruned.items() if times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:
@@ -157,8 +148,8 @@ class Selection:
         without = self.mixture.lifted()
         for slot in slots:
             without = without.without(*slot)
-        enough = fit.loglik - cost / 2 + CLOSE
-        other = maximise(rows, without, tolerance=CLOSE, stall=CLOSE, steps=300, enough=enough)
+        enough = fit.loglik - cost / 2 + TUNING.close
+        other = maximise(rows, without, tolerance=TUNING.close, stall=TUNING.close, steps=300, enough=enough)
         return cost - 2 * (fit.loglik - other.loglik)
 
     def pairs(self, slots: list[Slot]) -> set[Pair]:
@@ -195,8 +186,8 @@ class Selection:
             if s.size == 0:
                 q[k, 0] = 1.0
                 continue
-            weights = np.maximum(np.round(self.mixture.q[k, 1 : 1 + s.size], 6), EMPTY)
-            q[k, 0] = max(self.mixture.q[k, 0], _BACKGROUND) if with_rest[k] else 0.0
+            weights = np.maximum(np.round(self.mixture.q[k, 1 : 1 + s.size], 6), TUNING.empty)
+            q[k, 0] = max(self.mixture.q[k, 0], TUNING.background) if with_rest[k] else 0.0
             q[k, 1 : 1 + s.size] = (1 - q[k, 0]) * weights / weights.sum()
         columns = np.c_[rounded(self.mixture.P), self.mixture.background]
         self.mixture = replace(self.mixture, columns=columns, q=q)
@@ -248,7 +239,7 @@ class Selection:
         q[none, 0] = weight
         return replace(self.mixture, q=q)
 
-    def empty_slots(self, least: float = EMPTY) -> list[Slot]:
+    def empty_slots(self, least: float = TUNING.empty) -> list[Slot]:
         """The slots that have lost their weight."""
         q = self.mixture.q
         return [slot for slot in self.all_slots() if q[slot] < least]
@@ -272,8 +263,8 @@ class Selection:
         q = np.pad(self.mixture.q, ((0, 0), (0, missing)))
         for k, t in pairs:
             self.support[k] = np.append(self.support[k], t)
-            q[k] *= 1 - _NEW
-            q[k, len(self.support[k])] = _NEW
+            q[k] *= 1 - TUNING.new_slot
+            q[k, len(self.support[k])] = TUNING.new_slot
         self.mixture = replace(self.mixture, q=q)
 
     def drop_unused_matrices(self) -> None:
@@ -288,7 +279,7 @@ class Selection:
 
 def thinned_for_start(data: Data) -> Data:
     """Enough samples to begin with."""
-    return data.thinned(max(1, _CELLS // data.T))
+    return data.thinned(max(1, TUNING.start_cells // data.T))
 
 
 def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
@@ -305,7 +296,7 @@ def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
     positions = np.arange(data.T) if known.owners is None else np.array(known.owners)
     rows = few.rows(Slots.everywhere(positions, data.K, matrices=1 if known.owners is None else len(positions)))
     start = Mixture.of(known.P, few.label_law, np.full((data.K, len(positions)), 1 / len(positions)), known.owners).lifted()
-    fitted = fit_weights(rows, start, steps=_START_STEPS)
+    fitted = fit_weights(rows, start, steps=TUNING.start_steps)
     return _grown(few, replace(start, q=fitted.q), positions)
 
 
@@ -327,7 +318,7 @@ def em_from_scratch(data: Data, positions: NDArray[np.intp]) -> Mixture:
     fits = []
     for table in (pairs.sum(axis=0), pairs[dependence.argmax()]):
         start = Mixture.of(smoothed_columns(table, data.label_law), data.label_law, uniform)
-        fits.append(maximise(rows, start, steps=_START_STEPS, newton=False))
+        fits.append(maximise(rows, start, steps=TUNING.start_steps, newton=False))
     return max(fits, key=lambda fit: fit.loglik).mixture
 
 
@@ -336,7 +327,7 @@ def _grown(data: Data, fitted: Mixture, positions: NDArray[np.intp]) -> Initial:
     found = []
     weights = []
     for w, n in zip(fitted.q, data.counts, strict=True):
-        kept = np.flatnonzero((w >= min(_GROWN, w.max())) & (n > 0))
+        kept = np.flatnonzero((w >= min(TUNING.grown, w.max())) & (n > 0))
         found.append(positions[kept])
         weights.append(rounded(w[kept] / w[kept].sum()))
     P = np.maximum(fitted.P, 1e-3 * data.label_law[:, None])

@@ -22,9 +22,7 @@ from scb.mixture.em import Fit
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
 from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
-
-_NEAR = 2  # times the criterion: up to there, a ratio with P fixed is not trusted
-_FAR = 10  # times the criterion: beyond that, nobody asks how much
+from scb.mixture.tuning import TUNING
 
 
 def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
@@ -41,13 +39,13 @@ def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
 
 def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
     """The weakest slot of each context, if it is worth less than twice the criterion with P fixed."""
-    return [one for one in _weakest(search, rows) if one.ratio < _NEAR * one.cost]
+    return [one for one in _weakest(search, rows) if one.ratio < TUNING.near_cost_shared * one.cost]
 
 
 def _weakest(search: Selection, rows: Rows) -> list[Removal]:
     """The weakest slot of each context that has any."""
     limits = criterion(search.data)
-    ratios = search.ratios(rows, search.all_slots(), _FAR * limits)
+    ratios = search.ratios(rows, search.all_slots(), TUNING.far_cost * limits)
     weakest = {}
     for slot, ratio in sorted(ratios.items(), key=itemgetter(1), reverse=True):
         weakest[slot[0]] = Removal([slot], float(limits[slot[0]]), ratio)

@@ -14,14 +14,10 @@ from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.law import Mixture, normalised
 from scb.mixture.rows import RowTable
+from scb.mixture.squarem import extrapolated
+from scb.mixture.tuning import TUNING
 
-IDLE = 5  # steps without gain in likelihood or gap that are borne
-LEAST_LEFT = 0.02  # part of what two EM steps make of a weight that a jump leaves of it, at least
 _PASSES = 3  # over the rows in a step, at most
-_FEW = 48  # slots up to which second derivatives are made
-_LEAST = 1e-9  # a weight that is none becomes this: it may come back
-_RIDGE = 1e-9  # relative, for slots that cannot be told apart
-_SHORTEST = 1e-3  # part of a step; below it, an EM step is taken
 
 Flags = NDArray[np.bool_]
 
@@ -41,9 +37,9 @@ def fit_weights(
     The gap is how much its log-likelihood can still gain, at most. Weights at 0 stay there.
     """
     climb = _Climb(rows, start, np.ones(len(start.q), bool) if contexts is None else contexts)
-    step = climb.newton_step if start.q.shape[1] <= _FEW else climb.squared_step
+    step = climb.newton_step if start.q.shape[1] <= TUNING.few_slots else climb.squared_step
     for _ in range(steps // _PASSES):
-        open_ = climb.asked & (climb.gap > tolerance) & (climb.idle <= IDLE)
+        open_ = climb.asked & (climb.gap > tolerance) & (climb.idle <= TUNING.idle)
         if not open_.any():
             break
         step(open_)
@@ -66,7 +62,7 @@ class _Climb:
     def evaluate(self, q: Array, asked: Flags) -> tuple[Array, Array, Array | None]:
         """Log-likelihoods (K,) and derivatives (K, s); minus the second ones (K, s, s) where there are few slots."""
         at = Mixture(self.columns, np.ascontiguousarray(q))
-        if q.shape[1] > _FEW:
+        if q.shape[1] > TUNING.few_slots:
             return *self.rows.total(RowTable.weight_gradients, at, asked), None
         loglik, gq, qq = self.rows.total(RowTable.weight_curvature, at, asked)
         return loglik, np.where(self.used, gq, 0.0), qq
@@ -90,8 +86,8 @@ class _Climb:
             ahead[k, self.used[k]] = self.best_of_the_model(k)
         pending = open_.copy()
         size = 1.0
-        while pending.any() and size > _SHORTEST:
-            trial = np.where(self.used, np.maximum(self.q + size * (ahead - self.q), _LEAST), 0.0)
+        while pending.any() and size > TUNING.shortest:
+            trial = np.where(self.used, np.maximum(self.q + size * (ahead - self.q), TUNING.least_weight), 0.0)
             trial /= trial.sum(axis=1, keepdims=True)
             at = self.evaluate(trial, pending)
             risen = pending & (at[0] > self.loglik)
@@ -117,7 +113,7 @@ class _Climb:
             return self.q[k, used]
         scale = 1 / np.sqrt(np.diag(H))
         slope = scale * (2 * self.gq[k, used] - (self.q[k] * self.gq[k]).sum())
-        factor = np.linalg.cholesky(H * scale * scale[:, None] + _RIDGE * np.eye(len(H)))
+        factor = np.linalg.cholesky(H * scale * scale[:, None] + TUNING.weight_ridge * np.eye(len(H)))
         return scale * nnls(factor.T, np.linalg.solve(factor, slope))[0]
 
     def squared_step(self, open_: Flags) -> None:
@@ -125,7 +121,8 @@ class _Climb:
         one = normalised(self.q * self.gq, 1, self.q)
         at_one = self.evaluate(one, open_)
         two = normalised(one * at_one[1], 1, one)
-        after = _jumped(self.q, one, two)
+        [jump] = extrapolated([(self.q, one, two)], axis=1)
+        after = normalised(jump, 1, two)
         at_after = self.evaluate(after, open_)
         low = open_ & (at_after[0] < at_one[0])
         self.move(open_ & ~low, after, at_after)
@@ -139,13 +136,3 @@ class _Climb:
 def _gaps(q: Array, gq: Array) -> Array:
     """(K,): the largest derivative less the mean one, the Frank–Wolfe gap of each context."""
     return gq.max(axis=1) - (q * gq).sum(axis=1)
-
-
-def _jumped(zero: Array, one: Array, two: Array) -> Array:
-    """Along two EM steps x₀ → x₁ → x₂: x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀), with an α ≥ 1 for each context (K, s)."""
-    first = one - zero
-    second = two - 2 * one + zero
-    along = np.sqrt((first**2).sum(axis=1, keepdims=True))
-    length = np.sqrt((second**2).sum(axis=1, keepdims=True))
-    alpha = np.maximum(np.divide(along, length, out=np.ones_like(length), where=length > 0), 1.0)
-    return normalised(np.maximum(zero + 2 * alpha * first + alpha**2 * second, LEAST_LEFT * two), 1, two)
