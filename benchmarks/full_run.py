@@ -28,7 +28,6 @@ from typing import Any
 import numba
 import numpy as np
 
-from scb.files import write_atomically
 from scb.provenance import machine
 
 
@@ -157,18 +156,19 @@ def write_tables(lines: Path, out: Path) -> None:
 
 def write_page(shipped: Path, page: Path) -> None:
     """Make the tables of a page anew, and draw the figures that it shows into the folder beside it."""
+    from pages import TABLES
+    from study import fill
+
     from scb.drawing import save
-    from scb.paper import rates_page, transformers_page
     from scb.paper.registry import FIGURES
     from scb.paper.shipped import read_shipped
 
-    blocks = {**rates_page.BLOCKS, **transformers_page.BLOCKS}
     text = page.read_text()
+    for name in re.findall(r"<!-- table (.+?) -->", text):
+        fill(page, name, TABLES[name][1]())
     shown = re.findall(r"\(\.\./images/(F\d+)\.png\)", text)
-    needs = {need for _, name, _ in rates_page.BLOCK.findall(text) for need in blocks[name][0]}
-    needs |= {need for name in shown for need in FIGURES[name].needs}
+    needs = {need for name in shown for need in FIGURES[name].needs}
     found = {name: read_shipped(shipped, name)[0] for name in sorted(needs)}
-    write_atomically(page, rates_page.filled(text, found, blocks).encode())
     for name in shown:
         save(FIGURES[name].draw(found), page.parents[1] / "images" / name, ("png",))
 

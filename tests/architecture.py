@@ -134,12 +134,12 @@ def unlisted_in_paper(root: Path = ROOT) -> list[str]:
     edges = graph(root)
     listed = edges["scb.paper.registry"]
     used = set().union(*edges.values())
-    registry = (root / "paper" / "registry.py").read_text()
+    captions = (root / "paper" / "captions.py").read_text()
     found = []
     for name in edges:
         *folder, module = name.split(".")
         if folder in (["scb", "paper", "experiments"], ["scb", "paper", "claims"]) and name not in listed:
             found.append(name)
-        if folder == ["scb", "paper", "figures"] and name not in used and f'"{module}:' not in registry:
+        if folder == ["scb", "paper", "figures"] and name not in used and f'"{module}:' not in captions:
             found.append(name)
     return found

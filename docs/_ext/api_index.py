@@ -28,8 +28,12 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
     "scb.jobs.job.Job",
     "scb.jobs.job.random_task",
     "scb.paper.claims.claim.Claim",
-    "scb.paper.claims.claim.Outcome",
-    "scb.paper.claims.claim.Verdict",
+    "scb.paper.outcome.Outcome",
+    "scb.paper.outcome.Verdict",
+    "scb.paper.numbers.Number",
+    "scb.paper.numbers.share",
+    "scb.paper.numbers.spread",
+    "scb.paper.numbers.span",
 )
 WITHIN = ("scb.mixture.recovery.StandardErrors",)  # a part of what is returned, with parts of its own
 

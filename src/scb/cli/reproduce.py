@@ -181,6 +181,7 @@ def _make(order: _Order, out: Path, workers: int, scheduler: str | None) -> _Mad
 
 def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) -> None:
     """Judge the claims, write them and the report, and print what came of it; ``begin`` is when all began."""
+    from scb.paper.claims_file import write_outcomes
     from scb.paper.registry import FIGURES, claims_for
     from scb.paper.report import judge, markdown_table, terminal_table, write_report
 
@@ -207,6 +208,7 @@ def _report(order: _Order, made: _Made, out: Path, begin: float, quick: bool) ->
     write_report(report, judged, order.figures, out / "figures", facts)
     if judged:
         write_atomically(out / "claims.md", markdown_table(judged).encode())
+        write_outcomes(out, judged, {name: facts[name] for name in ("machine", "versions", "date")})
         Console().print(terminal_table(judged))
     console = terminal()
     if left_out:

@@ -1,4 +1,5 @@
-"""Tables of the full run as text, to be shipped with docs and read by anyone: a line of facts, a line of names, a line a row."""
+"""Tables of the full run as text, to be shipped with docs and read by anyone: a line of facts, a
+line of names, a line a row."""
 
 import csv
 import io
@@ -13,14 +14,23 @@ from scb.files import SLOT, make_directory, read_sealed, seal, write_atomically
 from scb.inputs import DamagedFileError
 from scb.jobs.table import Table
 
-TYPES = {"i": "int64", "f": "float64", "b": "bool", "U": "str", "O": "str"}  # of NumPy's kinds; text read from a file is an object
+TYPES = {
+    "i": "int64",
+    "f": "float64",
+    "b": "bool",
+    "U": "str",
+    "O": "str",
+}  # of NumPy's kinds; text read from a file is an object
 
 
 def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any]) -> Path:
-    """Write a table and its facts as DIRECTORY/NAME.csv; numbers are read back as they were, to the last bit."""
+    """Write a table and its facts as DIRECTORY/NAME.csv; numbers are read back as they were, to the
+    last bit."""
     types = {column: TYPES[values.dtype.kind] for column, values in table.items()}
     text = io.StringIO()
-    text.write(f"# {json.dumps(facts | {'table': name, 'types': types, 'digest': SLOT}, sort_keys=True)}\n")
+    text.write(
+        f"# {json.dumps(facts | {'table': name, 'types': types, 'digest': SLOT}, sort_keys=True)}\n"
+    )
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
     writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
@@ -31,7 +41,8 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
 
 
 def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_shipped`` wrote, and its facts; DamagedFileError if it is not as it was written."""
+    """A table that ``write_shipped`` wrote, and its facts; DamagedFileError if it is not as it was
+    written."""
     path = _path(directory, name)
     content, _ = read_sealed(path)  # one without a digest is fine: people may write them
     try:
@@ -40,9 +51,14 @@ def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
         facts.pop("digest", None)
         names, *rows = csv.reader(lines[1:])
         columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-        table = {name: _column(values, facts["types"][name]) for name, values in zip(names, columns, strict=True)}
+        table = {
+            name: _column(values, facts["types"][name])
+            for name, values in zip(names, columns, strict=True)
+        }
     except (IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise DamagedFileError(f"{path} cannot be read ({error}): it must be a table of scb reproduce --full") from error
+        raise DamagedFileError(
+            f"{path} cannot be read ({error}): it must be a table of scb reproduce --full"
+        ) from error
     return table, facts
 
 

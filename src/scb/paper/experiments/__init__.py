@@ -1,4 +1,5 @@
-"""Experiments: a frozen config, cut into jobs that do not depend on each other, gives a tidy table (column name → array)."""
+"""Experiments: a frozen config, cut into jobs that do not depend on each other, gives a tidy table
+(column name → array)."""
 
 from scb.lazy import submodules
 

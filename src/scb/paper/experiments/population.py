@@ -14,7 +14,8 @@ from scb.theory.dynamics import population_recursion, population_step
 
 @dataclass(frozen=True)
 class LineJob(Job):
-    """Noiseless steps on whole matrices beside the recursion in two dimensions, as it holds and as it is printed."""
+    """Noiseless steps on whole matrices beside the recursion in two dimensions, as it holds and as
+    it is printed."""
 
     label: ClassVar = {"experiment": "population", "job": "LineJob"}
     seconds: ClassVar = 0.1
@@ -37,11 +38,26 @@ class LineJob(Job):
             if step % 50 == 0:
                 p = population_projection(task, V, A)
                 off_line = max(mu_norm(D, task.mu) for D in deviations(task, V, A))
-                gap = 1 - p.alpha_A * p.alpha_V  # the matrix form as it is printed lacks the identity: one step of it
-                printed_V = self.eta * gap * p.alpha_A + self.eta * (1 - p.alpha_V) / (task.K_Q * self.T)
+                gap = (
+                    1 - p.alpha_A * p.alpha_V
+                )  # the matrix form as it is printed lacks the identity: one step of it
+                printed_V = self.eta * gap * p.alpha_A + self.eta * (1 - p.alpha_V) / (
+                    task.K_Q * self.T
+                )
                 printed_A = self.eta * gap * p.alpha_V
-                rows.append((step, p.alpha_V, p.alpha_A, off_line, *path[step], printed_V, printed_A))
-        names = ("step", "alpha_V", "alpha_A", "off_line", "recursion_V", "recursion_A", "printed_V", "printed_A")
+                rows.append(
+                    (step, p.alpha_V, p.alpha_A, off_line, *path[step], printed_V, printed_A)
+                )
+        names = (
+            "step",
+            "alpha_V",
+            "alpha_A",
+            "off_line",
+            "recursion_V",
+            "recursion_A",
+            "printed_V",
+            "printed_A",
+        )
         return dict(zip(names, np.array(rows).T, strict=True))
 
 
@@ -58,7 +74,8 @@ class StageOneJob(Job):
     K_Q: float = 0.5
 
     def run(self) -> Rows:
-        """One row: steps, both signals there, their distance, and the larger of them after as many steps without the drift."""
+        """One row: steps, both signals there, their distance, and the larger of them after as many
+        steps without the drift."""
         most = ceil(3 * log(self.T) / self.eta) + 1000  # about log T/η are enough
         rates = self.eta / self.K_Q, self.eta / self.K_P
         path = population_recursion(self.K_P, self.K_Q, self.T, *rates, most)
@@ -66,12 +83,19 @@ class StageOneJob(Job):
         alpha_V, alpha_A = path[steps]
         undrifted = population_recursion(self.K_P, self.K_Q, inf, *rates, steps)
         gap = np.abs(alpha_V - alpha_A)
-        return {"steps": steps, "gap": gap, "alpha_V": alpha_V, "alpha_A": alpha_A, "undrifted": np.abs(undrifted).max()}
+        return {
+            "steps": steps,
+            "gap": gap,
+            "alpha_V": alpha_V,
+            "alpha_A": alpha_A,
+            "undrifted": np.abs(undrifted).max(),
+        }
 
 
 @dataclass(frozen=True)
 class NearOneJob(Job):
-    """From (1 + δ, 1 − δ) and from (1 − δ, 1 − δ): how fast difference and sum go to their limits; and with A normalised."""
+    """From (1 + δ, 1 − δ) and from (1 − δ, 1 − δ): how fast difference and sum go to their limits;
+    and with A normalised."""
 
     label: ClassVar = {"experiment": "population", "job": "NearOneJob"}
     seconds: ClassVar = 0.01
@@ -88,9 +112,13 @@ class NearOneJob(Job):
         """Every 20 steps: both signals."""
         more = 1 + self.delta
         less = 1 - self.delta
-        start = {"difference": (more, less), "sum": (less, less), "normalised": (more, 1.0)}[self.direction]
+        start = {"difference": (more, less), "sum": (less, less), "normalised": (more, 1.0)}[
+            self.direction
+        ]
         eta_A = 0.0 if self.direction == "normalised" else self.eta / self.K_P
-        path = population_recursion(self.K_P, self.K_Q, self.T, self.eta / self.K_Q, eta_A, self.steps, start)
+        path = population_recursion(
+            self.K_P, self.K_Q, self.T, self.eta / self.K_Q, eta_A, self.steps, start
+        )
         step = np.arange(0, self.steps + 1, 20)
         return {"step": step, "alpha_V": path[step, 0], "alpha_A": path[step, 1]}
 

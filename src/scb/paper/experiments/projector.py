@@ -1,8 +1,10 @@
-"""The paper's projector and that of the μ-inner product: noise at the start, and what Stage 1 needs to find the sign by its drift.
+"""The paper's projector and that of the μ-inner product: noise at the start, and what Stage 1 needs
+to find the sign by its drift.
 
-Stage 1 in a line: α_V + α_A grows by the factor 1 + η a step, from a drift η/(T·K_Q) and the noise η_V⟨h_V, P⟩_μ/K_P, so its sign
-is right with probability Φ(z) if B = z² η T² Var⟨h_V, P⟩_μ/(2 K_P²) for the noise h_V of one sample. With the paper's projector the
-variance does not fall with T, with the other it is O(1/T): B should grow like T² and like T.
+Stage 1 in a line: α_V + α_A grows by the factor 1 + η a step, from a drift η/(T·K_Q) and the noise
+η_V⟨h_V, P⟩_μ/K_P, so its sign is right with probability Φ(z) if B = z² η T² Var⟨h_V, P⟩_μ/(2 K_P²)
+for the noise h_V of one sample. With the paper's projector the variance does not fall with T, with
+the other it is O(1/T): B should grow like T² and like T.
 """
 
 from dataclasses import dataclass
@@ -33,8 +35,11 @@ def same_chain(N: int, T: int, replicate: int) -> Task:
 
 
 def sign_batch(task: Task, eta: float, projector: Projector, goal: float = GOAL) -> float:
-    """The B with which Stage 1 should find the sign with probability ``goal``, by the noise at the start."""
-    variance = GradientNoise(task, *uniform_start(task.mu, task.T), projector).variance_along_V(task.P)
+    """The B with which Stage 1 should find the sign with probability ``goal``, by the noise at the
+    start."""
+    variance = GradientNoise(task, *uniform_start(task.mu, task.T), projector).variance_along_V(
+        task.P
+    )
     return float(NormalDist().inv_cdf(goal) ** 2 * eta * task.T**2 * variance / (2 * task.K_P**2))
 
 
@@ -57,12 +62,16 @@ class StartNoiseJob(Job):
         return 0.02 + 1.5e-9 * self.T * self.batch_size * self.batches
 
     def run(self) -> Rows:
-        """One row: the mean of ‖h_V‖_μ² over mini-batches, its exact value, its limit for long T, and the B that it asks for."""
+        """One row: the mean of ‖h_V‖_μ² over mini-batches, its exact value, its limit for long T,
+        and the B that it asks for."""
         task = same_chain(self.N, self.T, self.replicate)
         mu = task.mu
         V, A = uniform_start(mu, self.T)
         mean = expected_gradients(task, V, A)[0]
-        draws = [Fresh(task)(V, A, self.batch_size, key).V for key in step_keys(self.seed, range(self.batches))]
+        draws = [
+            Fresh(task)(V, A, self.batch_size, key).V
+            for key in step_keys(self.seed, range(self.batches))
+        ]
         squares = [mu_norm(precondition_V(g - mean, mu, self.projector), mu) ** 2 for g in draws]
         leak = np.sum(mu**3) / (mu @ mu) ** 2 - 1 if self.projector == "euclidean" else 0.0
         return {
@@ -98,7 +107,8 @@ class SignJob(Job):
         return 0.03 + 0.25 * self.steps * self.batch_size * self.T * 1.3e-9
 
     def run(self) -> Rows:
-        """One row: whether α_A is positive once the estimated signal is 0.1, α_A there, and the samples until then."""
+        """One row: whether α_A is positive once the estimated signal is 0.1, α_A there, and the
+        samples until then."""
         task = same_chain(self.N, self.T, self.replicate)
         recipe = paper(
             task,
@@ -109,17 +119,23 @@ class SignJob(Job):
             projector=self.projector,
             signal=(0.1, None),
         )
-        run = train(task, recipe, self.seed, device=self.device or "cpu", every=self.steps, judge=False)
+        run = train(
+            task, recipe, self.seed, device=self.device or "cpu", every=self.steps, judge=False
+        )
         alpha = run.history["alpha_A"][-1]
         return {"right": alpha > 0, "alpha_A": alpha, "samples": run.samples}
 
 
 LENGTHS = tuple(200 << i for i in range(7))  # 200 to 12,800
-GUESSES = {"euclidean": (8, 25, 80, 320, 1300, 5000, 20_000), "mu": tuple(4 << i for i in range(7))}  # B, about what it takes
+GUESSES = {
+    "euclidean": (8, 25, 80, 320, 1300, 5000, 20_000),
+    "mu": tuple(4 << i for i in range(7)),
+}  # B, about what it takes
 LADDER = tuple(
     (T, max(round(guess * factor), 4), projector)
     for projector, guesses in GUESSES.items()
     for T, guess in zip(LENGTHS, guesses, strict=True)
     for factor in ((0.5, 1, 2) if guess < 10_000 else (0.5, 1))
 )
-"""(T, batch_size, projector): batch sizes on both sides of the least that finds the sign with probability ``GOAL``, η = 0.05."""
+"""(T, batch_size, projector): batch sizes on both sides of the least that finds the sign with
+probability ``GOAL``, η = 0.05."""

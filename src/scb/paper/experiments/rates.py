@@ -1,4 +1,5 @@
-"""The theorem's rates: the least number of samples of each stage of Algorithm 1, in real runs, one size varied at a time."""
+"""The theorem's rates: the least number of samples of each stage of Algorithm 1, in real runs, one
+size varied at a time."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,7 +8,13 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array, population_projection, threshold_normalize, threshold_project, trivial_V
+from scb.geometry import (
+    Array,
+    population_projection,
+    threshold_normalize,
+    threshold_project,
+    trivial_V,
+)
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.task import Task
@@ -23,7 +30,8 @@ AXES = {
     "K_P": (0.4, 0.2, 0.1, 0.05, 0.025),
 }
 PROJECTORS = {"euclidean": 3200, "mu": 12_800}
-"""Projector → the largest T that is affordable: Stage 1 takes T² samples of T tokens each with the paper's."""
+"""Projector → the largest T that is affordable: Stage 1 takes T² samples of T tokens each with the
+paper's."""
 SETTINGS = tuple(
     dict.fromkeys(
         (*(BASE | {axis: x}).values(), projector)
@@ -36,7 +44,11 @@ SETTINGS = tuple(
 """All sizes, in the order of ``BASE``, one varied at a time, each with a projector."""
 RUNS = 20
 ENOUGH = 0.85  # the share of runs that have to succeed
-LARGEST_BATCH = 1 << 14  # of a search: some stages never succeed, as Stage 3 from an A that is too far off, whatever the batch
+LARGEST_BATCH = (
+    1 << 14
+    # of a search: some stages never succeed, as Stage 3 from an A that is too far off, whatever the
+    # batch
+)
 LARGEST_ON_GPU = 1 << 18
 NEVER = 1 << 30  # steps between evaluations that nobody asks for
 
@@ -52,7 +64,8 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class SignalReaches:
-    """Stop as soon as one of |α_V|, |α_A| has reached a level; the theorem's 𝒯₁, which is defined by the truth."""
+    """Stop as soon as one of |α_V|, |α_A| has reached a level; the theorem's 𝒯₁, which is defined
+    by the truth."""
 
     task: Task
     level: float
@@ -79,7 +92,9 @@ class MeanSignalReaches:
 class Least(NamedTuple):
     """What a search for the least batch found."""
 
-    batch_size: float  # ∞ if none up to the largest is enough; ``steps`` and ``samples`` are NaN then
+    batch_size: (
+        float  # ∞ if none up to the largest is enough; ``steps`` and ``samples`` are NaN then
+    )
     steps: float  # mean over the runs that succeeded
     points: list[Point]  # where these stand
 
@@ -89,11 +104,17 @@ class Least(NamedTuple):
         return self.batch_size * self.steps
 
 
-def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iterable[Point], largest: int = LARGEST_BATCH) -> Least:
-    """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin at these points.
+def least_batch(
+    attempt: Callable[[Point, int, int], Point | None],
+    points: Iterable[Point],
+    largest: int = LARGEST_BATCH,
+) -> Least:
+    """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin
+    at these points.
 
-    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch is doubled until it is enough, or
-    ``largest`` is passed; then the one between that and its half is tried.
+    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch
+    is doubled until it is enough, or ``largest`` is passed; then the one between that and its half
+    is tried.
     """
     begin = list(points)
     if not begin:
@@ -109,7 +130,9 @@ def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iter
     return Least(float(batch), float(np.mean([end.steps for end in ends])), ends)
 
 
-def _succeed(attempt: Callable[[Point, int, int], Point | None], begin: list[Point], batch: int) -> list[Point] | None:
+def _succeed(
+    attempt: Callable[[Point, int, int], Point | None], begin: list[Point], batch: int
+) -> list[Point] | None:
     """Where the runs that succeed end; None as soon as too many have failed."""
     allowed = len(begin) - ceil(ENOUGH * len(begin))
     ends: list[Point] = []
@@ -124,12 +147,15 @@ def _succeed(attempt: Callable[[Point, int, int], Point | None], begin: list[Poi
 
 @dataclass(frozen=True)
 class RateJob(Job):
-    """Twenty random tasks, from the uniform start through all three stages, each with the least batch that is enough for it.
+    """Twenty random tasks, from the uniform start through all three stages, each with the least
+    batch that is enough for it.
 
-    Stage 1, the letter of the paper without any trick for the sign, ends at 𝒯₁, when max(α_V, α_A) is 1/(QN). It succeeds if the
-    signal is positive and a threshold tells the positions of Q from all others. Stage 2 begins with the thresholding-projection at
-    λ₀ = 1/(6Q²N), has λ = η√ε/(2Q), and ends when (α_V + α_A)/2 = 0.95. It succeeds if ‖A − Q‖_μ² ≤ ε after the
-    thresholding-normalisation at 1/(6Q). Stage 3 trains V alone for log(1/ε)/η steps, and succeeds if ‖V − P‖_μ² ≤ ε.
+    Stage 1, the letter of the paper without any trick for the sign, ends at 𝒯₁, when max(α_V, α_A)
+    is 1/(QN). It succeeds if the signal is positive and a threshold tells the positions of Q from
+    all others. Stage 2 begins with the thresholding-projection at λ₀ = 1/(6Q²N), has λ = η√ε/(2Q),
+    and ends when (α_V + α_A)/2 = 0.95. It succeeds if ‖A − Q‖_μ² ≤ ε after the
+    thresholding-normalisation at 1/(6Q). Stage 3 trains V alone for log(1/ε)/η steps, and succeeds
+    if ‖V − P‖_μ² ≤ ε.
     """
 
     label: ClassVar = {"experiment": "rates", "job": "RateJob"}
@@ -149,7 +175,11 @@ class RateJob(Job):
     def cost(self) -> float:
         """Seconds, roughly, as measured."""
         sizes = 3 + 3e-4 * self.T + 0.25 * (self.N - 3) + 0.1 * self.sparsity**2
-        return (sizes + 6e-6 * self.T**2 if self.projector == "euclidean" else sizes) * self.runs / RUNS
+        return (
+            (sizes + 6e-6 * self.T**2 if self.projector == "euclidean" else sizes)
+            * self.runs
+            / RUNS
+        )
 
     @property
     def signal(self) -> float:
@@ -162,21 +192,28 @@ class RateJob(Job):
         return max(1, round(0.1 / self.eta))
 
     def run(self) -> Rows:
-        """One row: batch, steps and samples of each stage, and how many of the runs are within ε at the end."""
+        """One row: batch, steps and samples of each stage, and how many of the runs are within ε at
+        the end."""
         largest = LARGEST_BATCH if self.device is None else LARGEST_ON_GPU
         first = least_batch(self._stage_one, self._starts(), largest)
         second = least_batch(self._stage_two, first.points, largest)
         third = least_batch(self._stage_three, second.points, largest)
         row: dict[str, float] = {}
         for number, found in enumerate((first, second, third), start=1):
-            row |= {f"batch_{number}": found.batch_size, f"steps_{number}": found.steps, f"samples_{number}": found.samples}
+            row |= {
+                f"batch_{number}": found.batch_size,
+                f"steps_{number}": found.steps,
+                f"samples_{number}": found.samples,
+            }
         K_Q = float(np.mean([point.task.K_Q for point in first.points])) if first.points else np.nan
         row["samples"] = first.samples + second.samples + third.samples
         return row | {"K_Q": K_Q, "succeeded": len(third.points) / self.runs}
 
     def _starts(self) -> Iterable[Point]:
         for run in range(self.runs):
-            task = random_task(self.N, self.T, self.sparsity, self.replicate * self.runs + run, K_P=self.K_P)
+            task = random_task(
+                self.N, self.T, self.sparsity, self.replicate * self.runs + run, K_P=self.K_P
+            )
             yield Point(task, trivial_V(task.mu), np.broadcast_to(1 / self.T, (self.T, self.N)), 0)
 
     def _train(self, point: Point, stage: Stage, run: int) -> Point | None:
@@ -184,7 +221,9 @@ class RateJob(Job):
         task = point.task
         uniform = stage.name == "1"
         start = UniformAttention(point.V, self.T) if uniform else GivenStart(point.V, point.A)
-        seed = seed_of(use="rates", job=self.seed, stage=stage.name, batch_size=stage.batch_size, run=run)
+        seed = seed_of(
+            use="rates", job=self.seed, stage=stage.name, batch_size=stage.batch_size, run=run
+        )
         recipe = Recipe("rates", start, task.mu, (stage,))
         done = train(task, recipe, seed, device=self.device or "cpu", every=NEVER, judge=False)
         return None if done.diverged else Point(task, done.V, done.A, done.step)
@@ -193,7 +232,9 @@ class RateJob(Job):
         task = point.task
         stage = Stage(
             name="1",
-            steps=ceil((log(2 * self.T * task.K_Q) + 4) / self.eta),  # noise-free growth, e^(ητ)/(2TK_Q), and some more
+            steps=ceil(
+                (log(2 * self.T * task.K_Q) + 4) / self.eta
+            ),  # noise-free growth, e^(ητ)/(2TK_Q), and some more
             eta_V=self.eta / task.K_Q,
             eta_A=self.eta / task.K_P,
             batch_size=batch_size,

@@ -1,4 +1,5 @@
-"""The Gaussian simulation: the paper's large sizes, N = 100 and 500, T = 100,000; and whether it predicts real gradients."""
+"""The Gaussian simulation: the paper's large sizes, N = 100 and 500, T = 100,000; and whether it
+predicts real gradients."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -20,7 +21,8 @@ STEPS = (600, 300, 100)
 
 @dataclass(frozen=True)
 class GaussianJob(Job):
-    """One simulated run: SGD, or Algorithm 1, rounded after Stage 1, with λ at 4.5 standard deviations of one entry's noise."""
+    """One simulated run: SGD, or Algorithm 1, rounded after Stage 1, with λ at 4.5 standard
+    deviations of one entry's noise."""
 
     label: ClassVar = {"experiment": "gaussian", "job": "Job"}
 
@@ -38,16 +40,29 @@ class GaussianJob(Job):
     def recipe(self, task: Task) -> Recipe:
         """What is run, with simulated gradients or with real ones."""
         if self.method == "SGD":
-            return sgd(task, eta=RATES[:2], steps=(STEPS[0], STEPS[1] + STEPS[2]), batch_size=self.batch_size)
+            return sgd(
+                task,
+                eta=RATES[:2],
+                steps=(STEPS[0], STEPS[1] + STEPS[2]),
+                batch_size=self.batch_size,
+            )
         recipe = paper(task, eta=RATES, steps=STEPS, batch_size=self.batch_size)
         one, two, three = recipe.stages
-        two = replace(two, lam=MeasuredNoise(4.5), centred=True, enter=(ResolveSign(), ThresholdProject()), leave=())
+        two = replace(
+            two,
+            lam=MeasuredNoise(4.5),
+            centred=True,
+            enter=(ResolveSign(), ThresholdProject()),
+            leave=(),
+        )
         return replace(recipe, stages=(one, two, three))
 
     def run(self) -> Rows:
         """The history of the run."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        with np.errstate(over="ignore", invalid="ignore"):  # SGD with small batches diverges, and shows as NaN
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # SGD with small batches diverges, and shows as NaN
             return simulate(task, self.recipe(task), self.seed)
 
 
@@ -79,10 +94,17 @@ class PredictionJob(Job):
     def run(self) -> Rows:
         """The history of the stretch."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        stage = Stage("2", self.steps, self.eta / task.K_Q, self.eta / task.K_P, self.lam, self.batch_size)
-        recipe = Recipe("prediction", GivenStart(line_V(task, 0.3), line_A(task, 0.3)), task.mu, (stage,))
+        stage = Stage(
+            "2", self.steps, self.eta / task.K_Q, self.eta / task.K_P, self.lam, self.batch_size
+        )
+        recipe = Recipe(
+            "prediction", GivenStart(line_V(task, 0.3), line_A(task, 0.3)), task.mu, (stage,)
+        )
         if self.gradients == "real":
             history = train(task, recipe, self.seed, every=5, judge=False).history
         else:
             history = simulate(task, recipe, self.seed, every=5)
-        return {name: history[name] for name in ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")}
+        return {
+            name: history[name]
+            for name in ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")
+        }

@@ -1,4 +1,5 @@
-"""How many samples it takes to know P and Q to ε: from scratch, transferred, by the paper's letter; and where transfer ends."""
+"""How many samples it takes to know P and Q to ε: from scratch, transferred, by the paper's letter;
+and where transfer ends."""
 
 import warnings
 from dataclasses import dataclass
@@ -39,19 +40,28 @@ class TransferJob(Job):
         return (40_000 if self.overlap else 45_000) * self.T * 7e-10 + 0.05
 
     def run(self) -> Rows:
-        """One row: samples until both distances are ε, until A normalised is within 0.1 of Q, all samples, distances at the end."""
+        """One row: samples until both distances are ε, until A normalised is within 0.1 of Q, all
+        samples, distances at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         if self.overlap:
-            related = task.related(self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate))
+            related = task.related(
+                self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate)
+            )
             recipe = transfer(task, related.P, least_overlap=self.overlap, accuracy=0.04, eta=1 / 3)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that it has failed: the distances say it too
+                warnings.simplefilter(
+                    "ignore", UserWarning
+                )  # that it has failed: the distances say it too
                 history = train(task, recipe, self.seed, every=1).history
         else:
-            history = train(task, tuned(task, accuracy=0.04), self.seed, every=10, judge=False).history
+            history = train(
+                task, tuned(task, accuracy=0.04), self.seed, every=10, judge=False
+            ).history
         samples = history["samples"]
         good = (history["dist_V"] <= self.epsilon) & (history["dist_A"] <= self.epsilon)
-        known = np.flatnonzero(history["dist_A_star"] > 0.1)[-1] + 1  # from here on, A normalised has the support of Q
+        known = (
+            np.flatnonzero(history["dist_A_star"] > 0.1)[-1] + 1
+        )  # from here on, A normalised has the support of Q
         return {
             "reached": samples[np.argmax(good)] if good.any() else np.inf,
             "found": samples[known] if known < len(samples) else np.inf,
@@ -72,7 +82,8 @@ END_TO_END = (  # N, T, sparsity, family
 
 
 def family_task(family: str, N: int, T: int, sparsity: int, replicate: int) -> Task:
-    """A random task: "strong" meets the assumptions, "zipf" has a μ like 1/n, and "flat" a P nearer to μ1ᵀ, K_P an eighth."""
+    """A random task: "strong" meets the assumptions, "zipf" has a μ like 1/n, and "flat" a P nearer
+    to μ1ᵀ, K_P an eighth."""
     task = random_task(N, T, sparsity, replicate)
     if family == "strong":
         return task
@@ -80,12 +91,15 @@ def family_task(family: str, N: int, T: int, sparsity: int, replicate: int) -> T
         return Task.sparse(0.35 * task.P + 0.65 * task.mu[:, None], task.positions, task.weights, T)
     mu = 1 / np.arange(1, N + 1)
     rng = np.random.default_rng(seed_of(use="zipf", N=N, replicate=replicate))
-    return Task.sparse(random_transition(mu / mu.sum(), contrast=1.0, rng=rng), task.positions, task.weights, T)
+    return Task.sparse(
+        random_transition(mu / mu.sum(), contrast=1.0, rng=rng), task.positions, task.weights, T
+    )
 
 
 @dataclass(frozen=True)
 class PretrainedJob(Job):
-    """Transfer from end to end: V̂ is trained by ``tuned`` on a related task, then used on this one."""
+    """Transfer from end to end: V̂ is trained by ``tuned`` on a related task, then used on this
+    one."""
 
     label: ClassVar = {"experiment": "transfer", "job": "PretrainedJob"}
 
@@ -106,11 +120,15 @@ class PretrainedJob(Job):
     def run(self) -> Rows:
         """One row: what V̂ was like, what became of it, and what the run says of itself."""
         task = family_task(self.family, self.N, self.T, self.sparsity, self.replicate)
-        seed = seed_of(use="related", N=self.N, T=self.T, overlap=self.overlap, replicate=self.replicate)
+        seed = seed_of(
+            use="related", N=self.N, T=self.T, overlap=self.overlap, replicate=self.replicate
+        )
         first = task.related(self.overlap, seed)
         V_hat = train(first, tuned(first), seed, every=1000, judge=False).V
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it has failed: the verdict says it too
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # that it has failed: the verdict says it too
             run = train(task, transfer(task, V_hat, theta=self.theta), self.seed, every=1)
         last = {name: column[-1] for name, column in run.history.items()}
         alpha, _, delta = signal_V(task, V_hat)
@@ -130,9 +148,11 @@ class PretrainedJob(Job):
 
 @dataclass(frozen=True)
 class DriftJob(Job):
-    """Stage 1 as the paper has it: the drift η/(T·K_Q) has to decide the sign. Simulated, with the batch that this should need.
+    """Stage 1 as the paper has it: the drift η/(T·K_Q) has to decide the sign. Simulated, with the
+    batch that this should need.
 
-    The batch is ``sign_batch`` of ``experiments.projector``: like T² with the paper's projector, like T with the other.
+    The batch is ``sign_batch`` of ``experiments.projector``: like T² with the paper's projector,
+    like T with the other.
     """
 
     label: ClassVar = {"experiment": "transfer", "job": "DriftJob"}
@@ -145,11 +165,18 @@ class DriftJob(Job):
     goal: float = 0.95  # probability of the right sign
 
     def run(self) -> Rows:
-        """One row: samples until |α_A| is 0.1 and its sign there; if it never is, ∞ and the sign at the end."""
+        """One row: samples until |α_A| is 0.1 and its sign there; if it never is, ∞ and the sign at
+        the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         steps = ceil(2 * log(self.T) / self.eta)
         batch_size = ceil(sign_batch(task, self.eta, "euclidean", self.goal))
-        recipe = sgd(task, eta=(self.eta, self.eta), steps=(steps, 0), batch_size=batch_size, resolve_sign=False)
+        recipe = sgd(
+            task,
+            eta=(self.eta, self.eta),
+            steps=(steps, 0),
+            batch_size=batch_size,
+            resolve_sign=False,
+        )
         from scb.training.simulation import simulate  # not above: the other jobs do without SciPy
 
         history = simulate(task, recipe, self.seed)

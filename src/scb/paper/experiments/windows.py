@@ -1,4 +1,5 @@
-"""Algorithm 1 on the windows of one long sequence (the extension of Section 2.1), whose tokens are not independent."""
+"""Algorithm 1 on the windows of one long sequence (the extension of Section 2.1), whose tokens are
+not independent."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -25,9 +26,11 @@ def windows(tokens: Tokens, T: int) -> Batch:
 
 @dataclass(frozen=True)
 class WindowsJob(Job):
-    """One run of ``tuned`` on mini-batches from a data set: the windows of one sequence, or as many independent samples.
+    """One run of ``tuned`` on mini-batches from a data set: the windows of one sequence, or as many
+    independent samples.
 
-    Algorithm 1 has to know μ. It gets that of the task, or how often the tokens come in the data, which is all that a learner has.
+    Algorithm 1 has to know μ. It gets that of the task, or how often the tokens come in the data,
+    which is all that a learner has.
     """
 
     label: ClassVar = {"experiment": "windows", "job": "WindowsJob"}
@@ -45,9 +48,12 @@ class WindowsJob(Job):
         return 0.5 + (8e-5 if self.data == "sequence" else 2e-5) * self.length
 
     def run(self) -> Rows:
-        """One row: signals and distances at the end; whether A has the right support, and whether the likelihood finds it."""
+        """One row: signals and distances at the end; whether A has the right support, and whether
+        the likelihood finds it."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        seed = seed_of(use="windows", N=self.N, T=self.T, length=self.length, replicate=self.replicate)
+        seed = seed_of(
+            use="windows", N=self.N, T=self.T, length=self.length, replicate=self.replicate
+        )
         if self.data == "sequence":
             data = windows(generate(task, self.length, seed), self.T)
         else:
@@ -59,7 +65,10 @@ class WindowsJob(Job):
         run = train(task, recipe, self.seed, source=Dataset(data), every=20, judge=False)
         ends = {name: run.history[name][-1] for name in ("alpha_V", "alpha_A", "dist_V", "dist_A")}
         return ends | {
-            "exact": all(np.array_equal(np.flatnonzero(run.A[:, k]), support) for k, support in enumerate(task.support)),
+            "exact": all(
+                np.array_equal(np.flatnonzero(run.A[:, k]), support)
+                for k, support in enumerate(task.support)
+            ),
             "diverged": run.diverged is not None,
             "likelihood": exact(task, recover(data, N=self.N)),
         }
@@ -79,11 +88,19 @@ class MarginalJob(Job):
     parts: int = 40
 
     def run(self) -> Rows:
-        """One row: Σ|frequency − μ|/2; what chance would make of it, from the spread of 40 parts; the largest difference/error."""
+        """One row: Σ|frequency − μ|/2; what chance would make of it, from the spread of 40 parts;
+        the largest difference/error."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        tokens = generate(task, self.length, self.seed)[10 * self.T :]  # the beginning is drawn from μ
+        tokens = generate(task, self.length, self.seed)[
+            10 * self.T :
+        ]  # the beginning is drawn from μ
         size = len(tokens) // self.parts
-        counts = np.stack([np.bincount(tokens[i * size : (i + 1) * size], minlength=self.N) for i in range(self.parts)])
+        counts = np.stack(
+            [
+                np.bincount(tokens[i * size : (i + 1) * size], minlength=self.N)
+                for i in range(self.parts)
+            ]
+        )
         shares = counts / size  # (parts, N)
         difference = shares.mean(axis=0) - task.mu
         error = shares.std(axis=0, ddof=1) / np.sqrt(self.parts)

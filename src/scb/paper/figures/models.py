@@ -1,4 +1,5 @@
-"""F2, F5, F9: training beside what it is compared with: the softmax, the Gaussian simulation, and the population's flow."""
+"""F2, F5, F9: training beside what it is compared with: the softmax, the Gaussian simulation, and
+the population's flow."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,52 +14,78 @@ from scb.theory.dynamics import population_drift
 
 
 def softmax(patterns: Table, table: Table) -> Figure:
-    """F2: learned attention and value matrices of softmax and linear attention beside the truth, and both loss curves."""
+    """F2: learned attention and value matrices of softmax and linear attention beside the truth,
+    and both loss curves."""
     title = "F2  Softmax and linear attention learn the same"
     figure, axes = grid(2, 4, title, width=2.55, height=2.05, beside=2, width_ratios=(1, 1, 1, 1.5))
-    sources = {"softmax": ("softmax", "A", "V"), "linear": ("linear", "A", "V"), "truth": ("linear", "Q", "P")}
+    sources = {
+        "softmax": ("softmax", "A", "V"),
+        "linear": ("linear", "A", "V"),
+        "truth": ("linear", "Q", "P"),
+    }
     kinds = (("attention", "last token", "position", 0.8), ("values", "from", "to", 0.5))
     for column, (name, (model, *matrices)) in enumerate(sources.items()):
-        for ax, matrix, (what, xlabel, ylabel, darkest) in zip(axes[:, column], matrices, kinds, strict=True):
+        for ax, matrix, (what, xlabel, ylabel, darkest) in zip(
+            axes[:, column], matrices, kinds, strict=True
+        ):
             entries = pick(patterns, model=model, matrix=matrix)
             shown = np.empty((entries["row"].max() + 1, entries["column"].max() + 1))
             shown[entries["row"], entries["column"]] = entries["value"]
-            image = ax.imshow(shown, cmap="Greys", vmin=0, vmax=darkest, aspect="auto", interpolation="nearest")
+            image = ax.imshow(
+                shown, cmap="Greys", vmin=0, vmax=darkest, aspect="auto", interpolation="nearest"
+            )
             ax.grid(visible=False)
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set(title=f"{name}: {what}", xlabel=xlabel, ylabel=ylabel)
             if column == 2:
                 figure.colorbar(image, ax=ax, shrink=0.8)
-    for ax, y, title in zip(axes[:, 3], ("loss", "sim_A"), ("population loss", "similarity with Q"), strict=True):
+    for ax, y, title in zip(
+        axes[:, 3], ("loss", "sim_A"), ("population loss", "similarity with Q"), strict=True
+    ):
         for number, model in enumerate(("softmax", "linear")):
             _by_samples(ax, pick(table, model=model), y, number, model)
         ax.set(title=title, xlabel="samples")
         ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes[0, 3].legend()
-    shown = f"heat maps: the first of {replicates(table)} random tasks; curves: median and quartiles over all"
+    shown = (
+        f"heat maps: the first of {replicates(table)} random tasks; curves: median and "
+        "quartiles over all"
+    )
     caption(figure, f"N = {table['N'][0]}, T = {table['T'][0]}, sparsity 2; {shown}")
     return figure
 
 
 def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None:
-    """Runs use different numbers of samples: their curves are read off at common ones, and end where the shortest does."""
+    """Runs use different numbers of samples: their curves are read off at common ones, and end
+    where the shortest does."""
     runs = [pick(table, replicate=i) for i in np.unique(table["replicate"])]
     xs = np.linspace(0, min(run["samples"][-1] for run in runs), 80)
-    curves = {"samples": np.tile(xs, len(runs)), y: np.concatenate([np.interp(xs, run["samples"], run[y]) for run in runs])}
+    curves = {
+        "samples": np.tile(xs, len(runs)),
+        y: np.concatenate([np.interp(xs, run["samples"], run[y]) for run in runs]),
+    }
     band(ax, quartiles(curves, "samples", y), number, label)
 
 
 def simulation(simulated: Table, prediction: Table) -> Figure:
-    """F5: signals and errors at N = 100 and 500; in the last row real gradients with the simulation of the same steps."""
+    """F5: signals and errors at N = 100 and 500; in the last row real gradients with the simulation
+    of the same steps."""
     Ns = values(simulated, "N")
-    figure, axes = grid(len(Ns) + 1, 3, "F5  Large sizes: population gradients plus Gaussian noise, and real gradients", height=2.1)
+    figure, axes = grid(
+        len(Ns) + 1,
+        3,
+        "F5  Large sizes: population gradients plus Gaussian noise, and real gradients",
+        height=2.1,
+    )
     for row, N in zip(axes, Ns, strict=False):
         batch = int(simulated["batch_size"][simulated["N"] == N].max())
         for number, method in enumerate(("proximal", "SGD")):
             mine = pick(simulated, N=N, method=method, batch_size=batch)
             for ax, column in zip(row, ("alpha_A", "delta_A", "dist_A"), strict=True):
                 band(ax, quartiles(mine, "step", column), number, method)
-        row[0].set_ylabel(f"N = {N}, T = {simulated['T'][0]:,}\nsimulated, B = {batch:,}", fontsize=8)
+        row[0].set_ylabel(
+            f"N = {N}, T = {simulated['T'][0]:,}\nsimulated, B = {batch:,}", fontsize=8
+        )
         for ax, title in zip(row, ("signal α$_A$", "‖Δ$_A$‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
             ax.set_title(f"N = {N}: {title}")
     axes[0, 1].legend()
@@ -74,32 +101,64 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
         ax.set(title=f"N = {prediction['N'][0]}: {title}", xlabel="step")
     last[1].plot([], [], color="0.3", label="circles: simulated", **circles)
     last[1].legend()
-    last[0].set_ylabel(f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = {prediction['batch_size'][0]}", fontsize=8)
-    caption(figure, f"sparsity 2; median and quartiles over {replicates(simulated)} random tasks in each row")
+    last[0].set_ylabel(
+        f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = "
+        f"{prediction['batch_size'][0]}",
+        fontsize=8,
+    )
+    caption(
+        figure,
+        f"sparsity 2; median and quartiles over {replicates(simulated)} random tasks in each row",
+    )
     return figure
 
 
 def flow(training: Table, near: Table) -> Figure:
     """F9: the flow of (α_V, α_A) under real runs; differences and sums near (1, 1)."""
-    figure, (left, right) = panels(2, "F9  The population process in two dimensions", width=4.4, height=3.8)
+    figure, (left, right) = panels(
+        2, "F9  The population process in two dimensions", width=4.4, height=3.8
+    )
     K_P = float(np.median(training["K_P"]))
     K_Q = float(np.median(training["K_Q"]))
     x, y = np.meshgrid(np.linspace(-0.3, 1.3, 40), np.linspace(-0.3, 1.5, 40))
     points = np.stack([x.ravel(), y.ravel()], axis=1)
-    drift = np.array([population_drift(point, K_P, K_Q, int(training["T"][0])) for point in points]).reshape(*x.shape, 2)
+    drift = np.array(
+        [population_drift(point, K_P, K_Q, int(training["T"][0])) for point in points]
+    ).reshape(*x.shape, 2)
     grey = {"color": "0.75", "linewidth": 0.6, "arrowsize": 0.6, "density": 1.2}
     left.streamplot(x, y, drift[..., 0] / K_Q, drift[..., 1] / K_P, **grey)
     training = with_right_sign(training)
     shown = np.unique(training["replicate"])[:10]  # more lines would hide each other
-    for number, (method, name) in enumerate((("proximal, larger λ", "proximal, λ = 1e-4"), ("SGD", "SGD"))):
+    for number, (method, name) in enumerate(
+        (("proximal, larger λ", "proximal, λ = 1e-4"), ("SGD", "SGD"))
+    ):
         mine = pick(training, method=method)
         for i in shown:
             run = pick(mine, replicate=i)
-            left.plot(run["alpha_V"], run["alpha_A"], linewidth=0.8, label=name if i == shown[0] else None, **look(number))
+            left.plot(
+                run["alpha_V"],
+                run["alpha_A"],
+                linewidth=0.8,
+                label=name if i == shown[0] else None,
+                **look(number),
+            )
     x = np.linspace(0.5, 1.3, 50)
-    left.plot(x, 1 / x, color="black", linewidth=0.8, linestyle=":", label="α$_V$α$_A$ = 1: equally good fits")
+    left.plot(
+        x,
+        1 / x,
+        color="black",
+        linewidth=0.8,
+        linestyle=":",
+        label="α$_V$α$_A$ = 1: equally good fits",
+    )
     left.plot(1, 1, "*", color="black", markersize=10)
-    left.set(xlabel="α$_V$", ylabel="α$_A$", xlim=(-0.3, 1.3), ylim=(-0.3, 1.5), title="flow (grey) and real runs")
+    left.set(
+        xlabel="α$_V$",
+        ylabel="α$_A$",
+        xlim=(-0.3, 1.3),
+        ylim=(-0.3, 1.5),
+        title="flow (grey) and real runs",
+    )
     left.legend(loc="lower right")
     labels = {
         "difference": "|α$_V$ − α$_A$| / 2, from (1 + δ, 1 − δ)",
@@ -111,6 +170,9 @@ def flow(training: Table, near: Table) -> Figure:
         right.semilogy(mine["step"], residual(mine, direction), label=label, **look(number))
     right.set(xlabel="step", title=f"near (1, 1), η = {near['eta'][0]:g}", ylim=(1e-6, 3))
     right.legend(loc="upper right")
-    real = f"first: N = 3, T = {training['T'][0]:,}, {len(shown)} random tasks on which noise chose the right sign"
+    real = (
+        f"first: N = 3, T = {training['T'][0]:,}, {len(shown)} random tasks on which noise "
+        "chose the right sign"
+    )
     caption(figure, f"{real}; second: recursion with K$_P$ = K$_Q$ = 0.5, T = {near['T'][0]:,}")
     return figure
