@@ -128,10 +128,10 @@ def run(listed: Path, out: Path, workers: int, seconds: float, grace: float, onl
 
 def write_tables(lines: Path, out: Path) -> None:
     """The tables of which all rows are there, as text."""
+    from scb.jobs.shipped import write_shipped
     from scb.jobs.table import concatenate
     from scb.paper.registry import tables
     from scb.paper.report import full_run_facts
-    from scb.paper.shipped import write_shipped
 
     done = read_lines(lines)
     for name, experiment in tables(full=True, gpu=True).items():
@@ -160,8 +160,8 @@ def write_page(shipped: Path, page: Path) -> None:
     from study import fill
 
     from scb.drawing import save
+    from scb.jobs.shipped import read_shipped
     from scb.paper.registry import FIGURES
-    from scb.paper.shipped import read_shipped
 
     text = page.read_text()
     for name in re.findall(r"<!-- table (.+?) -->", text):

@@ -16,12 +16,12 @@ import rates_page
 import transformers_page
 from study import DOCS, Row, fill, table_of
 
+from scb.jobs.shipped import read_shipped
 from scb.jobs.table import Table, pick
 from scb.paper.claims.large import RIGHT
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES
 from scb.paper.experiments.large import LARGE_BASE
-from scb.paper.shipped import read_shipped
 from scb.paper.slopes import log_log_slope, printed_exponent, varied
 from scb.paper.stage_one import power_laws
 from scb.theory.planner import attention_error

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from claim_tables import runs
+from scb.jobs.shipped import shipped
 from scb.paper.claims import models, projector, samples, theory
 from scb.paper.claims.claim import Claim
 from scb.paper.numbers import Number, log_slope, mostly, share, span, spread
 from scb.paper.outcome import Outcome, Verdict
 from scb.paper.registry import CLAIMS, ELSEWHERE, TABLES, tables
-from scb.paper.shipped import shipped
 
 HOLDS, CHANGED, SOME, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.FAILS
 T = np.array([100, 1000, 10_000, 100_000])

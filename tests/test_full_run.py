@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from scb.cli.reproduce import reproduce
+from scb.jobs.shipped import copy_shipped, read_shipped, shipped, write_shipped
 from scb.paper.outcome import Outcome
 from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, claims_for, drawable, needed, tables
 from scb.paper.report import draw_figure, judge, write_report
-from scb.paper.shipped import copy_shipped, read_shipped, shipped, write_shipped
 
 SHIPPED = Path(__file__).parents[1] / "docs" / "tables"
 HEAVY = [name for name, experiment in TABLES.items() if experiment.shipped]

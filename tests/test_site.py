@@ -13,10 +13,10 @@ import pytest
 
 import scb
 from labtools import node
+from scb.jobs.shipped import read_shipped, shipped
 from scb.paper.claims_file import read_outcomes
 from scb.paper.registry import CLAIMS, ELSEWHERE, FIGURES, TABLES
 from scb.paper.report import judge, markdown_section, markdown_table
-from scb.paper.shipped import read_shipped, shipped
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

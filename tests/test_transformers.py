@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scb.jobs.shipped import read_shipped
 from scb.paper.claims import course, transformers
 from scb.paper.numbers import spread
 from scb.paper.outcome import Verdict
 from scb.paper.registry import ELSEWHERE
-from scb.paper.shipped import read_shipped
 from scb.paper.tuned import best_setting, chosen_decoders
 
 ROOT = Path(__file__).parents[1]

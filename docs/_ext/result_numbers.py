@@ -143,7 +143,7 @@ def read(table: str) -> dict[str, np.ndarray]:
         rows = [{**line[0], **line[1]} if isinstance(line, list) else line for line in lines]
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: np.array([row.get(name) for row in rows], dtype=object) for name in names}
-    from scb.paper.shipped import read_shipped
+    from scb.jobs.shipped import read_shipped
 
     return read_shipped(ROOT / "docs" / "tables", table)[0]
 

@@ -34,6 +34,23 @@ def write_atomically(path: Path, content: bytes) -> None:
 
     The temporary file beside it has a name of its own, so that two who write do not meet. What a killed process leaves of it is
     removed when the file is written again, or by the next process that has the directory to itself (``alone``).
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : bytes
+        All of its new content.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from scb.files import write_atomically
+    >>> with TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "page.txt", b"whole")
+    ...     (Path(folder) / "page.txt").read_text()
+    'whole'
     """
     remove_abandoned(path.parent, path.name)
     handle, partial = _locked_partial(path)

@@ -115,9 +115,9 @@ class _Made(NamedTuple):
 
 def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None, device: str = "cpu") -> _Order:
     """What is asked for; InputError for a figure that there is not, or that needs tables which are not there."""
+    from scb.jobs.shipped import read_shipped
+    from scb.jobs.shipped import shipped as names_shipped
     from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, drawable, needed, tables
-    from scb.paper.shipped import read_shipped
-    from scb.paper.shipped import shipped as names_shipped
 
     asked = [name.strip().upper() for name in only.split(",") if name.strip()]
     for name in asked:
@@ -148,11 +148,11 @@ def _make(order: _Order, out: Path, workers: int, scheduler: str | None) -> _Mad
     """Run what has not been run, write the tables, draw the figures."""
     from scb.jobs.dask import connected
     from scb.jobs.pool import processes, run_jobs
+    from scb.jobs.shipped import copy_shipped
     from scb.jobs.store import Cache
     from scb.jobs.warm_up import warm_up
     from scb.paper.registry import FIGURES
     from scb.paper.report import draw_figure, write_tables
-    from scb.paper.shipped import copy_shipped
 
     cache = Cache(out / "cache")
     missing = cache.missing(order.jobs)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from scb.jobs.shipped import read_shipped, write_shipped
 from scb.jobs.table import Table
 from scb.paper.numbers import Number
 from scb.paper.outcome import Outcome, Verdict
 from scb.paper.registry import CLAIMS
 from scb.paper.report import Judged
-from scb.paper.shipped import read_shipped, write_shipped
 
 COLUMNS = ("claim", "ensemble", "case", "name", *Number._fields, "text")
 """A row is a number of a claim, or a word: its verdict, its settings, or one that a judge gave."""

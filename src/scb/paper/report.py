@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from scb.files import write_atomically
+from scb.jobs.shipped import write_shipped
 from scb.jobs.table import Table, write_table
 from scb.paper.claims.claim import Claim
 from scb.paper.entries import Experiment
 from scb.paper.outcome import Outcome, Verdict
 from scb.paper.registry import FIGURES, claims_for
-from scb.paper.shipped import write_shipped
 from scb.provenance import machine, versions
 
 MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.SOME: "±", Verdict.FAILS: "✗"}
@@ -78,19 +78,10 @@ def full_run_facts(experiment: Experiment, made_on: str | None = None) -> dict[s
     return {
         "command": experiment.command,
         "settings": str(experiment),
-        "machine": made_on or _machine(experiment),
+        "machine": made_on or machine(gpu=experiment.gpu),
         "made": date.today().isoformat(),
         "versions": versions(),
     }
-
-
-def _machine(experiment: Experiment) -> str:
-    """This machine, and its GPU if the experiment takes one."""
-    if not experiment.gpu:
-        return machine()
-    from scb.kernels.cuda.device import Gpu
-
-    return f"{machine()}, {Gpu().name}"
 
 
 def draw_figure(

@@ -17,9 +17,9 @@ import numpy as np
 from scb.geometry import Projector, mu_norm, uniform_start
 from scb.jobs.job import Job, Rows, seed_of
 from scb.task import Task
+from scb.task.sampling import step_keys
 from scb.theory.expectations import expected_gradients
 from scb.theory.noise import GradientNoise
-from scb.training.engine import step_keys
 from scb.training.loop import Device, train
 from scb.training.recipes import paper
 from scb.training.sources.sampled import Fresh

@@ -16,7 +16,6 @@ from scb.task import Task
 from scb.task.chains import random_transition
 from scb.training.loop import train
 from scb.training.recipes import sgd, transfer, tuned
-from scb.training.verdict import GOOD
 
 CLOSE = 0.05
 """The distance of both layers that counts as learned."""
@@ -141,7 +140,7 @@ class PretrainedJob(Job):
             "dist_V": last["dist_V"],
             "dist_A": last["dist_A"],
             "learned": bool(last["dist_V"] <= CLOSE and last["dist_A"] <= CLOSE),
-            "says": run.verdict == GOOD,
+            "says": run.verdict == "learned",
             "samples": run.samples,
         }
 

@@ -24,13 +24,41 @@ TYPES = {
 
 
 def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any]) -> Path:
-    """Write a table and its facts as DIRECTORY/NAME.csv; numbers are read back as they were, to the
-    last bit."""
+    """Write a table and facts about it as text, DIRECTORY/NAME.csv.
+
+    Numbers are read back as they were, to the last bit.
+
+    Parameters
+    ----------
+    directory : Path
+        The folder; it is made if it is not there.
+    name : str
+        The name of the table; a space becomes a hyphen in the name of the file.
+    table : dict of (rows,) arrays
+        The columns by name.
+    facts : dict
+        What is known about the table; any values of JSON.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from scb.jobs.shipped import read_shipped, write_shipped
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_shipped(Path(folder), "two words", {"T": np.array([10, 20])}, {"made": "by hand"})
+    ...     table, facts = read_shipped(Path(folder), "two words")
+    >>> path.name, table, facts["made"]
+    ('two-words.csv', {'T': array([10, 20])}, 'by hand')
+    """
     types = {column: TYPES[values.dtype.kind] for column, values in table.items()}
     text = io.StringIO()
-    text.write(
-        f"# {json.dumps(facts | {'table': name, 'types': types, 'digest': SLOT}, sort_keys=True)}\n"
-    )
+    text.write(f"# {json.dumps(facts | {'table': name, 'types': types, 'digest': SLOT}, sort_keys=True)}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
     writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
@@ -41,8 +69,31 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
 
 
 def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_shipped`` wrote, and its facts; DamagedFileError if it is not as it was
-    written."""
+    """Read a table that ``write_shipped`` wrote; DamagedFileError if it is not as it was written.
+
+    Parameters
+    ----------
+    directory : Path
+        The folder.
+    name : str
+        The name of the table.
+
+    Returns
+    -------
+    tuple of dict
+        The columns by name, each with one axis, and the facts.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from scb.jobs.shipped import read_shipped, write_shipped
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_shipped(Path(folder), "signs", {"right": np.array([True])}, {})
+    ...     read_shipped(Path(folder), "signs")[0]
+    {'right': array([ True])}
+    """
     path = _path(directory, name)
     content, _ = read_sealed(path)  # one without a digest is fine: people may write them
     try:
@@ -51,14 +102,9 @@ def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
         facts.pop("digest", None)
         names, *rows = csv.reader(lines[1:])
         columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-        table = {
-            name: _column(values, facts["types"][name])
-            for name, values in zip(names, columns, strict=True)
-        }
+        table = {name: _column(values, facts["types"][name]) for name, values in zip(names, columns, strict=True)}
     except (IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise DamagedFileError(
-            f"{path} cannot be read ({error}): it must be a table of scb reproduce --full"
-        ) from error
+        raise DamagedFileError(f"{path} cannot be read ({error}): it must be a table of scb reproduce --full") from error
     return table, facts
 
 
