@@ -53,6 +53,21 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
     "scb.jobs.shipped.write_shipped",
     "scb.jobs.shipped.read_shipped",
     "scb.files.write_atomically",
+    *(
+        f"scb.drawing.{name}"
+        for name in (
+            "panels",
+            "grid",
+            "narrow",
+            "label_outer",
+            "look",
+            "star",
+            "band",
+            "mark",
+            "caption",
+            "save",
+        )
+    ),
     "scb.provenance.versions",
     "scb.provenance.machine",
     "scb.paper.claims.claim.Claim",
