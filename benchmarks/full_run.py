@@ -28,7 +28,6 @@ from typing import Any
 import numba
 import numpy as np
 
-from scb.files import write_atomically
 from scb.provenance import machine
 
 
@@ -129,10 +128,10 @@ def run(listed: Path, out: Path, workers: int, seconds: float, grace: float, onl
 
 def write_tables(lines: Path, out: Path) -> None:
     """The tables of which all rows are there, as text."""
+    from scb.jobs.shipped import write_shipped
     from scb.jobs.table import concatenate
     from scb.paper.registry import tables
     from scb.paper.report import full_run_facts
-    from scb.paper.shipped import write_shipped
 
     done = read_lines(lines)
     for name, experiment in tables(full=True, gpu=True).items():
@@ -157,18 +156,19 @@ def write_tables(lines: Path, out: Path) -> None:
 
 def write_page(shipped: Path, page: Path) -> None:
     """Make the tables of a page anew, and draw the figures that it shows into the folder beside it."""
-    from scb.drawing import save
-    from scb.paper import rates_page, transformers_page
-    from scb.paper.registry import FIGURES
-    from scb.paper.shipped import read_shipped
+    from pages import TABLES
+    from study import fill
 
-    blocks = {**rates_page.BLOCKS, **transformers_page.BLOCKS}
+    from scb.drawing import save
+    from scb.jobs.shipped import read_shipped
+    from scb.paper.registry import FIGURES
+
     text = page.read_text()
+    for name in re.findall(r"<!-- table (.+?) -->", text):
+        fill(page, name, TABLES[name][1]())
     shown = re.findall(r"\(\.\./images/(F\d+)\.png\)", text)
-    needs = {need for _, name, _ in rates_page.BLOCK.findall(text) for need in blocks[name][0]}
-    needs |= {need for name in shown for need in FIGURES[name].needs}
+    needs = {need for name in shown for need in FIGURES[name].needs}
     found = {name: read_shipped(shipped, name)[0] for name in sorted(needs)}
-    write_atomically(page, rates_page.filled(text, found, blocks).encode())
     for name in shown:
         save(FIGURES[name].draw(found), page.parents[1] / "images" / name, ("png",))
 

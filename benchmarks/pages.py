@@ -8,15 +8,20 @@ A table stands on its page between ``<!-- table NAME -->`` and ``<!-- end -->``;
 import json
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import rates_page
+import transformers_page
 from study import DOCS, Row, fill, table_of
 
+from scb.jobs.shipped import read_shipped
 from scb.jobs.table import Table, pick
-from scb.paper.claims.large import AXES, PROJECTORS, RIGHT
+from scb.paper.claims.large import RIGHT
+from scb.paper.claims.projector import PROJECTORS
+from scb.paper.claims.rates import AXES
 from scb.paper.experiments.large import LARGE_BASE
-from scb.paper.shipped import read_shipped
 from scb.paper.slopes import log_log_slope, printed_exponent, varied
 from scb.paper.stage_one import power_laws
 from scb.theory.planner import attention_error
@@ -36,6 +41,7 @@ def rows(name: str, what: str) -> list[Row]:
     return [row for row in map(json.loads, lines) if row["what"] == what]
 
 
+@cache
 def shipped(name: str) -> Table:
     """A table of the full run."""
     return read_shipped(DOCS / "tables", name)[0]
@@ -185,10 +191,10 @@ def gpu_rates() -> list[str]:
 def _exponent(found: Table, mine: Table, axis: str, stage: int) -> str:
     """The measured exponent with its interval, and the printed one; nothing where Stage 1 is asked about ε."""
     slope = log_log_slope(found[axis], found[f"samples_{stage}"])
-    if np.isnan(slope.value) or (stage, axis) == (1, "epsilon"):
+    if np.isnan(slope.estimate) or (stage, axis) == (1, "epsilon"):
         return ""
     printed = round(printed_exponent(mine, axis, stage, LARGE_BASE), 1) + 0.0
-    return f"{slope} (printed {printed:+.1f})".replace("-", "−")
+    return f"{slope:+.2f} (printed {printed:+.1f})".replace("-", "−")
 
 
 def gpu_plan() -> list[str]:
@@ -217,24 +223,31 @@ def gpu_plan() -> list[str]:
     return table_of("stage|steps|samples a step|promised at its end|measured", lines)
 
 
+def block(needs: tuple[str, ...], make: Callable[..., str]) -> Callable[[], list[str]]:
+    """A table of a page that is made from tables of the full run alone."""
+    return lambda: make(*map(shipped, needs)).splitlines()
+
+
 TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
-    "screening": ("engine", screening),
-    "phase-support": ("sweeps", half_way("support", "T", "T", "samples")),
-    "phase-symbols": ("sweeps", half_way("symbols", "N", "N", "samples")),
-    "phase-lambda": ("sweeps", half_way("lambda", "lam", "λ", "batch size B")),
-    **{name: ("examples", held_out(name)) for name in ("paradise_lost", "kalevala", "seattle_rain")},
-    "gpu-steps": ("gpu", gpu_steps),
-    "gpu-crossover": ("gpu", gpu_crossover),
-    "gpu-signs": ("gpu", gpu_signs),
-    "gpu-rates": ("gpu", gpu_rates),
-    "gpu-plan": ("gpu", gpu_plan),
+    "screening": ("explanation/engine", screening),
+    "phase-support": ("explanation/sweeps", half_way("support", "T", "T", "samples")),
+    "phase-symbols": ("explanation/sweeps", half_way("symbols", "N", "N", "samples")),
+    "phase-lambda": ("explanation/sweeps", half_way("lambda", "lam", "λ", "batch size B")),
+    **{name: ("explanation/examples", held_out(name)) for name in ("paradise_lost", "kalevala", "seattle_rain")},
+    "gpu-steps": ("explanation/gpu", gpu_steps),
+    "gpu-crossover": ("explanation/gpu", gpu_crossover),
+    "gpu-signs": ("explanation/gpu", gpu_signs),
+    "gpu-rates": ("explanation/gpu", gpu_rates),
+    "gpu-plan": ("explanation/gpu", gpu_plan),
+    **{name: ("paper/rates", block(*made)) for name, made in rates_page.BLOCKS.items()},
+    **{name: ("explanation/transformers", block(*made)) for name, made in transformers_page.BLOCKS.items()},
 }
-"""Name of a table → its page in docs/explanation, and the function that makes it."""
+"""Name of a table → its page in docs, and the function that makes it."""
 
 
 def page_of(name: str) -> Path:
     """Where a table stands."""
-    return DOCS / "explanation" / f"{TABLES[name][0]}.md"
+    return DOCS / f"{TABLES[name][0]}.md"
 
 
 if __name__ == "__main__":

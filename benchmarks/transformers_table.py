@@ -87,8 +87,8 @@ SHIPPED = {  # the table in docs/tables → the files that it is made of
 
 def ship(directory: Path, target: Path, made: str) -> None:
     """Write what the studies have made so far as tables of docs; ``made`` says where."""
+    from scb.jobs.shipped import write_shipped
     from scb.paper.registry import ELSEWHERE  # not above: a machine with a GPU may lack what the report needs
-    from scb.paper.shipped import write_shipped
     from scb.provenance import versions
 
     for name, files in SHIPPED.items():

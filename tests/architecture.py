@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import scb
@@ -134,12 +136,32 @@ def unlisted_in_paper(root: Path = ROOT) -> list[str]:
     edges = graph(root)
     listed = edges["scb.paper.registry"]
     used = set().union(*edges.values())
-    registry = (root / "paper" / "registry.py").read_text()
+    captions = (root / "paper" / "captions.py").read_text()
     found = []
     for name in edges:
         *folder, module = name.split(".")
         if folder in (["scb", "paper", "experiments"], ["scb", "paper", "claims"]) and name not in listed:
             found.append(name)
-        if folder == ["scb", "paper", "figures"] and name not in used and f'"{module}:' not in registry:
+        if folder == ["scb", "paper", "figures"] and name not in used and f'"{module}:' not in captions:
             found.append(name)
+    return found
+
+
+def private_imports(folder: Path, public: Iterable[object]) -> set[str]:
+    """What the files of a folder import from the rest of scb that no user could: functions and classes that are not public, and
+    types or constants of a module that has nothing public. Public are these objects."""
+    listed = {id(value) for value in public}
+    modules_listed = {getattr(value, "__module__", "") for value in public}
+    homes = {*modules_listed, *(name.rpartition(".")[0] for name in modules_listed)}
+    found = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            if module.split(".")[0] != "scb" or module.startswith("scb.paper"):
+                continue
+            for alias in node.names:
+                value = getattr(import_module(module), alias.name)
+                code = inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value)
+                if id(value) not in listed and (code or module not in homes):
+                    found.add(f"{module}.{alias.name}")
     return found

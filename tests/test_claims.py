@@ -1,6 +1,8 @@
 """A claim that cannot fail says nothing: each of these is fed data for it and data against it."""
 
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 
@@ -8,10 +10,12 @@ import numpy as np
 import pytest
 
 from claim_tables import runs
+from scb.jobs.shipped import shipped
 from scb.paper.claims import models, projector, samples, theory
-from scb.paper.claims.claim import Claim, Outcome, Verdict, in_each_ensemble, log_slope, mostly, share, spread, verdict
+from scb.paper.claims.claim import Claim
+from scb.paper.numbers import Number, log_slope, mostly, share, span, spread
+from scb.paper.outcome import Outcome, Verdict
 from scb.paper.registry import CLAIMS, ELSEWHERE, TABLES, tables
-from scb.paper.shipped import shipped
 
 HOLDS, CHANGED, SOME, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.FAILS
 T = np.array([100, 1000, 10_000, 100_000])
@@ -254,6 +258,8 @@ def test_every_row_is_complete():
     quotes = [claim.quote for claim in CLAIMS if not claim.ours]
     assert len(set(quotes)) == len(quotes)  # no sentence is judged twice
     assert len({claim.judge for claim in CLAIMS}) == len(CLAIMS)
+    assert len({claim.id for claim in CLAIMS}) == len(CLAIMS)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", claim.id) for claim in CLAIMS)
 
 
 def test_the_page_in_docs_is_that_of_todays_claims():
@@ -273,40 +279,61 @@ def test_every_judge_is_fed_data_in_some_test():
 
 
 def test_settings_are_read_off_the_tables():
-    claim = Claim(figure="F1", says="x", quote="y", where="z", judge=lambda a: Outcome("", HOLDS), setting="λ = 1e-5")
+    claim = Claim("id", lambda a: Outcome.judged(True), figure="F1", says="x", where="z", words="", setting="λ = 1e-5")
     table = {"N": np.array([3, 3]), "T": np.array([500, 5000]), "replicate": np.array([0, 1]), "ensemble": np.array(["a", "b"])}
     assert claim.settings(table) == "N = 3; T = 500, 5,000; 2 random tasks at each point; ensembles: a, b; λ = 1e-5"
     assert claim.settings({"T": np.arange(1, 9)}) == "T = 1 to 8; λ = 1e-5"
 
 
 def test_an_ensemble_that_needs_a_change_is_told_apart():
-    @in_each_ensemble
+    @partial(Claim, "loud", figure="F1", says="It is loud.", where="here", words="{level:g}", change="turn it up")
     def judge(x):
         """Criterion."""
-        level = float(x["level"][0])
-        return Outcome(f"{level:g}", verdict(level > 1, level > 0), "turn it up")
+        level = x["level"][0]
+        return Outcome.judged(level > 1, level > 0, level=level)
 
     def judged(*levels):
         return judge({"ensemble": np.array([f"e{i}" for i in range(len(levels))]), "level": np.array(levels)})
 
     assert judged(2.0, 2.0).verdict is HOLDS
-    assert judged(2.0, 2.0).note == ""
+    assert judge.note(judged(2.0, 2.0)) == ""
+    assert judge.measured(judged(2.0, 0.5)) == ["e0: 2", "e1: 0.5"]
     assert judged(2.0, 0.5).verdict is CHANGED
-    assert judged(2.0, -1.0).note == "holds in e0; not in e1 (turn it up)"
+    assert judge.note(judged(2.0, -1.0)) == "holds in e0; not in e1 (turn it up)"
     assert judged(0.5, -1.0).verdict is SOME
     assert judged(-1.0, -1.0).verdict is FAILS
-    assert judge({"level": np.array([2.0])}).measured == "2"  # no ensembles to speak of
+    assert judge.measured(judge({"level": np.array([2.0])})) == ["2"]  # no ensembles to speak of
+
+
+def test_a_phrase_is_told_of_the_cases_that_have_its_numbers():
+    @partial(
+        Claim, "two", figure="F1", says="x", where="y", words="{n:.0f} runs; at most {most:.1f}; {word} seen", control="{without}"
+    )
+    def judge(x):
+        """Criterion."""
+        cases = {"a": {"n": 3, "word": None}, "b": {"n": 4, "word": "often"}}
+        return Outcome.judged(True, cases=cases, most=0.5, without=share([]))
+
+    outcome = judge(x={})
+    assert judge.measured(outcome) == ["a: 3 runs", "b: 4 runs; often seen", "at most 0.5"]
+    assert judge.controlled(outcome) == ["–"]
+    misspelt = replace(judge, words="{runs:.0f} runs")
+    with pytest.raises(ValueError, match="claim two: its judge gives no number runs"):
+        misspelt(x={})
 
 
 def test_words():
-    assert verdict(True) is HOLDS
-    assert verdict(False, True) is CHANGED
-    assert verdict(False) is FAILS
-    assert spread([1, 2, 3]) == "2 [1.5, 2.5]"
-    assert spread([]) == "–"
-    assert spread([116_480, 123_840]) == "120,000 [120,000, 120,000]"
-    assert share(np.arange(50) < 45) == "45 of 50 (79–96 %)"  # Wilson's interval
-    assert share([]) == "0 of 0"
+    assert Outcome.judged(True).verdict is HOLDS
+    assert Outcome.judged(False, True).verdict is CHANGED
+    assert Outcome.judged(False).verdict is FAILS
+    assert f"{spread([1, 2, 3])}" == "2 [1.5, 2.5]"
+    assert f"{spread([])}" == "–"
+    assert f"{spread([116_480, 123_840])}" == "120,000 [120,000, 120,000]"
+    assert f"{spread([1.0, np.inf, np.inf])}" == "never"
+    assert f"{span([1, 5, 30]):to .1f}" == "1.0 to 30.0"
+    assert f"{Number(0.5, -np.inf, np.inf):+.1f}" == "+0.5 [-inf, +inf]"
+    assert f"{share(np.arange(50) < 45):share}" == "45 of 50 (79–96 %)"  # Wilson's interval
+    assert f"{share([]):share}" == "0 of 0"
     assert mostly([True] * 9 + [False])
     assert not mostly([True] * 8 + [False] * 2)
     assert not mostly([])

@@ -5,7 +5,8 @@ import pytest
 
 from claim_tables import mixed, runs
 from scb.paper.claims import convergence, limits
-from scb.paper.claims.claim import Verdict, joined
+from scb.paper.claims.claim import joined
+from scb.paper.outcome import Verdict
 
 HOLDS, CHANGED, SOME, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.FAILS
 
@@ -106,8 +107,9 @@ def test_the_verdict_says_in_which_ensembles_a_claim_holds():
     others = [runs(facts={"ensemble": name}, proximal={"alpha_A": 0.1, "alpha_V": 0.1}) for name in ("dirichlet", "uniform")]
     found = convergence.signal_after_stage_one(strong, joined(*others))
     assert found.verdict is SOME
-    assert found.note.startswith("holds in dirichlet, uniform; not in strong")
-    assert [line.partition(":")[0] for line in found.measured.splitlines()] == ["strong", "dirichlet", "uniform"]
+    claim = convergence.signal_after_stage_one
+    assert claim.note(found).startswith("holds in dirichlet, uniform; not in strong")
+    assert [line.partition(":")[0] for line in claim.measured(found)] == ["strong", "dirichlet", "uniform"]
     assert convergence.signal_after_stage_one(others[0], others[1]).verdict is HOLDS
     assert convergence.signal_after_stage_one(strong).verdict is FAILS
 
@@ -149,7 +151,7 @@ def test_sgd_star_fails(star, expected):
     table["dist_A_star"] = np.where(noisy, star, table["dist_A_star"])
     found = limits.sgd_star_fails(table)
     assert found.verdict is expected
-    assert found.measured.startswith("8 times")
+    assert limits.sgd_star_fails.measured(found)[0].startswith("8 times")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What the default run leaves out: which tables, figures and claims those are, and the tables of the full run that docs ship."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +7,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from scb.cli.reproduce import reproduce
-from scb.paper import transformers_page
-from scb.paper.claims.claim import Outcome
-from scb.paper.rates_page import BLOCKS, filled
+from scb.jobs.shipped import copy_shipped, read_shipped, shipped, write_shipped
+from scb.paper.outcome import Outcome
 from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, claims_for, drawable, needed, tables
 from scb.paper.report import draw_figure, judge, write_report
-from scb.paper.shipped import copy_shipped, read_shipped, shipped, write_shipped
 
 SHIPPED = Path(__file__).parents[1] / "docs" / "tables"
 HEAVY = [name for name, experiment in TABLES.items() if experiment.shipped]
@@ -77,21 +74,6 @@ def test_figures_and_claims_of_shipped_tables_can_be_made():
     for figure in drawable(FIGURES, found):
         assert FIGURES[figure].draw(found).axes
         assert all(isinstance(row.outcome, Outcome) for row in judge([figure], found))
-
-
-def test_the_page_on_rates_has_the_numbers_of_the_shipped_tables():
-    page = (SHIPPED.parent / "paper" / "rates.md").read_text()
-    found = {name: read_shipped(SHIPPED, name)[0] for name in {need for needs, _ in BLOCKS.values() for need in needs}}
-    assert filled(page, found) == page
-    assert set(re.findall(r"<!-- table: (.*) -->", page)) == set(BLOCKS)
-    assert filled(page.replace("+1.65", "+1.66"), found) == page  # a number that was changed by hand is noticed
-
-
-def test_the_page_on_transformers_has_the_numbers_of_the_shipped_tables():
-    page = (SHIPPED.parent / "explanation" / "transformers.md").read_text()
-    found = {name: read_shipped(SHIPPED, name)[0] for name in ELSEWHERE}
-    assert filled(page, found, transformers_page.BLOCKS) == page
-    assert set(re.findall(r"<!-- table: (.*) -->", page)) == set(transformers_page.BLOCKS)
 
 
 def test_a_figure_of_the_full_run_is_not_drawn_without_it(tmp_path):

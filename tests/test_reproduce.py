@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from numpy.testing import assert_array_equal
 
+import scb
 from scb.jobs.table import read_table
 from scb.paper.registry import FIGURES, claims_for, drawable
 from scb.paper.registry import tables as experiments
@@ -122,3 +124,38 @@ def test_bad_options_are_one_line(tmp_path, options, message):
     assert answer.returncode == 2
     assert message in answer.stderr
     assert len(answer.stderr.splitlines()) == 1
+
+
+PLANTED = '''
+
+@partial(
+    Claim,
+    "planted-signs",
+    figure="F14",
+    says="A planted claim.",
+    where="here",
+    words="{count:.0f} planted rows",
+)
+def planted(wrong_signs: Table) -> Outcome:
+    """There are rows."""
+    return Outcome.judged(len(wrong_signs["T"]) > 0, count=len(wrong_signs["T"]))
+'''
+
+
+def test_a_claim_is_one_edit_in_one_file(tmp_path):
+    """Written into a file of claims, it is in the report, on the page, among the outcomes and on the terminal."""
+    shutil.copytree(Path(scb.__file__).parent, tmp_path / "scb", ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / "scb" / "paper" / "claims" / "projector.py"
+    file.write_text(file.read_text() + PLANTED)
+    shipped = Path(__file__).parents[1] / "docs" / "tables"
+    command = [sys.executable, "-m", "scb", "reproduce", "--only", "F14", "--shipped", str(shipped), "--out", str(tmp_path / "out")]
+    environment = NARROW | {"PYTHONPATH": str(tmp_path)}
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert "A planted claim." in answer.stdout
+    assert "1600 planted rows" in answer.stdout
+    for name in ("report.html", "claims.md"):
+        page = (tmp_path / "out" / name).read_text()
+        assert 'id="planted-signs"' in page
+        assert "1600 planted rows" in page
+    assert "planted-signs,,,count,1600.0" in (tmp_path / "out" / "claims.csv").read_text()

@@ -13,9 +13,10 @@ import pytest
 
 import scb
 from labtools import node
-from scb.paper.registry import ELSEWHERE, FIGURES, TABLES
-from scb.paper.report import judge
-from scb.paper.shipped import read_shipped, shipped
+from scb.jobs.shipped import read_shipped, shipped
+from scb.paper.claims_file import read_outcomes
+from scb.paper.registry import CLAIMS, ELSEWHERE, FIGURES, TABLES
+from scb.paper.report import judge, markdown_section, markdown_table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -141,21 +142,20 @@ def test_what_a_study_keeps_are_its_cases_once_each(study):
         assert sorted(kept) == sorted(json.dumps(case, sort_keys=True) for case in parts.cases), section
 
 
-def test_claims_on_the_page_say_what_the_shipped_tables_say():
+def test_the_page_of_claims_is_made_from_the_outcomes_beside_it():
+    rows = read_outcomes(DOCS / "paper")
+    assert [row.claim.id for row in rows] == [claim.id for claim in CLAIMS]
+    assert markdown_table(rows) == (DOCS / "paper" / "claims.md").read_text()
+
+
+def test_outcomes_are_those_of_the_shipped_tables():
     """Measured, control, settings and verdict of every claim that the shipped tables alone can judge."""
     found = {name: read_shipped(DOCS / "tables", name)[0] for name in shipped(DOCS / "tables", (*TABLES, *ELSEWHERE))}
     judged = [row for row in judge(list(FIGURES), found) if set(row.claim.uses) <= set(found)]
     assert len(judged) >= 30
-    sections = result_numbers.claim_sections()
+    kept = {row.claim.id: row for row in read_outcomes(DOCS / "paper")}
     for row in judged:
-        said = [
-            *row.outcome.measured.split("\n"),
-            *row.outcome.control.split("\n"),
-            row.settings,
-            row.outcome.verdict.value,
-            row.note,
-        ]
-        assert [text for text in said if text not in sections[row.number]] == [], row.number
+        assert markdown_section(row) == markdown_section(kept[row.claim.id]), row.claim.id
 
 
 def test_the_overview_of_rivals_has_the_numbers_of_their_table():

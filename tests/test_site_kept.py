@@ -30,6 +30,12 @@ def test_bars_of_a_role_do_not_end_a_cell():
     assert made.endswith("<p>{number}<code>a | count</code></p>\n")
 
 
+def test_every_table_on_the_pages_of_the_full_run_is_made():
+    for page, blocks in (("paper/rates", pages.rates_page.BLOCKS), ("explanation/transformers", pages.transformers_page.BLOCKS)):
+        text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+        assert set(re.findall(r"<!-- table (.+) -->", text)) == set(blocks)
+
+
 @pytest.mark.parametrize("name", pages.TABLES)
 def test_a_table_on_a_page_is_made_from_what_is_kept(name):
     shown = re.search(rf"<!-- table {name} -->\n(.*?)<!-- end -->", pages.page_of(name).read_text(encoding="utf-8"), re.S)

@@ -51,3 +51,15 @@ def test_rows_below_a_bound_and_quantiles(kept):
     for words in ("runs.jsonl | count | N=5, alpha<0", "runs.jsonl | mean alpha | alpha>7", "runs.jsonl | q5 alpha"):
         with pytest.raises(ValueError, match=r"runs\.jsonl"):
             result_numbers.evaluate(words)
+
+
+def test_numbers_of_a_claim():
+    assert result_numbers.evaluate("claim:fewer-wrong-signs | value mu | case=T = 5,000 | share") == "7 of 200 (2–7 %)"
+    assert result_numbers.evaluate("claim:fewer-wrong-signs | value mu.n | case=T = 5,000") == "200"
+    assert result_numbers.evaluate("claim:star-recovers | value found | ensemble=strong | share").endswith("%)")
+    for words, wrong in (
+        ("claim:no-such-claim | value mu", "no claim"),
+        ("claim:fewer-wrong-signs | value mu", "different values"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            result_numbers.evaluate(words)

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scb.paper.claims import transformers
-from scb.paper.claims.claim import Verdict
+from scb.jobs.shipped import read_shipped
+from scb.paper.claims import course, transformers
+from scb.paper.numbers import spread
+from scb.paper.outcome import Verdict
 from scb.paper.registry import ELSEWHERE
-from scb.paper.shipped import read_shipped
-from scb.paper.tuned import best_setting, chosen_decoders, middle_and_quartiles
+from scb.paper.tuned import best_setting, chosen_decoders
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = ROOT / "docs" / "tables"
@@ -87,7 +88,7 @@ def test_the_best_setting_has_the_least_median():
     assert set(best_setting(table, "rate")["rate"]) == {2.0}
     nobody = table | {"samples_10": np.full(9, np.inf)}
     assert set(best_setting(nobody, "rate")["rate"]) == {1.0}  # by the samples until half is left
-    assert middle_and_quartiles(np.array([1.0, 2.0, np.inf, np.inf, np.inf]))[:2] == (2.0, np.inf)
+    assert spread(np.array([1.0, 2.0, np.inf, np.inf, np.inf]))[:2] == (np.inf, 2.0)
 
 
 def test_decoders_are_chosen_by_their_own_tokens():
@@ -211,17 +212,17 @@ def stages(mass=0.9, form=0.05, fresh=("alpha_A", "alpha_V")):
 
 @pytest.mark.parametrize(("mass", "form", "expected"), [(0.9, 0.05, HOLDS), (0.7, 0.05, FAILS), (0.9, 0.3, FAILS)])
 def test_attention_finds_the_positions(mass, form, expected):
-    assert transformers.attention_finds_the_positions(stages(mass, form)).verdict is expected
+    assert course.attention_finds_the_positions(stages(mass, form)).verdict is expected
     late = stages(mass, form)
     late["mass"][late["start"] == "values kept"] = 0.79
-    assert transformers.attention_finds_the_positions(late).verdict is (CHANGED if expected is HOLDS else FAILS)
+    assert course.attention_finds_the_positions(late).verdict is (CHANGED if expected is HOLDS else FAILS)
     stuck = stages(mass, form)
-    assert transformers.attention_finds_the_positions(stuck | {"left": stuck["left"] + 0.1}).verdict is FAILS
+    assert course.attention_finds_the_positions(stuck | {"left": stuck["left"] + 0.1}).verdict is FAILS
 
 
 @pytest.mark.parametrize(("fresh", "expected"), [(("alpha_A", "alpha_V"), HOLDS), (("alpha_V", "alpha_A"), FAILS)])
 def test_attention_before_values(fresh, expected):
-    assert transformers.attention_before_values(stages(fresh=fresh)).verdict is expected
+    assert course.attention_before_values(stages(fresh=fresh)).verdict is expected
 
 
 @pytest.mark.parametrize(("ours", "expected"), [((0.05, 0.04, 0.01), HOLDS), ((0.5, 0.3, 0.01), FAILS)])
@@ -234,4 +235,4 @@ def test_decoders_need_more_tokens(ours, expected):
     ]
     names = ("model", "length", "replicate", "valid", "nats", "trivial")
     table = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-    assert transformers.decoders_need_more_tokens(table).verdict is expected
+    assert course.decoders_need_more_tokens(table).verdict is expected

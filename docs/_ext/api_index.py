@@ -27,9 +27,56 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
     "scb.training.roundings.ResolveSign",
     "scb.jobs.job.Job",
     "scb.jobs.job.random_task",
+    "scb.jobs.job.seed_of",
+    *(
+        f"scb.jobs.table.{name}"
+        for name in (
+            "pick",
+            "where",
+            "at",
+            "values",
+            "by_value",
+            "quartiles",
+            "replicates",
+            "wilson",
+            "concatenate",
+            "write_table",
+        )
+    ),
+    "scb.training.roundings.ThresholdProject",
+    "scb.training.roundings.ThresholdNormalize",
+    "scb.training.simulation.simulate",
+    "scb.training.sources.sampled.Dataset",
+    "scb.task.sampling.step_keys",
+    "scb.task.chains.random_transition",
+    "scb.geometry.lines.signal_V",
+    "scb.jobs.shipped.write_shipped",
+    "scb.jobs.shipped.read_shipped",
+    "scb.files.write_atomically",
+    *(
+        f"scb.drawing.{name}"
+        for name in (
+            "panels",
+            "grid",
+            "narrow",
+            "label_outer",
+            "look",
+            "star",
+            "band",
+            "mark",
+            "caption",
+            "save",
+        )
+    ),
+    "scb.provenance.versions",
+    "scb.provenance.machine",
     "scb.paper.claims.claim.Claim",
-    "scb.paper.claims.claim.Outcome",
-    "scb.paper.claims.claim.Verdict",
+    "scb.paper.outcome.Outcome",
+    "scb.paper.outcome.Verdict",
+    "scb.paper.numbers.Number",
+    "scb.paper.numbers.share",
+    "scb.paper.numbers.spread",
+    "scb.paper.numbers.span",
 )
 WITHIN = ("scb.mixture.recovery.StandardErrors",)  # a part of what is returned, with parts of its own
 

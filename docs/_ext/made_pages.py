@@ -11,9 +11,10 @@ from api_index import api_groups
 from sphinx.application import Sphinx
 from sphinx.util.inspect import stringify_signature
 
-from result_numbers import claim_sections
-from scb.paper.entries import Experiment
-from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, PaperFigure, claims_for
+from result_numbers import claims
+from scb.paper.entries import Experiment, PaperFigure
+from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, claims_for
+from scb.paper.report import markdown_section
 
 DOCS = Path(__file__).parents[1]
 LITERAL = "run=resolveSign:0"  # Algorithm 1 as printed: the sign is not settled
@@ -37,7 +38,7 @@ NOT_IN_LAB = "The lab cannot show this figure: it trains the linear transformer 
 # ------------------------------------------------------------------------------------------------- the figures of the paper
 
 
-def figure_page(name: str, figure: PaperFigure, sections: dict[int, str]) -> str:
+def figure_page(name: str, figure: PaperFigure) -> str:
     """One figure: the picture, the button to the lab, the code, the settings, the claims that are judged beside it."""
     module, _, function = figure.drawn_by.partition(":")
     lines = [f"# {name}. {figure.title}", "", f"*In the paper: {figure.paper}.*", "", figure.see, ""]
@@ -67,8 +68,9 @@ def figure_page(name: str, figure: PaperFigure, sections: dict[int, str]) -> str
     lines += ["", "## The claims", ""]
     for number, claim in claims_for([name]).items():
         judge = f"`{claim.judge.__module__.replace('.', '/').removeprefix('scb/')}.py:{claim.judge.__name__}`"
-        title, _, body = sections.get(number, f"{number}. {claim.says}\n\nNot on the page of claims yet.\n").partition("\n")
-        lines += [f"### {title}", body.rstrip(), f"- **Judged by** {judge}", ""]
+        lacks = f"### {number}. {claim.says}\n\nNot on the page of claims yet.\n"
+        section = markdown_section(claims()[claim.id]) if claim.id in claims() else lacks
+        lines += [section.rstrip(), f"- **Judged by** {judge}", ""]
     return "\n".join(lines)
 
 
@@ -100,7 +102,6 @@ def write_figures() -> None:
     """paper/figures: a page for each figure, and their list."""
     folder = DOCS / "paper" / "figures"
     folder.mkdir(exist_ok=True)
-    sections = claim_sections()
     rows = [
         "# The figures",
         "",
@@ -110,7 +111,7 @@ def write_figures() -> None:
     ]
     rows += ["::::{grid} 1 2 3 3", ":gutter: 3", ""]
     for name, figure in FIGURES.items():
-        write(folder / f"{name}.md", figure_page(name, figure, sections))
+        write(folder / f"{name}.md", figure_page(name, figure))
         picture = [f":img-top: ../../images/{name}.png"] if (DOCS / "images" / f"{name}.png").exists() else []
         rows += [f":::{{grid-item-card}} {name}. {figure.title}", *picture, f":link: {name}", ":link-type: doc", ""]
         rows += [f"In the paper: {figure.paper}", ":::", ""]

@@ -5,14 +5,16 @@ writes its numbers.
 
 The words are separated by bars: a table, what to take, which rows, and how to write it.
 
-table   a file of docs/tables without its ending, a .jsonl file below benchmarks, or ``paper`` (what the registry has). ``claim`` is
-        different: its number follows, and a regular expression whose group is what to quote of that claim on the page of claims.
-        So is a .txt or .md file below benchmarks: a reduction follows, and a regular expression whose group is a number
+table   a file of docs/tables without its ending, a .jsonl file below benchmarks, or ``paper`` (what the registry has); or a claim,
+        as ``claim:ID``, whose columns are the numbers that its judge gave, and whose rows are ensembles and cases.
+        A .txt or .md file below benchmarks is different: a reduction follows, and a regular expression whose group is a number
 what    count; sum, mean, median, min, max of a column, or q25, its quantile; ``not`` before a column of truth values; value, where
         all rows agree.
-        ``a/b`` in the place of a column is one column over another, row by row
-rows    column=value, separated by commas; left out, all rows. Also <, <=, > and >=: then a count may be 0
-how     a format of Python such as ,.0f or .2f; ``,`` unless given; .1p is 5.5·10⁻⁷
+        ``a/b`` in the place of a column is one column over another, row by row; ``a.low`` the lower end of a number of a claim
+rows    column=value, separated by commas; left out, all rows. Also <, <=, > and >=: then a count may be 0.
+        ``case=`` takes all words that follow it, with their commas
+how     a format of Python such as ,.0f or .2f; ``,`` unless given; .1p is 5.5·10⁻⁷. A number of a claim has those of
+        ``scb.paper.numbers.Number``
 """
 
 import json
@@ -23,6 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from scb.paper.claims_file import read_outcomes
+from scb.paper.numbers import Number
+from scb.paper.report import Judged
+
 ROOT = Path(__file__).parents[2]
 REDUCTIONS = {"sum": np.sum, "mean": np.mean, "median": np.median, "min": np.min, "max": np.max}
 COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
@@ -32,14 +38,15 @@ IN_PAGE = re.compile(r"\{number\}`([^`]+)`")
 def evaluate(words: str) -> str:
     """The number that the words ask for, as text; ValueError says what is wrong with them."""
     table, what, where, form = ([part.strip() for part in words.split("|")] + ["", "", ""])[:4]
-    if table == "claim":
-        return quote(what, where, words)
     if table.endswith((".txt", ".md")):
         return from_text(table, what, where, form, words)
     columns = paper_facts() if table == "paper" else read(table)
     chosen = np.ones(len(next(iter(columns.values()))), dtype=bool)
+    where, case, label = where.partition("case=")
+    if case:
+        chosen &= matches(column_of(columns, "case", words), label.strip())
     bounds = []
-    for condition in filter(None, where.split(",")):
+    for condition in filter(None, (part.strip() for part in where.split(","))):
         name, sign, value = (part.strip() for part in re.split("(<=|>=|<|>|=)", condition, maxsplit=1))
         column = column_of(columns, name, words)
         if sign == "=":
@@ -57,7 +64,8 @@ def evaluate(words: str) -> str:
 def written(value: Any, form: str) -> str:
     """A number in a format; one that ends in p writes a power of ten."""
     if not form.endswith("p"):
-        return format(value, form or ",").replace("%", " %")  # as on all pages
+        default = "" if isinstance(value, Number) else ","
+        return re.sub("(?<! )%", " %", format(value, form or default))  # as on all pages
     digits, _, power = format(value, f"{form[:-1]}e").partition("e")
     return f"{digits}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
@@ -73,35 +81,20 @@ def from_text(name: str, what: str, pattern: str, form: str, words: str) -> str:
     return written(reduce(columns, what, np.ones(len(found), dtype=bool), words), form)
 
 
-def quote(number: str, pattern: str, words: str) -> str:
-    """What the pattern finds in a claim on the page of claims."""
-    found = re.search(pattern, claim_sections().get(int(number), ""))
-    if found is None:
-        raise ValueError(f"{words!r}: not in claim {number}")
-    return found[1]
-
-
-@cache
-def claim_sections() -> dict[int, str]:
-    """What paper/claims.md has under each claim, by the claim's number."""
-    text = (ROOT / "docs" / "paper" / "claims.md").read_text()
-    parts = re.split(r'^### <a id="claim-(\d+)"></a>', text, flags=re.M)
-    return {int(number): body.split("\n## ")[0] for number, body in zip(parts[1::2], parts[2::2], strict=True)}
-
-
 def reduce(columns: dict[str, np.ndarray], what: str, chosen: np.ndarray, words: str) -> Any:
     """One number from the chosen rows."""
     if what == "count":
         return int(chosen.sum())
     verb, _, name = what.partition(" ")
     negated = name.startswith("not ")
-    values = np.array(column_of(columns, name.removeprefix("not "), words)[chosen].tolist())
+    picked = column_of(columns, name.removeprefix("not "), words)[chosen].tolist()
+    if verb == "value":
+        if len(set(picked)) != 1 or picked[0] is None:
+            raise ValueError(f"{words!r}: {len(set(picked))} different values, where one is asked for")
+        return picked[0]
+    values = np.array(picked)
     if negated:
         values = ~values.astype(bool)
-    if verb == "value":
-        if len(set(values.tolist())) != 1:
-            raise ValueError(f"{words!r}: {len(set(values.tolist()))} different values")
-        return values.tolist()[0]
     if re.fullmatch(r"q\d\d", verb):
         return np.percentile(values, int(verb[1:])).item()
     if verb not in REDUCTIONS:
@@ -110,7 +103,10 @@ def reduce(columns: dict[str, np.ndarray], what: str, chosen: np.ndarray, words:
 
 
 def column_of(columns: dict[str, np.ndarray], name: str, words: str) -> np.ndarray:
-    """A column by its name, or one over another."""
+    """A column by its name, one over another, or a part of each number in it."""
+    whole, dot, part = name.partition(".")
+    if dot and whole in columns:
+        return np.array([getattr(number, part, None) for number in columns[whole]])
     above, bar, below = name.partition("/")
     if bar and name not in columns:
         pairs = zip(*(column_of(columns, part.strip(), words).tolist() for part in (above, below)), strict=True)
@@ -128,16 +124,38 @@ def matches(column: np.ndarray, value: str) -> np.ndarray:
 
 
 @cache
+def claims() -> dict[str, Judged]:
+    """The outcomes of the claims, by their identifiers."""
+    return {row.claim.id: row for row in read_outcomes(ROOT / "docs" / "paper")}
+
+
+@cache
 def read(table: str) -> dict[str, np.ndarray]:
-    """Columns of a table on disk."""
+    """Columns of a table on disk, or of a claim."""
+    if table.startswith("claim:"):
+        id = table.removeprefix("claim:")
+        if id not in claims():
+            raise ValueError(f"{table!r}: no claim of docs/paper/claims.csv has this identifier")
+        return numbers_of(claims()[id])
     if table.endswith(".jsonl"):
         lines = [json.loads(line) for line in (ROOT / "benchmarks" / table).read_text().splitlines()]
         rows = [{**line[0], **line[1]} if isinstance(line, list) else line for line in lines]
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: np.array([row.get(name) for row in rows], dtype=object) for name in names}
-    from scb.paper.shipped import read_shipped
+    from scb.jobs.shipped import read_shipped
 
     return read_shipped(ROOT / "docs" / "tables", table)[0]
+
+
+def numbers_of(row: Judged) -> dict[str, np.ndarray]:
+    """The numbers of a claim: a row for each ensemble and case, a column for each name; None where a case lacks it."""
+    parts = row.outcome.ensembles or {"": row.outcome}
+    rows = [{"ensemble": name, "case": case, **numbers} for name, part in parts.items() for case, numbers in part.numbers.items()]
+    columns = {name: np.empty(len(rows), dtype=object) for name in dict.fromkeys(name for row in rows for name in row)}
+    for name, column in columns.items():
+        for i, numbers in enumerate(rows):
+            column[i] = numbers.get(name)
+    return columns
 
 
 @cache

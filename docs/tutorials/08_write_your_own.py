@@ -91,32 +91,36 @@ ax.legend()
 # A claim
 # -------
 # In the picture, the hard threshold looks better on this task. A *claim* states this in a way that can turn out to be false. It
-# is a function of tables that returns what was measured and a verdict. Its docstring is the criterion, a sentence with numbers.
-# Write it before you look at the runs that are to judge it.
-from scb.paper.claims.claim import Claim, Outcome, Verdict
+# is a function of tables that returns numbers and a verdict, together with the words in which the numbers are told. Its docstring
+# is the criterion, a sentence with numbers. Write it before you look at the runs that are to judge it.
+from functools import partial
+
+from scb.paper.claims.claim import Claim
+from scb.paper.numbers import span
+from scb.paper.outcome import Outcome
 
 
-def hard_is_better(errors):
-    """After Stage 2 ‖Δ_A‖ with the hard threshold is below half of that with the soft one, in every run."""
-    ratio = errors["hard"] / errors["soft"]
-    verdict = Verdict.HOLDS if (ratio < 0.5).all() else Verdict.FAILS
-    return Outcome(f"the ratio is {ratio.min():.2f} to {ratio.max():.2f}", verdict)
-
-
-claim = Claim(
+@partial(
+    Claim,
+    "hard-beats-soft",
     figure="F16",
     says="Keeping ten entries beats ℓ1.",
-    quote="",
     where="this tutorial",
-    judge=hard_is_better,
+    words="the ratio is {ratio:to .2f}",
 )
+def hard_is_better(errors):
+    """After Stage 2 ‖Δ_A‖ with the hard threshold is below half of that with the soft one, in every run."""
+    ratio = span(errors["hard"] / errors["soft"])
+    return Outcome.judged(ratio.high < 0.5, ratio=ratio)
+
+
 table = {"soft": [], "hard": []}
 for seed in range(10, 16):
     table["soft"].append(scb.train(task, soft, seed=seed, judge=False).history["delta_A"][-1])
     table["hard"].append(scb.train(task, hard, seed=seed, judge=False).history["delta_A"][-1])
-outcome = claim.judge({name: np.array(values) for name, values in table.items()})
-print(claim.criterion)
-print(outcome.verdict.value, "-", outcome.measured)
+outcome = hard_is_better({name: np.array(values) for name, values in table.items()})
+print(hard_is_better.criterion)
+print(outcome.verdict.value, "-", *hard_is_better.measured(outcome))
 
 # %%
 # Two reservations. One task is no evidence about tasks in general: a claim of the report is judged on 50 random tasks or more.

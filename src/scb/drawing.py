@@ -48,18 +48,65 @@ class Drawn(Figure):
         return drawn.getvalue()
 
 
-def panels(count: int, title: str, width: float = 3.6, height: float = 3.0) -> tuple[Drawn, list[Axes]]:
-    """A figure of ``count`` panels side by side under one title."""
+def panels(count: int, title: str, width: float = 3.6, height: float = 3.0) -> tuple[Figure, list[Axes]]:
+    """Make a figure of panels side by side under one title.
+
+    Parameters
+    ----------
+    count : int
+        The number of panels.
+    title : str
+        The title.
+    width, height : float
+        The size of a panel in inches.
+
+    Returns
+    -------
+    tuple
+        The figure, and a list of its panels.
+
+    Examples
+    --------
+    >>> from scb.drawing import panels
+    >>> figure, (left, right) = panels(2, "Two panels")
+    >>> figure.get_suptitle()
+    'Two panels'
+    """
     figure, axes = grid(1, count, title, width, height)
     return figure, list(axes[0])
 
 
 def grid(
     rows: int, columns: int, title: str, width: float = 3.4, height: float = 2.5, beside: int = 1, **options: Any
-) -> tuple[Drawn, np.ndarray]:
-    """A figure of ``rows`` × ``columns`` panels under one title; further options are those of ``Figure.subplots``.
+) -> tuple[Figure, np.ndarray]:
+    """Make a figure of rows and columns of panels under one title.
 
-    Inside ``narrow`` the panels stand below each other, or ``beside`` to a line, in the order in which one reads them.
+    Inside ``narrow`` the panels stand below each other, in the order in which one reads them.
+
+    Parameters
+    ----------
+    rows, columns : int
+        The numbers of rows and columns.
+    title : str
+        The title.
+    width, height : float
+        The size of a panel in inches.
+    beside : int, default 1
+        The number of panels side by side inside ``narrow``.
+    **options : Any
+        Further options of ``Figure.subplots``.
+
+    Returns
+    -------
+    tuple
+        The figure, and a (rows, columns) array of its panels.
+
+    Examples
+    --------
+    >>> from scb.drawing import grid
+    >>> figure, axes = grid(2, 3, "Six panels")
+    >>> axes.shape
+    (2, 3)
     """
     shape = (rows, columns)
     size = (width * columns, height * rows)
@@ -83,7 +130,20 @@ _narrow: ContextVar[bool] = ContextVar("narrow", default=False)
 
 @contextmanager
 def narrow() -> Iterator[None]:
-    """Figures that are drawn inside are for narrow screens."""
+    """Make the figures that are drawn inside fit narrow screens.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> from scb.drawing import narrow, panels
+    >>> with narrow():
+    ...     figure, axes = panels(2, "Two panels")
+    >>> bool(figure.get_figwidth() < figure.get_figheight())
+    True
+    """
     before = _narrow.set(True)
     try:
         yield
@@ -92,7 +152,25 @@ def narrow() -> Iterator[None]:
 
 
 def label_outer(ax: Axes) -> None:
-    """Keep the labels of a panel only at the left and lower edge of its grid; all of them where there is no grid, in ``narrow``."""
+    """Keep the labels of a panel only at the left and lower edge of its grid.
+
+    Inside ``narrow``, where there is no grid, all of them are kept.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The panel.
+
+    Examples
+    --------
+    >>> from scb.drawing import label_outer, panels
+    >>> figure, (left, right) = panels(2, "Two panels")
+    >>> right.set_ylabel("error")
+    Text(0, 0.5, 'error')
+    >>> label_outer(right)
+    >>> right.get_ylabel()
+    ''
+    """
     if not _narrow.get():
         ax.label_outer()
 
@@ -104,20 +182,76 @@ def _wrapped(text: str, width: float, size: float) -> str:
 
 
 def look(number: int, marker: bool = False) -> dict[str, Any]:
-    """Colour and line of the curve with this number, and its marker if it has one."""
+    """Return the colour and the line of a curve, and its marker if it has one.
+
+    Parameters
+    ----------
+    number : int
+        The number of the curve, which picks its colour and line.
+    marker : bool, default False
+        Whether it has markers.
+
+    Returns
+    -------
+    dict
+        Options of ``Axes.plot``.
+
+    Examples
+    --------
+    >>> from scb.drawing import look
+    >>> look(0)
+    {'color': '#0072B2', 'linestyle': '-'}
+    """
     style: dict[str, Any] = {"color": COLOURS[number], "linestyle": LINES[number]}
     return style | {"marker": MARKERS[number], "markersize": 4} if marker else style
 
 
 def star(ax: Axes, x: float, y: float, number: int) -> None:
-    """A star in the colour of the curve with this number."""
+    """Draw a star in the colour of a curve.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The panel.
+    x, y : float
+        Its place.
+    number : int
+        The number of the curve, which picks its colour and line.
+
+    Examples
+    --------
+    >>> from scb.drawing import panels, star
+    >>> figure, (left, right) = panels(2, "Two panels")
+    >>> star(left, 1.0, 2.0, number=0)
+    >>> len(left.lines)
+    1
+    """
     ax.plot(x, y, "*", color=COLOURS[number], markeredgecolor="black", markeredgewidth=0.5, markersize=10)
 
 
 def band(ax: Axes, quartiles: tuple[np.ndarray, ...], number: int, label: str) -> None:
-    """A line through the medians, and a band from quartile to quartile; ``number`` picks colour and line.
+    """Draw a line through medians, and a band from quartile to quartile.
 
-    ``quartiles`` are x and the three quartiles at each x, as ``scb.jobs.table.quartiles`` gives them.
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The panel.
+    quartiles : tuple of (points,) arrays, with one axis
+        x and the three quartiles at each, as ``scb.jobs.table.quartiles`` gives them.
+    number : int
+        The number of the curve, which picks its colour and line.
+    label : str
+        The label of the line.
+
+    Examples
+    --------
+    >>> from scb.drawing import band, panels
+    >>> import numpy as np
+    >>> figure, (left, right) = panels(2, "Two panels")
+    >>> x = np.arange(3.0)
+    >>> band(left, (x, x, x + 1, x + 2), number=0, label="error")
+    >>> left.lines[0].get_label()
+    'error'
     """
     xs, low, middle, high = quartiles
     ax.plot(xs, middle, label=label, **look(number))
@@ -125,7 +259,25 @@ def band(ax: Axes, quartiles: tuple[np.ndarray, ...], number: int, label: str) -
 
 
 def mark(ax: Axes, x: float, text: str) -> None:
-    """A thin grey line where something begins or ends."""
+    """Draw a thin grey line where something begins or ends.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The panel.
+    x : float
+        Its place.
+    text : str
+        What stands beside it.
+
+    Examples
+    --------
+    >>> from scb.drawing import mark, panels
+    >>> figure, (left, right) = panels(2, "Two panels")
+    >>> mark(left, 400, "Stage 2")
+    >>> left.texts[0].get_text()
+    'Stage 2'
+    """
     ax.axvline(x, color="0.5", linewidth=0.8)
     where = {"xycoords": ("data", "axes fraction"), "xytext": (3, -9), "textcoords": "offset points"}
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
@@ -133,13 +285,53 @@ def mark(ax: Axes, x: float, text: str) -> None:
 
 
 def caption(figure: Figure, text: str) -> None:
-    """Lines under the panels that say the setting."""
+    """Write the setting below the panels.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    text : str
+        The setting; long lines are broken.
+
+    Examples
+    --------
+    >>> from scb.drawing import caption, panels
+    >>> figure, (left, right) = panels(2, "Two panels")
+    >>> caption(figure, "N = 3, T = 5,000")
+    >>> figure.get_supxlabel()
+    'N = 3, T = 5,000'
+    """
     figure.supxlabel(_wrapped(text, figure.get_figwidth(), 7.5), fontsize=7.5, color="0.35")
 
 
 @quiet
 def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) -> list[Path]:
-    """Write one file a format beside each other; the same figure gives the same bytes."""
+    """Write a figure to files, one for each format; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    path : Path
+        The files without their endings.
+    formats : tuple of str
+        The endings.
+
+    Returns
+    -------
+    list of Path
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from scb.drawing import panels, save
+    >>> figure, _ = panels(1, "One panel")
+    >>> with TemporaryDirectory() as folder:
+    ...     [path.name for path in save(figure, Path(folder) / "F1", ("png",))]
+    ['F1.png']
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     written = [path.with_suffix(f".{name}") for name in formats]
     if len(written) > 1:  # the layout is found once, not for every format

@@ -48,9 +48,26 @@ def cannot_write(path: Path, error: OSError) -> WriteError:
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file at once: whoever reads it, after a crash too, sees the old content or the new.
 
-    If the path is a link, the file that it points at is replaced, and the link stays. The temporary file beside it has a name of
-    its own, so that two who write do not meet. What a killed process leaves of it is removed when the file is written again, or
-    by the next process that opens the folder.
+    If the path is a link, the file that it points at is replaced, and the link stays. Concurrent writers use distinct temporary
+    files. What a killed process leaves of one is removed when the file is written again, or by the next process that opens the
+    folder.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : bytes
+        All of its new content.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from scb.files import write_atomically
+    >>> with TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "page.txt", b"whole")
+    ...     (Path(folder) / "page.txt").read_text()
+    'whole'
     """
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     if target.exists() and not target.is_file():

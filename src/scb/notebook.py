@@ -4,10 +4,7 @@ import base64
 import sys
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from scb.drawing import Drawn
+from typing import Any
 
 _CELL = "padding:.15em .7em;text-align:{side};border:0;white-space:nowrap"
 
@@ -39,7 +36,7 @@ def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
     return f"<tr>{''.join(filled)}</tr>"
 
 
-def picture(figure: "Drawn", alt: str) -> str:
+def picture(figure: Any, alt: str) -> str:
     """A figure, inside the page."""
     data = base64.b64encode(figure._repr_png_()).decode()
     return f'<img style="max-width:100%;background:#fff" alt="{escape(alt)}" src="data:image/png;base64,{data}">'

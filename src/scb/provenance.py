@@ -19,19 +19,51 @@ _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that numbers depend on."""
+    """Return the versions of Python and of the packages that numbers depend on.
+
+    Returns
+    -------
+    dict of str
+
+    Examples
+    --------
+    >>> from scb.provenance import versions
+    >>> sorted(versions())
+    ['numba', 'numpy', 'python', 'scb']
+    """
     own = import_module("scb").__version__  # works in a source tree that is not installed, too
     return {"python": platform.python_version(), "scb": own} | {name: version(name) for name in ("numpy", "numba")}
 
 
-def machine() -> str:
-    """The processor and its cores."""
+def machine(gpu: bool = False) -> str:
+    """Return the name of the processor and the number of its cores.
+
+    Parameters
+    ----------
+    gpu : bool, default False
+        Whether to name the GPU as well.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from scb.provenance import machine
+    >>> "core" in machine()
+    True
+    """
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             name = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
     except (OSError, StopIteration):
         name = platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores"
+    found = f"{name}, {os.cpu_count()} cores"
+    if gpu:
+        from scb.kernels.cuda.device import Gpu
+
+        found += f", {Gpu().name}"
+    return found
 
 
 @cache

@@ -15,9 +15,9 @@ from scb.files import read_json, read_sealed, warn_unless, write_json
 from scb.jobs.grid import Sweep
 from scb.jobs.job import Job
 from scb.jobs.kinds import KINDS
+from scb.jobs.shipped import read_shipped, write_shipped
 from scb.jobs.store import SWEEP, Failure, Result, SweepStore
 from scb.jobs.table import read_table, write_table
-from scb.paper.shipped import read_shipped, write_shipped
 from scb.sequences.model_file import load_model
 from scb.task import Task
 from scb.training.run import Run

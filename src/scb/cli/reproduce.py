@@ -121,9 +121,9 @@ class _Made(NamedTuple):
 
 def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None, device: str = "cpu") -> _Order:
     """What is asked for; InputError for a figure that there is not, or that needs tables which are not there."""
+    from scb.jobs.shipped import read_shipped
+    from scb.jobs.shipped import shipped as names_shipped
     from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, drawable, needed, tables
-    from scb.paper.shipped import read_shipped
-    from scb.paper.shipped import shipped as names_shipped
 
     asked = [name.strip().upper() for name in only.split(",") if name.strip()]
     for name in asked:
@@ -155,11 +155,11 @@ def _make(order: _Order, folder: Folder, workers: int, scheduler: str | None) ->
     from scb.jobs.dask import connected
     from scb.jobs.pool import run_jobs
     from scb.jobs.processes import processes
+    from scb.jobs.shipped import copy_shipped
     from scb.jobs.store import Cache
     from scb.jobs.warm_up import warm_up
     from scb.paper.registry import FIGURES
     from scb.paper.report import draw_figure, write_tables
-    from scb.paper.shipped import copy_shipped
 
     out = folder.path
     cache = Cache(out / "cache", folder.check)
@@ -190,6 +190,7 @@ def _make(order: _Order, folder: Folder, workers: int, scheduler: str | None) ->
 
 def _report(order: _Order, made: _Made, folder: Folder, begin: float, quick: bool) -> None:
     """Judge the claims, write them and the report, and print what came of it; ``begin`` is when all began."""
+    from scb.paper.claims_file import write_outcomes
     from scb.paper.registry import FIGURES, claims_for
     from scb.paper.report import judge, markdown_table, tally, terminal_table, write_report
 
@@ -216,6 +217,7 @@ def _report(order: _Order, made: _Made, folder: Folder, begin: float, quick: boo
     write_report(report, judged, order.figures, folder.path / "figures", facts)
     if judged:
         write_atomically(folder.file("claims.md"), markdown_table(judged).encode())
+        write_outcomes(folder.file("claims.csv").parent, judged, {name: facts[name] for name in ("machine", "versions", "date")})
         Console().print(terminal_table(judged))
     console = terminal()
     if left_out:

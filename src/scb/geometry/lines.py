@@ -54,7 +54,29 @@ class Projection:
 
 
 def signal_V(task: "Task", V: Array) -> tuple[float, float, float]:
-    """α_V, K_VP and ‖Δ_V‖_μ of V (N, N)."""
+    """Measure how much of the signal V has learned, and its error.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    V : (N, N) array
+        The value matrix.
+
+    Returns
+    -------
+    tuple of float
+        α_V, K_VP and ‖Δ_V‖_μ.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.geometry.lines import signal_V
+    >>> task = scb.Task.random(N=3, T=100, sparsity=2, seed=0)
+    >>> alpha, _, error = signal_V(task, task.P)
+    >>> round(alpha, 9), round(error, 9)
+    (1.0, 0.0)
+    """
     U = V - task.mu[:, None]
     centred_P = task.P - task.mu[:, None]
     K_VP = mu_inner(U, centred_P, task.mu)

@@ -116,7 +116,25 @@ class Job(ABC):
 
 
 def seed_of(**identity: Any) -> int:
-    """Return a 63-bit seed that is a hash of the given values. Equal parts of two experiments therefore have equal seeds."""
+    """Return a 63-bit seed that is a hash of the given values.
+
+    Equal parts of two experiments therefore have equal seeds.
+
+    Parameters
+    ----------
+    **identity : Any
+        Values of JSON by name; their order does not matter.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from scb.jobs.job import seed_of
+    >>> seed_of(use="task", N=3) == seed_of(N=3, use="task")
+    True
+    """
     text = json.dumps(identity, sort_keys=True)  # the order of the names does not matter
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1  # an int64 of Parquet has a sign
 

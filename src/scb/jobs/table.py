@@ -17,12 +17,49 @@ Table = dict[str, NDArray[Any]]  # column name → array, all of one length
 
 
 def concatenate(tables: Sequence[Table]) -> Table:
-    """One table after the other."""
+    """Put the rows of tables one after the other.
+
+    Parameters
+    ----------
+    tables : list of dict of (rows,) arrays
+        Tables with the same columns.
+
+    Returns
+    -------
+    dict of (rows,) arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import concatenate
+    >>> concatenate([{"T": np.array([1])}, {"T": np.array([2])}])
+    {'T': array([1, 2])}
+    """
     return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
 def pick(table: Table, **equal: Any) -> Table:
-    """The rows whose columns have these values."""
+    """Choose the rows whose columns have given values.
+
+    Parameters
+    ----------
+    table : dict of (rows,) arrays
+        The columns by name.
+    **equal : Any
+        The value of each column.
+
+    Returns
+    -------
+    dict of (rows,) arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import pick
+    >>> table = {"T": np.array([10, 10, 20]), "error": np.array([1.0, 3.0, 0.5])}
+    >>> pick(table, T=10)["error"]
+    array([1., 3.])
+    """
     mask = np.ones(len(next(iter(table.values()))), dtype=bool)
     for name, value in equal.items():
         mask &= table[name] == value
@@ -30,12 +67,52 @@ def pick(table: Table, **equal: Any) -> Table:
 
 
 def where(table: Table, chosen: NDArray[Any]) -> Table:
-    """The rows that a mask or an array of indices chooses."""
+    """Choose the rows that a mask or an array of indices names.
+
+    Parameters
+    ----------
+    table : dict of (rows,) arrays
+        The columns by name.
+    chosen : (rows,) array of bool, or (n,) array of int
+        The mask or the indices.
+
+    Returns
+    -------
+    dict of (rows,) arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import where
+    >>> table = {"T": np.array([10, 10, 20]), "error": np.array([1.0, 3.0, 0.5])}
+    >>> where(table, table["error"] > 0.6)["T"]
+    array([10, 10])
+    """
     return {name: column[chosen] for name, column in table.items()}
 
 
 def at(table: Table, step: int | None = None) -> Table:
-    """One row a replicate: the last one up to ``step``, or the last of all."""
+    """Choose one row of each replicate: the last one up to a step.
+
+    Parameters
+    ----------
+    table : dict of (rows,) arrays
+        The columns by name, with replicate and step among them.
+    step : int, optional
+        The step; without it, the last row of all.
+
+    Returns
+    -------
+    dict of (rows,) arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import at
+    >>> runs = {"replicate": np.array([0, 0, 1]), "step": np.array([5, 9, 5])}
+    >>> at(runs, 8)["step"], at(runs)["step"]
+    (array([5, 5]), array([9, 5]))
+    """
     chosen = []
     for replicate in np.unique(table["replicate"]):
         mine = np.flatnonzero(table["replicate"] == replicate)
@@ -46,29 +123,131 @@ def at(table: Table, step: int | None = None) -> Table:
 
 
 def by_value(table: Table, x: str, y: str, statistic: Callable[..., Any] = np.median) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The values of x, ascending, and a statistic of y at each."""
+    """Compute a statistic of one column at each value of another.
+
+    Parameters
+    ----------
+    table : dict of (rows,) arrays
+        The columns by name.
+    x, y : str
+        Names of the column that is varied and of the one that is summarised.
+    statistic : callable, default np.median
+        A function from an array with one axis to a number.
+
+    Returns
+    -------
+    tuple of (values,) arrays
+        The values of x, ascending, and the statistic of y at each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import by_value
+    >>> table = {"T": np.array([10, 10, 20]), "error": np.array([1.0, 3.0, 0.5])}
+    >>> by_value(table, "T", "error")
+    (array([10, 20]), array([2. , 0.5]))
+    """
     xs = np.unique(table[x])
     return xs, np.array([statistic(table[y][table[x] == value]) for value in xs])
 
 
 def quartiles(table: Table, x: str, y: str) -> tuple[NDArray[Any], ...]:
-    """The values of x, and the three quartiles of y at each."""
+    """Compute the three quartiles of one column at each value of another.
+
+    Parameters
+    ----------
+    table : dict of (rows,) arrays
+        The columns by name.
+    x, y : str
+        Names of the column that is varied and of the one that is summarised.
+
+    Returns
+    -------
+    tuple of (values,) arrays
+        The values of x, ascending, and the three quartiles of y at each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import quartiles
+    >>> table = {"T": np.array([10, 10, 20]), "error": np.array([1.0, 3.0, 0.5])}
+    >>> quartiles(table, "T", "error")[2]
+    array([2. , 0.5])
+    """
     xs, found = by_value(table, x, y, lambda ys: np.percentile(ys, (25, 50, 75)))
     return xs, *found.T
 
 
 def values(table: Table, name: str) -> list[Any]:
-    """The different values of a column, in the order in which they come."""
+    """List the different values of a column, in the order in which they come.
+
+    Parameters
+    ----------
+    table : dict of (rows,) arrays
+        The columns by name.
+    name : str
+        The name of the column.
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import values
+    >>> table = {"T": np.array([10, 10, 20]), "error": np.array([1.0, 3.0, 0.5])}
+    >>> values(table, "T")
+    [10, 20]
+    """
     return list(dict.fromkeys(table[name].tolist()))
 
 
 def replicates(table: Table) -> int:
-    """Over how many random tasks a table goes."""
+    """Count the random tasks of a table.
+
+    Parameters
+    ----------
+    table : dict of (rows,) arrays
+        The columns by name, with replicate among them.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import replicates
+    >>> replicates({"replicate": np.array([0, 0, 1])})
+    2
+    """
     return len(np.unique(table["replicate"]))
 
 
 def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Wilson's interval for probabilities, 95 % unless z says otherwise; (0, 1) where nothing was tried."""
+    """Compute Wilson's interval for probabilities.
+
+    Parameters
+    ----------
+    successes, trials : number or (n,) array
+        How often something happened, of how many times.
+    z : float, default 1.96
+        The half width in standard errors; 1.96 gives 95 %.
+
+    Returns
+    -------
+    tuple of (n,) arrays
+        The lower and the upper ends; 0 and 1 where nothing was tried.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import wilson
+    >>> low, high = wilson(np.array(45), np.array(50))
+    >>> f"{low:.2f} to {high:.2f}"
+    '0.79 to 0.96'
+    """
     n = np.asarray(trials, dtype=float)
     scale = n + z * z
     middle = (successes + z * z / 2) / scale
@@ -78,7 +257,29 @@ def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tu
 
 
 def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
-    """Write a table and its facts in one atomic step, sealed; the same table gives the same bytes."""
+    """Write a table and facts about it in one atomic step; the same table gives the same bytes.
+
+    Parameters
+    ----------
+    path : Path
+        The Parquet file.
+    table : dict of (rows,) arrays
+        The columns by name.
+    facts : dict
+        What is known about the table; any values of JSON.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from scb.jobs.table import read_table, write_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "errors.parquet"
+    ...     write_table(path, {"T": np.array([10, 20])}, {"made": "by hand"})
+    ...     read_table(path)
+    ({'T': array([10, 20])}, {'made': 'by hand'})
+    """
     with wanted_for("a table on disk"):
         import pyarrow as pa
         from pyarrow.parquet import write_table as write

@@ -1,4 +1,5 @@
-"""What the registry lists: experiments, whose jobs make a table, and figures, which are drawn from tables."""
+"""What the registry lists: experiments, whose jobs make a table, and figures, which are drawn from
+tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,23 +14,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Axes = dict[str | tuple[str, ...], tuple[Any, ...]]
-"""Name of a parameter → its values; or several names → values of all of them, which change together."""
+"""Name of a parameter → its values; or several names → values of all of them, which change
+together."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """The settings of an experiment; ``seeds`` is None if the number of random tasks cannot be chosen."""
+    """The settings of an experiment; ``seeds`` is None if the number of random tasks cannot be
+    chosen."""
 
     job: type[Job]
     axes: Axes = field(default_factory=dict)
     seeds: int | None = None
-    quick: tuple[int | None, Axes | None] = (None, None)  # random tasks, and values of parameters, for a first look
+    quick: tuple[int | None, Axes | None] = (
+        None,
+        None,
+    )  # random tasks, and values of parameters, for a first look
     full: Axes | None = None  # values of parameters that take a minute or more
     full_only: bool = False  # whether the table is made in the full run and left out of the default one
-    gpu: bool = False  # whether it is made on a GPU alone, by scb reproduce --device cuda, and left out of all other runs
+    # whether it is made on a GPU alone, by scb reproduce --device cuda, and left out of all other
+    # runs
+    gpu: bool = False
 
     def jobs(self) -> list[Job]:
-        """All jobs, in the order of the table: points, the last axis running fastest, and random tasks at each."""
+        """All jobs, in the order of the table: points, the last axis running fastest, and random
+        tasks at each."""
         found = []
         for coordinates in product(*self.axes.values()):
             point: dict[str, Any] = {}
@@ -40,7 +49,8 @@ class Experiment:
         return found
 
     def changed(self, seeds: int | None = None, axes: Axes | None = None) -> "Experiment":
-        """The experiment with another number of random tasks, if that can be chosen, and other values of some parameters."""
+        """The experiment with another number of random tasks, if that can be chosen, and other
+        values of some parameters."""
         if seeds is None or self.seeds is None:
             seeds = self.seeds
         return replace(self, axes=self.axes | (axes or {}), seeds=seeds)
@@ -72,7 +82,8 @@ class PaperFigure:
     title: str
     paper: str  # where it is in the paper
     needs: tuple[str, ...]  # the tables that it is drawn from
-    drawn_by: str  # "module:function" of scb.paper.figures, loaded when it is asked to draw: matplotlib is heavy
+    # "module:function" of scb.paper.figures, loaded when it is asked to draw: matplotlib is heavy
+    drawn_by: str
     see: str  # what to see in it
 
     def draw(self, tables: Mapping[str, Table]) -> "Figure":

@@ -1,4 +1,5 @@
-"""From tables to what people look at: figures, verdicts, and the report, one HTML file that needs nothing else."""
+"""From tables to what people look at: figures, verdicts, and the report, one HTML file that needs
+nothing else."""
 
 import base64
 import html
@@ -11,21 +12,28 @@ from pathlib import Path
 from typing import Any
 
 from scb.files import write_atomically
+from scb.jobs.shipped import write_shipped
 from scb.jobs.table import Table, write_table
-from scb.paper.claims.claim import Claim, Outcome, Verdict
+from scb.paper.claims.claim import Claim
 from scb.paper.entries import Experiment
+from scb.paper.outcome import Outcome, Verdict
 from scb.paper.registry import FIGURES, claims_for
-from scb.paper.shipped import write_shipped
 from scb.picture import strip_picture
 from scb.provenance import machine, versions
 
 MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.SOME: "±", Verdict.FAILS: "✗"}
-COLOURS = {Verdict.HOLDS: "green", Verdict.CHANGED: "yellow", Verdict.SOME: "yellow", Verdict.FAILS: "red"}
+COLOURS = {
+    Verdict.HOLDS: "green",
+    Verdict.CHANGED: "yellow",
+    Verdict.SOME: "yellow",
+    Verdict.FAILS: "red",
+}
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its number, its outcome, and the settings of the tables that it was judged by."""
+    """A claim with its number, its outcome, and the settings of the tables that it was judged
+    by."""
 
     number: int
     claim: Claim
@@ -38,14 +46,24 @@ class Judged:
         return MARKS[self.outcome.verdict]
 
     @property
+    def measured(self) -> str:
+        """The measured numbers in words, a line for each ensemble or case."""
+        return "\n".join(self.claim.measured(self.outcome))
+
+    @property
+    def control(self) -> str:
+        """The numbers of the control in words; empty if there is none."""
+        return "\n".join(self.claim.controlled(self.outcome))
+
+    @property
     def note(self) -> str:
         """What it takes, or what happens instead; nothing where the claim holds."""
-        return "" if self.outcome.verdict is Verdict.HOLDS else self.outcome.note
+        return self.claim.note(self.outcome)
 
 
 def write_tables(directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]) -> None:
-    """One Parquet file a table, with its settings, for whoever wants to look further; and text beside it, to be shipped, if it
-    takes the full run or a GPU."""
+    """One Parquet file a table, with its settings, for whoever wants to look further; and text
+    beside it, to be shipped, if it takes the full run or a GPU."""
     for name, table in tables.items():
         facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
         write_table(directory / f"{name.replace(' ', '-')}.parquet", table, facts)
@@ -54,27 +72,25 @@ def write_tables(directory: Path, tables: Mapping[str, Table], experiments: Mapp
 
 
 def full_run_facts(experiment: Experiment, made_on: str | None = None) -> dict[str, Any]:
-    """How a table of the full run was made, for those who get the table alone; on this machine unless another one is named."""
+    """How a table of the full run was made, for those who get the table alone; on this machine
+    unless another one is named."""
     return {
         "command": experiment.command,
         "settings": str(experiment),
-        "machine": made_on or _machine(experiment),
+        "machine": made_on or machine(gpu=experiment.gpu),
         "made": date.today().isoformat(),
         "versions": versions(),
     }
 
 
-def _machine(experiment: Experiment) -> str:
-    """This machine, and its GPU if the experiment takes one."""
-    if not experiment.gpu:
-        return machine()
-    from scb.kernels.cuda.device import Gpu
-
-    return f"{machine()}, {Gpu().name}"
-
-
-def draw_figure(name: str, tables: Mapping[str, Table], directory: Path, formats: tuple[str, ...] = ("png", "pdf")) -> None:
-    """Draw a figure of the paper, one file a format; and once more for narrow screens, as NAME-narrow.png."""
+def draw_figure(
+    name: str,
+    tables: Mapping[str, Table],
+    directory: Path,
+    formats: tuple[str, ...] = ("png", "pdf"),
+) -> None:
+    """Draw a figure of the paper, one file a format; and once more for narrow screens, as
+    NAME-narrow.png."""
     from scb.drawing import narrow, save
 
     save(FIGURES[name].draw(tables), directory / name, formats)
@@ -83,17 +99,20 @@ def draw_figure(name: str, tables: Mapping[str, Table], directory: Path, formats
 
 
 def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
-    """Judge the claims beside these figures by the tables, except claims that need a table that is not there."""
+    """Judge the claims beside these figures by the tables, except claims that need a table that is
+    not there."""
     found = []
     for number, claim in claims_for(figures).items():
         if all(need in tables for need in claim.needs):
-            given = [tables[name] for name in claim.uses if name in tables]  # those that may be missing come last
-            found.append(Judged(number, claim, outcome=claim.judge(*given), settings=claim.settings(*given)))
+            given = {name.replace(" ", "_"): tables[name] for name in claim.uses if name in tables}
+            settings = claim.settings(*given.values())
+            found.append(Judged(number, claim, outcome=claim(**given), settings=settings))
     return found
 
 
 def by_author(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
-    """The claims of the paper, and ours, under a heading each; without the heading that has none."""
+    """The claims of the paper, and ours, under a heading each; without the heading that has
+    none."""
     groups = {
         "The paper says": [row for row in judged if not row.claim.ours],
         "We say": [row for row in judged if row.claim.ours],
@@ -130,7 +149,7 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
         columns = (Column("", no_wrap=True), Column(heading, ratio=4), Column("measured", ratio=5))
         table = Table(*columns, title=summary(rows), title_justify="left", show_lines=True)
         for row in rows:
-            measured = escape(row.outcome.measured) + (f"\n[dim]{escape(row.note)}[/dim]" if row.note else "")
+            measured = escape(row.measured) + (f"\n[dim]{escape(row.note)}[/dim]" if row.note else "")
             colour = COLOURS[row.outcome.verdict]
             says = f"{escape(row.claim.says)}\n[dim]{escape(row.claim.where)}[/dim]"
             table.add_row(f"{row.number}\n[{colour}]{row.mark}[/{colour}]", says, measured)
@@ -139,12 +158,24 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
 
 
 def markdown_table(judged: Sequence[Judged]) -> str:
-    """The claims as a page: how to read it, a table of verdicts, then what was said, looked at and found, claim by claim."""
+    """The claims as a page: how to read it, a table of verdicts, then what was said, looked at and
+    found, claim by claim."""
     environment = _templates(autoescape=False)
     return environment.get_template("claims.md.j2").render(groups=by_author(judged), summary=summary, tally=tally(judged))
 
 
-def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], images: Path, facts: Mapping[str, Any]) -> None:
+def markdown_section(row: Judged) -> str:
+    """One claim of that page."""
+    return _templates(autoescape=False).get_template("claim.md.j2").render(row=row)
+
+
+def write_report(
+    path: Path,
+    judged: Sequence[Judged],
+    figures: Sequence[str],
+    images: Path,
+    facts: Mapping[str, Any],
+) -> None:
     """One self-contained page; only its links to the data need the files in tables/ beside it.
 
     ``images`` is the directory of the drawn figures.
@@ -176,7 +207,8 @@ def write_report(path: Path, judged: Sequence[Judged], figures: Sequence[str], i
 
 
 def _data_file(directory: Path, table: str) -> str | None:
-    """Where a table lies, as seen from the report in this directory; Parquet if it was made here, text if it came with docs."""
+    """Where a table lies, as seen from the report in this directory; Parquet if it was made here,
+    text if it came with docs."""
     stem = table.replace(" ", "-")
     places = [f"tables/{stem}{ending}" for ending in (".parquet", ".csv")]
     return next((place for place in places if (directory / place).exists()), None)

@@ -1,4 +1,5 @@
-"""How many samples Stage 1 needs to find the sign, from runs with several batch sizes: a fit, and the exponent in T."""
+"""How many samples Stage 1 needs to find the sign, from runs with several batch sizes: a fit, and
+the exponent in T."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +11,8 @@ from scb.paper.experiments.projector import GOAL
 
 
 def least_batches(rows: Table) -> tuple[Array, Array]:
-    """The values of T, and at each the least B with which the sign is right with probability ``GOAL``.
+    """The values of T, and at each the least B with which the sign is right with probability
+    ``GOAL``.
 
     Maximum likelihood for Pr(right) = Φ(z + c·log(B/B_T)), Φ(z) = ``GOAL``, with one c for all T.
     """
@@ -32,7 +34,8 @@ def least_batches(rows: Table) -> tuple[Array, Array]:
 
 
 def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, float, float]]:
-    """For each projector the exponent of the least B in T, and its 95 % interval by drawing replicates anew."""
+    """For each projector the exponent of the least B in T, and its 95 % interval by drawing
+    replicates anew."""
     found = {}
     for projector in values(table, "projector"):
         rng = np.random.default_rng(0)
@@ -48,7 +51,8 @@ def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, f
 
 
 class PowerLaw(NamedTuple):
-    """Pr(right) = Φ(z·√(B/B_T)), as ``experiments.projector`` says, with B_T = scale·(T/middle)^exponent and Φ(z) = ``goal``."""
+    """Pr(right) = Φ(z·√(B/B_T)), as ``experiments.projector`` says, with B_T =
+    scale·(T/middle)^exponent and Φ(z) = ``goal``."""
 
     exponent: float
     scale: float
@@ -61,7 +65,8 @@ class PowerLaw(NamedTuple):
 
 
 def power_law(rows: Table, goal: float) -> PowerLaw:
-    """The power law of the least B in T by maximum likelihood, over all T together: a few runs at each are enough."""
+    """The power law of the least B in T by maximum likelihood, over all T together: a few runs at
+    each are enough."""
     from scipy.optimize import minimize
 
     log_T = np.log(rows["T"])
@@ -77,7 +82,8 @@ def power_law(rows: Table, goal: float) -> PowerLaw:
 
 
 def least_at_each(rows: Table, goal: float) -> tuple[Array, Array]:
-    """The values of T, and the least B at each by its own runs; at most 30 times the largest B that was run."""
+    """The values of T, and the least B at each by its own runs; at most 30 times the largest B that
+    was run."""
     from scipy.optimize import minimize_scalar
 
     T = np.unique(rows["T"])
@@ -111,7 +117,8 @@ def _disagreement(right: Array, above: Array, goal: float) -> float:
 
 
 def power_laws(table: Table, goal: float, draws: int = 100) -> dict[str, tuple[PowerLaw, float, float]]:
-    """For each projector the power law of the least B in T, and the 95 % interval of its exponent by drawing replicates anew."""
+    """For each projector the power law of the least B in T, and the 95 % interval of its exponent
+    by drawing replicates anew."""
     found = {}
     for projector in values(table, "projector"):
         rng = np.random.default_rng(0)

@@ -1,20 +1,20 @@
-"""Contenders at their best setting: of all learning rates that were tried, the one that needs the fewest samples; and quartiles."""
+"""Contenders at their best setting: of all learning rates that were tried, the one that needs the
+fewest samples."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.jobs.table import Table, pick, values, where
-
-NEVER = 1e300  # stands for infinity where numbers are interpolated
+from scb.paper.numbers import median
 
 
 def best_setting(table: Table, setting: str, until: str = "samples_10") -> Table:
-    """The rows of the best value of the column ``setting``: the least median of the column ``until``.
+    """The rows of the best value of the column ``setting``: the least median of the column
+    ``until``.
 
-    That is samples until a tenth of the excess loss is left, unless it is said otherwise. Where none gets there, those until half
-    is left decide, then what is left at the end.
+    That is samples until a tenth of the excess loss is left, unless it is said otherwise. Where
+    none gets there, those until half is left decide, then what is left at the end.
     """
 
     def rank(value: Any) -> tuple[float, ...]:
@@ -25,25 +25,16 @@ def best_setting(table: Table, setting: str, until: str = "samples_10") -> Table
 
 
 def transferred(table: Table, keep: str, overlap: str) -> Table:
-    """Rows of transformers that keep this of a task with this overlap; at great lengths, of a task with 128 positions."""
+    """Rows of transformers that keep this of a task with this overlap; at great lengths, of a task
+    with 128 positions."""
     rows = pick(table, study="transfer")
     names = [f"{keep}, overlap {overlap}", f"{keep} of T = 128, overlap {overlap}"]
     return where(rows, np.isin(rows["variant"], names))
 
 
-def median(x: NDArray[Any]) -> float:
-    """The median, infinite where half of the values are."""
-    return middle_and_quartiles(x)[1]
-
-
-def middle_and_quartiles(x: NDArray[Any]) -> tuple[float, float, float]:
-    """Lower quartile, median and upper quartile; each is infinite as soon as a value that it is made of is."""
-    low, middle, high = np.percentile(np.minimum(x, NEVER), (25, 50, 75))
-    return tuple(float(q) if q < NEVER / 1e3 else np.inf for q in (low, middle, high))  # pyright: ignore[reportReturnType]
-
-
 def chosen_decoders(table: Table) -> Table:
-    """One row for each length and task, at the rate that its own held-back tokens choose; with ``share``, of the excess loss."""
+    """One row for each length and task, at the rate that its own held-back tokens choose; with
+    ``share``, of the excess loss."""
     rows = []
     for length in values(table, "length"):
         for i in np.unique(table["replicate"]):

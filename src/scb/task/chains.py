@@ -84,10 +84,33 @@ def staircase(mu: Array, rng: np.random.Generator) -> Array:
 
 
 def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> Array:
-    """A random positive P with stationary law μ and K_P ≥ contrast·‖μ‖².
+    """Draw a random positive P with stationary distribution μ and K_P ≥ contrast·‖μ‖².
 
     Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. Where that falls short (small N),
     it is mixed with just enough of an extreme coupling.
+
+    Parameters
+    ----------
+    mu : (N,) array, with one axis
+        The stationary distribution.
+    contrast : float
+        The least K_P, in units of ‖μ‖².
+    rng : numpy.random.Generator
+        The source of randomness.
+
+    Returns
+    -------
+    (N, N) array
+        P, whose columns are distributions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.task.chains import random_transition
+    >>> mu = np.array([0.5, 0.3, 0.2])
+    >>> P = random_transition(mu, 1.4, np.random.default_rng(0))
+    >>> np.allclose(P @ mu, mu), np.allclose(P.sum(axis=0), 1)
+    (True, True)
     """
     target = contrast * float(mu @ mu)
     dense = sinkhorn(rng.exponential(size=(len(mu), len(mu))) ** 2 + 1e-6, mu) / mu

@@ -160,7 +160,27 @@ def _token_law(mu: bytes) -> TokenLaw:
 
 
 def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
-    """The random key of each step, from the stream that the seed selects; the key of step i depends on the seed and i only."""
+    """Return the random key of each step, from the stream that the seed selects.
+
+    The key of a step depends on the seed and the number of the step only.
+
+    Parameters
+    ----------
+    seed : int
+        The seed.
+    steps : range
+        The numbers of the steps.
+
+    Returns
+    -------
+    (steps,) array of uint64
+
+    Examples
+    --------
+    >>> from scb.task.sampling import step_keys
+    >>> bool(step_keys(1, range(5))[3] == step_keys(1, range(3, 4))[0])
+    True
+    """
     stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     keys = np.empty(len(steps), np.uint64)
     fill_words(stream, steps.start, ALL_BITS, keys)

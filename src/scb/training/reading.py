@@ -13,7 +13,8 @@ from scb.extras import wanted_for
 from scb.geometry import Array
 
 if TYPE_CHECKING:
-    from scb.drawing import Drawn
+    from matplotlib.figure import Figure
+
     from scb.training.run import Run
 
 # column of the history → heading and how a value is written
@@ -142,12 +143,12 @@ CURVES = {
 }
 
 
-def curves(history: Mapping[str, Array], title: str) -> "Drawn":
+def curves(history: Mapping[str, Array], title: str) -> "Figure":
     """Distances, signals and errors of one run against steps; grey lines where a stage begins."""
     with wanted_for("a picture"):
         from scb.drawing import look, panels, quiet
 
-    def draw() -> "Drawn":
+    def draw() -> "Figure":
         figure, axes = panels(len(CURVES), title)
         changes = history["step"][np.flatnonzero(np.diff(history["stage"]))]
         for ax, (name, lines) in zip(axes, CURVES.items(), strict=True):

@@ -68,7 +68,22 @@ class ResolveSign:
 
 @dataclass(frozen=True)
 class ThresholdProject:
-    """Set entries of A below a threshold, by default the measured noise, to 0, and project onto columns that sum to 1."""
+    """Set entries of A below a threshold to 0, and project onto columns that sum to 1.
+
+    Attributes
+    ----------
+    threshold : float, optional
+        The threshold; by default the measured noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.training.roundings import ThresholdProject
+    >>> A = np.array([[0.7], [0.2], [0.1]])
+    >>> V, rounded = ThresholdProject(0.15)(np.eye(2), A, np.ones(2) / 2)
+    >>> rounded.ravel().round(3)
+    array([0.733, 0.233, 0.033])
+    """
 
     threshold: float | None = None
 
@@ -78,7 +93,22 @@ class ThresholdProject:
         return V, threshold_project(A, level)
 
     def on_collapsed(self, state: "Collapsed") -> None:
-        """Keep only the entries that stand out; here the noise is known and need not be measured."""
+        """Keep only the entries that stand out; here the noise is known and need not be measured.
+
+        Parameters
+        ----------
+        state : Collapsed
+            The numbers that represent (V, A) in the simulation.
+
+        Examples
+        --------
+        >>> import scb
+        >>> from scb.training.simulation import simulate
+        >>> task = scb.Task.random(3, 5000, 2, seed=0)
+        >>> recipe = scb.recipes.tuned(task)
+        >>> bool(simulate(task, recipe, seed=1)["alpha_A"][-1] > 0.9)
+        True
+        """
         N, T = state.task.N, state.task.T
         entries = state.entries()
         noise = entries.spread * noise_quantile(N * T) + 1 / T
@@ -89,7 +119,22 @@ class ThresholdProject:
 
 @dataclass(frozen=True)
 class ThresholdNormalize:
-    """Set entries of A below a threshold, the paper's Ω(1/Q), to 0, then divide each column by its sum."""
+    """Set entries of A below a threshold to 0, then divide each column by its sum.
+
+    Attributes
+    ----------
+    threshold : float
+        The threshold; in the paper of order 1/Q.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.training.roundings import ThresholdNormalize
+    >>> A = np.array([[0.7], [0.2], [0.1]])
+    >>> V, rounded = ThresholdNormalize(0.15)(np.eye(2), A, np.ones(2) / 2)
+    >>> rounded.ravel().round(3)
+    array([0.778, 0.222, 0.   ])
+    """
 
     threshold: float
 
@@ -98,7 +143,22 @@ class ThresholdNormalize:
         return V, threshold_normalize(A, self.threshold)
 
     def on_collapsed(self, state: "Collapsed") -> None:
-        """Make the columns distributions over the entries that are kept."""
+        """Make the columns distributions over the entries that are kept.
+
+        Parameters
+        ----------
+        state : Collapsed
+            The numbers that represent (V, A) in the simulation.
+
+        Examples
+        --------
+        >>> import scb
+        >>> from scb.training.simulation import simulate
+        >>> task = scb.Task.random(3, 5000, 2, seed=0)
+        >>> recipe = scb.recipes.tuned(task)
+        >>> bool(simulate(task, recipe, seed=1)["alpha_A"][-1] > 0.9)
+        True
+        """
         entries = state.entries()
         entries.keep_above(np.full(state.task.N, self.threshold))
         entries.normalize()

@@ -18,7 +18,7 @@ from scb.provenance import versions
 from scb.training.reading import RunSummary, curves, frame, typed
 
 if TYPE_CHECKING:
-    from scb.drawing import Drawn
+    from matplotlib.figure import Figure
 
 FILE = "run.safetensors"
 COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
@@ -146,7 +146,7 @@ class Run:
         """
         return frame(typed(self.history))
 
-    def plot(self) -> "Drawn":
+    def plot(self) -> "Figure":
         """Plot the distances to the truth, the signals and the errors against the steps.
 
         Returns

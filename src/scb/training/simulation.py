@@ -190,10 +190,35 @@ COLUMNS = ("step", "stage", "samples", "loss", "alpha_V", "alpha_A", "delta_V", 
 
 
 def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict[str, Array]:
-    """Simulate a run of ``recipe`` with Gaussian gradients and return its history, with the columns of ``COLUMNS``.
+    """Simulate a run with Gaussian gradients.
 
     The history has the same distribution as that of ``train(task, recipe, source=Gaussian(task))``, with two differences: the sign
     is settled by that of α_A instead of by skewness, and the ``stop`` of a stage is ignored.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    recipe : Recipe
+        A recipe of proximal stages of the linear transformer.
+    seed : int, default 0
+        The seed.
+    every : int, default 10
+        Steps between two rows.
+
+    Returns
+    -------
+    dict of (rows,) arrays
+        The history: step, stage, samples, signals and errors.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.training.simulation import simulate
+    >>> task = scb.Task.random(N=3, T=100, sparsity=2, seed=0)
+    >>> history = simulate(task, scb.recipes.tuned(task), seed=1)
+    >>> bool(history["alpha_A"][-1] > 0.9)
+    True
     """
     only = "only 'proximal' stages of the linear transformer can be simulated"  # the theory of the dynamics is that of their steps
     if recipe.transformer is not LinearTransformer:

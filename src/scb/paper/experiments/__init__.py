@@ -1,5 +1,2 @@
-"""Experiments: a frozen config, cut into jobs that do not depend on each other, gives a tidy table (column name → array)."""
-
-from scb.lazy import submodules
-
-__getattr__ = submodules(__name__)
+"""Experiments: a frozen config, cut into jobs that do not depend on each other, gives a tidy table
+(column name → array)."""

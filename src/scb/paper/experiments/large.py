@@ -1,6 +1,8 @@
-"""What asks for a GPU: the paper's simulated sizes with real gradients, the planner's batch sizes, large sizes for signs and rates.
+"""What asks for a GPU: the paper's simulated sizes with real gradients, the planner's batch sizes,
+large sizes for signs and rates.
 
-A job of these takes steps on the processor, too, if it has no ``device``: the same samples, at sizes that it can bear.
+A job of these takes steps on the processor, too, if it has no ``device``: the same samples, at
+sizes that it can bear.
 """
 
 from dataclasses import dataclass
@@ -22,13 +24,25 @@ from scb.training.roundings import ThresholdNormalize, ThresholdProject
 from scb.training.simulation import simulate
 from scb.training.stages import Recipe, UniformAttention
 
-KEPT = ("step", "stage", "samples", "loss", "alpha_V", "alpha_A", "delta_V", "delta_A", "dist_V", "dist_A")
+KEPT = (
+    "step",
+    "stage",
+    "samples",
+    "loss",
+    "alpha_V",
+    "alpha_A",
+    "delta_V",
+    "delta_A",
+    "dist_V",
+    "dist_A",
+)
 """Columns of a history that are kept."""
 
 
 @dataclass(frozen=True)
 class RealJob(Job):
-    """A run of Figure 5 in the paper's appendix, which simulates it, with real gradients; or simulated at the same settings."""
+    """A run of Figure 5 in the paper's appendix, which simulates it, with real gradients; or
+    simulated at the same settings."""
 
     label: ClassVar = {"experiment": "large", "job": "RealJob"}
 
@@ -65,7 +79,8 @@ class RealJob(Job):
 
 @dataclass(frozen=True)
 class PlanJob(Job):
-    """Algorithm 1 with exactly the batch sizes, steps, step sizes, λ and thresholds that ``scb plan`` asks for."""
+    """Algorithm 1 with exactly the batch sizes, steps, step sizes, λ and thresholds that ``scb
+    plan`` asks for."""
 
     label: ClassVar = {"experiment": "large", "job": "PlanJob"}
 
@@ -103,19 +118,38 @@ class PlanJob(Job):
         stages = (
             known.stage("1", one.steps, one.eta, batch_size=int(one.batch_size)),
             known.stage("2", two.steps, two.eta, batch_size=int(two.batch_size), lam=two.lam, enter=rounding),
-            known.stage("3", three.steps, three.eta, batch_size=int(three.batch_size), eta_A=0.0, enter=normalising),
+            known.stage(
+                "3",
+                three.steps,
+                three.eta,
+                batch_size=int(three.batch_size),
+                eta_A=0.0,
+                enter=normalising,
+            ),
         )
         return Recipe("plan", UniformAttention(trivial_V(known.mu), task.T), known.mu, stages=stages)
 
     def run(self) -> Rows:
         """The history."""
         task = Task.random(self.N, self.T, self.sparsity, seed=self.replicate)
-        history = train(task, self.recipe(task), self.seed, device=self.device or "cpu", every=self.every, judge=False).history
+        history = train(
+            task,
+            self.recipe(task),
+            self.seed,
+            device=self.device or "cpu",
+            every=self.every,
+            judge=False,
+        ).history
         return {name: np.asarray(history[name], dtype=float) for name in KEPT}
 
 
 SIGNS = {
-    "mu": {500: (4, 8, 16, 32), 5000: (32, 64, 128, 256), 50_000: (256, 512, 1024, 2048), 500_000: (1024, 2048, 4096, 8192)},
+    "mu": {
+        500: (4, 8, 16, 32),
+        5000: (32, 64, 128, 256),
+        50_000: (256, 512, 1024, 2048),
+        500_000: (1024, 2048, 4096, 8192),
+    },
     "euclidean": {
         500: (12, 24, 48, 96),
         1600: (160, 320, 640),
@@ -124,7 +158,8 @@ SIGNS = {
         50_000: (163_840, 327_680),
     },
 }
-"""Projector → T → batch sizes around the least that finds the sign; at T = 500,000 the paper's would ask for 3·10⁷ a step."""
+"""Projector → T → batch sizes around the least that finds the sign; at T = 500,000 the paper's
+would ask for 3·10⁷ a step."""
 LONG_LADDER = tuple((T, B, projector) for projector, ladder in SIGNS.items() for T, batches in ladder.items() for B in batches)
 
 LARGE_BASE = BASE | {"T": 25_600}
@@ -134,7 +169,8 @@ LARGE_AXES = {
     "sparsity": (2, 8, 32),
     "epsilon": (0.0025, 0.0003125, 0.0000390625),
 }
-"""Sizes beyond what a processor can bear: the rates of F15 are those of T = 400, and of T up to 12,800."""
+"""Sizes beyond what a processor can bear: the rates of F15 are those of T = 400, and of T up to
+12,800."""
 SHORTER = (400, 1600, 6400, 25_600)  # T for the paper's projector, whose Stage 1 takes T² samples
 LARGE_SETTINGS = tuple(
     dict.fromkeys(
@@ -161,7 +197,11 @@ LARGE_SEARCHES = tuple(
 
 REAL = tuple(
     (N, method, B, gradients, trial)
-    for N, method, B, real in ((100, "proximal", 1 << 17, 3), (100, "SGD", 1 << 17, 1), (500, "proximal", 1 << 20, 1))
+    for N, method, B, real in (
+        (100, "proximal", 1 << 17, 3),
+        (100, "SGD", 1 << 17, 1),
+        (500, "proximal", 1 << 20, 1),
+    )
     for gradients, runs in (("real", real), ("simulated", 5))
     for trial in range(runs)
 )

@@ -1,4 +1,5 @@
-"""Noise in A against T: that of one mini-batch gradient, and what the thresholding-projection after Stage 1 does to it."""
+"""Noise in A against T: that of one mini-batch gradient, and what the thresholding-projection after
+Stage 1 does to it."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -27,7 +28,8 @@ class NoiseJob(Job):
         return 0.003 + 2e-7 * self.T
 
     def run(self) -> Rows:
-        """One row: ‖h_A‖_μ², the largest |entry| of h, and its mean square, where h is the noise of the gradient a unit of μ_k."""
+        """One row: ‖h_A‖_μ², the largest |entry| of h, and its mean square, where h is the noise of
+        the gradient a unit of μ_k."""
         task = random_task(self.N, self.T, 2, 0)  # one task, many batches: the noise of a batch, not of tasks
         V = line_V(task, 0.5)
         A = line_A(task, 0.5)
@@ -35,7 +37,11 @@ class NoiseJob(Job):
         drawn = Fresh(task)(V, A, 64, key)
         h = (drawn.A - expected_gradients(task, V, A)[1]) / task.mu
         h -= h.mean(axis=0)  # the projection takes the mean of a column away
-        return {"square": mu_norm(h, task.mu) ** 2, "largest": np.abs(h).max(), "entry": np.square(h).mean()}
+        return {
+            "square": mu_norm(h, task.mu) ** 2,
+            "largest": np.abs(h).max(),
+            "entry": np.square(h).mean(),
+        }
 
 
 @dataclass(frozen=True)
@@ -69,10 +75,11 @@ class RoundingJob(Job):
 
 @dataclass(frozen=True)
 class SeparationJob(Job):
-    """A at α_A = α_V = ``alpha`` with the Δ_A that hides the support best, of the size that α_V = margin·(Q/T + Q√N‖Δ_A‖_μ) allows.
+    """A at α_A = α_V = ``alpha`` with the Δ_A that hides the support best, of the size that α_V =
+    margin·(Q/T + Q√N‖Δ_A‖_μ) allows.
 
-    All of it lies in one column, that of the rarest token, whose entries ‖·‖_μ counts least: half of it, in squares, lifts a
-    position outside the support, and half lowers the weakest one on it.
+    All of it lies in one column, that of the rarest token, whose entries ‖·‖_μ counts least: half
+    of it, in squares, lifts a position outside the support, and half lowers the weakest one on it.
     """
 
     label: ClassVar = {"experiment": "separation", "job": "Job"}
@@ -85,7 +92,8 @@ class SeparationJob(Job):
     alpha: float = 0.3
 
     def run(self) -> Rows:
-        """One row: ‖Δ_A‖_μ as it is after the projection, and whether every true entry is above every other."""
+        """One row: ‖Δ_A‖_μ as it is after the projection, and whether every true entry is above
+        every other."""
         task = random_task(self.N, self.T, 2, self.replicate)
         Q = task.sparsity
         size = (self.alpha / self.margin - Q / self.T) / (Q * np.sqrt(self.N))

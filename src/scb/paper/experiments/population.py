@@ -14,7 +14,8 @@ from scb.theory.dynamics import population_recursion, population_step
 
 @dataclass(frozen=True)
 class LineJob(Job):
-    """Noiseless steps on whole matrices beside the recursion in two dimensions, as it holds and as it is printed."""
+    """Noiseless steps on whole matrices beside the recursion in two dimensions, as it holds and as
+    it is printed."""
 
     label: ClassVar = {"experiment": "population", "job": "LineJob"}
     seconds: ClassVar = 0.1
@@ -41,7 +42,16 @@ class LineJob(Job):
                 printed_V = self.eta * gap * p.alpha_A + self.eta * (1 - p.alpha_V) / (task.K_Q * self.T)
                 printed_A = self.eta * gap * p.alpha_V
                 rows.append((step, p.alpha_V, p.alpha_A, off_line, *path[step], printed_V, printed_A))
-        names = ("step", "alpha_V", "alpha_A", "off_line", "recursion_V", "recursion_A", "printed_V", "printed_A")
+        names = (
+            "step",
+            "alpha_V",
+            "alpha_A",
+            "off_line",
+            "recursion_V",
+            "recursion_A",
+            "printed_V",
+            "printed_A",
+        )
         return dict(zip(names, np.array(rows).T, strict=True))
 
 
@@ -58,7 +68,8 @@ class StageOneJob(Job):
     K_Q: float = 0.5
 
     def run(self) -> Rows:
-        """One row: steps, both signals there, their distance, and the larger of them after as many steps without the drift."""
+        """One row: steps, both signals there, their distance, and the larger of them after as many
+        steps without the drift."""
         most = ceil(3 * log(self.T) / self.eta) + 1000  # about log T/η are enough
         rates = self.eta / self.K_Q, self.eta / self.K_P
         path = population_recursion(self.K_P, self.K_Q, self.T, *rates, most)
@@ -66,12 +77,19 @@ class StageOneJob(Job):
         alpha_V, alpha_A = path[steps]
         undrifted = population_recursion(self.K_P, self.K_Q, inf, *rates, steps)
         gap = np.abs(alpha_V - alpha_A)
-        return {"steps": steps, "gap": gap, "alpha_V": alpha_V, "alpha_A": alpha_A, "undrifted": np.abs(undrifted).max()}
+        return {
+            "steps": steps,
+            "gap": gap,
+            "alpha_V": alpha_V,
+            "alpha_A": alpha_A,
+            "undrifted": np.abs(undrifted).max(),
+        }
 
 
 @dataclass(frozen=True)
 class NearOneJob(Job):
-    """From (1 + δ, 1 − δ) and from (1 − δ, 1 − δ): how fast difference and sum go to their limits; and with A normalised."""
+    """From (1 + δ, 1 − δ) and from (1 − δ, 1 − δ): how fast difference and sum go to their limits;
+    and with A normalised."""
 
     label: ClassVar = {"experiment": "population", "job": "NearOneJob"}
     seconds: ClassVar = 0.01

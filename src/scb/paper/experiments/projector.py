@@ -1,8 +1,10 @@
-"""The paper's projector and that of the μ-inner product: noise at the start, and what Stage 1 needs to find the sign by its drift.
+"""The paper's projector and that of the μ-inner product: noise at the start, and what Stage 1 needs
+to find the sign by its drift.
 
-Stage 1 in a line: α_V + α_A grows by the factor 1 + η a step, from a drift η/(T·K_Q) and the noise η_V⟨h_V, P⟩_μ/K_P, so its sign
-is right with probability Φ(z) if B = z² η T² Var⟨h_V, P⟩_μ/(2 K_P²) for the noise h_V of one sample. With the paper's projector the
-variance does not fall with T, with the other it is O(1/T): B should grow like T² and like T.
+Stage 1 in a line: α_V + α_A grows by the factor 1 + η a step, from a drift η/(T·K_Q) and the noise
+η_V⟨h_V, P⟩_μ/K_P, so its sign is right with probability Φ(z) if B = z² η T² Var⟨h_V, P⟩_μ/(2 K_P²)
+for the noise h_V of one sample. With the paper's projector the variance does not fall with T, with
+the other it is O(1/T): B should grow like T² and like T.
 """
 
 from dataclasses import dataclass
@@ -15,9 +17,9 @@ import numpy as np
 from scb.geometry import Projector, mu_norm, uniform_start
 from scb.jobs.job import Job, Rows, seed_of
 from scb.task import Task
+from scb.task.sampling import step_keys
 from scb.theory.expectations import expected_gradients
 from scb.theory.noise import GradientNoise
-from scb.training.engine import step_keys
 from scb.training.loop import Device, train
 from scb.training.recipes import paper
 from scb.training.sources.sampled import Fresh
@@ -33,7 +35,8 @@ def same_chain(N: int, T: int, replicate: int) -> Task:
 
 
 def sign_batch(task: Task, eta: float, projector: Projector, goal: float = GOAL) -> float:
-    """The B with which Stage 1 should find the sign with probability ``goal``, by the noise at the start."""
+    """The B with which Stage 1 should find the sign with probability ``goal``, by the noise at the
+    start."""
     variance = GradientNoise(task, *uniform_start(task.mu, task.T), projector).variance_along_V(task.P)
     return float(NormalDist().inv_cdf(goal) ** 2 * eta * task.T**2 * variance / (2 * task.K_P**2))
 
@@ -57,7 +60,8 @@ class StartNoiseJob(Job):
         return 0.02 + 1.5e-9 * self.T * self.batch_size * self.batches
 
     def run(self) -> Rows:
-        """One row: the mean of ‖h_V‖_μ² over mini-batches, its exact value, its limit for long T, and the B that it asks for."""
+        """One row: the mean of ‖h_V‖_μ² over mini-batches, its exact value, its limit for long T,
+        and the B that it asks for."""
         task = same_chain(self.N, self.T, self.replicate)
         mu = task.mu
         V, A = uniform_start(mu, self.T)
@@ -98,7 +102,8 @@ class SignJob(Job):
         return 0.03 + 0.25 * self.steps * self.batch_size * self.T * 1.3e-9
 
     def run(self) -> Rows:
-        """One row: whether α_A is positive once the estimated signal is 0.1, α_A there, and the samples until then."""
+        """One row: whether α_A is positive once the estimated signal is 0.1, α_A there, and the
+        samples until then."""
         task = same_chain(self.N, self.T, self.replicate)
         recipe = paper(
             task,
@@ -115,11 +120,15 @@ class SignJob(Job):
 
 
 LENGTHS = tuple(200 << i for i in range(7))  # 200 to 12,800
-GUESSES = {"euclidean": (8, 25, 80, 320, 1300, 5000, 20_000), "mu": tuple(4 << i for i in range(7))}  # B, about what it takes
+GUESSES = {
+    "euclidean": (8, 25, 80, 320, 1300, 5000, 20_000),
+    "mu": tuple(4 << i for i in range(7)),
+}  # B, about what it takes
 LADDER = tuple(
     (T, max(round(guess * factor), 4), projector)
     for projector, guesses in GUESSES.items()
     for T, guess in zip(LENGTHS, guesses, strict=True)
     for factor in ((0.5, 1, 2) if guess < 10_000 else (0.5, 1))
 )
-"""(T, batch_size, projector): batch sizes on both sides of the least that finds the sign with probability ``GOAL``, η = 0.05."""
+"""(T, batch_size, projector): batch sizes on both sides of the least that finds the sign with
+probability ``GOAL``, η = 0.05."""

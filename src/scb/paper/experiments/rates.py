@@ -1,4 +1,5 @@
-"""The theorem's rates: the least number of samples of each stage of Algorithm 1, in real runs, one size varied at a time."""
+"""The theorem's rates: the least number of samples of each stage of Algorithm 1, in real runs, one
+size varied at a time."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,7 +8,13 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array, population_projection, threshold_normalize, threshold_project, trivial_V
+from scb.geometry import (
+    Array,
+    population_projection,
+    threshold_normalize,
+    threshold_project,
+    trivial_V,
+)
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.task import Task
@@ -23,7 +30,8 @@ AXES = {
     "K_P": (0.4, 0.2, 0.1, 0.05, 0.025),
 }
 PROJECTORS = {"euclidean": 3200, "mu": 12_800}
-"""Projector → the largest T that is affordable: Stage 1 takes T² samples of T tokens each with the paper's."""
+"""Projector → the largest T that is affordable: Stage 1 takes T² samples of T tokens each with the
+paper's."""
 SETTINGS = tuple(
     dict.fromkeys(
         (*(BASE | {axis: x}).values(), projector)
@@ -36,7 +44,11 @@ SETTINGS = tuple(
 """All sizes, in the order of ``BASE``, one varied at a time, each with a projector."""
 RUNS = 20
 ENOUGH = 0.85  # the share of runs that have to succeed
-LARGEST_BATCH = 1 << 14  # of a search: some stages never succeed, as Stage 3 from an A that is too far off, whatever the batch
+LARGEST_BATCH = (
+    1 << 14
+    # of a search: some stages never succeed, as Stage 3 from an A that is too far off, whatever the
+    # batch
+)
 LARGEST_ON_GPU = 1 << 18
 NEVER = 1 << 30  # steps between evaluations that nobody asks for
 
@@ -52,7 +64,8 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class SignalReaches:
-    """Stop as soon as one of |α_V|, |α_A| has reached a level; the theorem's 𝒯₁, which is defined by the truth."""
+    """Stop as soon as one of |α_V|, |α_A| has reached a level; the theorem's 𝒯₁, which is defined
+    by the truth."""
 
     task: Task
     level: float
@@ -89,11 +102,17 @@ class Least(NamedTuple):
         return self.batch_size * self.steps
 
 
-def least_batch(attempt: Callable[[Point, int, int], Point | None], points: Iterable[Point], largest: int = LARGEST_BATCH) -> Least:
-    """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin at these points.
+def least_batch(
+    attempt: Callable[[Point, int, int], Point | None],
+    points: Iterable[Point],
+    largest: int = LARGEST_BATCH,
+) -> Least:
+    """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin
+    at these points.
 
-    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch is doubled until it is enough, or
-    ``largest`` is passed; then the one between that and its half is tried.
+    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch
+    is doubled until it is enough, or ``largest`` is passed; then the one between that and its half
+    is tried.
     """
     begin = list(points)
     if not begin:
@@ -124,12 +143,15 @@ def _succeed(attempt: Callable[[Point, int, int], Point | None], begin: list[Poi
 
 @dataclass(frozen=True)
 class RateJob(Job):
-    """Twenty random tasks, from the uniform start through all three stages, each with the least batch that is enough for it.
+    """Twenty random tasks, from the uniform start through all three stages, each with the least
+    batch that is enough for it.
 
-    Stage 1, the letter of the paper without any trick for the sign, ends at 𝒯₁, when max(α_V, α_A) is 1/(QN). It succeeds if the
-    signal is positive and a threshold tells the positions of Q from all others. Stage 2 begins with the thresholding-projection at
-    λ₀ = 1/(6Q²N), has λ = η√ε/(2Q), and ends when (α_V + α_A)/2 = 0.95. It succeeds if ‖A − Q‖_μ² ≤ ε after the
-    thresholding-normalisation at 1/(6Q). Stage 3 trains V alone for log(1/ε)/η steps, and succeeds if ‖V − P‖_μ² ≤ ε.
+    Stage 1, the letter of the paper without any trick for the sign, ends at 𝒯₁, when max(α_V, α_A)
+    is 1/(QN). It succeeds if the signal is positive and a threshold tells the positions of Q from
+    all others. Stage 2 begins with the thresholding-projection at λ₀ = 1/(6Q²N), has λ = η√ε/(2Q),
+    and ends when (α_V + α_A)/2 = 0.95. It succeeds if ‖A − Q‖_μ² ≤ ε after the
+    thresholding-normalisation at 1/(6Q). Stage 3 trains V alone for log(1/ε)/η steps, and succeeds
+    if ‖V − P‖_μ² ≤ ε.
     """
 
     label: ClassVar = {"experiment": "rates", "job": "RateJob"}
@@ -162,14 +184,19 @@ class RateJob(Job):
         return max(1, round(0.1 / self.eta))
 
     def run(self) -> Rows:
-        """One row: batch, steps and samples of each stage, and how many of the runs are within ε at the end."""
+        """One row: batch, steps and samples of each stage, and how many of the runs are within ε at
+        the end."""
         largest = LARGEST_BATCH if self.device is None else LARGEST_ON_GPU
         first = least_batch(self._stage_one, self._starts(), largest)
         second = least_batch(self._stage_two, first.points, largest)
         third = least_batch(self._stage_three, second.points, largest)
         row: dict[str, float] = {}
         for number, found in enumerate((first, second, third), start=1):
-            row |= {f"batch_{number}": found.batch_size, f"steps_{number}": found.steps, f"samples_{number}": found.samples}
+            row |= {
+                f"batch_{number}": found.batch_size,
+                f"steps_{number}": found.steps,
+                f"samples_{number}": found.samples,
+            }
         K_Q = float(np.mean([point.task.K_Q for point in first.points])) if first.points else np.nan
         row["samples"] = first.samples + second.samples + third.samples
         return row | {"K_Q": K_Q, "succeeded": len(third.points) / self.runs}

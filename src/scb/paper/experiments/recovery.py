@@ -1,4 +1,5 @@
-"""Recovery from few samples: the support against T, the error against the Cramér–Rao bound, and sequences against their length."""
+"""Recovery from few samples: the support against T, the error against the Cramér–Rao bound, and
+sequences against their length."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -38,10 +39,14 @@ class SupportJob(Job):
         """One row: n by the likelihood and by the moments alone."""
         task = random_task(self.N, self.T, 2, self.replicate)
         batch = sample(task, LADDER[-1], self.seed, compiled=True)  # its beginnings are the smaller samples
-        return {"likelihood": self._fewest(task, batch, "likelihood"), "moments": self._fewest(task, batch, "spectral")}
+        return {
+            "likelihood": self._fewest(task, batch, "likelihood"),
+            "moments": self._fewest(task, batch, "spectral"),
+        }
 
     def _fewest(self, task: Task, batch: Batch, method: Literal["likelihood", "spectral"]) -> float:
-        """The least n that is enough, by bisection on a ladder of steps of a quarter; ∞ if all samples are too few."""
+        """The least n that is enough, by bisection on a ladder of steps of a quarter; ∞ if all
+        samples are too few."""
         low = -1  # LADDER[low] is too few
         high = len(LADDER)  # LADDER[high] is enough
         while high - low > 1:
@@ -66,7 +71,8 @@ class BoundJob(Job):
     T: int = 50
 
     def run(self) -> Rows:
-        """One row: squared errors of P and of Q on its support, their bounds, how many 95 % intervals cover, of how many."""
+        """One row: squared errors of P and of Q on its support, their bounds, how many 95 %
+        intervals cover, of how many."""
         task = random_task(self.N, self.T, 2, self.replicate)
         fit = recover(sample(task, self.n, self.seed), N=self.N)
         bound = cramer_rao(task, self.n)
@@ -103,7 +109,8 @@ class SequenceJob(Job):
         return 0.13 + 5e-6 * self.length
 
     def run(self) -> Rows:
-        """One row: whether the support is exactly right, by both, and how many positions a column the moments mark."""
+        """One row: whether the support is exactly right, by both, and how many positions a column
+        the moments mark."""
         task = random_task(self.N, self.T, 2, self.replicate)
         tokens = generate(task, self.length, self.seed)
         likelihood = recover(tokens, N=self.N, max_lag=self.T, method="likelihood")

@@ -15,10 +15,11 @@ from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage
 
 
 def second_stage(task: Task, multiple: float, batch_size: int, eta: float) -> Recipe:
-    """Stage 2 from the end of a perfect Stage 1, α_V = α_A = 1/(QN) and no error, for as long as it takes without noise.
+    """Stage 2 from the end of a perfect Stage 1, α_V = α_A = 1/(QN) and no error, for as long as it
+    takes without noise.
 
-    λ is ``multiple`` standard deviations of one entry's noise in one step: 0 is SGD, and of 4 hardly any entry's noise passes it.
-    All else is the same.
+    λ is ``multiple`` standard deviations of one entry's noise in one step: 0 is SGD, and of 4
+    hardly any entry's noise passes it. All else is the same.
     """
     signal = min(0.5, 1 / (task.sparsity * task.N))
     stage = Stage(
@@ -55,7 +56,13 @@ class StageTwoErrorJob(Job):
     def run(self) -> Rows:
         """One row: signals, squared errors and squared distances."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        done = train(task, second_stage(task, self.multiple, self.batch_size, self.eta), self.seed, every=NEVER, judge=False)
+        done = train(
+            task,
+            second_stage(task, self.multiple, self.batch_size, self.eta),
+            self.seed,
+            every=NEVER,
+            judge=False,
+        )
         p = population_projection(task, done.V, done.A)
         return {
             "alpha_V": p.alpha_V,
@@ -69,7 +76,8 @@ class StageTwoErrorJob(Job):
 
 @dataclass(frozen=True)
 class StageTwoJob(Job):
-    """The least batch with which Stage 2 alone, without any normalisation, brings both layers within ε in 85 % of twenty tasks."""
+    """The least batch with which Stage 2 alone, without any normalisation, brings both layers
+    within ε in 85 % of twenty tasks."""
 
     label: ClassVar = {"experiment": "regulariser", "job": "StageTwoJob"}
 
@@ -99,6 +107,12 @@ class StageTwoJob(Job):
     def _attempt(self, point: Point, batch_size: int, run: int) -> Point | None:
         task = point.task
         seed = seed_of(use="regulariser", job=self.seed, batch_size=batch_size, run=run)
-        done = train(task, second_stage(task, self.multiple, batch_size, self.eta), seed, every=NEVER, judge=False)
+        done = train(
+            task,
+            second_stage(task, self.multiple, batch_size, self.eta),
+            seed,
+            every=NEVER,
+            judge=False,
+        )
         close = done.diverged is None and max(distance_V(task, done.V), distance_A(task, done.A)) ** 2 <= self.epsilon
         return Point(task, done.V, done.A, done.step) if close else None

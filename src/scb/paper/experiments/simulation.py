@@ -1,4 +1,5 @@
-"""The Gaussian simulation: the paper's large sizes, N = 100 and 500, T = 100,000; and whether it predicts real gradients."""
+"""The Gaussian simulation: the paper's large sizes, N = 100 and 500, T = 100,000; and whether it
+predicts real gradients."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -20,7 +21,8 @@ STEPS = (600, 300, 100)
 
 @dataclass(frozen=True)
 class GaussianJob(Job):
-    """One simulated run: SGD, or Algorithm 1, rounded after Stage 1, with λ at 4.5 standard deviations of one entry's noise."""
+    """One simulated run: SGD, or Algorithm 1, rounded after Stage 1, with λ at 4.5 standard
+    deviations of one entry's noise."""
 
     label: ClassVar = {"experiment": "gaussian", "job": "Job"}
 
@@ -38,10 +40,21 @@ class GaussianJob(Job):
     def recipe(self, task: Task) -> Recipe:
         """What is run, with simulated gradients or with real ones."""
         if self.method == "SGD":
-            return sgd(task, eta=RATES[:2], steps=(STEPS[0], STEPS[1] + STEPS[2]), batch_size=self.batch_size)
+            return sgd(
+                task,
+                eta=RATES[:2],
+                steps=(STEPS[0], STEPS[1] + STEPS[2]),
+                batch_size=self.batch_size,
+            )
         recipe = paper(task, eta=RATES, steps=STEPS, batch_size=self.batch_size)
         one, two, three = recipe.stages
-        two = replace(two, lam=MeasuredNoise(4.5), centred=True, enter=(ResolveSign(), ThresholdProject()), leave=())
+        two = replace(
+            two,
+            lam=MeasuredNoise(4.5),
+            centred=True,
+            enter=(ResolveSign(), ThresholdProject()),
+            leave=(),
+        )
         return replace(recipe, stages=(one, two, three))
 
     def run(self) -> Rows:

@@ -1,4 +1,5 @@
-"""The dynamics of softmax attention (Section 5.2) beside the linear model with and without ℓ1, against T."""
+"""The dynamics of softmax attention (Section 5.2) beside the linear model with and without ℓ1,
+against T."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -18,7 +19,8 @@ LEVELS = (0.1, 0.5, 0.8)
 
 @dataclass(frozen=True)
 class OneStepJob(Job):
-    """One step from uniform attention on one mini-batch: the linear model with step size η, softmax with T²η."""
+    """One step from uniform attention on one mini-batch: the linear model with step size η, softmax
+    with T²η."""
 
     label: ClassVar = {"experiment": "softmax dynamics", "job": "OneStepJob"}
     seconds: ClassVar = 0.1
@@ -31,7 +33,8 @@ class OneStepJob(Job):
     alpha: float = 0.2
 
     def run(self) -> Rows:
-        """One row: ‖step of σ(w) − step of a‖ over ‖step of a‖, and the largest |entry| of the logits after the step."""
+        """One row: ‖step of σ(w) − step of a‖ over ‖step of a‖, and the largest |entry| of the
+        logits after the step."""
         task = random_task(self.N, self.T, 2, self.replicate)
         V = line_V(task, self.alpha)
         batch = sample(task, self.batch_size, self.seed, compiled=True)
@@ -41,12 +44,16 @@ class OneStepJob(Job):
         linear = -eta * (gradient - gradient.mean(axis=0))
         logits = -(self.T**2) * eta * SoftmaxTransformer(V, np.zeros_like(uniform)).gradient(batch).A
         soft = SoftmaxTransformer(V, logits).attention - uniform
-        return {"error": np.linalg.norm(soft - linear) / np.linalg.norm(linear), "logits": np.abs(logits).max()}
+        return {
+            "error": np.linalg.norm(soft - linear) / np.linalg.norm(linear),
+            "logits": np.abs(logits).max(),
+        }
 
 
 @dataclass(frozen=True)
 class AttentionJob(Job):
-    """One run from the uniform start: by softmax attention, by Algorithm 1 with λ = 1e-4, or by SGD, with the same batch.
+    """One run from the uniform start: by softmax attention, by Algorithm 1 with λ = 1e-4, or by
+    SGD, with the same batch.
 
     Softmax is tried with the step size for W of its recipe, and with a tenth of it.
     """
@@ -66,7 +73,8 @@ class AttentionJob(Job):
         return 0.5 + self.batch_size * self.steps * self.T * 1.5e-9
 
     def run(self) -> Rows:
-        """One row: samples until α_A passes 0.1, 0.5 and 0.8 (∞ if it does not), ‖Δ_A‖_μ there (NaN), and both at the end."""
+        """One row: samples until α_A passes 0.1, 0.5 and 0.8 (∞ if it does not), ‖Δ_A‖_μ there
+        (NaN), and both at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         history = train(task, self._recipe(task), self.seed, every=10, judge=False).history
         row = {f"{name}_end": history[name][-1] for name in ("alpha_A", "delta_A", "sim_A")}

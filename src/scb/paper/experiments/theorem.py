@@ -16,7 +16,8 @@ LONG = 59_049  # (NQ)^10 for N = 3 and Q = 1
 
 @dataclass(frozen=True)
 class AssumptionsJob(Job):
-    """One run of Algorithm 1 by its letter: no settling of the sign, the theorem's thresholds, and all three stages."""
+    """One run of Algorithm 1 by its letter: no settling of the sign, the theorem's thresholds, and
+    all three stages."""
 
     label: ClassVar = {"experiment": "theorem", "job": "AssumptionsJob"}
 
@@ -52,12 +53,25 @@ class AssumptionsJob(Job):
         report = task.check()
         facts = {f"assumption_{name}": found.measured for name, found in report.items()}
         facts["inside"] = all(found.holds for found in report.values())
-        rows = {name: history[name] for name in ("step", "stage", "samples", "alpha_V", "alpha_A", "delta_A", "dist_V", "dist_A")}
+        rows = {
+            name: history[name]
+            for name in (
+                "step",
+                "stage",
+                "samples",
+                "alpha_V",
+                "alpha_A",
+                "delta_A",
+                "dist_V",
+                "dist_A",
+            )
+        }
         return thinned({name: np.full(len(rows["step"]), fact) for name, fact in facts.items()} | rows)
 
 
 def thinned(history: Table) -> Table:
-    """Every twentieth step, the last of each stage, and numbers to six digits: enough for a line, and the file stays small."""
+    """Every twentieth step, the last of each stage, and numbers to six digits: enough for a line,
+    and the file stays small."""
     stage = history["stage"]
     last = np.r_[stage[1:] != stage[:-1], True]
     return shortened(where(history, last | (history["step"] % 20 == 0)))

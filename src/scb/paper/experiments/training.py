@@ -1,4 +1,5 @@
-"""Training with real mini-batches, every replicate on a random task of its own: by the paper's methods, and by the softmax."""
+"""Training with real mini-batches, every replicate on a random task of its own: by the paper's
+methods, and by the softmax."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,8 +25,22 @@ METHODS: dict[str, Callable[..., Recipe]] = {
     "SGD, small η₂'": partial(sgd, resolve_sign=False, eta=(0.01, 0.001)),
     "SGD, sign settled": sgd,
 }
-"""Algorithm 1 as in the paper, λ = 1e-5; with larger λ and the sign settled; SGD with the paper's η₂ = 0.005 and η₂' = 0.001."""
-SUMMARY = ("method", "K_P", "K_Q", "diverged", "step", "loss", "alpha_V", "alpha_A", "delta_A", "delta_V_worst", "dist_V", "dist_A")
+"""Algorithm 1 as in the paper, λ = 1e-5; with larger λ and the sign settled; SGD with the paper's
+η₂ = 0.005 and η₂' = 0.001."""
+SUMMARY = (
+    "method",
+    "K_P",
+    "K_Q",
+    "diverged",
+    "step",
+    "loss",
+    "alpha_V",
+    "alpha_A",
+    "delta_A",
+    "delta_V_worst",
+    "dist_V",
+    "dist_A",
+)
 SUMMARY += ("sim_A", "dist_V_star", "dist_A_star", "sim_A_star")
 """What the claims judge a run by."""
 
@@ -34,7 +49,8 @@ SUMMARY += ("sim_A", "dist_V_star", "dist_A_star", "sim_A_star")
 class TrainingJob(Job):
     """One task, by all methods, which have Stage 1 in common.
 
-    ``rate`` multiplies all of the paper's step sizes; a ``summary`` keeps these steps of a run instead of its whole history.
+    ``rate`` multiplies all of the paper's step sizes; a ``summary`` keeps these steps of a run
+    instead of its whole history.
     """
 
     label: ClassVar = {"experiment": "training", "job": "Job"}
@@ -62,12 +78,18 @@ class TrainingJob(Job):
     def seed(self) -> int:
         """One seed whatever the methods are, so that they see the same samples in all tables."""
         facts = {"N": self.N, "T": self.T, "replicate": self.replicate}
-        changed = {"ensemble": self.ensemble, "K_P": self.K_P, "batch_size": self.batch_size, "rate": self.rate}
+        changed = {
+            "ensemble": self.ensemble,
+            "K_P": self.K_P,
+            "batch_size": self.batch_size,
+            "rate": self.rate,
+        }
         return seed_of(use="training", **facts, **{x: v for x, v in changed.items() if v != self.came_later[x]})
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The seed and all fields but the methods, which are a column of their own, and what says how rows are chosen."""
+        """The seed and all fields but the methods, which are a column of their own, and what says
+        how rows are chosen."""
         return {name: value for name, value in super().columns.items() if name not in ("methods", "summary", "every")}
 
     def recipe(self, method: str, task: Task) -> Recipe:
@@ -83,11 +105,22 @@ class TrainingJob(Job):
         """The histories, one after the other."""
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble, self.K_P)
         recipes = [self.recipe(method, task) for method in self.methods]
-        first = train(task, replace(recipes[0], stages=recipes[0].stages[:1]), self.seed, every=self.every, judge=False)
+        first = train(
+            task,
+            replace(recipes[0], stages=recipes[0].stages[:1]),
+            self.seed,
+            every=self.every,
+            judge=False,
+        )
         tables = []
         for method, recipe in zip(self.methods, recipes, strict=True):
             run = train(task, recipe, self.seed, start=first, every=self.every, judge=False)
-            facts = {"method": method, "K_P": task.K_P, "K_Q": task.K_Q, "diverged": run.diverged is not None}
+            facts = {
+                "method": method,
+                "K_P": task.K_P,
+                "K_Q": task.K_Q,
+                "diverged": run.diverged is not None,
+            }
             length = len(run.history["step"])
             worst = {"delta_V_worst": np.maximum.accumulate(run.history["delta_V"])}
             table = {name: np.full(length, fact) for name, fact in facts.items()} | run.history | worst
@@ -96,14 +129,16 @@ class TrainingJob(Job):
 
 
 def summarised(history: Table, steps: tuple[int, ...]) -> Table:
-    """The rows of these steps and the last one, which is earlier where a run diverged, and the columns of ``SUMMARY``."""
+    """The rows of these steps and the last one, which is earlier where a run diverged, and the
+    columns of ``SUMMARY``."""
     step = history["step"]
     chosen = np.isin(step, steps) | (np.arange(len(step)) == len(step) - 1)
     return shortened({name: history[name][chosen] for name in SUMMARY})
 
 
 def lost_to_noise(runs: Table) -> NDArray[np.bool_]:
-    """Whether A* is not within 0.1 of Q, and not on its way there either: ‖Δ_A‖_μ is not below the signal |α_A|·√K_Q."""
+    """Whether A* is not within 0.1 of Q, and not on its way there either: ‖Δ_A‖_μ is not below the
+    signal |α_A|·√K_Q."""
     found = runs["dist_A_star"] <= 0.1
     signal = np.abs(runs["alpha_A"]) * np.sqrt(runs["K_Q"])
     return ~found & ~(runs["delta_A"] < signal)
@@ -119,7 +154,8 @@ LATE = ("proximal, sign settled", "proximal, largest λ", "SGD, sign settled")
 
 @dataclass(frozen=True)
 class LateJob(Job):
-    """One task, by methods with λ = 1e-5, 3e-4 and 0, for many more steps than the paper's 1,000."""
+    """One task, by methods with λ = 1e-5, 3e-4 and 0, for many more steps than the paper's
+    1,000."""
 
     label: ClassVar = {"experiment": "training", "job": "LateJob"}
 
@@ -135,7 +171,8 @@ class LateJob(Job):
         return 64 * self.T * len(LATE) * self.steps * 8e-10
 
     def run(self) -> Rows:
-        """One row a method: distance and loss at the end, where they were least, and the loss where the distance was."""
+        """One row a method: distance and loss at the end, where they were least, and the loss where
+        the distance was."""
         size = {"N": self.N, "T": self.T, "ensemble": self.ensemble}
         job = TrainingJob(methods=LATE, replicate=self.replicate, steps=self.steps, every=50, **size)
         table = job.table(job.run())
@@ -178,7 +215,8 @@ class SoftmaxJob(Job):
         return seed_of(use="softmax", model=self.model, replicate=self.replicate)
 
     def run(self) -> Rows:
-        """The history; or the entries of V and A, and of the true P and Q, if ``patterns`` are asked for."""
+        """The history; or the entries of V and A, and of the true P and Q, if ``patterns`` are
+        asked for."""
         task = random_task(self.N, self.T, 2, self.replicate)
         recipe = {"softmax": softmax, "linear": tuned}[self.model](task)
         run = train(task, recipe, self.seed, every=20, judge=False)
@@ -187,13 +225,21 @@ class SoftmaxJob(Job):
         tables = []
         for name, matrix in {"V": run.V, "A": run.A, "P": task.P, "Q": task.Q}.items():
             row, column = np.indices(matrix.shape).reshape(2, -1)
-            tables.append({"matrix": np.full(matrix.size, name), "row": row, "column": column, "value": matrix.ravel()})
+            tables.append(
+                {
+                    "matrix": np.full(matrix.size, name),
+                    "row": row,
+                    "column": column,
+                    "value": matrix.ravel(),
+                }
+            )
         return concatenate(tables)
 
 
 @dataclass(frozen=True)
 class LastStageJob(Job):
-    """Stages 1 and 2 of the tuned recipe; then Stage 3, or Stage 2 going on for as many steps of as many samples."""
+    """Stages 1 and 2 of the tuned recipe; then Stage 3, or Stage 2 going on for as many steps of as
+    many samples."""
 
     label: ClassVar = {"experiment": "last stage", "job": "Job"}
     seconds: ClassVar = 0.08
@@ -209,7 +255,8 @@ class LastStageJob(Job):
         return seed_of(use="last stage", N=self.N, T=self.T, replicate=self.replicate)
 
     def run(self) -> Rows:
-        """One row: distances and the difference of the signals before the last stage and after it."""
+        """One row: distances and the difference of the signals before the last stage and after
+        it."""
         task = random_task(self.N, self.T, 2, self.replicate)
         recipe = tuned(task)
         one, two, three = recipe.stages
@@ -225,7 +272,8 @@ class LastStageJob(Job):
 
 @dataclass(frozen=True)
 class PreconditionerJob(Job):
-    """One attention vector of length T: entries within ``spread`` of uniform; with a₁ = ``first``, if that is not 0."""
+    """One attention vector of length T: entries within ``spread`` of uniform; with a₁ = ``first``,
+    if that is not 0."""
 
     label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
     came_later: ClassVar = Job.came_later | {"spread": 0.01}
@@ -237,7 +285,8 @@ class PreconditionerJob(Job):
     spread: float = 0.01
 
     def run(self) -> Rows:
-        """One row: the largest error of an entry of the paper's forms, relative to the largest entry."""
+        """One row: the largest error of an entry of the paper's forms, relative to the largest
+        entry."""
         rng = np.random.default_rng(self.seed)
         a = rng.uniform(1 - self.spread, 1 + self.spread, self.T)
         if self.first:
@@ -248,6 +297,10 @@ class PreconditionerJob(Job):
         square = M @ M
         corner = np.zeros_like(M)
         corner[0, 0] = a[0] * (1 - a[0])
-        forms = {"uniform": (np.eye(self.T) - 1 / self.T) / self.T**2, "printed": corner, "corrected": corner**2}
+        forms = {
+            "uniform": (np.eye(self.T) - 1 / self.T) / self.T**2,
+            "printed": corner,
+            "corrected": corner**2,
+        }
         size = np.abs(square).max()
         return {name: np.abs(square - form).max() / size for name, form in forms.items()}

@@ -1,4 +1,5 @@
-"""How many samples it takes to know P and Q to ε: from scratch, transferred, by the paper's letter; and where transfer ends."""
+"""How many samples it takes to know P and Q to ε: from scratch, transferred, by the paper's letter;
+and where transfer ends."""
 
 import warnings
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from scb.task import Task
 from scb.task.chains import random_transition
 from scb.training.loop import train
 from scb.training.recipes import sgd, transfer, tuned
-from scb.training.verdict import GOOD
 
 CLOSE = 0.05
 """The distance of both layers that counts as learned."""
@@ -39,7 +39,8 @@ class TransferJob(Job):
         return (40_000 if self.overlap else 45_000) * self.T * 7e-10 + 0.05
 
     def run(self) -> Rows:
-        """One row: samples until both distances are ε, until A normalised is within 0.1 of Q, all samples, distances at the end."""
+        """One row: samples until both distances are ε, until A normalised is within 0.1 of Q, all
+        samples, distances at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         if self.overlap:
             related = task.related(self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate))
@@ -72,7 +73,8 @@ END_TO_END = (  # N, T, sparsity, family
 
 
 def family_task(family: str, N: int, T: int, sparsity: int, replicate: int) -> Task:
-    """A random task: "strong" meets the assumptions, "zipf" has a μ like 1/n, and "flat" a P nearer to μ1ᵀ, K_P an eighth."""
+    """A random task: "strong" meets the assumptions, "zipf" has a μ like 1/n, and "flat" a P nearer
+    to μ1ᵀ, K_P an eighth."""
     task = random_task(N, T, sparsity, replicate)
     if family == "strong":
         return task
@@ -85,7 +87,8 @@ def family_task(family: str, N: int, T: int, sparsity: int, replicate: int) -> T
 
 @dataclass(frozen=True)
 class PretrainedJob(Job):
-    """Transfer from end to end: V̂ is trained by ``tuned`` on a related task, then used on this one."""
+    """Transfer from end to end: V̂ is trained by ``tuned`` on a related task, then used on this
+    one."""
 
     label: ClassVar = {"experiment": "transfer", "job": "PretrainedJob"}
 
@@ -123,16 +126,18 @@ class PretrainedJob(Job):
             "dist_V": last["dist_V"],
             "dist_A": last["dist_A"],
             "learned": bool(last["dist_V"] <= CLOSE and last["dist_A"] <= CLOSE),
-            "says": run.verdict == GOOD,
+            "says": run.verdict == "learned",
             "samples": run.samples,
         }
 
 
 @dataclass(frozen=True)
 class DriftJob(Job):
-    """Stage 1 as the paper has it: the drift η/(T·K_Q) has to decide the sign. Simulated, with the batch that this should need.
+    """Stage 1 as the paper has it: the drift η/(T·K_Q) has to decide the sign. Simulated, with the
+    batch that this should need.
 
-    The batch is ``sign_batch`` of ``experiments.projector``: like T² with the paper's projector, like T with the other.
+    The batch is ``sign_batch`` of ``experiments.projector``: like T² with the paper's projector,
+    like T with the other.
     """
 
     label: ClassVar = {"experiment": "transfer", "job": "DriftJob"}
@@ -145,11 +150,18 @@ class DriftJob(Job):
     goal: float = 0.95  # probability of the right sign
 
     def run(self) -> Rows:
-        """One row: samples until |α_A| is 0.1 and its sign there; if it never is, ∞ and the sign at the end."""
+        """One row: samples until |α_A| is 0.1 and its sign there; if it never is, ∞ and the sign at
+        the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         steps = ceil(2 * log(self.T) / self.eta)
         batch_size = ceil(sign_batch(task, self.eta, "euclidean", self.goal))
-        recipe = sgd(task, eta=(self.eta, self.eta), steps=(steps, 0), batch_size=batch_size, resolve_sign=False)
+        recipe = sgd(
+            task,
+            eta=(self.eta, self.eta),
+            steps=(steps, 0),
+            batch_size=batch_size,
+            resolve_sign=False,
+        )
         from scb.training.simulation import simulate  # not above: the other jobs do without SciPy
 
         history = simulate(task, recipe, self.seed)

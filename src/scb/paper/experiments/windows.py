@@ -1,4 +1,5 @@
-"""Algorithm 1 on the windows of one long sequence (the extension of Section 2.1), whose tokens are not independent."""
+"""Algorithm 1 on the windows of one long sequence (the extension of Section 2.1), whose tokens are
+not independent."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -25,9 +26,11 @@ def windows(tokens: Tokens, T: int) -> Batch:
 
 @dataclass(frozen=True)
 class WindowsJob(Job):
-    """One run of ``tuned`` on mini-batches from a data set: the windows of one sequence, or as many independent samples.
+    """One run of ``tuned`` on mini-batches from a data set: the windows of one sequence, or as many
+    independent samples.
 
-    Algorithm 1 has to know μ. It gets that of the task, or how often the tokens come in the data, which is all that a learner has.
+    Algorithm 1 has to know μ. It gets that of the task, or how often the tokens come in the data,
+    which is all that a learner has.
     """
 
     label: ClassVar = {"experiment": "windows", "job": "WindowsJob"}
@@ -45,7 +48,8 @@ class WindowsJob(Job):
         return 0.5 + (8e-5 if self.data == "sequence" else 2e-5) * self.length
 
     def run(self) -> Rows:
-        """One row: signals and distances at the end; whether A has the right support, and whether the likelihood finds it."""
+        """One row: signals and distances at the end; whether A has the right support, and whether
+        the likelihood finds it."""
         task = random_task(self.N, self.T, 2, self.replicate)
         seed = seed_of(use="windows", N=self.N, T=self.T, length=self.length, replicate=self.replicate)
         if self.data == "sequence":
@@ -79,7 +83,8 @@ class MarginalJob(Job):
     parts: int = 40
 
     def run(self) -> Rows:
-        """One row: Σ|frequency − μ|/2; what chance would make of it, from the spread of 40 parts; the largest difference/error."""
+        """One row: Σ|frequency − μ|/2; what chance would make of it, from the spread of 40 parts;
+        the largest difference/error."""
         task = random_task(self.N, self.T, 2, self.replicate)
         tokens = generate(task, self.length, self.seed)[10 * self.T :]  # the beginning is drawn from μ
         size = len(tokens) // self.parts

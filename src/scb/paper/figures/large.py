@@ -3,22 +3,38 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, MARKERS, caption, grid, label_outer, look, panels
-from scb.jobs.table import Table, by_value, pick, replicates, values, where
-from scb.paper.claims.large import AXES, PROJECTORS, RIGHT
+from scb.drawing import COLOURS, MARKERS, caption, grid, look, panels
+from scb.jobs.table import Table, by_value, pick, replicates, where
+from scb.paper.claims.large import RIGHT
+from scb.paper.claims.projector import PROJECTORS
+from scb.paper.claims.rates import AXES
 from scb.paper.experiments.large import LARGE_BASE
-from scb.paper.figures.rates import log_ticks, quartile_bars
-from scb.paper.slopes import log_log_slope, printed_exponent, varied
+from scb.paper.figures.rates import exponent_panels
 from scb.paper.stage_one import law_share, least_at_each, power_laws
 from scb.theory.planner import attention_error
 
-CURVES = {"alpha_V": "α$_V$", "alpha_A": "α$_A$", "delta_V": "‖Δ$_V$‖$_μ$", "delta_A": "‖Δ$_A$‖$_μ$"}
+CURVES = {
+    "alpha_V": "α$_V$",
+    "alpha_A": "α$_A$",
+    "delta_V": "‖Δ$_V$‖$_μ$",
+    "delta_A": "‖Δ$_A$‖$_μ$",
+}
 STAGES = (1, 2, 3)
 
 
 def real(table: Table) -> Figure:
-    """F21: signals and errors of real runs at the paper's simulated sizes, beside simulated runs."""
-    sizes = list(dict.fromkeys(zip(table["N"].tolist(), table["method"].tolist(), table["batch_size"].tolist(), strict=True)))
+    """F21: signals and errors of real runs at the paper's simulated sizes, beside simulated
+    runs."""
+    sizes = list(
+        dict.fromkeys(
+            zip(
+                table["N"].tolist(),
+                table["method"].tolist(),
+                table["batch_size"].tolist(),
+                strict=True,
+            )
+        )
+    )
     title = "F21  The simulated sizes with real gradients"
     figure, axes = grid(len(sizes), len(CURVES), title, width=2.6, height=2.0, beside=2)
     for row, (N, method, batch_size) in zip(axes, sizes, strict=True):
@@ -35,7 +51,11 @@ def real(table: Table) -> Figure:
                     )
                     ax.plot(run["step"], y, label=label, **style)
                     label = None
-            ax.set(title=symbol, xlabel="step", yscale="log" if column.startswith("delta") else "linear")
+            ax.set(
+                title=symbol,
+                xlabel="step",
+                yscale="log" if column.startswith("delta") else "linear",
+            )
             ax.tick_params(labelsize=7)
         row[0].set_ylabel(f"N = {N}, {method}\nB = {batch_size:,}", fontsize=8)
     axes[0][0].legend(fontsize=7, loc="upper left")
@@ -44,19 +64,29 @@ def real(table: Table) -> Figure:
 
 
 def signs(table: Table) -> Figure:
-    """F22: the least batch against T, and how often Stage 1 finds the sign with a multiple of it."""
+    """F22: the least batch against T, and how often Stage 1 finds the sign with a multiple of
+    it."""
     figure, (left, right) = panels(2, "F22  Stage 1 by the drift alone, at long lengths", width=4.4, height=3.4)
     for number, projector in enumerate(("euclidean", "mu")):
         mine = pick(table, projector=projector)
         law, low, high = power_laws(mine, RIGHT)[projector]
         T, each = least_at_each(mine, RIGHT)
         text = f"{PROJECTORS[projector]}: T$^{{{law.exponent:.2f}}}$ [{low:.2f}, {high:.2f}]"
-        points = {"color": COLOURS[number], "marker": MARKERS[number], "markersize": 5, "linestyle": "none"}
+        points = {
+            "color": COLOURS[number],
+            "marker": MARKERS[number],
+            "markersize": 5,
+            "linestyle": "none",
+        }
         left.plot(T, law.least(T), color=COLOURS[number], label=text)
         left.plot(T, each, **points)
         power = 2 - number
         left.plot(T, law.least(T)[0] * (T / T[0]) ** power, color="0.6", linewidth=0.8, linestyle=":")
-        left.annotate("T²" if number == 0 else "T", (T[-1], law.least(T)[0] * (T[-1] / T[0]) ** power), fontsize=8)
+        left.annotate(
+            "T²" if number == 0 else "T",
+            (T[-1], law.least(T)[0] * (T[-1] / T[0]) ** power),
+            fontsize=8,
+        )
         label: str | None = PROJECTORS[projector]
         for t in T:
             batch, share = by_value(pick(mine, T=t), "batch_size", "right", np.mean)
@@ -64,7 +94,12 @@ def signs(table: Table) -> Figure:
             label = None
     ratio = np.geomspace(0.05, 8, 100)
     right.plot(ratio, law_share(ratio, RIGHT), color="0.4", linewidth=1.0, label="Φ(z√(B/B$_T$))")
-    left.set(xscale="log", yscale="log", xlabel="sequence length T", title=f"least B for {RIGHT:.0%} right signs, B$_T$")
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel="sequence length T",
+        title=f"least B for {RIGHT:.0%} right signs, B$_T$",
+    )
     left.set_ylim(top=30 * left.get_ylim()[1])  # room for the legend
     left.legend(loc="upper left", fontsize=7)
     right.set(xscale="log", xlabel="B / B$_T$", title="share of right signs", ylim=(0.4, 1.03))
@@ -75,31 +110,12 @@ def signs(table: Table) -> Figure:
 
 
 def rates(table: Table) -> Figure:
-    """F23: the least number of samples of each stage, one size varied at a time, beyond the sizes of F15."""
+    """F23: the least number of samples of each stage, one size varied at a time, beyond the sizes
+    of F15."""
     title = "F23  The least number of samples at large sizes"
-    figure, axes = grid(len(STAGES), len(AXES), title, width=2.3, height=1.9, beside=2)
-    for row, stage in zip(axes, STAGES, strict=True):
-        column = f"samples_{stage}"
-        for ax, (axis, symbol) in zip(row, AXES.items(), strict=True):
-            found = []
-            printed = np.nan
-            for number, projector in enumerate(("euclidean", "mu")):
-                mine = pick(table, projector=projector)
-                rows = varied(mine, axis, LARGE_BASE)
-                if len(np.unique(rows[axis])) < 2:
-                    continue
-                quartile_bars(ax, rows, axis, column, number, PROJECTORS[projector])
-                slope = log_log_slope(rows[axis], rows[column]).value
-                found.append(f"{slope:+.2f}" if np.isfinite(slope) else "none")
-                printed = printed_exponent(mine, axis, stage, LARGE_BASE)
-            ax.sharey(axes[0][0])
-            xs = sorted(values(varied(table, axis, LARGE_BASE), axis))
-            log_ticks(ax, xs if len(xs) < 5 else xs[::2])
-            if axis == "epsilon":
-                ax.set_xticks(xs, [f"{x:.2g}" for x in xs], fontsize=7)
-            ax.set_title(f"{' | '.join(found)}\nprinted {round(printed, 1) + 0.0:+.1f}", fontsize=7.5)
-            ax.set(xlabel=symbol, ylabel=f"Stage {stage}: samples")
-            label_outer(ax)
+    symbols = {axis: symbol for axis, symbol in AXES.items() if axis != "K_P"}
+    stages = {stage: f"Stage {stage}" for stage in STAGES}
+    figure, axes = exponent_panels(title, table, LARGE_BASE, stages, symbols, width=2.3)
     axes[-1][0].legend(fontsize=6, loc="upper left")
     base = f"the others N = {LARGE_BASE['N']}, T = {LARGE_BASE['T']:,}, Q = {LARGE_BASE['sparsity']}, ε = {LARGE_BASE['epsilon']}"
     searches = f"1 or {replicates(table)} searches with {table['runs'][0]} tasks each"
@@ -108,7 +124,8 @@ def rates(table: Table) -> Figure:
 
 
 def plan(table: Table) -> Figure:
-    """F24: one run at the planner's batch sizes, stage by stage, with what the lemmas promise at the end of each."""
+    """F24: one run at the planner's batch sizes, stage by stage, with what the lemmas promise at
+    the end of each."""
     figure, (signals, errors) = panels(2, "F24  Algorithm 1 at the planner's own batch sizes", width=4.4, height=3.2)
     N, sparsity, epsilon = (float(table[name][0]) for name in ("N", "sparsity", "epsilon"))
     ends = [int(table["step"][table["stage"] == stage][-1]) for stage in STAGES]
@@ -120,7 +137,12 @@ def plan(table: Table) -> Figure:
         errors.plot(shown["step"], shown[column] ** 2, label=symbol, **look(number, marker=True))
     promised = {"color": "0.3", "marker": "x", "markersize": 7, "linestyle": "none"}
     signals.plot(ends[0], min(0.5, 1 / (sparsity * N)), label="promised, at least", **promised)
-    errors.plot(ends[1], attention_error(int(N), int(sparsity), epsilon), label="promised, at most", **promised)
+    errors.plot(
+        ends[1],
+        attention_error(int(N), int(sparsity), epsilon),
+        label="promised, at most",
+        **promised,
+    )
     errors.plot(ends[2], epsilon, **promised)
     for ax in (signals, errors):
         for end in ends[:-1]:
@@ -130,5 +152,8 @@ def plan(table: Table) -> Figure:
     signals.set(title="signals")
     errors.set(title="squared errors", yscale="log")
     sizes = f"N = {N:g}, T = {table['T'][0]}, Q = {sparsity:g}, ε = {epsilon:g}, δ = {table['delta'][0]:g}"
-    caption(figure, f"{sizes}; {table['samples'][-1]:.2g} samples in all; where a square is 0 there is no mark")
+    caption(
+        figure,
+        f"{sizes}; {table['samples'][-1]:.2g} samples in all; where a square is 0 there is no mark",
+    )
     return figure

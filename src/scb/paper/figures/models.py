@@ -1,4 +1,5 @@
-"""F2, F5, F9: training beside what it is compared with: the softmax, the Gaussian simulation, and the population's flow."""
+"""F2, F5, F9: training beside what it is compared with: the softmax, the Gaussian simulation, and
+the population's flow."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,10 +14,15 @@ from scb.theory.dynamics import population_drift
 
 
 def softmax(patterns: Table, table: Table) -> Figure:
-    """F2: learned attention and value matrices of softmax and linear attention beside the truth, and both loss curves."""
+    """F2: learned attention and value matrices of softmax and linear attention beside the truth,
+    and both loss curves."""
     title = "F2  Softmax and linear attention learn the same"
     figure, axes = grid(2, 4, title, width=2.55, height=2.05, beside=2, width_ratios=(1, 1, 1, 1.5))
-    sources = {"softmax": ("softmax", "A", "V"), "linear": ("linear", "A", "V"), "truth": ("linear", "Q", "P")}
+    sources = {
+        "softmax": ("softmax", "A", "V"),
+        "linear": ("linear", "A", "V"),
+        "truth": ("linear", "Q", "P"),
+    }
     kinds = (("attention", "last token", "position", 0.8), ("values", "from", "to", 0.5))
     for column, (name, (model, *matrices)) in enumerate(sources.items()):
         for ax, matrix, (what, xlabel, ylabel, darkest) in zip(axes[:, column], matrices, kinds, strict=True):
@@ -41,17 +47,27 @@ def softmax(patterns: Table, table: Table) -> Figure:
 
 
 def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None:
-    """Runs use different numbers of samples: their curves are read off at common ones, and end where the shortest does."""
+    """Runs use different numbers of samples: their curves are read off at common ones, and end
+    where the shortest does."""
     runs = [pick(table, replicate=i) for i in np.unique(table["replicate"])]
     xs = np.linspace(0, min(run["samples"][-1] for run in runs), 80)
-    curves = {"samples": np.tile(xs, len(runs)), y: np.concatenate([np.interp(xs, run["samples"], run[y]) for run in runs])}
+    curves = {
+        "samples": np.tile(xs, len(runs)),
+        y: np.concatenate([np.interp(xs, run["samples"], run[y]) for run in runs]),
+    }
     band(ax, quartiles(curves, "samples", y), number, label)
 
 
 def simulation(simulated: Table, prediction: Table) -> Figure:
-    """F5: signals and errors at N = 100 and 500; in the last row real gradients with the simulation of the same steps."""
+    """F5: signals and errors at N = 100 and 500; in the last row real gradients with the simulation
+    of the same steps."""
     Ns = values(simulated, "N")
-    figure, axes = grid(len(Ns) + 1, 3, "F5  Large sizes: population gradients plus Gaussian noise, and real gradients", height=2.1)
+    figure, axes = grid(
+        len(Ns) + 1,
+        3,
+        "F5  Large sizes: population gradients plus Gaussian noise, and real gradients",
+        height=2.1,
+    )
     for row, N in zip(axes, Ns, strict=False):
         batch = int(simulated["batch_size"][simulated["N"] == N].max())
         for number, method in enumerate(("proximal", "SGD")):
@@ -74,8 +90,14 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
         ax.set(title=f"N = {prediction['N'][0]}: {title}", xlabel="step")
     last[1].plot([], [], color="0.3", label="circles: simulated", **circles)
     last[1].legend()
-    last[0].set_ylabel(f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = {prediction['batch_size'][0]}", fontsize=8)
-    caption(figure, f"sparsity 2; median and quartiles over {replicates(simulated)} random tasks in each row")
+    last[0].set_ylabel(
+        f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = {prediction['batch_size'][0]}",
+        fontsize=8,
+    )
+    caption(
+        figure,
+        f"sparsity 2; median and quartiles over {replicates(simulated)} random tasks in each row",
+    )
     return figure
 
 
@@ -95,11 +117,30 @@ def flow(training: Table, near: Table) -> Figure:
         mine = pick(training, method=method)
         for i in shown:
             run = pick(mine, replicate=i)
-            left.plot(run["alpha_V"], run["alpha_A"], linewidth=0.8, label=name if i == shown[0] else None, **look(number))
+            left.plot(
+                run["alpha_V"],
+                run["alpha_A"],
+                linewidth=0.8,
+                label=name if i == shown[0] else None,
+                **look(number),
+            )
     x = np.linspace(0.5, 1.3, 50)
-    left.plot(x, 1 / x, color="black", linewidth=0.8, linestyle=":", label="α$_V$α$_A$ = 1: equally good fits")
+    left.plot(
+        x,
+        1 / x,
+        color="black",
+        linewidth=0.8,
+        linestyle=":",
+        label="α$_V$α$_A$ = 1: equally good fits",
+    )
     left.plot(1, 1, "*", color="black", markersize=10)
-    left.set(xlabel="α$_V$", ylabel="α$_A$", xlim=(-0.3, 1.3), ylim=(-0.3, 1.5), title="flow (grey) and real runs")
+    left.set(
+        xlabel="α$_V$",
+        ylabel="α$_A$",
+        xlim=(-0.3, 1.3),
+        ylim=(-0.3, 1.5),
+        title="flow (grey) and real runs",
+    )
     left.legend(loc="lower right")
     labels = {
         "difference": "|α$_V$ − α$_A$| / 2, from (1 + δ, 1 − δ)",

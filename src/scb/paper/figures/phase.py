@@ -49,7 +49,8 @@ class Phase(NamedTuple):
 
 
 def split(table: Table, x: str, y: str, panel: str | None) -> list[tuple[str, Phase]]:
-    """One diagram for each value of ``panel``, with its title; one without title if there is no such axis."""
+    """One diagram for each value of ``panel``, with its title; one without title if there is no
+    such axis."""
     if panel is None:
         return [("", Phase.of(table, x, y))]
     found = _in_order(values(table, panel))
@@ -62,12 +63,26 @@ def _in_order(found: list[Any]) -> list[Any]:
 
 def noise_wins(table: Table) -> Figure:
     """F13: how many tasks each method does not lose to noise, by batch size and by K_P."""
-    names = {"proximal, sign settled": "proximal, λ = 1e-5", "proximal, larger λ": "proximal, λ = 1e-4", "SGD, sign settled": "SGD"}
+    names = {
+        "proximal, sign settled": "proximal, λ = 1e-5",
+        "proximal, larger λ": "proximal, λ = 1e-4",
+        "SGD, sign settled": "SGD",
+    }
     last = concatenate([_last(pick(table, method=method)) for method in values(table, "method")])
-    found = last | {"success": ~lost_to_noise(last), "method": np.array([names[method] for method in last["method"]])}
+    found = last | {
+        "success": ~lost_to_noise(last),
+        "method": np.array([names[method] for method in last["method"]]),
+    }
     size = f"N = {table['N'][0]}, T = {table['T'][0]:,}, sparsity 2"
     setting = f"{size}, uniform ensemble moved to K$_P$, 1,000 steps, sign settled"
-    return phase(found, "batch_size", "K_P", "method", "F13  Where noise wins: share of tasks that are not lost to it", setting)
+    return phase(
+        found,
+        "batch_size",
+        "K_P",
+        "method",
+        "F13  Where noise wins: share of tasks that are not lost to it",
+        setting,
+    )
 
 
 def _last(runs: Table) -> Table:
@@ -77,14 +92,19 @@ def _last(runs: Table) -> Table:
 
 @quiet
 def phase(table: Table, x: str, y: str, panel: str | None = None, title: str = "", setting: str = "") -> Figure:
-    """Colour: the success rate. Lines: where it, and the ends of its 95 % interval (Wilson's), are one half.
+    """Colour: the success rate. Lines: where it, and the ends of its 95 % interval (Wilson's), are
+    one half.
 
-    Between the two dashed lines, the runs do not tell on which side of one half the probability lies.
+    Between the two dashed lines, the runs do not tell on which side of one half the probability
+    lies.
     """
     parts = split(table, x, y, panel)
     across = max(len(part.xs) for _, part in parts)
     down = max(len(part.ys) for _, part in parts)
-    size = {"width": min(max(4.6, 0.42 * across + 1.2), 9), "height": min(max(3.0, 0.34 * down + 1.2), 7)}
+    size = {
+        "width": min(max(4.6, 0.42 * across + 1.2), 9),
+        "height": min(max(3.0, 0.34 * down + 1.2), 7),
+    }
     counts = np.concatenate([part.trials.ravel() for _, part in parts])
     seeds = f"{counts.max()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
     figure, axes = panels(len(parts), f"{title or 'How often runs succeed'} ({seeds} seeds a cell)", **size)
@@ -119,7 +139,8 @@ def _draw(ax: Axes, part: Phase) -> bool:
 
 
 def _places(found: Sequence[Any]) -> NDArray[np.float64]:
-    """Where the values stand: by their logarithms if these, or by themselves if they, are about evenly spread; else by number."""
+    """Where the values stand: by their logarithms if these, or by themselves if they, are about
+    evenly spread; else by number."""
     if len(found) > 1 and all(isinstance(value, int | float) for value in found):
         numbers = np.array(found, dtype=float)
         for scale in (np.log, np.asarray) if numbers.min() > 0 else (np.asarray,):

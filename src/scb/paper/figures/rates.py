@@ -1,5 +1,7 @@
-"""F15 to F19: rates, the need of ℓ1, softmax dynamics, a run inside all assumptions, windows of one sequence."""
+"""F15 to F19: rates, the need of ℓ1, softmax dynamics, a run inside all assumptions, windows of one
+sequence."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,12 +11,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from scb.drawing import COLOURS, band, caption, grid, label_outer, look, panels
 from scb.jobs.table import Table, pick, quartiles, replicates, values, where
+from scb.paper.claims.projector import PROJECTORS
+from scb.paper.claims.rates import AXES
+from scb.paper.experiments.rates import BASE
 from scb.paper.slopes import log_log_slope, printed_exponent, varied
 
-AXES = {"T": "T", "N": "N", "sparsity": "Q", "epsilon": "ε", "K_P": "K$_P$"}
+SYMBOLS = AXES | {"K_P": "K$_P$"}
 STAGES = {1: "Stage 1", 2: "Stage 2", 3: "Stage 3", 0: "in all"}
 LAWS = {"of the task": "windows, μ of the task", "frequencies": "windows, μ by counting"}
-PROJECTORS = {"euclidean": "paper's projector", "mu": "projector of ⟨·, ·⟩$_μ$"}
 
 
 def quartile_bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
@@ -22,11 +26,19 @@ def quartile_bars(ax: Axes, table: Table, x: str, y: str, number: int, label: st
     rows = where(table, np.isfinite(table[y]))
     if rows[x].size:
         xs, low, middle, high = quartiles(rows, x, y)
-        ax.errorbar(xs, middle, (middle - low, high - middle), capsize=2, label=label, **look(number, marker=True))
+        ax.errorbar(
+            xs,
+            middle,
+            (middle - low, high - middle),
+            capsize=2,
+            label=label,
+            **look(number, marker=True),
+        )
 
 
 def log_ticks(ax: Axes, xs: list[float]) -> None:
-    """Logarithmic axes: marks where something was measured, at every other place if crowded; numbers at the other axis."""
+    """Logarithmic axes: marks where something was measured, at every other place if crowded;
+    numbers at the other axis."""
     ax.set(xscale="log", yscale="log")
     crowded = sum(len(f"{x:g}") for x in xs) > 25
     shown = sorted(xs)[:: 2 if crowded else 1]
@@ -40,27 +52,51 @@ def log_ticks(ax: Axes, xs: list[float]) -> None:
     ax.tick_params(axis="y", labelsize=7)
 
 
-def rates(table: Table) -> Figure:
-    """F15: the least number of samples of each stage and in all, one size varied at a time, on one scale in all panels."""
-    title = "F15  The least number of samples, one size varied at a time"
-    figure, axes = grid(len(STAGES), len(AXES), title, width=2.0, height=1.9, beside=2)
-    for row, (stage, words) in zip(axes, STAGES.items(), strict=True):
+def exponent_panels(
+    title: str,
+    table: Table,
+    base: Mapping[str, float],
+    stages: Mapping[int, str],
+    symbols: Mapping[str, str],
+    width: float,
+) -> tuple[Figure, Any]:
+    """The least number of samples, a row of panels for each stage and a column for each size.
+
+    The measured exponents and the printed one stand above each panel. All have one scale.
+    """
+    figure, axes = grid(len(stages), len(symbols), title, width=width, height=1.9, beside=2)
+    for row, (stage, words) in zip(axes, stages.items(), strict=True):
         column = f"samples_{stage}" if stage else "samples"
-        for ax, (axis, symbol) in zip(row, AXES.items(), strict=True):
+        for ax, (axis, symbol) in zip(row, symbols.items(), strict=True):
             found = []
-            for number, projector in enumerate(values(table, "projector")):
-                rows = varied(pick(table, projector=projector), axis)
-                quartile_bars(ax, rows, axis, column, number, PROJECTORS[projector])
-                found.append(f"{log_log_slope(rows[axis], rows[column]).value:+.2f}")
+            printed = ""
+            for number, (projector, name) in enumerate(PROJECTORS.items()):
+                mine = pick(table, projector=projector)
+                rows = varied(mine, axis, base)
+                if len(np.unique(rows[axis])) < 2:
+                    continue
+                quartile_bars(ax, rows, axis, column, number, name)
+                slope = log_log_slope(rows[axis], rows[column]).estimate
+                found.append(f"{slope:+.2f}" if np.isfinite(slope) else "none")
+                if stage:
+                    exponent = printed_exponent(mine, axis, stage, base)
+                    printed = f"\nprinted {round(exponent, 1) + 0.0:+.1f}"
             ax.sharey(axes[0][0])
-            log_ticks(ax, values(varied(table, axis), axis))
-            printed = f"\nprinted {round(printed_exponent(table, axis, stage), 1) + 0.0:+.1f}" if stage else ""
+            log_ticks(ax, values(varied(table, axis, base), axis))
             ax.set_title(" | ".join(found) + printed, fontsize=7.5)
             ax.set(xlabel=symbol, ylabel=f"{words}: samples")
             label_outer(ax)
+    return figure, axes
+
+
+def rates(table: Table) -> Figure:
+    """F15: the least number of samples of each stage and in all, one size varied at a time."""
+    title = "F15  The least number of samples, one size varied at a time"
+    figure, axes = exponent_panels(title, table, BASE, STAGES, SYMBOLS, width=2.0)
     axes[0][0].legend(fontsize=6, loc="upper left")
     words = "the others N = 3, T = 400, Q = 2, ε = 0.0025, K$_P$ = 0.4; exponents above the panels"
-    caption(figure, f"{words}; quartiles of {replicates(table)} searches with {table['runs'][0]} tasks each")
+    searches = f"quartiles of {replicates(table)} searches with {table['runs'][0]} tasks each"
+    caption(figure, f"{words}; {searches}")
     return figure
 
 
@@ -70,7 +106,7 @@ def regulariser(least: Table, error: Table) -> Figure:
     for target, table, column in ((ax, least, "samples"), (beside, error, "square_A")):
         for number, multiple in enumerate(values(table, "multiple")):
             rows = pick(table, multiple=multiple)
-            slope = log_log_slope(rows["T"], rows[column]).value
+            slope = log_log_slope(rows["T"], rows[column]).estimate
             name = "SGD" if multiple == 0 else f"λ = {multiple:g}σ"
             quartile_bars(target, rows, "T", column, number, f"{name}: T$^{{{slope:.2f}}}$")
         log_ticks(target, values(table, "T"))
@@ -79,12 +115,16 @@ def regulariser(least: Table, error: Table) -> Figure:
         target.legend(fontsize=7, loc="upper left", ncols=2)
     ax.set(title="least samples, both layers within ε", ylabel="samples")
     beside.set(title=f"‖Δ$_A$‖$_μ^2$ at B = {error['batch_size'][0]:,}")
-    caption(figure, f"N = 3, Q = 2; ε = {least['epsilon'][0]:g}; σ: standard deviation of one entry's noise in one step; quartiles")
+    caption(
+        figure,
+        f"N = 3, Q = 2; ε = {least['epsilon'][0]:g}; σ: standard deviation of one entry's noise in one step; quartiles",
+    )
     return figure
 
 
 def softmax(attention: Table, one_step: Table) -> Figure:
-    """F17: samples until the signal shows, ‖Δ_A‖ at half of it, and how far one step of softmax is from one of the linear model."""
+    """F17: samples until the signal shows, ‖Δ_A‖ at half of it, and how far one step of softmax is
+    from one of the linear model."""
     figure, (first, error, step) = panels(3, "F17  Softmax attention beside the linear model", width=3.6, height=3.2)
     for ax, column in ((first, "samples_10"), (error, "delta_50")):
         for number, method in enumerate(values(attention, "method")):
@@ -106,7 +146,8 @@ def softmax(attention: Table, one_step: Table) -> Figure:
 
 
 def theorem(table: Table) -> Figure:
-    """F18: Algorithm 1 by its letter where all assumptions hold; thin dashed lines where Stage 1 took the wrong sign."""
+    """F18: Algorithm 1 by its letter where all assumptions hold; thin dashed lines where Stage 1
+    took the wrong sign."""
     figure, axes = panels(2, "F18  Inside all assumptions: T = (NQ)$^{10}$", width=4.2, height=3.0)
     for number, projector in enumerate(values(table, "projector")):
         rows = pick(table, projector=projector)
@@ -131,7 +172,8 @@ def theorem(table: Table) -> Figure:
 
 
 def windows(table: Table, marginal: Table) -> Figure:
-    """F19: distances after Algorithm 1 on windows of one sequence, and how far the frequencies of its tokens are from μ."""
+    """F19: distances after Algorithm 1 on windows of one sequence, and how far the frequencies of
+    its tokens are from μ."""
     figure, axes = panels(3, "F19  Algorithm 1 on windows of one sequence", width=3.4, height=3.0)
     kinds = list(dict.fromkeys(zip(table["data"].tolist(), table["law"].tolist(), strict=True)))
     for ax, name in zip(axes, ("dist_A", "dist_V"), strict=False):
@@ -152,5 +194,8 @@ def windows(table: Table, marginal: Table) -> Figure:
     axes[2].tick_params(labelsize=7)
     axes[2].legend(fontsize=7)
     words = f"N = {table['N'][0]}, Q = 2, T = {table['T'][0]}; recipe tuned"
-    caption(figure, f"{words}; quartiles over {replicates(table)} tasks; last: {marginal['length'][0]:,} tokens")
+    caption(
+        figure,
+        f"{words}; quartiles over {replicates(table)} tasks; last: {marginal['length'][0]:,} tokens",
+    )
     return figure

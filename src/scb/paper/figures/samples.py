@@ -18,16 +18,23 @@ def transfer(table: Table, drift: Table) -> Figure:
     ax.set_ylim(1e3, None)
     ax.legend(loc="upper left", fontsize=7)
     until = f"until ‖V − P‖$_μ$ and ‖A − Q‖$_μ$ ≤ {table['epsilon'][0]:g}"
-    caption(figure, f"N = 3, sparsity 2; {until}; median and quartiles over {replicates(table)} random tasks")
+    caption(
+        figure,
+        f"N = 3, sparsity 2; {until}; median and quartiles over {replicates(table)} random tasks",
+    )
     return figure
 
 
 def support(found: Table, trained: Table, drift: Table) -> Figure:
-    """F10: samples until the whole support is known, against T; and how many tasks are there, against n."""
+    """F10: samples until the whole support is known, against T; and how many tasks are there,
+    against n."""
     figure, (ax, success) = panels(2, "F10  Samples until the whole support is known", width=4.8, height=3.6)
     lines = {"Algorithm 1, sign settled": (pick(trained, overlap=0.0), "found")}
     lines |= {f"transfer, overlap {o:g}": (pick(trained, overlap=o), "found") for o in values(trained, "overlap") if o}
-    lines |= {"moments alone": (found, "moments"), "likelihood, started from moments": (found, "likelihood")}
+    lines |= {
+        "moments alone": (found, "moments"),
+        "likelihood, started from moments": (found, "likelihood"),
+    }
     _against_T(ax, lines, apart=0.03, drift=drift, by_drift="Stage 1 by the drift alone (simulated)")
     ax.set(title="median and quartiles", ylim=(80, None))
     ax.legend(loc="upper left", fontsize=6.5)
@@ -42,13 +49,20 @@ def support(found: Table, trained: Table, drift: Table) -> Figure:
 
 
 def _against_T(ax: Axes, lines: dict[str, tuple[Table, str]], apart: float, drift: Table, by_drift: str) -> None:
-    """Quartiles of columns of tables (label → table, column) beside each other, and the samples that the drift alone asks for."""
+    """Quartiles of columns of tables (label → table, column) beside each other, and the samples
+    that the drift alone asks for."""
     for number, (label, (table, column)) in enumerate(lines.items()):
         xs, low, middle, high = quartiles(table, "T", column)
         error = np.array([middle - low, np.where(np.isfinite(high), high - middle, 0)])
         shifted = xs * (1 + apart * (number - len(lines) // 2))
         ax.errorbar(shifted, middle, error, capsize=2, label=label, **look(number, marker=True))
-    ax.plot(*by_value(pick(drift, right=True), "T", "reached"), "k:", marker="x", markersize=4, label=by_drift)
+    ax.plot(
+        *by_value(pick(drift, right=True), "T", "reached"),
+        "k:",
+        marker="x",
+        markersize=4,
+        label=by_drift,
+    )
     ax.set(xscale="log", yscale="log", xlabel="sequence length T", ylabel="samples")
 
 
@@ -58,12 +72,24 @@ def bound(table: Table) -> Figure:
     for ax, name, error in zip(axes, "PQ", ("V − P", "A − Q"), strict=True):
         for number, N in enumerate(values(table, "N")):
             mine = pick(table, N=N)
-            ax.plot(*by_value(mine, "n", f"bound_{name}", np.mean), label=f"bound, N = {N}", **look(number))
-            dots = {"marker": MARKERS[number], "linestyle": "none", "color": COLOURS[number], "markersize": 5}
+            ax.plot(
+                *by_value(mine, "n", f"bound_{name}", np.mean),
+                label=f"bound, N = {N}",
+                **look(number),
+            )
+            dots = {
+                "marker": MARKERS[number],
+                "linestyle": "none",
+                "color": COLOURS[number],
+                "markersize": 5,
+            }
             ax.plot(*by_value(mine, "n", f"square_{name}", np.mean), label=f"measured, N = {N}", **dots)
         ax.set(xscale="log", yscale="log", xlabel="samples n", title=f"mean ‖{error}‖²")
     axes[1].legend(loc="upper right", fontsize=7)
-    caption(figure, f"T = {table['T'][0]}, sparsity 2; maximum likelihood, means over {replicates(table)} random tasks")
+    caption(
+        figure,
+        f"T = {table['T'][0]}, sparsity 2; maximum likelihood, means over {replicates(table)} random tasks",
+    )
     return figure
 
 
@@ -71,11 +97,19 @@ def sequences(table: Table) -> Figure:
     """F12: how often the support is exactly right, from one long sequence."""
     figure, (ax,) = panels(1, "F12  One long sequence instead of independent samples", width=5.0, height=2.8)
     for number, (name, label) in enumerate((("likelihood", "likelihood"), ("moments", "moments alone"))):
-        ax.plot(*by_value(table, "length", name, np.mean), marker=MARKERS[number], label=label, **look(number))
+        ax.plot(
+            *by_value(table, "length", name, np.mean),
+            marker=MARKERS[number],
+            label=label,
+            **look(number),
+        )
     ax.set(xscale="log", xlabel="tokens", ylabel="exactly right", ylim=(-0.05, 1.05))
     lengths = values(table, "length")
     ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.legend(loc="lower center")
-    caption(figure, f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks a length")
+    caption(
+        figure,
+        f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks a length",
+    )
     return figure

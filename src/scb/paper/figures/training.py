@@ -18,7 +18,8 @@ NUMBER = {name: i for i, name in enumerate(NAMES)}  # a method looks the same in
 
 
 def with_right_sign(table: Table) -> Table:
-    """The rows of tasks on which the paper's literal method ends with α_A > 0: the others are near the mirror image (F8).
+    """The rows of tasks on which the paper's literal method ends with α_A > 0: the others are near
+    the mirror image (F8).
 
     All rows if there is no such task, which happens where the tasks are few.
     """
@@ -44,7 +45,12 @@ def convergence(table: Table) -> Figure:
 
 def signals(table: Table) -> Figure:
     """F3: the signals, and the distances to the population's lines."""
-    titles = {"alpha_V": "signal α$_V$", "alpha_A": "signal α$_A$", "delta_V": "‖Δ$_V$‖$_μ$", "delta_A": "‖Δ$_A$‖$_μ$"}
+    titles = {
+        "alpha_V": "signal α$_V$",
+        "alpha_A": "signal α$_A$",
+        "delta_V": "‖Δ$_V$‖$_μ$",
+        "delta_A": "‖Δ$_A$‖$_μ$",
+    }
     figure, axes = _four(with_right_sign(table), "F3  Signals, and distance to the population process", titles)
     axes[0, 0].legend(loc="center left")
     return figure
@@ -58,12 +64,24 @@ def similarity(table: Table) -> Figure:
         "sim_A": "A with Q",
         "sim_A_star": "A* with Q, after normalisation",
     }
-    figure, axes = _four(with_right_sign(table), "F4  Similarity with the truth, before and after normalisation", titles)
+    figure, axes = _four(
+        with_right_sign(table),
+        "F4  Similarity with the truth, before and after normalisation",
+        titles,
+    )
     for ax in axes.flat:
         ax.set(ylim=(-0.02, 1.15))
     axes[1, 0].legend(loc="lower right")
     note = "V* is the best V beside A*, computed from P itself:\nnear 1 from step 0 on, whatever has been learned"
-    axes[0, 1].annotate(note, (0.5, 0.45), xycoords="axes fraction", ha="center", va="center", fontsize=7.5, color="0.35")
+    axes[0, 1].annotate(
+        note,
+        (0.5, 0.45),
+        xycoords="axes fraction",
+        ha="center",
+        va="center",
+        fontsize=7.5,
+        color="0.35",
+    )
     return figure
 
 
@@ -79,7 +97,12 @@ def sizes(smallest: Table, others: Table) -> Figure:
             _methods(ax, mine, column)
             _stages(ax)
         for ax, layer in zip(row, "VA", strict=False):
-            star(ax, mine["step"].max(), np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"]), 0)
+            star(
+                ax,
+                mine["step"].max(),
+                np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"]),
+                0,
+            )
             ax.set_ylim(-0.02, None)
         for ax, title in zip(row, ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
             ax.set_title(f"N = {N}: {title}")
@@ -96,10 +119,17 @@ def signs(table: Table) -> Figure:
         end = np.sort(at(pick(table, method=method))["alpha_A"])
         ax.axhline(0, color="0.4", linewidth=0.8)
         ax.scatter(np.arange(1, len(end) + 1), end, c=np.where(end < 0, COLOURS[1], COLOURS[0]), s=14)
-        ax.set(title=f"{title}: {np.mean(end < 0):.0%} negative", xlabel="task, in order of α$_A$", ylim=(-1.05, 1.05))
+        ax.set(
+            title=f"{title}: {np.mean(end < 0):.0%} negative",
+            xlabel="task, in order of α$_A$",
+            ylim=(-1.05, 1.05),
+        )
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_ylabel("α$_A$")
-    caption(figure, _setting(table).partition("\n")[0] + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5 and 1e-4")
+    caption(
+        figure,
+        _setting(table).partition("\n")[0] + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5 and 1e-4",
+    )
     return figure
 
 

@@ -8,9 +8,14 @@ from scb.jobs.table import Table, by_value, pick, replicates, values, wilson
 
 
 def pretrained(table: Table, overlaps: Table) -> Figure:
-    """F20: share of runs that learn both layers, against the overlap (for each N and θ), and by size, sparsity and family."""
+    """F20: share of runs that learn both layers, against the overlap (for each N and θ), and by
+    size, sparsity and family."""
     sizes = values(overlaps, "N")
-    figure, axes = panels(len(sizes) + 1, "F20  Transfer from a trained value matrix: both layers within 0.05", height=3.4)
+    figure, axes = panels(
+        len(sizes) + 1,
+        "F20  Transfer from a trained value matrix: both layers within 0.05",
+        height=3.4,
+    )
     for ax, N in zip(axes, sizes, strict=False):
         for number, theta in enumerate(values(overlaps, "theta")):
             mine = pick(overlaps, N=N, theta=theta)
@@ -18,13 +23,33 @@ def pretrained(table: Table, overlaps: Table) -> Figure:
             runs = by_value(mine, "overlap", "learned", len)[1]
             low, high = wilson(learned * runs, runs)
             error = np.maximum([learned - low, high - learned], 0)
-            ax.errorbar(x * 1.03**number, learned, error, capsize=2, label=f"θ = {theta:g}", **look(number, marker=True))
+            ax.errorbar(
+                x * 1.03**number,
+                learned,
+                error,
+                capsize=2,
+                label=f"θ = {theta:g}",
+                **look(number, marker=True),
+            )
         says = by_value(pick(overlaps, N=N), "overlap", "says", np.mean)
         ax.plot(*says, "x", color="black", markersize=5, label="runs that say so")
         bound = float(np.median(pick(overlaps, N=N)["bound"]))
         ax.axvline(bound, color="0.5", linewidth=0.8)
-        ax.annotate("‖μ‖²/K$_P$", (bound, 0.02), fontsize=7, color="0.35", ha="right", rotation=90, va="bottom")
-        ax.set(xscale="log", xlabel="overlap of P̂ with P", title=f"N = {N}, T = {overlaps['T'][0]}", ylim=(-0.03, 1.05))
+        ax.annotate(
+            "‖μ‖²/K$_P$",
+            (bound, 0.02),
+            fontsize=7,
+            color="0.35",
+            ha="right",
+            rotation=90,
+            va="bottom",
+        )
+        ax.set(
+            xscale="log",
+            xlabel="overlap of P̂ with P",
+            title=f"N = {N}, T = {overlaps['T'][0]}",
+            ylim=(-0.03, 1.05),
+        )
     axes[0].legend(loc="center right", fontsize=7)
     last = axes[-1]
     labels = []
@@ -49,7 +74,10 @@ def pretrained(table: Table, overlaps: Table) -> Figure:
     last.set_yticks([])
     last.axvline(0.9, color="0.5", linewidth=0.8, linestyle=":")
     last.set(xlim=(0, 1.03), title="overlap 0.6, θ = 0.5; median samples")
-    caption(figure, f"{replicates(overlaps)} (first panels) and {replicates(table)} (last) random tasks a point, 95 % intervals")
+    caption(
+        figure,
+        f"{replicates(overlaps)} (first panels) and {replicates(table)} (last) random tasks a point, 95 % intervals",
+    )
     return figure
 
 

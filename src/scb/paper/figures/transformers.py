@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, band, caption, look, panels
 from scb.jobs.table import Table, pick, quartiles, values, where
-from scb.paper.tuned import best_setting, chosen_decoders, middle_and_quartiles, transferred
+from scb.paper.numbers import median, spread
+from scb.paper.tuned import best_setting, chosen_decoders, transferred
 
 LINES = {
     "transformer": ("scaling", "standard"),
@@ -39,7 +40,8 @@ GROUPS = {"scaling": 0, "design": 0, "proximal": 1, "transfer": 2}
 
 
 def samples(table: Table, rivals: Table) -> Figure:
-    """F25: samples until a tenth of the excess loss is left, against T, and at T = 128 for one change at a time."""
+    """F25: samples until a tenth of the excess loss is left, against T, and at T = 128 for one
+    change at a time."""
     figure, (ten, three, bars) = panels(3, "F25  Real transformers: samples until 10 % of the excess loss is left", 4.0, 4.4)
     for ax, N in ((ten, 10), (three, 3)):
         lines = {label: (pick(table, study=study, variant=variant), "rate") for label, (study, variant) in LINES.items()}
@@ -49,24 +51,40 @@ def samples(table: Table, rivals: Table) -> Figure:
             mine = pick(rows, N=N)
             if len(mine["T"]):
                 _line(ax, mine, setting, number, label)
-        ax.set(xscale="log", yscale="log", xlabel="sequence length T", title=f"N = {N}", ylim=(100, 6e7))
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel="sequence length T",
+            title=f"N = {N}",
+            ylim=(100, 6e7),
+        )
     ten.set_ylabel("samples")
     ten.legend(fontsize=6.5, loc="upper left")
     _bars(bars, pick(table, N=10, T=128))
     words = "▲: not reached by half of the tasks with that many samples; each at the best of four settings"
     kept = "values kept beyond T = 512 are those of a task with T = 128"
-    caption(figure, f"{words}; {kept}; sparsity 2; medians and quartiles over 8 tasks; one layer, width 64, Adam, B = 256")
+    caption(
+        figure,
+        f"{words}; {kept}; sparsity 2; medians and quartiles over 8 tasks; one layer, width 64, Adam, B = 256",
+    )
     return figure
 
 
 def _line(ax: Axes, table: Table, setting: str, number: int, label: str) -> None:
-    """Medians and quartiles against T, each at its best setting; a triangle where the median is not reached."""
+    """Medians and quartiles against T, each at its best setting; a triangle where the median is not
+    reached."""
     xs, lows, middles, highs = [], [], [], []
     for T in sorted(values(table, "T")):
         best = best_setting(pick(table, T=T), setting)
-        low, middle, high = middle_and_quartiles(best["samples_10"])
+        middle, low, high, _ = spread(best["samples_10"])
         if np.isinf(middle):
-            ax.plot(T * 1.03**number, float(best["samples"][0]), "^", color=COLOURS[number], markersize=7)
+            ax.plot(
+                T * 1.03**number,
+                float(best["samples"][0]),
+                "^",
+                color=COLOURS[number],
+                markersize=7,
+            )
             continue
         xs.append(T * 1.03**number)
         middles.append(middle)
@@ -79,24 +97,38 @@ def _bars(ax: Axes, table: Table) -> None:
     """A row for each variant: the median and the quartiles of its samples."""
     for row, (study, variant) in enumerate(BARS.values()):
         best = best_setting(pick(table, study=study, variant=variant), "rate")
-        low, middle, high = middle_and_quartiles(best["samples_10"])
+        middle, low, high, _ = spread(best["samples_10"])
         colour = COLOURS[GROUPS[study]]
         if np.isinf(middle):
             ax.plot(float(best["samples"][0]), -row, "^", color=colour, markersize=6)
         else:
             end = high if np.isfinite(high) else middle
-            ax.errorbar(middle, -row, xerr=[[middle - low], [end - middle]], fmt="o", markersize=4, capsize=2, color=colour)
+            ax.errorbar(
+                middle,
+                -row,
+                xerr=[[middle - low], [end - middle]],
+                fmt="o",
+                markersize=4,
+                capsize=2,
+                color=colour,
+            )
     standard = best_setting(pick(table, study="scaling", variant="standard"), "rate")
-    ax.axvline(middle_and_quartiles(standard["samples_10"])[1], color="0.5", linewidth=0.8, linestyle=":")
+    ax.axvline(median(standard["samples_10"]), color="0.5", linewidth=0.8, linestyle=":")
     ax.set_yticks(-np.arange(len(BARS)), list(BARS), fontsize=6.5)
     ax.set(xscale="log", xlabel="samples", title="N = 10, T = 128: one change")
 
 
 def stages(table: Table, decoders: Table) -> Figure:
-    """F26: what probe sees along training; the two signals against each other; decoders on one long sequence."""
+    """F26: what probe sees along training; the two signals against each other; decoders on one long
+    sequence."""
     figure, (course, plane, sequences) = panels(3, "F26  How a real transformer learns, as probe sees it", 4.0, 3.6)
     fresh = pick(table, start="fresh")
-    names = {"left": "excess loss left", "mass": "attention on true positions", "alpha_V": "α$_V$", "alpha_A": "α$_A$"}
+    names = {
+        "left": "excess loss left",
+        "mass": "attention on true positions",
+        "alpha_V": "α$_V$",
+        "alpha_A": "α$_A$",
+    }
     for number, (column, label) in enumerate(names.items()):
         band(course, quartiles(_common(fresh), "samples", column), number, label)
     course.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
@@ -107,21 +139,45 @@ def stages(table: Table, decoders: Table) -> Figure:
         for i in np.unique(table["replicate"]):
             run = pick(table, start=start, replicate=i)
             seen = where(run, run["signal"] > 0)
-            plane.plot(seen["alpha_V"], seen["alpha_A"], linewidth=0.9, alpha=0.8, color=COLOURS[number], label=label)
+            plane.plot(
+                seen["alpha_V"],
+                seen["alpha_A"],
+                linewidth=0.9,
+                alpha=0.8,
+                color=COLOURS[number],
+                label=label,
+            )
             plane.plot(seen["alpha_V"][-1], seen["alpha_A"][-1], "o", markersize=3, color=COLOURS[number])
             label = None
     plane.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":")
     plane.plot(1, 1, "*", color="black", markersize=9)
-    plane.set(xlabel="α$_V$", ylabel="α$_A$", title="the two signals, a line a task", xlim=(-0.05, 1.65), ylim=(-0.05, 1.25))
+    plane.set(
+        xlabel="α$_V$",
+        ylabel="α$_A$",
+        title="the two signals, a line a task",
+        xlim=(-0.05, 1.65),
+        ylim=(-0.05, 1.25),
+    )
     plane.legend(fontsize=7, loc="upper left")
     for number, model in enumerate(values(decoders, "model")):
-        band(sequences, quartiles(chosen_decoders(pick(decoders, model=model)), "length", "share"), number, model)
+        band(
+            sequences,
+            quartiles(chosen_decoders(pick(decoders, model=model)), "length", "share"),
+            number,
+            model,
+        )
     sequences.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
-    sequences.set(xscale="log", yscale="log", xlabel="tokens of one sequence", title="held out: share of the excess loss left")
+    sequences.set(
+        xscale="log",
+        yscale="log",
+        xlabel="tokens of one sequence",
+        title="held out: share of the excess loss left",
+    )
     sequences.legend(fontsize=6.5, loc="lower left")
     words = "first two: N = 10, T = 128, Adam at 0.001, B = 256; ★ is the task, the dotted line the paper's α$_V$ = α$_A$"
     caption(
-        figure, f"{words}; last: N = 5, T = 32 lags, rate and step chosen on the last tenth; medians and quartiles over 8 tasks"
+        figure,
+        f"{words}; last: N = 5, T = 32 lags, rate and step chosen on the last tenth; medians and quartiles over 8 tasks",
     )
     return figure
 

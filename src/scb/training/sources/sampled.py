@@ -79,7 +79,24 @@ class Fresh:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Draw each mini-batch from a data set, uniformly without replacement; all of it if it is not larger than the batch."""
+    """Draw each mini-batch from a data set, uniformly without replacement.
+
+    The mini-batch is all of it if the data set is not larger.
+
+    Attributes
+    ----------
+    data : Batch
+        The samples.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.training.sources.sampled import Dataset
+    >>> task = scb.Task.random(N=3, T=100, sparsity=2, seed=0)
+    >>> run = scb.train(task, scb.recipes.tuned(task), source=Dataset(scb.sample(task, 500, seed=1)), judge=False)
+    >>> run.step > 0
+    True
+    """
 
     data: Batch
 

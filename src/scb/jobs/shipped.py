@@ -1,4 +1,5 @@
-"""Tables of the full run as text, to be shipped with docs and read by anyone: a line of facts, a line of names, a line a row."""
+"""Tables of the full run as text, to be shipped with docs and read by anyone: a line of facts, a
+line of names, a line a row."""
 
 import csv
 import io
@@ -13,11 +14,48 @@ from scb.files import SLOT, make_directory, read_sealed, seal, write_atomically
 from scb.inputs import DamagedFileError
 from scb.jobs.table import Table
 
-TYPES = {"i": "int64", "f": "float64", "b": "bool", "U": "str", "O": "str"}  # of NumPy's kinds; text read from a file is an object
+TYPES = {
+    "i": "int64",
+    "f": "float64",
+    "b": "bool",
+    "U": "str",
+    "O": "str",
+}  # of NumPy's kinds; text read from a file is an object
 
 
 def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any]) -> Path:
-    """Write a table and its facts as DIRECTORY/NAME.csv; numbers are read back as they were, to the last bit."""
+    """Write a table and facts about it as text, DIRECTORY/NAME.csv.
+
+    Numbers are read back as they were, to the last bit.
+
+    Parameters
+    ----------
+    directory : Path
+        The folder; it is made if it is not there.
+    name : str
+        The name of the table; a space becomes a hyphen in the name of the file.
+    table : dict of (rows,) arrays
+        The columns by name.
+    facts : dict
+        What is known about the table; any values of JSON.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from scb.jobs.shipped import read_shipped, write_shipped
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_shipped(Path(folder), "two words", {"T": np.array([10, 20])}, {"made": "by hand"})
+    ...     table, facts = read_shipped(Path(folder), "two words")
+    >>> path.name, table, facts["made"]
+    ('two-words.csv', {'T': array([10, 20])}, 'by hand')
+    """
     types = {column: TYPES[values.dtype.kind] for column, values in table.items()}
     text = io.StringIO()
     text.write(f"# {json.dumps(facts | {'table': name, 'types': types, 'digest': SLOT}, sort_keys=True)}\n")
@@ -31,7 +69,31 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
 
 
 def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_shipped`` wrote, and its facts; DamagedFileError if it is not as it was written."""
+    """Read a table that ``write_shipped`` wrote; DamagedFileError if it is not as it was written.
+
+    Parameters
+    ----------
+    directory : Path
+        The folder.
+    name : str
+        The name of the table.
+
+    Returns
+    -------
+    tuple of dict
+        The columns by name, each with one axis, and the facts.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from scb.jobs.shipped import read_shipped, write_shipped
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_shipped(Path(folder), "signs", {"right": np.array([True])}, {})
+    ...     read_shipped(Path(folder), "signs")[0]
+    {'right': array([ True])}
+    """
     path = _path(directory, name)
     content, _ = read_sealed(path)  # one without a digest is fine: people may write them
     try:

@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
+from rates_page import Blocks, markdown
 
 from scb.jobs.table import Table, pick, values
 from scb.paper.claims.transformers import SMALL, growth
-from scb.paper.rates_page import Blocks, markdown
-from scb.paper.tuned import best_setting, chosen_decoders, median, middle_and_quartiles, transferred
+from scb.paper.numbers import median, spread
+from scb.paper.tuned import best_setting, chosen_decoders, transferred
 
 LENGTHS = (32, 128, 512, 2048, 8192)
 CONTENDERS = {
@@ -25,7 +26,7 @@ RIVALS = {
 
 def _thousands(best: Table, column: str = "samples_10") -> str:
     """Median and quartiles in thousands; how many samples were not enough where half of the tasks do not get there."""
-    low, middle, high = middle_and_quartiles(best[column])
+    middle, low, high, _ = spread(best[column])
     if np.isinf(middle):
         return f"> {best['samples'][0] / 1000:,.0f}"
     digits = 0 if middle >= 9_950 else 1
@@ -54,7 +55,7 @@ def lengths(transformers: Table, rivals: Table) -> str:
         for name, (mine, setting) in _contenders(transformers, rivals, N).items():
             if len(mine["T"]):
                 found = [_cell(mine, setting, T=T) for T in LENGTHS]
-                rows.append([f"N = {N}, {name}", *found, growth(mine, setting)])
+                rows.append([f"N = {N}, {name}", *found, f"{growth(mine, setting):+.2f}"])
     return markdown(["thousands of samples", *(f"T = {T:,}" for T in LENGTHS), "exponent of T"], rows)
 
 
@@ -67,7 +68,7 @@ def halves(transformers: Table) -> str:
         found |= {name: pick(transferred(transformers, keep, "1"), N=N) for name, keep in KEPT.items()}
         for name, mine in found.items():
             several = sum(_cell(mine, "rate", half, T=T)[0].isdigit() for T in LENGTHS) > 1
-            exponent = growth(mine, "rate", half) if several else "–"
+            exponent = f"{growth(mine, 'rate', half):+.2f}" if several else "–"
             rows.append([f"N = {N}, {name}", *(_cell(mine, "rate", half, T=T) for T in LENGTHS), exponent])
     return markdown(["thousands of samples", *(f"T = {T:,}" for T in LENGTHS), "exponent of T"], rows)
 
@@ -160,7 +161,7 @@ def _when(table: Table, column: str, level: float, rising: bool) -> str:
         run = pick(table, replicate=i)
         beyond = run[column] >= level if rising else run[column] <= level
         first.append(float(run["samples"][np.argmax(beyond)]) if beyond.any() else np.inf)
-    low, middle, high = middle_and_quartiles(np.array(first))
+    middle, low, high, _ = spread(first)
     return f"{middle / 1000:,.0f} [{low / 1000:,.0f}, {high / 1000:,.0f}]"
 
 
@@ -172,7 +173,7 @@ def sequences(decoders: Table) -> str:
         chosen = chosen_decoders(pick(decoders, model=model))
         found = []
         for n in sizes:
-            low, middle, high = middle_and_quartiles(pick(chosen, length=n)["share"])
+            middle, low, high, _ = spread(pick(chosen, length=n)["share"])
             found.append(f"{middle:.1%} [{low:.1%}, {high:.1%}]")
         last = pick(chosen, length=sizes[-1])
         rows.append([model, *found, f"{median(last['lags']):.0%}", f"{median(last['mass']):.2f}"])

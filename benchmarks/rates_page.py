@@ -7,27 +7,16 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import CLOSE, rounded, share
-from scb.paper.claims.rates import AXES, PROJECTORS
+from scb.paper.claims.projector import PROJECTORS
+from scb.paper.claims.rates import AXES
 from scb.paper.experiments.rates import LARGEST_BATCH
+from scb.paper.numbers import CLOSE, Number, share
 from scb.paper.slopes import compared, log_log_slope, printed_exponent, varied
 
 STAGES = {1: "1", 2: "2", 3: "3", 0: "all"}
-BLOCK = re.compile(r"(<!-- table: ([a-z0-9 ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
 
 Blocks = Mapping[str, tuple[tuple[str, ...], Callable[..., str]]]
 """Name of a block → the tables that it needs, and the function that makes it."""
-
-
-def filled(page: str, tables: Mapping[str, Table], blocks: Blocks | None = None) -> str:
-    """The page with every block between ``<!-- table: NAME -->`` and ``<!-- end -->`` made anew; those of rates.md unless given."""
-
-    def made(name: str) -> str:
-        needs, make = (BLOCKS if blocks is None else blocks)[name]
-        return make(*(tables[need] for need in needs))
-
-    return BLOCK.sub(lambda found: f"{found[1]}{made(found[2])}\n{found[3]}", page)
 
 
 def markdown(head: list[str], rows: list[list[Any]]) -> str:
@@ -40,7 +29,7 @@ def markdown(head: list[str], rows: list[list[Any]]) -> str:
 
 def _number(x: float) -> str:
     """Three digits; a dash for what is not there."""
-    return rounded(x, 3) if np.isfinite(x) else "–"
+    return f"{Number(x):3}" if np.isfinite(x) else "–"
 
 
 def _median(column: Any) -> str:
@@ -63,7 +52,7 @@ def exponents(rates: Table) -> str:
             for projector in PROJECTORS:
                 mine = varied(pick(rates, projector=projector), axis)
                 slope = log_log_slope(mine[axis], mine[_samples(stage)])
-                row += [slope, compared(slope, printed, axis) if stage else ""]
+                row += [f"{slope:+.2f}", compared(slope, printed, axis) if stage else ""]
             rows.append(row)
     return markdown(["size", "stage", "printed", PROJECTORS["euclidean"], "", PROJECTORS["mu"], ""], rows)
 
@@ -101,7 +90,7 @@ def tail(rates: Table) -> str:
     for projector, name in PROJECTORS.items():
         mine = varied(pick(rates, projector=projector), "T")
         parts = [where(mine, mine["T"] <= 800), where(mine, mine["T"] >= 800)]
-        rows.append([name, *(log_log_slope(part["T"], part["samples_1"]) for part in parts), f"{mine['T'].max():,}"])
+        rows.append([name, *(f"{log_log_slope(part['T'], part['samples_1']):+.2f}" for part in parts), f"{mine['T'].max():,}"])
     return markdown(["Stage 1 in T", "T ≤ 800", "T ≥ 800", "largest T"], rows)
 
 
@@ -110,7 +99,7 @@ def signs(wrong_signs: Table) -> str:
     rows = []
     for T in sorted(values(wrong_signs, "T")):
         found = [~pick(wrong_signs, T=T, projector=projector)["right"].astype(bool) for projector in PROJECTORS]
-        rows.append([f"{T:,}", *(share(wrong) for wrong in found)])
+        rows.append([f"{T:,}", *(f"{share(wrong):share}" for wrong in found)])
     return markdown(["T", *(f"wrong signs, {name}" for name in PROJECTORS.values())], rows)
 
 
@@ -120,7 +109,7 @@ def _against_T(table: Table, axis: str, column: str, name: Callable[[Any], str],
     rows = [[f"{T:,}", *(_median(pick(table, T=T, **{axis: kind})[column]) for kind in kinds)] for T in sorted(values(table, "T"))]
     if power:
         found = [pick(table, **{axis: kind}) for kind in kinds]
-        rows.append(["exponent", *(str(log_log_slope(mine["T"], mine[column])) for mine in found)])
+        rows.append(["exponent", *(f"{log_log_slope(mine['T'], mine[column]):+.2f}" for mine in found)])
     return markdown(["T", *(name(kind) for kind in kinds)], rows)
 
 
@@ -169,7 +158,8 @@ def theorem(table: Table) -> str:
         last = where(mine, np.r_[mine["seed"][1:] != mine["seed"][:-1], True])
         close = (last["dist_A"] <= CLOSE) & (last["dist_V"] <= CLOSE) & last["inside"]
         right = last["alpha_V"] > 0
-        rows.append([name, share(right), share(close), share(close[right]), _median(last["samples"])])
+        shares = [f"{share(hits):share}" for hits in (right, close, close[right])]
+        rows.append([name, *shares, _median(last["samples"])])
     head = ["projector", "sign right", "both squared distances ≤ 0.0025", "the same, of those with the right sign", "samples"]
     return markdown(head, rows)
 
@@ -181,7 +171,7 @@ def windows(table: Table) -> str:
         for length in sorted(values(table, "length")):
             mine = pick(table, data=data, law=law, length=length)
             close = (mine["dist_A"] <= CLOSE) & (mine["dist_V"] <= CLOSE)
-            found = [share(hits.astype(bool)) for hits in (close, mine["exact"], mine["likelihood"])]
+            found = [f"{share(hits.astype(bool)):share}" for hits in (close, mine["exact"], mine["likelihood"])]
             samples = "windows" if data == "sequence" else "independent samples"
             rows.append([samples, law, f"{length:,}", *found, _median(mine["dist_A"]), _median(mine["dist_V"])])
     head = ["data", "μ", "tokens", "both ≤ 0.05", "support exact", "by likelihood", "‖A − Q‖", "‖V − P‖"]

@@ -1,0 +1,236 @@
+"""The figures of the report: what each shows, the tables that it is drawn from, and by what."""
+
+from scb.paper.entries import PaperFigure
+
+FIGURES = {
+    "F1": PaperFigure(
+        title="Convergence",
+        paper="Figure 1",
+        needs=("convergence",),
+        drawn_by="training:convergence",
+        see="The distances of V from P and of A from Q during training. Stage 1 is the same for "
+        "all methods. After it, λ = 1e-4 brings A closer to Q than SGD does, while the paper's λ "
+        "= 1e-5 is below the noise of one entry and does little more than SGD. Stars show the "
+        "proximal method after A has been thresholded and normalised.",
+    ),
+    "F2": PaperFigure(
+        title="Softmax and linear attention",
+        paper="Figure 2",
+        needs=("patterns", "softmax"),
+        drawn_by="models:softmax",
+        see="The softmax and the linear transformer find the same two positions for every token, and the same transition matrix.",
+    ),
+    "F3": PaperFigure(
+        title="Signals and errors",
+        paper="Appendix I, first figure",
+        needs=("convergence",),
+        drawn_by="training:signals",
+        see="The signal α says how much has been learned: 0 at the start, 1 at the truth. The "
+        "error ‖Δ‖ is the distance from the path that training without noise takes. With the "
+        "larger λ the error of A stays small, while it grows without ℓ₁.",
+    ),
+    "F4": PaperFigure(
+        title="Similarity with the truth",
+        paper="Appendix I, second figure",
+        needs=("convergence",),
+        drawn_by="training:similarity",
+        see="Before normalisation the proximal method is ahead of SGD in A. After it, both have "
+        "found the same positions. V* is the best V for the normalised attention A*. It is "
+        "computed from P itself, and is similar to P from step 0 on, so that only A* shows what "
+        "has been learned.",
+    ),
+    "F5": PaperFigure(
+        title="Large sizes",
+        paper="Appendix I, simulation",
+        needs=("gaussian", "prediction"),
+        drawn_by="models:simulation",
+        see="Training at N = 100 and 500 is simulated: exact expected gradients plus Gaussian "
+        "noise. N = 40, which the authors could not run, has real gradients (lines); circles show "
+        "the simulation of the same steps.",
+    ),
+    "F6": PaperFigure(
+        title="Larger N",
+        paper="Appendix I, last figure",
+        needs=("convergence", "sizes"),
+        drawn_by="training:sizes",
+        see="The paper's settings with more tokens: N = 3, 10 and 20.",
+    ),
+    "F7": PaperFigure(
+        title="Transfer",
+        paper="Section 4 (a theorem, without a figure)",
+        needs=("transfer", "drift"),
+        drawn_by="samples:transfer",
+        see="The number of samples until both V and A are within ε of the truth, against the "
+        "length T. The dotted line is what Stage 1 needs if its sign is decided by the drift of "
+        "the expected gradient alone, as in the paper's proof.",
+    ),
+    "F8": PaperFigure(
+        title="The sign",
+        paper="no counterpart; found by running the algorithm",
+        needs=("convergence",),
+        drawn_by="training:signs",
+        see="(V, A) and its mirror image, in which both signals have the opposite sign, fit almost "
+        "equally well. At the paper's batch size of 64, noise chooses between them.",
+    ),
+    "F9": PaperFigure(
+        title="Population theory",
+        paper="Section 3.1 (no figure there)",
+        needs=("convergence", "near one"),
+        drawn_by="models:flow",
+        see="Without noise, training is a flow of the two signals, and real runs follow it. Near "
+        "the truth, (1, 1), the difference of the signals hardly moves, because all pairs with "
+        "α_V·α_A = 1 fit equally well.",
+    ),
+    "F10": PaperFigure(
+        title="Beyond the paper: the support from few samples",
+        paper="Section 6, an open question",
+        needs=("support", "transfer", "drift"),
+        drawn_by="samples:support",
+        see="The number of samples until the positions of Q are known. The covariances of label "
+        "and token form a sparse matrix of rank one, whose support shows from a few hundred "
+        "samples. Algorithm 1 and transfer count as successful once A, normalised, is within 0.1 "
+        "of Q.",
+    ),
+    "F11": PaperFigure(
+        title="Beyond the paper: down to the Cramér–Rao bound",
+        paper="no counterpart",
+        needs=("bound",),
+        drawn_by="samples:bound",
+        see="Lines: the smallest mean squared error that an unbiased estimate can have. Marks: "
+        "that of maximum likelihood, on the support that it has found itself.",
+    ),
+    "F12": PaperFigure(
+        title="Beyond the paper: sequences",
+        paper="Section 6, an open question",
+        needs=("sequences",),
+        drawn_by="samples:sequences",
+        see="How often the support is found exactly from one sequence, whose windows overlap. "
+        "Maximum likelihood does not need independent samples. Estimates from moments do: they "
+        "also mark neighbours of the true positions.",
+    ),
+    "F13": PaperFigure(
+        title="Where noise wins",
+        paper="Appendix I (no figure there)",
+        needs=("noise wins",),
+        drawn_by="phase:noise_wins",
+        see="The share of tasks that are not lost to noise. A task is lost if after 1,000 steps A, "
+        "normalised, is not within 0.1 of Q, and ‖Δ_A‖ is not below the signal either. Ordinary "
+        "random matrices of this size have a K_P of about 0.03; at B = 64 all methods lose all of "
+        "them. With larger batches or a larger K_P, the proximal method with λ = 1e-5 saves the "
+        "most tasks overall.",
+    ),
+    "F14": PaperFigure(
+        title="The projector",
+        paper="Section 3, the preconditioner of V (no figure there)",
+        needs=("start noise", "wrong signs", "stage one"),
+        drawn_by="projector:projectors",
+        see="Steps on V must keep Vμ = μ. The paper's projector leaves noise that does not fall as "
+        "T grows, and the sign is lost in it. The μ-projector leaves noise of order 1/T; with it, "
+        "the samples of Stage 1 grow like T instead of T².",
+    ),
+    "F15": PaperFigure(
+        title="Rates",
+        paper="Theorem 1 and its lemmas (no figure there)",
+        needs=("rates",),
+        drawn_by="rates:rates",
+        see="The smallest number of samples with which each stage succeeds in real runs, as one "
+        "size varies. Above each panel are the measured exponents and the one in the paper. The "
+        "paper's bounds themselves are far larger; only slopes are compared.",
+    ),
+    "F16": PaperFigure(
+        title="The need for ℓ₁",
+        paper="Section 3.3 (no figure there)",
+        needs=("stage two", "stage two error"),
+        drawn_by="rates:regulariser",
+        see="Without the proximal step, the error ‖Δ_A‖² grows like T, and so does the number of "
+        "samples that Stage 2 needs. With it, the number of samples hardly depends on T.",
+    ),
+    "F17": PaperFigure(
+        title="Softmax dynamics",
+        paper="Section 5.2",
+        needs=("attention", "one step"),
+        drawn_by="rates:softmax",
+        see="The samples until the signal shows, and the error ‖Δ_A‖ when half of the signal is "
+        "there, for softmax attention, the proximal method and SGD. Last panel: the relative "
+        "difference between one step of the softmax model and one of the linear model.",
+    ),
+    "F18": PaperFigure(
+        title="Inside all assumptions",
+        paper="Assumption 1, with (d)",
+        needs=("theorem",),
+        drawn_by="rates:theorem",
+        see="Algorithm 1 as printed at T = (NQ)^10, where all assumptions hold, with the paper's "
+        "projector and with the μ-projector.",
+    ),
+    "F19": PaperFigure(
+        title="Windows of one sequence",
+        paper="Section 2.1, the extension",
+        needs=("windows", "marginal"),
+        drawn_by="rates:windows",
+        see="The distances from the truth after training on windows of one sequence instead of "
+        "independent samples, with the true μ and with μ estimated by the frequencies of tokens. "
+        "Last panel: how far the frequencies in a long sequence are from μ.",
+    ),
+    "F20": PaperFigure(
+        title="Transfer from end to end",
+        paper="Section 4 and Appendix H (no figure there)",
+        needs=("pretrained", "overlaps"),
+        drawn_by="transfer:pretrained",
+        see="V̂ is trained on a related task. First two panels: how often both V and A are "
+        "learned, against the overlap of the two tasks. Transfer still works somewhat below the "
+        "overlap that the paper requires. Last panel: other sizes, sparsities and distributions.",
+    ),
+    "F21": PaperFigure(
+        title="The simulated sizes with real gradients",
+        paper="Appendix I, simulation",
+        needs=("real gradients",),
+        drawn_by="large:real",
+        see="The sizes that the paper could only simulate, with real gradients on a GPU, beside "
+        "the simulation at the same settings.",
+    ),
+    "F22": PaperFigure(
+        title="The sign at long lengths",
+        paper="Section 3.2 (no figure there)",
+        needs=("long signs",),
+        drawn_by="large:signs",
+        see="Stage 1 with the sign decided by the drift alone, up to T = 500,000. The smallest "
+        "batch that gives the right sign grows like T² with the paper's projector, and like T "
+        "with the μ-projector.",
+    ),
+    "F23": PaperFigure(
+        title="Rates at large sizes",
+        paper="Theorem 1 and its lemmas (no figure there)",
+        needs=("large rates",),
+        drawn_by="large:rates",
+        see="The smallest number of samples of each stage, as in F15, at much larger sizes.",
+    ),
+    "F24": PaperFigure(
+        title="At the planner's batch sizes",
+        paper="the lemmas of Appendices D to F (no figure there)",
+        needs=("plan",),
+        drawn_by="large:plan",
+        see="One run with exactly the settings that the lemmas ask for, on the smallest task for "
+        "which they can be run. Crosses show what the lemmas guarantee.",
+    ),
+    "F25": PaperFigure(
+        title="Real transformers",
+        paper="no counterpart",
+        needs=("transformers", "transformer rivals"),
+        drawn_by="transformers:samples",
+        see="First two panels: the number of samples until a tenth of the excess loss is left, "
+        "against the length T. A transformer needs more samples the longer the context is, and "
+        "many more than Algorithm 1 and recover. Triangles mark sizes that were not learned with "
+        "that many samples. Centring the values, or keeping those of another task, helps. Last "
+        "panel: the effect of one change.",
+    ),
+    "F26": PaperFigure(
+        title="How a real transformer learns",
+        paper="Figures 1 and 2, for another model",
+        needs=("transformer stages", "decoders"),
+        drawn_by="transformers:stages",
+        see="After a plateau, attention and values grow together, and then the attention is ahead. "
+        "With values kept from another task, the path comes from the other side. Last panel: a "
+        "decoder trained on one sequence finds the lags if it predicts only the token after a "
+        "window. If it predicts after every position, it is far from them after the same time.",
+    ),
+}

@@ -1,0 +1,71 @@
+"""Outcomes of claims as a table: what is written beside the page of claims, and what pages of the
+site take their numbers from."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scb.jobs.shipped import read_shipped, write_shipped
+from scb.jobs.table import Table
+from scb.paper.numbers import Number
+from scb.paper.outcome import Outcome, Verdict
+from scb.paper.registry import CLAIMS
+from scb.paper.report import Judged
+
+COLUMNS = ("claim", "ensemble", "case", "name", *Number._fields, "text")
+"""A row is a number of a claim, or a word: its verdict, its settings, or one that a judge gave."""
+
+
+def write_outcomes(directory: Path, judged: Iterable[Judged], facts: dict[str, Any]) -> Path:
+    """Write the outcomes as DIRECTORY/claims.csv, with facts about how they were made."""
+    rows = [row for one in judged for row in _rows(one)]
+    table = dict(zip(COLUMNS, map(np.array, zip(*rows, strict=True)), strict=True))
+    return write_shipped(directory, "claims", table, facts)
+
+
+def _rows(judged: Judged) -> Iterator[tuple[Any, ...]]:
+    """The rows of one claim."""
+    for ensemble, outcome in {"": judged.outcome, **judged.outcome.ensembles}.items():
+        for case, numbers in outcome.numbers.items():
+            for name, number in numbers.items():
+                yield from _row(judged, ensemble, case, name, number)
+        yield from _row(judged, ensemble, "", "verdict", outcome.verdict.value)
+    yield from _row(judged, "", "", "settings", judged.settings)
+
+
+def _row(judged: Judged, ensemble: str, case: str, name: str, value: Any) -> Iterator[tuple[Any, ...]]:
+    """The row of a number or a word; none for what is missing."""
+    place = (judged.claim.id, ensemble, case, name)
+    if isinstance(value, str):
+        yield (*place, np.nan, np.nan, np.nan, 0, value)
+    elif value is not None:
+        number = value if isinstance(value, Number) else Number(float(value))
+        yield (*place, *number, "")
+
+
+def read_outcomes(directory: Path) -> list[Judged]:
+    """The claims that ``write_outcomes`` wrote, in the order of today's claims."""
+    table, _ = read_shipped(directory, "claims")
+    found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    for claim, ensemble, case, name, *numbers, text in zip(*_columns(table), strict=True):
+        cases = found.setdefault(claim, {}).setdefault(ensemble, {})
+        cases.setdefault(case, {})[name] = text or Number(*numbers)
+    judged = []
+    for number, claim in enumerate(CLAIMS, start=1):
+        if claim.id in found:
+            outcomes = {name: _outcome(cases) for name, cases in found[claim.id].items()}
+            whole = outcomes.pop("")
+            settings = str(whole.numbers[""]["settings"])
+            outcome = Outcome(whole.verdict, whole.numbers, outcomes)
+            judged.append(Judged(number, claim, outcome, settings))
+    return judged
+
+
+def _columns(table: Table) -> list[list[Any]]:
+    return [table[name].tolist() for name in COLUMNS]
+
+
+def _outcome(cases: dict[str, dict[str, Any]]) -> Outcome:
+    return Outcome(Verdict(cases[""].pop("verdict")), cases)
