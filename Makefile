@@ -33,7 +33,7 @@ lint: venv  ## ruff and pyright
 	$(BIN)/pyright
 
 bench: venv  ## time our code against what one would otherwise write
-	$(BIN)/scb bench --contenders benchmarks/contenders.py
+	$(BIN)/scb bench --baselines benchmarks/step_baselines.py
 
 examples: venv .venv/examples  ## three worked examples on real data; figures and tables of docs/explanation/examples.md are made anew
 	$(BIN)/python examples/paradise_lost.py

@@ -1,11 +1,11 @@
 """The estimator: which lags it finds; against mtdlearn and hmmlearn (seconds, memory, held-out likelihood); how its time grows.
 
-    python benchmarks/estimator.py [lags rivals fits] [--with PYTHON]
+    python benchmarks/estimator.py [lags baselines fits] [--with PYTHON]
 
 mtdlearn and hmmlearn are in no lock. Put them in an environment of their own, and say where its interpreter is:
 
-    python -m venv rivals && rivals/bin/pip install mtdlearn hmmlearn
-    .venv/bin/python benchmarks/estimator.py --with rivals/bin/python
+    python -m venv baselines && baselines/bin/pip install mtdlearn hmmlearn
+    .venv/bin/python benchmarks/estimator.py --with baselines/bin/python
 
 What is not installed is left out, with a line that says so. The tables go to benchmarks/estimator.md. Every fit runs in a process
 of its own, on one thread. mtdlearn of order 10 takes about ten minutes and some gigabytes; the rest takes a few minutes. Progress
@@ -41,14 +41,14 @@ TABLES = Path(__file__).with_suffix(".md")
 # ----------------------------------------------------------------------------------------------------- the data
 
 
-def law() -> np.ndarray:
+def distribution() -> np.ndarray:
     """P (N, N) of the plain Mixture Transition Distribution that the tokens come from: one matrix for all lags."""
     return np.random.default_rng(0).dirichlet(np.full(N, 0.4), size=N).T
 
 
 def tokens() -> np.ndarray:
     """FIT + HELD tokens; what comes before them is thrown away."""
-    rng, P, before = np.random.default_rng(1), law(), 1000
+    rng, P, before = np.random.default_rng(1), distribution(), 1000
     x = rng.integers(N, size=before + FIT + HELD)
     for t in range(max(LAGS), x.size):
         x[t] = rng.choice(N, p=P[:, x[t - rng.choice(LAGS, p=WEIGHTS)]])
@@ -62,19 +62,19 @@ def windows(x: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def truth() -> float:
-    """Held-out mean log-likelihood of the law that made the tokens."""
-    x, P = tokens(), law()
+    """Held-out mean log-likelihood of the distribution that made the tokens."""
+    x, P = tokens(), distribution()
     at = np.arange(FIT, FIT + HELD)
     return float(np.log(sum(w * P[x[at], x[at - lag]] for lag, w in zip(LAGS, WEIGHTS, strict=True))).mean())
 
 
-# ------------------------------------------------------------------------------------------------ the contenders
+# ------------------------------------------------------------------------------------------------ the baselines
 # Each is a function of the order that imports what it needs, and returns the fit (to be timed) and its held-out likelihood.
 
-Contender = tuple[Callable[[], Any], Callable[[Any], float]]
+Baseline = tuple[Callable[[], Any], Callable[[Any], float]]
 
 
-def ours(order: int, transition: str, lags: str) -> Contender:
+def ours(order: int, transition: str, lags: str) -> Baseline:
     """Without context, which is the model of mtdlearn; all lags up to the order, or those that are found."""
     import scb
 
@@ -86,7 +86,7 @@ def ours(order: int, transition: str, lags: str) -> Contender:
     return fit, lambda model: model.score(x[FIT - order :])
 
 
-def mtdlearn(order: int, starts: int) -> Contender:
+def mtdlearn(order: int, starts: int) -> Baseline:
     """As it is published, with its defaults but for the starts (10). It wants ``np.int``, which NumPy has dropped."""
     setattr(np, "int", int)  # noqa: B010
     from mtdlearn.mtd import MTD  # pyright: ignore[reportMissingImports]
@@ -106,7 +106,7 @@ def mtdlearn(order: int, starts: int) -> Contender:
     return fit, held
 
 
-def hmm(states: int) -> Contender:
+def hmm(states: int) -> Baseline:
     """The best of five starts on the tokens of the fit; held out, each token given all before it."""
     from hmmlearn.hmm import CategoricalHMM  # pyright: ignore[reportMissingImports]
 
@@ -119,7 +119,7 @@ def hmm(states: int) -> Contender:
     return fit, lambda model: (model.score(x) - model.score(x[:FIT])) / HELD
 
 
-def growth(transition: str, length: int, max_lag: int) -> Contender:
+def growth(transition: str, length: int, max_lag: int) -> Baseline:
     """With context, lags to be found: tokens of a random task with lags up to 10."""
     import scb
 
@@ -127,7 +127,7 @@ def growth(transition: str, length: int, max_lag: int) -> Contender:
     return lambda: scb.SparseContextualBigram(max_lag, transition=transition).fit(x), lambda model: model.score(x)  # pyright: ignore
 
 
-CONTENDERS: dict[str, Callable[..., Contender]] = {
+BASELINES: dict[str, Callable[..., Baseline]] = {
     "ours": lambda order, transition, lags: ours(int(order), transition, lags),
     "mtdlearn": lambda order, starts: mtdlearn(int(order), int(starts)),
     "hmmlearn": lambda states: hmm(int(states)),
@@ -136,8 +136,8 @@ CONTENDERS: dict[str, Callable[..., Contender]] = {
 
 
 def child(name: str, *options: str) -> None:
-    """One contender in this process: seconds of the fit, memory beyond that of the idle process, held-out likelihood; as JSON."""
-    fit, held = CONTENDERS[name](*options)
+    """One baseline in this process: seconds of the fit, memory beyond that of the idle process, held-out likelihood; as JSON."""
+    fit, held = BASELINES[name](*options)
     idle = _peak()
     if name in ("ours", "growth"):
         warm_up()
@@ -180,12 +180,12 @@ def measured(python: str, *options: object) -> dict[str, float] | None:
     return result
 
 
-def rivals(python: str) -> str:
-    """The table of contenders."""
+def baselines(python: str) -> str:
+    """The table of baselines."""
     loaded = np.nan
     lines = [
         f"One sequence of a plain MTD with {N} states, lags {LAGS} with weights {WEIGHTS} and one matrix: {FIT:,} tokens to fit,"
-        f" {HELD:,} held out. Held out: mean log-likelihood in nats, of the same tokens given the same history; the law that made"
+        f" {HELD:,} held out. Held out: mean log-likelihood in nats, of the same tokens given the same history; the task that made"
         f" them has {truth():.4f}.",
         "",
         "| order | model | seconds | memory, MB | held out | times our seconds |",
@@ -260,8 +260,8 @@ def lags(_: str) -> str:
 
 def after(model: Any, x: np.ndarray, max_lag: int) -> float:
     """The log-likelihood of all symbols after the first ``max_lag``; ``loglik_`` has the first ones, too."""
-    laws = model.predict_proba(x)[max_lag - 1 : -1]
-    return float(np.log(laws[np.arange(len(laws)), x[max_lag:]]).sum())
+    distributions = model.predict_proba(x)[max_lag - 1 : -1]
+    return float(np.log(distributions[np.arange(len(distributions)), x[max_lag:]]).sum())
 
 
 def _line(order: str, name: str, row: dict[str, float], first: dict[str, float] | None) -> str:
@@ -297,7 +297,7 @@ def _slope(points: list[tuple[int, float]]) -> float:
 
 SECTIONS = {
     "lags": ("Which lags are found", lags),
-    "rivals": ("Against mtdlearn and hmmlearn", rivals),
+    "rivals": ("Against mtdlearn and hmmlearn", baselines),
     "fits": ("How time grows", fits),
 }
 
@@ -306,7 +306,7 @@ def main() -> None:
     """Run the sections asked for, and write them; what was not asked for stays as it is in the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all if none is named")
-    parser.add_argument("--with", dest="python", default=sys.executable, help="an interpreter that has the rivals")
+    parser.add_argument("--with", dest="python", default=sys.executable, help="an interpreter that has the baselines")
     asked = parser.parse_args()
     if unknown := set(asked.sections) - set(SECTIONS):
         parser.error(f"{unknown.pop()} is not a section: there are {', '.join(SECTIONS)}")

@@ -2,7 +2,7 @@
 
     python benchmarks/gpu.py [--out FILE] [--ours-only]
 
-A step draws a mini-batch, differentiates and updates V and A with λ > 0. PyTorch and JAX (``gpu_rivals.py``) take parts of the
+A step draws a mini-batch, differentiates and updates V and A with λ > 0. PyTorch and JAX (``gpu_baselines.py``) take parts of the
 batch that fit into memory, at T = 5,000 for every N. Each of them has a process of its own: all compile side by side, then they
 are timed one after the other, alone on the GPU.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from gpu_rivals import RIVALS, profile, stage_of, timed
+from gpu_baselines import BASELINES, profile, stage_of, timed
 
 from scb.geometry import line_A, line_V
 from scb.kernels.cuda.device import Gpu
@@ -39,7 +39,7 @@ SIZES = (
     (500, 100_000, 1 << 20),
 )
 PART = 1 << 27  # tokens that PyTorch and JAX have in memory at a time
-COMPILING = 150.0  # seconds that a rival may take to compile
+COMPILING = 150.0  # seconds that a baseline may take to compile
 
 
 def ours(task: Task, batch_size: int, repeats: int) -> float:
@@ -72,13 +72,13 @@ def processor(task: Task, batch_size: int, repeats: int) -> float:
 
 
 def contend(name: str, N: int, compiled: Any, alone: Any, results: Any) -> None:
-    """In a process of its own: compile a rival's step, wait for the others, be timed; 10⁹ tokens a second, or NaN and why."""
+    """In a process of its own: compile a baseline's step, wait for the others, be timed; 10⁹ tokens a second, or NaN and why."""
     task = Task.random(N, 5000, 2, seed=0)
     rows = PART // task.T
     found: dict[str, Any] = {"what": "rival", "name": name, "N": N, "T": task.T, "B": rows}
     step = None
     try:
-        step = RIVALS[name](task, rows)
+        step = BASELINES[name](task, rows)
         timed(*step, repeats=1)
     except Exception as error:  # out of memory, or it cannot be compiled: a result, too
         found |= {"rate": float("nan"), "failed": f"{type(error).__name__}: {str(error)[:200]}"}
@@ -91,8 +91,8 @@ def contend(name: str, N: int, compiled: Any, alone: Any, results: Any) -> None:
         results.put(found)
 
 
-def rivals(names: list[str]) -> list[dict[str, Any]]:
-    """What each rival reaches at each N."""
+def baselines(names: list[str]) -> list[dict[str, Any]]:
+    """What each baseline reaches at each N."""
     os.environ |= {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     context = multiprocessing.get_context("spawn")
     cases = [(name, N) for name in names for N in (3, 10, 20, 100, 500)]
@@ -120,7 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("gpu.jsonl"))
     parser.add_argument("--ours-only", action="store_true")
-    parser.add_argument("--rivals", default=";".join(RIVALS), help="names, with ; between them")
+    parser.add_argument("--baselines", default=";".join(BASELINES), help="names, with ; between them")
     options = parser.parse_args()
     gpu = Gpu()
     with options.out.open("a") as file:
@@ -130,7 +130,7 @@ def main() -> None:
             file.flush()
 
         if not options.ours_only:
-            for row in rivals(options.rivals.split(";")):
+            for row in baselines(options.baselines.split(";")):
                 note(**row)
         for N, T, B in SIZES:
             task = Task.random(N, T, 2, seed=0)

@@ -1,10 +1,11 @@
-"""What the estimator finds where its model does not hold: with the law of all labels as background, and with an n-gram beside it.
+"""What the estimator finds where its model does not hold: with the distribution of all labels as background, and with an n-gram
+beside it.
 
     python benchmarks/misspecified.py [--seeds 20] [--jobs 2]
 
 Five kinds of sequences that are no mixtures of lags, drawn by plain code that shares nothing with the library: a Markov chain of
 order 3, a hidden Markov model, a chain with seasons, a random walk on a ring, and one with momentum. For each: which lags are
-found, in how many of the seeds, and bits a held-out symbol beside those of the law that made the sequence.
+found, in how many of the seeds, and bits a held-out symbol beside those of the distribution that made the sequence.
 
 Results are kept in benchmarks/misspecified.jsonl; what is there is not computed again. The table goes to
 docs/explanation/misspecified.md. One case takes 5 to 60 s of one core: 20 seeds about an hour.
@@ -30,18 +31,18 @@ Drawn = tuple[np.ndarray, np.ndarray]  # a sequence (LENGTH + HELD,), and the pr
 
 
 def chain_of_order_3(rng: np.random.Generator) -> Drawn:
-    """Three symbols; each triple has a law of its own for the next one, from Dirichlet(0.7)."""
-    laws = rng.dirichlet(np.full(3, 0.7), size=(3, 3, 3))
+    """Three symbols; each triple has a distribution of its own for the next one, from Dirichlet(0.7)."""
+    distributions = rng.dirichlet(np.full(3, 0.7), size=(3, 3, 3))
     x, p = np.zeros(LENGTH + HELD, int), np.ones(LENGTH + HELD)
     for t in range(3, x.size):
-        law = laws[x[t - 3], x[t - 2], x[t - 1]]
-        x[t] = rng.choice(3, p=law)
-        p[t] = law[x[t]]
+        distribution = distributions[x[t - 3], x[t - 2], x[t - 1]]
+        x[t] = rng.choice(3, p=distribution)
+        p[t] = distribution[x[t]]
     return x, p
 
 
 def hidden_states(rng: np.random.Generator) -> Drawn:
-    """Four hidden states that last ten steps on average; each has a law of four symbols, from Dirichlet(0.5)."""
+    """Four hidden states that last ten steps on average; each has a distribution of four symbols, from Dirichlet(0.5)."""
     emit = rng.dirichlet(np.full(4, 0.5), size=4)
     move = 0.9 * np.eye(4) + 0.1 / 3 * (1 - np.eye(4))
     state, belief = 0, np.full(4, 0.25)
@@ -104,8 +105,8 @@ def work(case: Case) -> Row:
         warnings.simplefilter("ignore")
         model = scb.SparseContextualBigram(MAX_LAG, transition="per_lag", background=case["background"]).fit(x[:LENGTH])
     seconds = time.process_time() - began
-    laws = model.predict_proba(x[LENGTH - MAX_LAG :])[MAX_LAG - 1 : -1]
-    scores = np.log2(laws[np.arange(HELD), np.searchsorted(model.classes_, x[LENGTH:])])
+    distributions = model.predict_proba(x[LENGTH - MAX_LAG :])[MAX_LAG - 1 : -1]
+    scores = np.log2(distributions[np.arange(HELD), np.searchsorted(model.classes_, x[LENGTH:])])
     lags: dict[str, float] = {}
     for lag, influence in zip(model.lags_["lag"].tolist(), model.influence_.data.tolist(), strict=True):
         if lag > 1:  # lag 1 is the context

@@ -122,8 +122,8 @@ def told(model: str) -> str:
 
 
 def gpu_steps() -> list[str]:
-    """10⁹ tokens a second of whole steps; the rivals, which were timed at T = 5,000, once for each N."""
-    rivals = {(row["name"], row["N"]): row["rate"] for row in rows("gpu/steps.jsonl", "rival")}
+    """10⁹ tokens a second of whole steps; the baselines, which were timed at T = 5,000, once for each N."""
+    baselines = {(row["name"], row["N"]): row["rate"] for row in rows("gpu/steps.jsonl", "rival")}
     names = ("PyTorch, compiled", "PyTorch, tuned", "JAX, tuned")
     steps = rows("gpu/steps.jsonl", "step")
     small = {row["N"] for row in steps if row["T"] == 5000}
@@ -132,7 +132,7 @@ def gpu_steps() -> list[str]:
         N, ours = row["N"], row["ours"]
         shown = [""] * 5
         if row["T"] == 5000 or N not in small:
-            rates = [rivals[name, N] for name in names]
+            rates = [baselines[name, N] for name in names]
             shown = [*map(times, rates), times(ours / max(rates[:2])), times(ours / rates[2])]
         lines.append((N, f"{row['T']:,}", f"{row['B']:,}", f"{ours:.0f}", *shown))
     return table_of("N|T|B|scb|PyTorch, compiled|PyTorch, tuned|JAX, tuned|scb / PyTorch|scb / JAX", lines)
@@ -163,11 +163,11 @@ def gpu_signs() -> list[str]:
     """The least batch that finds the sign in nine of ten runs, by the power law for each projector."""
     table = shipped("long-signs")
     lines = []
-    for projector, (law, low, high) in sorted(power_laws(table, RIGHT).items()):
+    for projector, (distribution, low, high) in sorted(power_laws(table, RIGHT).items()):
         longest = pick(table, projector=projector)["T"].max()
-        least = law.least(np.array(LENGTHS, dtype=float)).tolist()
+        least = distribution.least(np.array(LENGTHS, dtype=float)).tolist()
         cells = [two_digits(B) + ("" if longest >= T else " (not run)") for T, B in zip(LENGTHS, least, strict=True)]
-        lines.append((PROJECTORS[projector], *cells, f"{law.exponent:.2f}", f"{low:.2f} to {high:.2f}"))
+        lines.append((PROJECTORS[projector], *cells, f"{distribution.exponent:.2f}", f"{low:.2f} to {high:.2f}"))
     return table_of("projector|" + "|".join(f"B_T at T = {T:,}" for T in LENGTHS) + "|exponent in T|95 % interval", lines)
 
 

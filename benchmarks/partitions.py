@@ -2,8 +2,8 @@
 
     python benchmarks/partitions.py [--seeds 15] [--jobs 2]
 
-Rows go to benchmarks/partitions.jsonl, and what is there is not run again. Half of the sequences come from a law that the model can
-have; in the others each label depends on two earlier symbols at once, so that no model of lags fits them.
+Rows go to benchmarks/partitions.jsonl, and what is there is not run again. Half of the sequences come from a distribution that the
+model can have; in the others each label depends on two earlier symbols at once, so that no model of lags fits them.
 """
 
 import argparse
@@ -19,14 +19,14 @@ KEPT = Path(__file__).with_suffix(".jsonl")
 LENGTH = 8000
 
 
-def sequence(N: int, law: str, seed: int) -> np.ndarray:
+def sequence(N: int, distribution: str, seed: int) -> np.ndarray:
     """A sequence in which the next symbol is often that at lag 3 or 5; or else the sum of those at lags 1 and 3."""
     rng = np.random.default_rng(seed)
     x = rng.integers(N, size=LENGTH)
     u = rng.random(LENGTH)
     for t in range(5, LENGTH):
         if u[t] < 0.3:
-            x[t] = x[t - 3] if law == "lags" else (x[t - 1] + x[t - 3]) % N
+            x[t] = x[t - 3] if distribution == "lags" else (x[t - 1] + x[t - 3]) % N
         elif u[t] < 0.5:
             x[t] = x[t - 5]
     return x
@@ -43,7 +43,7 @@ def work(case: Case) -> Row:
     """One fit, twice."""
     import dask.array as da
 
-    x = sequence(case["N"], case["law"], case["seed"])
+    x = sequence(case["N"], case["distribution"], case["seed"])
     made = scb.SparseContextualBigram(6, transition=case["transition"])
     whole = made.fit(x)
     parted = scb.SparseContextualBigram(6, transition=case["transition"]).fit(da.from_array(x, chunks=LENGTH // case["chunks"]))
@@ -59,10 +59,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     cases = [
-        {"N": N, "law": law, "transition": transition, "chunks": chunks, "seed": seed}
+        {"N": N, "distribution": distribution, "transition": transition, "chunks": chunks, "seed": seed}
         for seed in range(asked.seeds)
         for N, chunks in ((3, 4), (20, 12))  # few symbols: rows are counted; many: every sum is taken in each chunk
-        for law in ("lags", "none")
+        for distribution in ("lags", "none")
         for transition in ("shared", "per_lag")
     ]
     complete(KEPT, work, cases, asked.jobs)

@@ -167,13 +167,13 @@ def theorem(table: Table) -> str:
 def windows(table: Table) -> str:
     """What becomes of Algorithm 1 on windows, by length of the sequence."""
     rows = []
-    for data, law in dict.fromkeys(zip(table["data"].tolist(), table["law"].tolist(), strict=True)):
+    for data, distribution in dict.fromkeys(zip(table["data"].tolist(), table["distribution"].tolist(), strict=True)):
         for length in sorted(values(table, "length")):
-            mine = pick(table, data=data, law=law, length=length)
+            mine = pick(table, data=data, distribution=distribution, length=length)
             close = (mine["dist_A"] <= CLOSE) & (mine["dist_V"] <= CLOSE)
             found = [f"{share(hits.astype(bool)):share}" for hits in (close, mine["exact"], mine["likelihood"])]
             samples = "windows" if data == "sequence" else "independent samples"
-            rows.append([samples, law, f"{length:,}", *found, _median(mine["dist_A"]), _median(mine["dist_V"])])
+            rows.append([samples, distribution, f"{length:,}", *found, _median(mine["dist_A"]), _median(mine["dist_V"])])
     head = ["data", "μ", "tokens", "both ≤ 0.05", "support exact", "by likelihood", "‖A − Q‖", "‖V − P‖"]
     return markdown(head, rows)
 

@@ -2,7 +2,7 @@
 
     python benchmarks/sweeps.py [network overhead] [--tables]
 
-About seven minutes on two cores. Contenders take turns second by second. Results are kept in benchmarks/sweeps/; what is there is
+About seven minutes on two cores. Baselines take turns second by second. Results are kept in benchmarks/sweeps/; what is there is
 not run again. The table and the numbers of docs/explanation/scale.md come from there.
 """
 
@@ -58,22 +58,22 @@ def swept(file: Path, out: Path) -> list[list[str]]:
     return [[str(SCB), "sweep", str(file), "--out", str(out), "--jobs", "2"]]
 
 
-def side_by_side(*contenders: list[list[str]]) -> list[float]:
-    """The seconds of each contender, a few commands at once, where one is stopped while the other runs: a second each, in turn.
+def side_by_side(*baselines: list[list[str]]) -> list[float]:
+    """The seconds of each baseline, a few commands at once, where one is stopped while the other runs: a second each, in turn.
 
     So both have the same machine, whose speed drifts. A clock does not stop: Dask's own, and that by which batches are made, see
     twice the time.
     """
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    started: list[list[subprocess.Popen[Any]]] = [[] for _ in contenders]
-    seconds = [0.0 for _ in contenders]
-    running = set(range(len(contenders)))
+    started: list[list[subprocess.Popen[Any]]] = [[] for _ in baselines]
+    seconds = [0.0 for _ in baselines]
+    running = set(range(len(baselines)))
     try:
         while running:
             for i in sorted(running):
                 begin = time.perf_counter()
                 if not started[i]:
-                    started[i] = [subprocess.Popen(command, **quiet) for command in contenders[i]]
+                    started[i] = [subprocess.Popen(command, **quiet) for command in baselines[i]]
                 send(started[i], signal.SIGCONT)
                 while time.perf_counter() - begin < SLICE and any(one.poll() is None for one in started[i]):
                     time.sleep(0.002)

@@ -9,7 +9,7 @@ Studies: scaling (T and N, from scratch), transfer (what is kept of a model of a
 proximal (shrunk attention, centred values). A unit is one cell of a study: eight tasks, each at all learning rates, trained side
 by side. A unit whose rows are in the table is not run again, so that ``run`` goes on where it stopped. Stages and sequences have
 scripts of their own, and so has what one needs without a transformer: transformers_stages.py, transformers_sequences.py,
-transformers_rivals.py.
+transformers_baselines.py.
 """
 
 import argparse

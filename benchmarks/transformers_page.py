@@ -11,13 +11,13 @@ from scb.paper.numbers import median, spread
 from scb.paper.tuned import best_setting, chosen_decoders, transferred
 
 LENGTHS = (32, 128, 512, 2048, 8192)
-CONTENDERS = {
+BASELINES = {
     "transformer": ("scaling", "standard"),
     "… initial weights 0.02": (f"scaling{SMALL}", "standard"),
     "… values centred": ("proximal", "values centred"),
 }
 KEPT = {"… values kept, same P": "values", "… values frozen, same P": "frozen"}
-RIVALS = {
+BASELINES = {
     "Algorithm 1, μ-projector": "Algorithm 1, mu",
     "Algorithm 1, the paper's projector": "Algorithm 1, euclidean",
     "`recover`": "recover",
@@ -40,19 +40,19 @@ def _cell(table: Table, setting: str, until: str = "samples_10", **where: Any) -
     return _thousands(best_setting(rows, setting, until), until) if len(rows["T"]) else "–"
 
 
-def _contenders(transformers: Table, rivals: Table, N: int) -> dict[str, tuple[Table, str]]:
+def _baselines(transformers: Table, baselines: Table, N: int) -> dict[str, tuple[Table, str]]:
     """Name → its rows, and the column whose best value counts."""
-    found = {name: (pick(transformers, study=study, variant=variant), "rate") for name, (study, variant) in CONTENDERS.items()}
+    found = {name: (pick(transformers, study=study, variant=variant), "rate") for name, (study, variant) in BASELINES.items()}
     found |= {name: (transferred(transformers, keep, "1"), "rate") for name, keep in KEPT.items()}
-    found |= {name: (pick(rivals, rival=rival), "setting") for name, rival in RIVALS.items()}
+    found |= {name: (pick(baselines, baseline=baseline), "setting") for name, baseline in BASELINES.items()}
     return {name: (pick(table, N=N), setting) for name, (table, setting) in found.items()}
 
 
-def lengths(transformers: Table, rivals: Table) -> str:
+def lengths(transformers: Table, baselines: Table) -> str:
     """Samples until 10 % is left, by N and T, and the exponent in T."""
     rows = []
     for N in (10, 3):
-        for name, (mine, setting) in _contenders(transformers, rivals, N).items():
+        for name, (mine, setting) in _baselines(transformers, baselines, N).items():
             if len(mine["T"]):
                 found = [_cell(mine, setting, T=T) for T in LENGTHS]
                 rows.append([f"N = {N}, {name}", *found, f"{growth(mine, setting):+.2f}"])
@@ -87,15 +87,15 @@ def rates(transformers: Table) -> str:
     return markdown(["best learning rate", *(f"T = {T:,}" for T in LENGTHS)], rows)
 
 
-def alphabets(transformers: Table, rivals: Table) -> str:
+def alphabets(transformers: Table, baselines: Table) -> str:
     """Samples at T = 32, by N."""
     sizes = (3, 10, 50)
     rows = []
     for name, until in (("half", "samples_50"), ("10 %", "samples_10")):
         found = [_cell(transformers, "rate", until, study="scaling", variant="standard", N=N, T=32) for N in sizes]
         rows.append([f"transformer, {name} left", *found])
-    for name, rival in RIVALS.items():
-        rows.append([f"{name}, 10 % left", *(_cell(rivals, "setting", rival=rival, N=N, T=32) for N in sizes)])
+    for name, baseline in BASELINES.items():
+        rows.append([f"{name}, 10 % left", *(_cell(baselines, "setting", baseline=baseline, N=N, T=32) for N in sizes)])
     return markdown(["thousands of samples, T = 32", *(f"N = {N}" for N in sizes)], rows)
 
 
@@ -180,17 +180,17 @@ def sequences(decoders: Table) -> str:
     return markdown(["excess loss left", *(f"{n:,}" for n in sizes), "lags found", "mass on them"], rows)
 
 
-def seconds(transformers: Table, rivals: Table) -> str:
-    """Wall time until 10 % is left: 32 transformers side by side on the GPU, the rivals on one core."""
+def seconds(transformers: Table, baselines: Table) -> str:
+    """Wall time until 10 % is left: 32 transformers side by side on the GPU, the baselines on one core."""
     rows = []
     for T in LENGTHS[:4]:
         best = best_setting(pick(transformers, study="scaling", variant="standard", N=10, T=T), "rate")
         found = [f"{median(best['seconds']):.1f}" if np.isfinite(median(best["samples_10"])) else "–"]
-        for rival in RIVALS.values():
-            mine = best_setting(pick(rivals, rival=rival, N=10, T=T), "setting")
+        for baseline in BASELINES.values():
+            mine = best_setting(pick(baselines, baseline=baseline, N=10, T=T), "setting")
             found.append(f"{median(mine['seconds']):.2f}")
         rows.append([f"{T:,}", *found])
-    return markdown(["seconds, N = 10, T =", "32 transformers, H200", *(f"{name}, one core" for name in RIVALS)], rows)
+    return markdown(["seconds, N = 10, T =", "32 transformers, H200", *(f"{name}, one core" for name in BASELINES)], rows)
 
 
 BLOCKS: Blocks = {

@@ -50,11 +50,11 @@ class Data:
         if not kept.exists():
             pairs = [held_out(task, i) for i, task in enumerate(self.tasks)]
             sequences = np.stack([generated(task, i) for i, task in enumerate(self.tasks)])
-            np.savez_compressed(kept, sequences=sequences, windows=[x for x, _ in pairs], laws=[y for _, y in pairs])
+            np.savez_compressed(kept, sequences=sequences, windows=[x for x, _ in pairs], distributions=[y for _, y in pairs])
         with np.load(kept) as file:
             self.sequences = torch.tensor(file["sequences"].astype(np.int64), device=device)  # (tasks, longest)
             self.windows = torch.tensor(file["windows"].astype(np.int64), device=device)  # (tasks, looks, WINDOW)
-            self.laws = torch.tensor(file["laws"], device=device)  # (tasks, looks, N)
+            self.distributions = torch.tensor(file["distributions"], device=device)  # (tasks, looks, N)
         self.device = device
 
     def window(self, starts: torch.Tensor, task: torch.Tensor, L: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -103,9 +103,9 @@ def train(
             for name, x in ensemble.parameters.items():
                 kept[name] = torch.where(better.view(-1, *[1] * (x.ndim - 1)), x.detach(), kept[name])
     seconds = time.perf_counter() - began
-    laws = data.laws[:, :CHECKED]
+    distributions = data.distributions[:, :CHECKED]
     mu = torch.tensor(np.stack([one.mu for one in data.tasks]), device=device)
-    trivial = divergence(laws, mu[:, None].expand_as(laws))
+    trivial = divergence(distributions, mu[:, None].expand_as(distributions))
     rows = [
         {
             "model": "decoder, every position" if every else "decoder, last position",
@@ -141,16 +141,16 @@ def judge(
         logits = ensemble.logits(tokens)
         logits = (logits[:, :, -1] if every else logits).double()
         losses.append(-logits.log_softmax(dim=2).gather(2, following[..., -1:])[..., 0])
-    laws = []
+    distributions = []
     for part in data.windows[task, :CHECKED].split(250, dim=1):
         logits = ensemble.logits(part[..., -L:])
-        laws.append((logits[:, :, -1] if every else logits).double().softmax(dim=2))
-    return torch.cat(losses, dim=1).mean(dim=1), divergence(data.laws[task, :CHECKED], torch.cat(laws, dim=1))
+        distributions.append((logits[:, :, -1] if every else logits).double().softmax(dim=2))
+    return torch.cat(losses, dim=1).mean(dim=1), divergence(data.distributions[task, :CHECKED], torch.cat(distributions, dim=1))
 
 
-def divergence(truth: torch.Tensor, laws: torch.Tensor) -> torch.Tensor:
-    """(G,): mean of KL(truth ‖ law), in nats."""
-    return (truth * (truth.clamp(min=1e-300).log() - laws.clamp(min=1e-12).log())).sum(dim=2).mean(dim=1)
+def divergence(truth: torch.Tensor, distributions: torch.Tensor) -> torch.Tensor:
+    """(G,): mean of KL(truth ‖ distribution), in nats."""
+    return (truth * (truth.clamp(min=1e-300).log() - distributions.clamp(min=1e-12).log())).sum(dim=2).mean(dim=1)
 
 
 def probed(rows: list[dict[str, Any]], longest: dict[int, dict[str, torch.Tensor]], data: Data, every: bool) -> None:

@@ -68,7 +68,7 @@ def generated(task: Task, i: int) -> np.ndarray:
 
 
 def held_out(task: Task, i: int) -> tuple[np.ndarray, np.ndarray]:
-    """(LOOKS, WINDOW) windows of another sequence, and (LOOKS, N), the true law of what comes after each."""
+    """(LOOKS, WINDOW) windows of another sequence, and (LOOKS, N), the true distribution of what comes after each."""
     sequence = generate(task, 10 * LOOKS + WINDOW, seed=20_000 + i)
     windows = np.stack([sequence[start : start + WINDOW] for start in range(0, 10 * LOOKS, 10)])
     context = windows[:, -(task.T + 1) :]
@@ -79,7 +79,7 @@ def held_out(task: Task, i: int) -> tuple[np.ndarray, np.ndarray]:
 
 SHIPPED = {  # the table in docs/tables → the files that it is made of
     "transformers": ("transformers.csv",),
-    "transformer rivals": ("rivals.csv",),
+    "transformer rivals": ("baselines.csv",),
     "transformer stages": ("stages.csv",),
     "decoders": ("decoders.csv", "lag-models.csv"),
 }

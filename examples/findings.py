@@ -18,8 +18,8 @@ from matplotlib.ticker import MaxNLocator
 
 import scb
 from scb.drawing import COLOURS
+from scb.sequences.baselines.comparison import baselines, log_likelihoods
 from scb.sequences.report import paired_error
-from scb.sequences.rivals.contest import log_likelihoods, rivals
 from scb.sequences.symbols import as_sequences, encode
 
 Symbols = Sequence[str | None]
@@ -94,14 +94,14 @@ def lags_of(model: scb.SparseContextualBigram) -> str:
 
 
 def held_out(models: dict[str, scb.SparseContextualBigram], train: Symbols, test: Symbols) -> dict[str, np.ndarray]:
-    """By name, the log-likelihood in nats of every symbol of ``test`` that has one before it; rivals are fitted to ``train``."""
+    """By name, the log-likelihood in nats of every symbol of ``test`` that has one before it; baselines are fitted to ``train``."""
     (known, held), classes = encode(as_sequences([list(train), list(test)]))
-    scores = log_likelihoods(rivals([known], len(classes)), [held])
+    scores = log_likelihoods(baselines([known], len(classes)), [held])
     at = np.flatnonzero((held[1:] >= 0) & (held[:-1] >= 0))
     for name, model in models.items():
-        laws = model.predict_proba(list(test))
+        distributions = model.predict_proba(list(test))
         place = np.searchsorted(model.classes_, classes[held[at + 1]])
-        scores[name] = np.log(laws[at, place])
+        scores[name] = np.log(distributions[at, place])
     return scores
 
 

@@ -14,7 +14,7 @@ import scb
 from scb.geometry import line_A, line_V
 from scb.kernels.cuda.device import Gpu
 from scb.kernels.cuda.step import DeviceSteps
-from scb.kernels.random import draw_tokens, fill_words, token_law, token_scratch
+from scb.kernels.random import draw_tokens, fill_words, token_sampler, token_scratch
 from scb.kernels.step.fused import mini_batch_gradient
 from scb.metrics import distance_A, distance_V
 from scb.training.cuda import Cuda
@@ -32,7 +32,7 @@ def gpu():
 
 
 def law_of(task, bits):
-    return Fresh(task).law._replace(tokens=token_law(task.mu, bits))
+    return Fresh(task).sampler._replace(tokens=token_sampler(task.mu, bits))
 
 
 @pytest.mark.parametrize("bits", [16, 12, 9])
@@ -40,8 +40,8 @@ def law_of(task, bits):
 def test_tokens_are_the_processors(gpu, N, T, bits, record_property):
     """Every one of 5·10⁷ draws, also where 9 or 12 bits force up to all of them onto the exact path."""
     task = scb.Task.random(N, T, 2, seed=1)
-    law = law_of(task, bits)
-    steps = DeviceSteps(gpu, law, T)
+    sampler = law_of(task, bits)
+    steps = DeviceSteps(gpu, sampler, T)
     samples = 50_000_000 // T
     found = gpu.xp.empty((samples, T), np.uint16)
     steps._launch("draw_tokens", (4096,), 256, 0, KEY, samples, 0, samples, T, *steps._law, found)
@@ -49,10 +49,10 @@ def test_tokens_are_the_processors(gpu, N, T, bits, record_property):
     keys = np.empty(samples, np.uint64)
     fill_words(KEY, 3 * samples, np.uint64(2**64 - 1), keys)
     scratch = token_scratch()
-    tokens = np.empty(T, law.tokens.table.dtype)
+    tokens = np.empty(T, sampler.tokens.table.dtype)
     different = 0
     for i, key in enumerate(keys):
-        draw_tokens(key, law.tokens, scratch, tokens)
+        draw_tokens(key, sampler.tokens, scratch, tokens)
         different += int((found[i] != tokens).sum())
     print(f"N = {N}, {bits} bits: {different} of {found.size:,} tokens differ")
     assert different == 0
@@ -63,16 +63,16 @@ def test_tokens_are_the_processors(gpu, N, T, bits, record_property):
 def test_gradients_are_the_processors(gpu, N, T, bits):
     """A single wrong token among some 10⁸ would move g[t] by about |u|, 10⁵ times what rounding does."""
     task = scb.Task.random(N, T, 2, seed=1)
-    law = law_of(task, bits)
+    sampler = law_of(task, bits)
     rng = np.random.default_rng(0)
     V = np.ascontiguousarray(line_V(task, 0.3))
     A = np.asfortranarray(line_A(task, 0.3) + rng.normal(size=(T, N)) / T)
     B = 200_000_000 // T
-    steps = DeviceSteps(gpu, law, T)
+    steps = DeviceSteps(gpu, sampler, T)
     steps.put(V, A)
     losses = steps.differentiate(KEY, B)
     gA = np.zeros((T, N), order="F")
-    loss, gV = mini_batch_gradient(KEY, law, B, V, A, np.zeros(N), gA)
+    loss, gV = mini_batch_gradient(KEY, sampler, B, V, A, np.zeros(N), gA)
     g = steps.g.get()[:, :T].T
     errors = [
         abs(float(losses.sum()) / loss - 1),

@@ -68,7 +68,7 @@ def test_a_planted_import_from_above_is_noticed(copy):
 
 
 def test_every_recipe_and_every_source_is_listed(copy):
-    """A recipe that ``RECIPES`` lacks is unknown to the commands; a source that ``SOURCES`` lacks is held to no law."""
+    """A recipe that ``RECIPES`` lacks is unknown to the commands; a source that ``SOURCES`` lacks is held to no distribution."""
     for folder, answer, listed, planted in (
         ("recipes", "Recipe", RECIPES, "def mine(task) -> Recipe:\n    return Recipe()\n"),
         ("sources", "Gradient", SOURCES, "class Mine:\n    def __call__(self, V) -> Gradient:\n        return V\n"),

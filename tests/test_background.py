@@ -1,4 +1,6 @@
-"""The law of each window that a model of lags starts from: cross-fitted in the fit, from all data later; or another model's."""
+"""The distribution of each window that a model of lags starts from: cross-fitted in the fit, from all data later; or another
+model's.
+"""
 
 import numpy as np
 import pytest
@@ -9,9 +11,9 @@ from sklearn.preprocessing import OneHotEncoder
 from scb.mixture.data import Data, Here
 from scb.mixture.partition import Partition
 from scb.mixture.windows import label_block
+from scb.sequences.baselines.background import ModelBackground, RecentBackground, labels_in
+from scb.sequences.baselines.counts import labels_of
 from scb.sequences.coding import windows_of_codes
-from scb.sequences.rivals.background import ModelLaw, RecentLaw, labels_in
-from scb.sequences.rivals.counts import labels_of
 
 GAP = -1
 
@@ -29,7 +31,7 @@ def sequences(seed, N=3):
 
 def chosen(data):
     """(n, N): the background of each window."""
-    return np.concatenate([part.background.laws[part.background.state] for part in data.partitions])
+    return np.concatenate([part.background.distributions[part.background.state] for part in data.partitions])
 
 
 def test_windows_have_the_labels_and_contexts_of_their_sequences():
@@ -42,30 +44,30 @@ def test_windows_have_the_labels_and_contexts_of_their_sequences():
 
 
 @pytest.mark.parametrize("N", [2, 3])
-def test_each_window_has_a_law_that_has_not_seen_it(N):
+def test_each_window_has_a_distribution_that_has_not_seen_it(N):
     data = windows_of_codes(sequences(1, N), N, 6, contexts=True)
-    law = RecentLaw.fit(data)
-    before = chosen(law.cross_fitted(data))
+    model = RecentBackground.fit(data)
+    before = chosen(model.cross_fitted(data))
     np.testing.assert_allclose(before.sum(axis=1), 1)
-    labels = labels_in(data.partitions[0], data.shape, law.law.counts.depth)
+    labels = labels_in(data.partitions[0], data.shape, model.model.counts.depth)
     at_label = before[np.arange(data.n), labels.label]
-    np.testing.assert_allclose(at_label, law.fitted.likelihoods(labels))
-    assert np.log(at_label).mean() == pytest.approx(law.fitted.score)
-    after = chosen(law.attached(data))
-    np.testing.assert_allclose(after, law.law.laws(labels.context))
-    assert np.log(after[np.arange(data.n), labels.label]).mean() > law.fitted.score  # it has seen them
+    np.testing.assert_allclose(at_label, model.fitted.likelihoods(labels))
+    assert np.log(at_label).mean() == pytest.approx(model.fitted.score)
+    after = chosen(model.attached(data))
+    np.testing.assert_allclose(after, model.model.distributions(labels.context))
+    assert np.log(after[np.arange(data.n), labels.label]).mean() > model.fitted.score  # it has seen them
 
 
 def test_labels_do_not_matter_after_the_fit():
-    """Windows whose labels are not known yet have the same law."""
+    """Windows whose labels are not known yet have the same distribution."""
     x = sequences(2)
     data = windows_of_codes(x, 3, 6, contexts=True)
-    law = RecentLaw.fit(data)
+    model = RecentBackground.fit(data)
     (partition,) = data.partitions
     blind = Data.of(
         Here(), [Partition(partition.blocks, partition.last, 0 * partition.label)], data.shape, data.mu, independent=False
     )
-    np.testing.assert_array_equal(chosen(law.attached(blind)), chosen(law.attached(data)))
+    np.testing.assert_array_equal(chosen(model.attached(blind)), chosen(model.attached(data)))
 
 
 def test_it_does_not_matter_how_windows_are_split():
@@ -73,19 +75,19 @@ def test_it_does_not_matter_how_windows_are_split():
     whole = windows_of_codes(x, 3, 5, contexts=True)
     parts = [Partition.of([label_block(some, 3, 5)]) for some in (x[:1], x[1:2], x[2:])]
     split = Data.of(Here(), parts, whole.shape, whole.mu, independent=False)
-    one, many = RecentLaw.fit(whole), RecentLaw.fit(split)
+    one, many = RecentBackground.fit(whole), RecentBackground.fit(split)
     assert one.name == many.name
     np.testing.assert_allclose(chosen(one.cross_fitted(whole)), chosen(many.cross_fitted(split)), rtol=1e-12)
     np.testing.assert_allclose(chosen(one.attached(whole)), chosen(many.attached(split)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", [4, 5])
-def test_a_law_can_be_kept_in_arrays(seed):
+def test_a_distribution_can_be_kept_in_arrays(seed):
     data = windows_of_codes(sequences(seed, 2 + seed), 2 + seed, 6, contexts=True)
-    law = RecentLaw.fit(data)
-    again = RecentLaw.from_arrays({name: array.copy() for name, array in law.arrays().items()})
-    assert again.name == law.name
-    np.testing.assert_array_equal(chosen(again.attached(data)), chosen(law.attached(data)))
+    model = RecentBackground.fit(data)
+    again = RecentBackground.from_arrays({name: array.copy() for name, array in model.arrays().items()})
+    assert again.name == model.name
+    np.testing.assert_array_equal(chosen(again.attached(data)), chosen(model.attached(data)))
     with pytest.raises(ValueError, match="fit it again"):
         again.cross_fitted(data)
 
@@ -96,9 +98,9 @@ def test_a_classifier_of_scikit_learn_is_asked_with_windows():
     rows = np.stack([x[i : len(x) - 2 + i] for i in range(2)], axis=1)
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(symbols[rows], symbols[x[2:]])
     data = windows_of_codes([x], 3, 2, contexts=True)
-    law = ModelLaw(model, symbols)
-    assert law.name == "Pipeline"
-    said = chosen(law.attached(data))[1:]  # the first window has one symbol only
+    model = ModelBackground(model, symbols)
+    assert model.name == "Pipeline"
+    said = chosen(model.attached(data))[1:]  # the first window has one symbol only
     np.testing.assert_allclose(said, model.predict_proba(symbols[rows]), atol=2e-4)
 
 
@@ -110,9 +112,9 @@ def test_symbols_that_a_model_does_not_know_have_something():
             return np.tile([0.6, 0.4], (len(X), 1))
 
     data = windows_of_codes([np.array([0, 1, 0, 1, 2, 1])], 3, 2, contexts=True)
-    laws = chosen(ModelLaw(Partial(), np.array(["a", "b", "c"])).attached(data))
-    np.testing.assert_allclose(laws[0], [0.4 / 3, 0.6 + 0.4 / 3, 0.4 / 3], atol=1e-3)
-    np.testing.assert_allclose(laws.sum(axis=1), 1)
+    distributions = chosen(ModelBackground(Partial(), np.array(["a", "b", "c"])).attached(data))
+    np.testing.assert_allclose(distributions[0], [0.4 / 3, 0.6 + 0.4 / 3, 0.4 / 3], atol=1e-3)
+    np.testing.assert_allclose(distributions.sum(axis=1), 1)
 
 
 def test_a_model_that_answers_with_something_else_is_refused():
@@ -124,4 +126,4 @@ def test_a_model_that_answers_with_something_else_is_refused():
 
     data = windows_of_codes([np.array([0, 1, 0, 1])], 2, 2, contexts=True)
     with pytest.raises(ValueError, match=r"predict_proba gave \(3,\)"):
-        ModelLaw(Wrong(), np.array(["a", "b"])).attached(data)
+        ModelBackground(Wrong(), np.array(["a", "b"])).attached(data)

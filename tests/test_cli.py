@@ -55,18 +55,18 @@ def test_bad_input_is_one_line_and_status_2():
 def test_bench_takes_further_contenders_from_a_file_that_is_named(tmp_path):
     """NumPy and ours come with the package; those of the file stand between them, if what they need is installed."""
     (tmp_path / "more.py").write_text(
-        "from scb.training.benchmark import Contender, numpy_step\n"
-        "CONTENDERS = {'mine': Contender(numpy_step), 'absent': Contender(numpy_step, needs='no_such_library')}\n"
+        "from scb.training.benchmark import Baseline, numpy_step\n"
+        "BASELINES = {'mine': Baseline(numpy_step), 'absent': Baseline(numpy_step, needs='no_such_library')}\n"
     )
     small = ("--sizes", "3x50", "--repeats", "1", "--out", tmp_path / "out.md")
-    result = scb("bench", *small, "--contenders", tmp_path / "more.py", cwd=tmp_path)
+    result = scb("bench", *small, "--baselines", tmp_path / "more.py", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     header = next(line for line in (tmp_path / "out.md").read_text().splitlines() if line.startswith("| N"))
     assert header == "| N | T | NumPy | mine | scb, 1 thread | scb, 2 threads |"
     (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "more.py").rename(tmp_path / "benchmarks" / "contenders.py")
+    (tmp_path / "more.py").rename(tmp_path / "benchmarks" / "baselines.py")
     assert "mine" not in scb("bench", *small, cwd=tmp_path).stdout
-    missing = scb("bench", *small, "--contenders", "nowhere.py", cwd=tmp_path)
+    missing = scb("bench", *small, "--baselines", "nowhere.py", cwd=tmp_path)
     assert (missing.returncode, missing.stderr) == (2, "scb: nowhere.py is not there, or not a file\n")
 
 

@@ -11,10 +11,10 @@ from cuda_host import COMPILER, KERNELS, Host
 from scb.geometry import line_A, line_V
 from scb.inputs import InputError
 from scb.kernels.cuda.device import Gpu
-from scb.kernels.cuda.layout import FEW, MATRIX, SOME, UNIT, Layout, device_law
+from scb.kernels.cuda.layout import FEW, MATRIX, SOME, UNIT, Layout, device_sampler
 from scb.kernels.cuda.step import DeviceSteps
-from scb.kernels.random import token_law
-from scb.kernels.step.batch import TaskLaw
+from scb.kernels.random import token_sampler
+from scb.kernels.step.batch import TaskSampler
 from scb.training.cuda import Cuda
 from scb.training.engine import Composed, Fused
 from scb.training.sources.sampled import Fresh
@@ -49,8 +49,8 @@ def relative(found, expected):
     return np.linalg.norm(found - expected) / np.linalg.norm(expected)
 
 
-def differentiated(device, law, V, A, B, **rest):
-    steps = DeviceSteps(device, law, len(A), **rest)
+def differentiated(device, sampler, V, A, B, **rest):
+    steps = DeviceSteps(device, sampler, len(A), **rest)
     steps.put(V, A)
     losses = steps.differentiate(KEY, B)
     return losses, steps.gV.copy(), steps.g[:, : len(A)].T.copy()
@@ -61,12 +61,12 @@ def differentiated(device, law, V, A, B, **rest):
 def test_tokens_are_those_of_the_stream(N, bits):
     """With 9 bits, most draws come near a threshold and take the exact path."""
     task = scb.Task.random(N, 50, 2, seed=1)
-    law = Fresh(task).law._replace(tokens=token_law(task.mu, bits))
-    steps = DeviceSteps(Host(), law, 50)
+    sampler = Fresh(task).sampler._replace(tokens=token_sampler(task.mu, bits))
+    steps = DeviceSteps(Host(), sampler, 50)
     tokens = np.empty((20, 50), np.uint16)
     steps._launch("draw_tokens", (3,), 64, 0, KEY, 64, 7, 20, 50, *steps._law, tokens)
     streams = twins.words(KEY, 3 * 64 + 7, 20)
-    expected = np.array([twins.draw_tokens(stream, law.tokens, 50) for stream in streams])
+    expected = np.array([twins.draw_tokens(stream, sampler.tokens, 50) for stream in streams])
     np.testing.assert_array_equal(tokens, expected)
 
 
@@ -74,31 +74,31 @@ def test_tokens_are_those_of_the_stream(N, bits):
 @pytest.mark.parametrize(("N", "T"), SIZES)
 def test_gradients_equal_their_twin(N, T, bits):
     task, V, A = point(N, T)
-    law = Fresh(task).law._replace(tokens=token_law(task.mu, bits))
-    losses, gV, g = differentiated(Host(), law, V, A, 40)
-    loss, expected_V, expected_A = twins.mini_batch_gradient(KEY, law, 40, V, A)
+    sampler = Fresh(task).sampler._replace(tokens=token_sampler(task.mu, bits))
+    losses, gV, g = differentiated(Host(), sampler, V, A, 40)
+    loss, expected_V, expected_A = twins.mini_batch_gradient(KEY, sampler, 40, V, A)
     assert losses.sum() == pytest.approx(loss, rel=1e-7)
     assert relative(gV, expected_V) < 1e-6
     assert relative(g, expected_A) < 1e-6
 
 
-def test_a_law_with_thresholds_side_by_side():
+def test_a_distribution_with_thresholds_side_by_side():
     """Several thresholds in one cell of the table, and equal ones: it then has one cell for each 16 bits."""
     mu = np.array([0.3, 1e-6, 1e-6, 2e-5, 0.2, 1e-4, 0.5 - 1.22e-4])
-    law = token_law(mu)
-    assert device_law(law).shift == 0
+    sampler = token_sampler(mu)
+    assert device_sampler(sampler).shift == 0
     T = 40_000
-    streams = TaskLaw(law, Fresh(scb.Task.random(7, T, 2)).law.labels)
+    streams = TaskSampler(sampler, Fresh(scb.Task.random(7, T, 2)).sampler.labels)
     steps = DeviceSteps(Host(), streams, T)
     tokens = np.empty((4, T), np.uint16)
     steps._launch("draw_tokens", (3,), 64, 0, KEY, 4, 0, 4, T, *steps._law, tokens)
-    expected = np.array([twins.draw_tokens(stream, law, T) for stream in twins.words(KEY, 12, 4)])
+    expected = np.array([twins.draw_tokens(stream, sampler, T) for stream in twins.words(KEY, 12, 4)])
     np.testing.assert_array_equal(tokens, expected)
     assert {0, 3, 4, 5, 6} <= set(tokens.ravel().tolist())
     task, V, A = point(7, 300)
-    law = TaskLaw(token_law(mu, 11), Fresh(task).law.labels)
-    found = differentiated(Host(), law, V, A, 30)
-    expected = twins.mini_batch_gradient(KEY, law, 30, V, A)
+    sampler = TaskSampler(token_sampler(mu, 11), Fresh(task).sampler.labels)
+    found = differentiated(Host(), sampler, V, A, 30)
+    expected = twins.mini_batch_gradient(KEY, sampler, 30, V, A)
     assert relative(found[1], expected[1]) < 1e-6
     assert relative(found[2], expected[2]) < 1e-6
 
@@ -108,12 +108,12 @@ def test_bits_depend_on_nothing_but_the_numbers(N):
     """Groups of a batch, sizes of blocks, and the order of threads and blocks."""
     T, B = 40, UNIT + 300
     task, V, A = point(N, T)
-    law = Fresh(task).law
-    usual = differentiated(Host(), law, V, A, B)
+    sampler = Fresh(task).sampler
+    usual = differentiated(Host(), sampler, V, A, B)
     variants = {
-        "groups": differentiated(Host(), law, V, A, B, memory=1),
-        "blocks": differentiated(Host(), law, V, A, B, sizes=Layout(mass_threads=64, gradient_threads=128, stage=8)),
-        "order": differentiated(Host(descending=True), law, V, A, B),
+        "groups": differentiated(Host(), sampler, V, A, B, memory=1),
+        "blocks": differentiated(Host(), sampler, V, A, B, sizes=Layout(mass_threads=64, gradient_threads=128, stage=8)),
+        "order": differentiated(Host(descending=True), sampler, V, A, B),
     }
     for name, found in variants.items():
         for x, y in zip(found, usual, strict=True):
@@ -195,7 +195,7 @@ def test_divergence_stops_at_the_same_step():
 LOAD = "        for (int p = threadIdx.x; p < TILE * TOKENS;"
 TILE = "    int lane = threadIdx.x % 32;\n"
 BROKEN = {
-    "a tie that never rises": ("stream.cuh", "return u >= law.fraction[token];", "return 0;"),
+    "a tie that never rises": ("stream.cuh", "return u >= sampler.fraction[token];", "return 0;"),
     "a barrier": ("scores.cu", f"        __syncthreads();\n{LOAD}", LOAD),
     "the second segment": ("gradient.cu", "segment < columns[k + 1]; ++segment) s +=", "segment < columns[k] + 1; ++segment) s +="),
     "a shifted stream": ("mass.cu", "z += 4 * GOLDEN", "z += 3 * GOLDEN"),
@@ -214,11 +214,11 @@ def test_a_broken_kernel_is_noticed(what, tmp_path):
     assert old in text
     (tmp_path / file).write_text(text.replace(old, new))
     task, V, A = point(12, 100)
-    law = Fresh(task).law._replace(tokens=token_law(task.mu, 11))
-    loss, *expected = twins.mini_batch_gradient(KEY, law, 600, V, A)
+    sampler = Fresh(task).sampler._replace(tokens=token_sampler(task.mu, 11))
+    loss, *expected = twins.mini_batch_gradient(KEY, sampler, 600, V, A)
     errors = []
     for descending in (False, True):
-        losses, *found = differentiated(Host(tmp_path, descending=descending), law, V, A, 600)
+        losses, *found = differentiated(Host(tmp_path, descending=descending), sampler, V, A, 600)
         errors += [abs(losses.sum() / loss - 1), *map(relative, found, expected)]
     assert max(errors) > 1e-3
 
@@ -238,4 +238,4 @@ def test_what_is_missing_is_said_in_one_line(monkeypatch):
 
 def test_too_many_tokens_are_refused():
     with pytest.raises(InputError, match="2 to 4,095 tokens"):
-        device_law(token_law(np.full(5000, 1 / 5000)))
+        device_sampler(token_sampler(np.full(5000, 1 / 5000)))

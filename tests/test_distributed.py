@@ -18,10 +18,10 @@ from scb import SparseContextualBigram
 from scb.jobs.dask import SILENT
 from scb.mixture.dask import Workers, current_executor
 from scb.mixture.data import Here
-from scb.mixture.law import Mixture
+from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition
-from scb.mixture.reading import as_data
 from scb.mixture.rows import NO_POSITION, RowTable, Slots
+from scb.mixture.samples_in import as_data
 
 CLOSE = 1e-10
 
@@ -129,9 +129,9 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
     task = scb.Task.random(4, 30, 2, seed=2)
     delayed, batches = drawn(task, 2000, 20)
     data, parts = as_data(batches), as_data(delayed)
-    at = Mixture.of(task.P, data.label_law, np.c_[np.full(4, 0.1), 0.9 * task.weights.T])
+    at = Mixture.of(task.P, data.label_distribution, np.c_[np.full(4, 0.1), 0.9 * task.weights.T])
     U, z = at.P - (at.P @ data.mu)[:, None], np.full(4, 4.0)
-    floor = 0.3 * data.label_law
+    floor = 0.3 * data.label_distribution
     for counted in (True, False):
         mine, theirs = (x.rows(with_background(task)) for x in (parts, data))
         assert (mine.counted is not None) == counted
@@ -147,7 +147,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
             ([parts.total(Partition.scores, U)], [data.total(Partition.scores, U)]),
             *(
                 ([parts.total(f, U, at, rows=mine)], [data.total(f, U, at, rows=theirs)])
-                for f in (Partition.likelihood_scores, Partition.law_scores)
+                for f in (Partition.likelihood_scores, Partition.distribution_scores)
             ),
             (
                 parts.total(Partition.source_tables, 2, at, rows=mine),
@@ -159,7 +159,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
             ),
             ([parts.total(Partition.pair_tables, pairs)], [data.total(Partition.pair_tables, pairs)]),
             ([parts.chi_squares()], [data.chi_squares()]),
-            ([parts.by_label, parts.label_law, parts.counts], [data.by_label, data.label_law, data.counts]),
+            ([parts.by_label, parts.label_distribution, parts.counts], [data.by_label, data.label_distribution, data.counts]),
         ):
             for x, y in zip(a, b, strict=True):
                 np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)

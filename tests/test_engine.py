@@ -13,8 +13,8 @@ import scb
 from scb import metrics
 from scb.geometry import line_A, line_V, population_projection, project, threshold_normalize
 from scb.kernels.step.batch import FrozenDraws, frozen_gradient
-from scb.kernels.step.columns import column_moments, prox_steps, prox_steps_on_survivors
 from scb.kernels.step.fused import take_steps
+from scb.kernels.step.lazy_columns import column_moments, prox_steps, prox_steps_on_survivors
 from scb.training.engine import Composed, Fused, freeze
 from scb.training.sources.sampled import Fresh, Reference
 from scb.training.stages import MeasuredNoise, Stage
@@ -183,7 +183,7 @@ def frozen_points():
 
 @pytest.mark.parametrize("projector", ["euclidean", "mu"])
 @pytest.mark.parametrize("name", frozen_points()[1])
-def test_frozen_steps_have_the_law_of_whole_contexts(name, projector):
+def test_frozen_steps_have_the_distribution_of_whole_contexts(name, projector):
     """One step of V from many seeds: mean and variance of each entry agree with those from whole contexts."""
     task, points = frozen_points()
     A, V, stage = project(points[name]), line_V(task, 0.4), Stage("3", 1, 1.0, 0.0, 0.0, 20, projector=projector)
@@ -222,12 +222,12 @@ def test_frozen_kernel_equals_its_twin():
         u_tokens=rng.random((B, len(frozen.value) + 1)),
         rest=rng.multinomial(20, task.mu, size=B),
     )
-    law = Fresh(task).law.labels
-    loss, gV, mass = frozen_gradient(draws, law, frozen, task.P)
+    sampler = Fresh(task).sampler.labels
+    loss, gV, mass = frozen_gradient(draws, sampler, frozen, task.P)
     total, expected = 0.0, np.zeros((N, N))
     for i in range(B):
-        m, source = reference.frozen_mass(draws, i, law, frozen)
-        residual = task.P @ m - np.eye(N)[np.searchsorted(law.P[:, source], draws.u_label[i], side="right")]
+        m, source = reference.frozen_mass(draws, i, sampler, frozen)
+        residual = task.P @ m - np.eye(N)[np.searchsorted(sampler.P[:, source], draws.u_label[i], side="right")]
         np.testing.assert_allclose(mass[i], m, atol=1e-14)
         total += 0.5 * residual @ residual
         expected += np.outer(residual, m)

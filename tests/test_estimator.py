@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import scb
 from scb.kernels import windows
 from scb.kernels.random import continue_lags
-from scb.mixture.law import Mixture
+from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
 from scb.sequences.coding import windows_of_codes
@@ -34,8 +34,8 @@ Bigram = scb.SparseContextualBigram
 
 def loglik_from(model, x, first):
     """Of the symbols from number ``first`` on, which have all their lags; the symbols are their own codes."""
-    laws = model.predict_proba(x)[first - 1 : -1]
-    return np.log(laws[np.arange(len(laws)), x[first:]]).sum()
+    distributions = model.predict_proba(x)[first - 1 : -1]
+    return np.log(distributions[np.arange(len(distributions)), x[first:]]).sum()
 
 
 def table(model):
@@ -95,12 +95,14 @@ def test_the_fit_equals_a_general_optimiser(transition, context):
     first = 3 if transition == "per_lag" else 1
     K, M, now = 3 if context else 1, 3 if transition == "per_lag" else 1, np.arange(first, len(x))
     k = x[now - 1] if context else np.zeros(len(now), int)
-    law = np.bincount(x[1:]) / len(now)  # stands for lags that are not there
+    distribution = np.bincount(x[1:]) / len(now)  # stands for lags that are not there
 
     def negative(theta):
         q = softmax(theta[: K * 3].reshape(K, 3), axis=1)
         P = softmax(theta[K * 3 :].reshape(M, 3, 3), axis=1)
-        terms = [np.where(now >= lag, P[j if M > 1 else 0][x[now], x[now - lag]], law[x[now]]) for j, lag in enumerate(lags)]
+        terms = [
+            np.where(now >= lag, P[j if M > 1 else 0][x[now], x[now - lag]], distribution[x[now]]) for j, lag in enumerate(lags)
+        ]
         f = sum(q[k, j] * term for j, term in enumerate(terms))
         return -np.log(f).sum()
 
@@ -200,15 +202,17 @@ def test_kernels_equal_their_twins():
     rng = np.random.default_rng(0)
     N, T, n = 5, 7, 60
     tokens, starts = rng.integers(N + 1, size=300).astype(np.uint8), rng.integers(290, size=n)  # N: nothing is there
-    label, row, laws = rng.integers(N, size=n), rng.integers(9, size=n), rng.dirichlet(np.ones(N), 9)
+    label, row, distributions = rng.integers(N, size=n), rng.integers(9, size=n), rng.dirichlet(np.ones(N), 9)
     scores, information = np.zeros((T, N, N)), np.zeros((T, N, N))
-    windows.add_source_tables(tokens, starts, label, row, 1 / laws, np.arange(n), scores, information)
-    for fast, plain in zip((scores, information), reference.source_tables(tokens, starts, label, row, laws, T), strict=True):
+    windows.add_source_tables(tokens, starts, label, row, 1 / distributions, np.arange(n), scores, information)
+    for fast, plain in zip(
+        (scores, information), reference.source_tables(tokens, starts, label, row, distributions, T), strict=True
+    ):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)
     last, positions, matrices = rng.integers(N, size=n), np.array([1, 4]), rng.dirichlet(np.ones(N), (2, N))
     scores, information = np.zeros((N, 2)), np.zeros((N, 2))
-    windows.add_weight_scores(tokens, starts, last, label, row, 1 / laws, positions, matrices, scores, information)
-    twin = reference.weight_scores(tokens, starts, last, label, laws[row], positions, matrices)
+    windows.add_weight_scores(tokens, starts, last, label, row, 1 / distributions, positions, matrices, scores, information)
+    twin = reference.weight_scores(tokens, starts, last, label, distributions[row], positions, matrices)
     for fast, plain in zip((scores, information), twin, strict=True):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)
     for K in (N, 1):
@@ -245,7 +249,7 @@ def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     tables = (data.total(Partition.source_tables, 1, at, rows=rows) for rows in (few, all_rows))
     for a, b in zip(*tables, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
-    scores = (data.total(Partition.law_scores, P[:, :4], at, rows=rows) for rows in (few, all_rows))
+    scores = (data.total(Partition.distribution_scores, P[:, :4], at, rows=rows) for rows in (few, all_rows))
     np.testing.assert_allclose(*scores, rtol=1e-10)
 
 
@@ -271,21 +275,21 @@ def fitted():
 
 def test_predictions_are_the_formula(fitted):
     model, x = fitted
-    laws = model.predict_proba(x[:200])
-    np.testing.assert_allclose(laws.sum(axis=1), 1)
+    distributions = model.predict_proba(x[:200])
+    np.testing.assert_allclose(distributions.sum(axis=1), 1)
     letters, i = model.classes_.tolist(), 150
     rows = [row for row in zip(*model.lags_.values(), strict=True) if row[0] == x[i]]
     by_hand = sum(w * model.transition_[lag][:, letters.index(x[i + 1 - lag])] for _, lag, w, _ in rows)
-    np.testing.assert_allclose(laws[i], by_hand, rtol=1e-12)
+    np.testing.assert_allclose(distributions[i], by_hand, rtol=1e-12)
     assert model.predict(x[:200])[i] == letters[by_hand.argmax()]
     codes = np.array([letters.index(s) for s in x[1:200]])
-    each = np.log(laws[np.arange(199), codes])
+    each = np.log(distributions[np.arange(199), codes])
     np.testing.assert_allclose(model.log_likelihoods(x[:200]), each, rtol=1e-12)
     assert model.score(x[:200]) == pytest.approx(each.mean(), rel=1e-12)
-    np.testing.assert_allclose(model.predict_log_proba(x[:200]), np.log(laws))
+    np.testing.assert_allclose(model.predict_log_proba(x[:200]), np.log(distributions))
     assert model.perplexity(x[:200]) == pytest.approx(np.exp(-model.score(x[:200])))
     assert model.loglik_ == pytest.approx(model.score(x) * model.n_windows_)
-    np.testing.assert_allclose(model.predict_proba([x[:151], x[:40]]), laws[[150, 39]])
+    np.testing.assert_allclose(model.predict_proba([x[:151], x[:40]]), distributions[[150, 39]])
 
 
 def test_criteria_count_what_can_be_told_apart(fitted):
@@ -299,7 +303,7 @@ def test_criteria_count_what_can_be_told_apart(fitted):
     assert plain.n_parameters_ == 2 * 9 + 3  # an additive model: (N − 1)² a lag, N − 1 for the intercept
 
 
-def test_a_sample_has_the_law_of_the_model(fitted):
+def test_a_sample_has_the_distribution_of_the_model(fitted):
     model, x = fitted
     drawn = model.sample(40_000, random_state=3)
     assert table(Bigram(12, transition="per_lag").fit(drawn)) == table(model)
@@ -427,11 +431,11 @@ def test_missing_symbols_and_what_they_hide(fitted):
     model, x = fitted
     gaps = x[:60].astype(object)
     gaps[[0, 20, 59]] = None
-    laws = model.predict_proba(gaps)
-    np.testing.assert_allclose(laws.sum(axis=1), 1)
-    np.testing.assert_allclose(laws[[0, 20, 59]], np.tile(model.prior_, (3, 1)))
+    distributions = model.predict_proba(gaps)
+    np.testing.assert_allclose(distributions.sum(axis=1), 1)
+    np.testing.assert_allclose(distributions[[0, 20, 59]], np.tile(model.prior_, (3, 1)))
     clean = model.predict_proba(x[:60])
-    np.testing.assert_allclose(laws[15:20], clean[15:20])
+    np.testing.assert_allclose(distributions[15:20], clean[15:20])
     assert np.isfinite(model.score(gaps))
     assert model.score([None, *x[:12]]) == pytest.approx(model.score(x[:12]))
     with pytest.raises(ValueError, match="without a gap"):
@@ -557,9 +561,9 @@ def test_a_symbol_that_only_windows_at_the_beginning_have_is_in_the_background()
 def test_a_second_lag_is_found_where_the_first_makes_labels_impossible(monkeypatch):
     """The score of the second weight then has labels of probability nearly 0 in it, which must not hide it."""
     monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
-    strangers: Any = import_module("strangers")
+    held_out_tasks: Any = import_module("held_out_tasks")
     rng = np.random.default_rng(9)
-    weights, matrices = strangers.mixture(20, (2, 5, 9), per_lag=True, rare=True, rng=rng)
-    model = scb.SparseContextualBigram(12, transition="per_lag").fit(strangers.drawn(weights, matrices, 60_000, rng))
+    weights, matrices = held_out_tasks.mixture(20, (2, 5, 9), per_lag=True, rare=True, rng=rng)
+    model = scb.SparseContextualBigram(12, transition="per_lag").fit(held_out_tasks.drawn(weights, matrices, 60_000, rng))
     found = {k: set(model.lags_["lag"][model.lags_["context"] == k].tolist()) for k in range(20)}
     assert found == {k: set(own) for k, own in weights.items()}

@@ -1,4 +1,4 @@
-"""The estimator on data of strangers: many symbols, gaps, short sequences, unseen symbols; and how sure it is of what it finds."""
+"""The estimator on other people's data: many symbols, gaps, short sequences, unseen symbols; and how sure it is of what it finds."""
 
 import copy
 import json
@@ -16,7 +16,7 @@ import scb
 from scb.mixture import select
 from scb.mixture.em import maximise
 from scb.mixture.fit import INCOMPLETE
-from scb.mixture.law import Background, Mixture
+from scb.mixture.model import Background, Mixture
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
@@ -69,7 +69,7 @@ def test_newton_by_products_climbs_as_high_as_newton_with_matrices():
     data = windows_of_codes([x], 4, 12, contexts=True)
     positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
     rows = data.rows(Slots(positions, np.zeros_like(positions)))
-    start = Mixture.of(np.full((4, 4), 0.25), data.label_law, np.array([[0, 0.5, 0.5]] * 2 + [[0, 1.0, 0]] * 2))
+    start = Mixture.of(np.full((4, 4), 0.25), data.label_distribution, np.array([[0, 0.5, 0.5]] * 2 + [[0, 1.0, 0]] * 2))
     start = maximise(rows, start.lifted(), steps=5, newton=False).mixture
     dense = maximise(rows, start, tolerance=1e-6)
     products = maximise(rows, start, tolerance=1e-6, tuning=replace(TUNING, dense=0))
@@ -123,8 +123,8 @@ def test_too_few_labels_are_told():
 
 def test_a_symbol_that_was_never_a_label_is_not_impossible(fitted_with_rare):
     model, x = fitted_with_rare
-    laws = model.predict_proba(x[:50])
-    assert (laws > 0).all()
+    distributions = model.predict_proba(x[:50])
+    assert (distributions > 0).all()
     assert np.isfinite(model.score(["z", "z", *x[:50]]))
 
 
@@ -133,9 +133,9 @@ def test_unknown_symbols_are_gaps_if_asked(fitted_with_rare):
     with pytest.raises(ValueError, match="handle_unknown='missing'"):
         model.score([*x[:50], "new"])
     model.handle_unknown = "missing"
-    laws = model.predict_proba([*x[:50], "new", *x[50:60]])
-    np.testing.assert_allclose(laws[:50], model.predict_proba(x[:50]))
-    np.testing.assert_allclose(laws[50], model.prior_)
+    distributions = model.predict_proba([*x[:50], "new", *x[50:60]])
+    np.testing.assert_allclose(distributions[:50], model.predict_proba(x[:50]))
+    np.testing.assert_allclose(distributions[50], model.prior_)
     gaps = [*x[:50], None, *x[50:60]]
     assert model.score([*x[:50], "new", *x[50:60]]) == model.score(gaps)
     with pytest.raises(ValueError, match="handle_unknown = 'so'"):
@@ -153,33 +153,33 @@ def fitted_with_rare():
 
 
 def test_a_background_for_each_window_enters_every_sum():
-    """One law in many states equals the law of all labels; other laws give what is written out by hand."""
+    """One distribution in many states equals that of all labels; others give what is written out by hand."""
     x = MTD.random(2).sample(2000, 2)
     data = windows_of_codes([x], 4, 8, contexts=True)
     rng = np.random.default_rng(0)
     slots = Slots.of([np.array([3, 6])] * 4)
-    at = Mixture.of(rng.dirichlet(np.ones(4), 4).T, data.label_law, rng.dirichlet(np.ones(3), 4))
+    at = Mixture.of(rng.dirichlet(np.ones(4), 4).T, data.label_distribution, rng.dirichlet(np.ones(3), 4))
 
-    def states(partition, shape, laws):
-        return Background(laws, np.arange(partition.n) % len(laws))
+    def states(partition, shape, distributions):
+        return Background(distributions, np.arange(partition.n) % len(distributions))
 
     plain = data.rows(slots)
-    same = data.with_background(states, np.repeat(data.label_law[None], 5, axis=0)).rows(slots)
+    same = data.with_background(states, np.repeat(data.label_distribution[None], 5, axis=0)).rows(slots)
     for a, b in zip(plain.total(RowTable.evaluate, at), same.total(RowTable.evaluate, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     for a, b in zip(plain.total(RowTable.information, at), same.total(RowTable.information, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
-    laws = rng.dirichlet(np.ones(4), 5)
-    (rows,) = data.with_background(states, laws).rows(slots).held
+    distributions = rng.dirichlet(np.ones(4), 5)
+    (rows,) = data.with_background(states, distributions).rows(slots).held
     (part,) = data.partitions
     tokens = part.gather(slots.positions, 4)
     by_hand = [
-        sum(q * (law if m == 4 else at.P[:, m]) for q, m in zip(at.q[k], row, strict=True))
-        for k, row, law in zip(part.last, tokens, laws[np.arange(part.n) % 5], strict=True)
+        sum(q * (distribution if m == 4 else at.P[:, m]) for q, m in zip(at.q[k], row, strict=True))
+        for k, row, distribution in zip(part.last, tokens, distributions[np.arange(part.n) % 5], strict=True)
     ]
-    np.testing.assert_allclose(rows.laws(at), by_hand, rtol=1e-12)
+    np.testing.assert_allclose(rows.distributions(at), by_hand, rtol=1e-12)
     np.testing.assert_allclose(rows.likelihoods(at), np.array(by_hand)[np.arange(part.n), part.label], rtol=1e-12)
-    few = data.with_background(states, laws).thinned(1000)
+    few = data.with_background(states, distributions).thinned(1000)
     assert few.own_background
     assert few.partitions[0].background.state.size == few.n
 
@@ -187,10 +187,10 @@ def test_a_background_for_each_window_enters_every_sum():
 def test_a_lag_must_say_more_than_the_background():
     """A chain of order 2 that sometimes copies the ninth symbol before: the n-gram takes the recent ones, and lag 9 is left."""
     rng = np.random.default_rng(5)
-    laws = rng.dirichlet(np.full(4, 0.5), (4, 4))
+    distributions = rng.dirichlet(np.full(4, 0.5), (4, 4))
     x = rng.integers(4, size=9).tolist()
     for copies, u in rng.random((20_000, 2)).tolist():
-        x.append(x[-9] if copies < 0.2 else int((np.cumsum(laws[x[-2], x[-1]])[:-1] < u).sum()))
+        x.append(x[-9] if copies < 0.2 else int((np.cumsum(distributions[x[-2], x[-1]])[:-1] < u).sum()))
     x = np.array(x)
     plain = Bigram(12, transition="per_lag", context=False).fit(x)
     assert len(table(plain)) > 1
@@ -250,7 +250,7 @@ def test_the_inverse_along_a_direction_equals_that_of_the_matrix():
     x = MTD.random(2).sample(4000, 2)
     data = windows_of_codes([x], 4, 12, contexts=False)
     rows = data.rows(Slots.of([np.array([5, 10])]))
-    start = Mixture.of(np.full((4, 4), 0.25), data.label_law, np.array([[0.0, 0.4, 0.6]]))
+    start = Mixture.of(np.full((4, 4), 0.25), data.label_distribution, np.array([[0.0, 0.4, 0.6]]))
     at = maximise(rows, start.lifted(), tolerance=1e-9).mixture
     rng = np.random.default_rng(0)
     dP, dq = rng.normal(size=(4, 4)), rng.normal(size=(1, 3))
@@ -277,7 +277,7 @@ def test_the_inverse_along_a_direction_equals_that_of_the_matrix():
 
 
 def test_intervals_of_the_influence_cover():
-    """95 % intervals of how far a lag moves the law, over random models; the truth is computed from what made the data."""
+    """95 % intervals of how far a lag moves the distribution, over random models; the truth is computed from what made the data."""
     inside = []
     for seed in range(12):
         per_lag = seed % 2 == 1
@@ -355,15 +355,15 @@ def test_the_command_and_the_class_have_the_same_defaults():
 # ------------------------------------------------------------------------------------------------ forecasts, pictures
 
 
-def test_a_forecast_is_the_law_of_what_comes():
+def test_a_forecast_is_the_distribution_of_what_comes():
     truth = MTD.random(1)
     x = truth.sample(10_000, 1)
     model = Bigram(12, transition="shared").fit(x)
-    laws = model.forecast(x[:500], 3, n_samples=4000)
+    distributions = model.forecast(x[:500], 3, n_samples=4000)
     first = model.predict_proba(x[:500])[-1]
-    np.testing.assert_allclose(laws[0], first)
+    np.testing.assert_allclose(distributions[0], first)
     second = sum(first[s] * model.predict_proba([*x[:500], s])[-1] for s in range(4))  # all continuations
-    np.testing.assert_allclose(laws[1], second, atol=0.04)
+    np.testing.assert_allclose(distributions[1], second, atol=0.04)
     short = model.forecast(x[:3], 2, n_samples=50)  # lags that are not there
     np.testing.assert_allclose(short.sum(axis=1), 1)
     for bad in ({"steps": 0}, {"steps": 2, "n_samples": 0}):
@@ -431,14 +431,14 @@ def test_the_limit_of_the_background_is_where_a_general_optimiser_finds_it():
     fit = scb.recover(batch, N=3)
     assert [s.size for s in fit.support] == [1, 1, 1]
     assert (fit.unexplained == 0).all()
-    law = np.bincount(batch.label, minlength=3) / len(batch.label)
+    distribution = np.bincount(batch.label, minlength=3) / len(batch.label)
     token = batch.context[np.arange(150), np.array([s[0] for s in fit.support])[batch.last]]
 
     def highest(rest):
         def negative(theta):
             P = softmax(theta.reshape(3, 3), axis=0)
             r = np.where(batch.last == 1, rest, 0.0)
-            return -np.log(r * law[batch.label] + (1 - r) * P[batch.label, token]).sum()
+            return -np.log(r * distribution[batch.label] + (1 - r) * P[batch.label, token]).sum()
 
         return -minimize(negative, np.log(fit.V + 1e-3).ravel(), method="L-BFGS-B").fun
 

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 import scb
 from scb.cli import main
-from scb.sequences.reading import OTHER, read_sequences
+from scb.sequences.input_formats import OTHER, read_sequences
 from truth.mtd import MTD
 
 
@@ -50,8 +50,8 @@ def test_a_text_is_fitted_shown_and_sampled(tmp_path, capsys, letters):
     assert model.lags_["lag"].tolist() == expected.lags_["lag"].tolist() == [2, 7, 1, 11, 11, 2]
     best, *_ = json.loads((out / "summary.json").read_text())["held_out"]
     assert best["name"] == "this model"
-    laws = expected.predict_proba(letters[9600 - 12 :])[11:-1]
-    bits = -np.log2(laws[np.arange(2400), np.searchsorted(expected.classes_, letters[9600:])]).mean()
+    distributions = expected.predict_proba(letters[9600 - 12 :])[11:-1]
+    bits = -np.log2(distributions[np.arange(2400), np.searchsorted(expected.classes_, letters[9600:])]).mean()
     assert best["bits"] == pytest.approx(bits, rel=1e-9)
     rows = (out / "lags.csv").read_text().splitlines()
     assert rows[0].startswith("context,lag,weight,stderr,influence,nats,delta_bic")

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from scb import Task, sample
-from scb.kernels.random import draw_tokens, first_above, token_law, token_scratch
+from scb.kernels.random import draw_tokens, first_above, token_sampler, token_scratch
 from scb.kernels.step.batch import TILE, draw_mini_batch
 from scb.kernels.step.fused import mini_batch_gradient
 from scb.model import batch_gradient
@@ -12,7 +12,7 @@ from scb.training.sources.population import Population
 from scb.training.sources.sampled import Dataset, Fresh, Reference
 from truth import twins as reference
 from truth.enumeration import WORLDS, constrained_point, free_point
-from truth.statistics import assert_law
+from truth.statistics import assert_distribution
 
 SAMPLED = {"reference": Reference, "fresh": Fresh}
 KEY = np.uint64(99)
@@ -66,8 +66,8 @@ def test_dataset_draws_without_repetition_and_averages_to_the_whole():
         Dataset(sample(task, 0))
 
 
-def task_law(task, bits=16):
-    return Fresh(task).law._replace(tokens=token_law(task.mu, bits))
+def task_distribution(task, bits=16):
+    return Fresh(task).sampler._replace(tokens=token_sampler(task.mu, bits))
 
 
 @pytest.mark.parametrize("bits", [16, 5])
@@ -77,17 +77,17 @@ def test_fresh_kernel_equals_its_twin_on_the_same_tokens(N, T, bits):
     task = Task.random(N, T, 3, seed=1)
     V, A = free_point(task, np.random.default_rng(0))
     A /= T
-    law, offset = task_law(task, bits), np.random.default_rng(1).normal(size=N) / T
+    sampler, offset = task_distribution(task, bits), np.random.default_rng(1).normal(size=N) / T
     gA = np.zeros((T, N), order="F")
-    loss, gV = mini_batch_gradient(KEY, law, 45, V, np.asfortranarray(A - offset), offset, gA)
-    for got, expected in zip((loss, gV, gA), reference.mini_batch_gradient(KEY, law, 45, V, A), strict=True):
+    loss, gV = mini_batch_gradient(KEY, sampler, 45, V, np.asfortranarray(A - offset), offset, gA)
+    for got, expected in zip((loss, gV, gA), reference.mini_batch_gradient(KEY, sampler, 45, V, A), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("N", "B"), [(3, 64), (10, 64), (40, 64), (200, 64), (3, 1), (5, 1000)])
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_batch_is_laid_out_without_gap_or_overlap(N, B, in_place):
-    mu = Fresh(Task.random(N, 5000, 2)).law.labels.mu
+    mu = Fresh(Task.random(N, 5000, 2)).sampler.labels.mu
     batch = draw_mini_batch(np.uint64(5), mu, B, 5000, in_place)
     lasts, keys, uniforms = reference.draw_mini_batch(np.uint64(5), mu, B)
     for got, expected in ((batch.lasts, lasts), (batch.keys, keys), (batch.uniforms, uniforms)):
@@ -118,24 +118,24 @@ def test_first_above_equals_its_twin():
 
 @pytest.mark.parametrize("bits", [16, 8, 3])
 @pytest.mark.parametrize("N", [2, 3, 9, 30, 300])
-def test_drawn_tokens_have_the_law_and_equal_their_twin(N, bits):
+def test_drawn_tokens_have_the_distribution_and_equal_their_twin(N, bits):
     mu = np.random.default_rng(N).dirichlet(np.full(N, 2.0))
-    law = token_law(mu, bits)
+    sampler = token_sampler(mu, bits)
     tokens = np.empty(200_001, np.uint16)
-    draw_tokens(np.uint64(12345), law, token_scratch(), tokens)
-    np.testing.assert_array_equal(tokens, reference.draw_tokens(np.uint64(12345), law, len(tokens)))
-    assert_law(np.bincount(tokens, minlength=N), mu)
+    draw_tokens(np.uint64(12345), sampler, token_scratch(), tokens)
+    np.testing.assert_array_equal(tokens, reference.draw_tokens(np.uint64(12345), sampler, len(tokens)))
+    assert_distribution(np.bincount(tokens, minlength=N), mu)
     pairs = np.bincount(tokens[:-1:2].astype(int) * N + tokens[1::2], minlength=N * N)
     if N <= 30:
-        assert_law(pairs, np.outer(mu, mu))
+        assert_distribution(pairs, np.outer(mu, mu))
 
 
-def test_a_law_on_the_grid_of_16_bits_is_not_biased():
+def test_a_distribution_on_the_grid_of_16_bits_is_not_biased():
     """A dyadic μ puts thresholds exactly on the grid; and tiny probabilities share a cell."""
     for mu in (np.array([0.5, 0.25, 0.25]), np.r_[0.5, np.full(64, 2.0**-18), 0.5 - 64 * 2.0**-18]):
         tokens = np.empty(4_000_000, np.uint8)
-        draw_tokens(np.uint64(7), token_law(mu), token_scratch(), tokens)
-        assert_law(np.bincount(tokens, minlength=len(mu)), mu)
+        draw_tokens(np.uint64(7), token_sampler(mu), token_scratch(), tokens)
+        assert_distribution(np.bincount(tokens, minlength=len(mu)), mu)
 
 
 def test_fresh_has_the_covariance_of_the_reference():

@@ -1,4 +1,4 @@
-"""Fisher information and the Cramér–Rao bound against enumeration, differences and the laws of estimators."""
+"""Fisher information and the Cramér–Rao bound against enumeration, differences and the distributions of estimators."""
 
 import numpy as np
 import pytest
@@ -152,16 +152,16 @@ def test_kernels_equal_their_twins():
     np.testing.assert_allclose(
         dense(blocks), reference.likelihood_information(inside, last, weight, q, P[:, :N]), rtol=1e-10, atol=1e-12
     )
-    laws, state = rng.dirichlet(np.ones(N), 7), rng.integers(7, size=n)
+    distributions, state = rng.dirichlet(np.ones(N), 7), rng.integers(7, size=n)
     PP, Pq, qq = np.zeros((N, N, N)), np.zeros((N, N, N, s)), np.zeros((N, s, s))
-    mixture.likelihood_information(tokens, last, weight, state, laws, q, P[:, :N].copy(), PP, Pq, qq)
+    mixture.likelihood_information(tokens, last, weight, state, distributions, q, P[:, :N].copy(), PP, Pq, qq)
     whole = dense(Information(PP, Pq, qq, np.ones((N, N), bool), np.ones((N, s), bool)))
     np.testing.assert_allclose(
-        whole, reference.likelihood_information(tokens, last, weight, q, P[:, :N], laws[state]), rtol=1e-10, atol=1e-12
+        whole, reference.likelihood_information(tokens, last, weight, q, P[:, :N], distributions[state]), rtol=1e-10, atol=1e-12
     )
     out = np.zeros((n, N))
-    mixture.add_laws(tokens, last, state, laws, q, P[:, :N].T.copy(), out)
-    np.testing.assert_allclose(out, reference.laws(tokens, last, q, P[:, :N], laws[state]), rtol=1e-12)
+    mixture.add_distributions(tokens, last, state, distributions, q, P[:, :N].T.copy(), out)
+    np.testing.assert_allclose(out, reference.distributions(tokens, last, q, P[:, :N], distributions[state]), rtol=1e-12)
 
 
 def test_what_cannot_be_known_is_nan():

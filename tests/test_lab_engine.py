@@ -17,7 +17,7 @@ from scb.training.engine import step_keys
 from scb.training.sources.sampled import Dataset, Fresh
 from scb.training.stages import MeasuredNoise, Stage, precondition_V, proximal_step
 from truth.enumeration import World, tiny_task
-from truth.statistics import assert_law
+from truth.statistics import assert_distribution
 
 # Tokens of 2, 4 and 8 bits, T with any rest.
 SIZES = [
@@ -117,13 +117,13 @@ def test_samples_are_those_of_python(N, T, Q):
         np.testing.assert_allclose(mine.A, truth.A, **EXACT)
 
 
-def test_whole_outcomes_follow_the_enumerated_law():
+def test_whole_outcomes_follow_the_enumerated_distribution():
     world = World.of(tiny_task(3, 3, seed=1))
     counts = ask("counts", task=task_for_lab(world.task), seed=1, batchSize=1000, steps=60)
     codes = np.zeros(len(world), dtype=int)
     for column in (*world.context.T, world.last, world.label):
         codes = codes * world.task.N + column
-    assert_law([counts.get(str(code), 0) for code in codes], world.probability)
+    assert_distribution([counts.get(str(code), 0) for code in codes], world.probability)
 
 
 @pytest.mark.parametrize("centred", [False, True])

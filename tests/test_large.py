@@ -112,10 +112,16 @@ def test_simulation_is_right(factor, expected):
 
 
 def sign_table(**powers):
-    """Runs whose signs are right with the law's probability, the least B being 40·(T/500)^power."""
+    """Runs whose signs are right with the distribution's probability, the least B being 40·(T/500)^power."""
     rng = np.random.default_rng(1)
     rows = [
-        (T, round(40 * (T / 500) ** power * ratio), projector, i, rng.random() < stage_one.law_share(ratio, large.RIGHT))
+        (
+            T,
+            round(40 * (T / 500) ** power * ratio),
+            projector,
+            i,
+            rng.random() < stage_one.share_by_power_distribution(ratio, large.RIGHT),
+        )
         for projector, power in powers.items()
         for T in (500, 5000, 50_000)
         for ratio in (0.25, 0.5, 1.0, 2.0)
@@ -128,9 +134,9 @@ def sign_table(**powers):
 
 def test_a_power_law_is_found_again():
     table = sign_table(mu=1.0)
-    law = stage_one.power_law(table, large.RIGHT)
-    assert law.exponent == pytest.approx(1.0, abs=0.15)
-    assert law.least(np.array([5000.0]))[0] == pytest.approx(400, rel=0.5)
+    distribution = stage_one.power_law(table, large.RIGHT)
+    assert distribution.exponent == pytest.approx(1.0, abs=0.15)
+    assert distribution.least(np.array([5000.0]))[0] == pytest.approx(400, rel=0.5)
     T, each = stage_one.least_at_each(table, large.RIGHT)
     np.testing.assert_allclose(np.log(each), np.log(40 * T / 500), atol=1.0)
 

@@ -38,7 +38,7 @@ def test_loss_and_gradient_equal_the_definition_on_every_outcome(world):
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: f"N{w.task.N}T{w.task.T}")
-def test_the_tasks_model_predicts_the_true_law(world):
+def test_the_tasks_model_predicts_the_true_distribution(world):
     prediction = world.task.model().predict(Batch(world.context, world.last, world.label))
     given = np.array([world.task.mu[x].prod() * world.task.mu[k] for x, k in zip(world.context, world.last, strict=True)])
     np.testing.assert_allclose(prediction[np.arange(len(world)), world.label] * given, world.probability, atol=1e-14)

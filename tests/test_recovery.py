@@ -1,4 +1,4 @@
-"""Recovery of (P, Q) from data: kernels against twins, laws of the statistics, estimates against independent optimisers."""
+"""Recovery of (P, Q) from data: kernels against twins, statistics' distributions, estimates against independent optimisers."""
 
 from dataclasses import replace
 
@@ -14,10 +14,10 @@ from scb.kernels import mixture, windows
 from scb.mixture.data import Here, Rows
 from scb.mixture.em import maximise
 from scb.mixture.errors import standard_errors
-from scb.mixture.law import Mixture
 from scb.mixture.levels import ScoreNoise, noise_levels
-from scb.mixture.reading import as_data
+from scb.mixture.model import Mixture
 from scb.mixture.rows import NO_POSITION, RowTable, Slots
+from scb.mixture.samples_in import as_data
 from scb.mixture.spectral import spectral
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
@@ -373,7 +373,7 @@ def test_newton_gets_there_where_em_is_slow():
     """Entries of P at 0: the certificate is reached within a few dozen steps."""
     task = scb.Task.random(10, 20, 2, seed=3)
     data = as_data(scb.sample(task, 20_000, seed=3), 10)
-    start = Mixture.of(task.P, data.label_law, task.weights.T.copy())
+    start = Mixture.of(task.P, data.label_distribution, task.weights.T.copy())
     fit = maximise(at_positions(data, task.positions.T), start.lifted(), tolerance=1e-4)
     assert fit.gap < 1e-4
     assert len(fit.path) < 60

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.lag_model import LagModel
 from scb.sequences.report import OWN, answer, compared, effects, lag_table, paired_error, shown, write_report
-from scb.sequences.rivals.background import RecentLaw
 
 
 def model(context=True):
@@ -142,9 +142,9 @@ def test_errors_of_paired_differences():
 def test_the_background_is_named(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.integers(2, size=500)
-    law = RecentLaw.fit(windows_of_codes([x], 2, 3, contexts=True))
-    with_law = replace(model(), background=law, rest=np.array([0.25, 0.5]))
-    write_report(tmp_path / "r.html", with_law, title="noise", data=[], likelihoods={}, command="scb fit", settings={})
+    distribution = RecentBackground.fit(windows_of_codes([x], 2, 3, contexts=True))
+    with_distribution = replace(model(), background=distribution, rest=np.array([0.25, 0.5]))
+    write_report(tmp_path / "r.html", with_distribution, title="noise", data=[], likelihoods={}, command="scb fit", settings={})
     words = " ".join(" ".join(Page((tmp_path / "r.html").read_text()).words).split())
-    assert f"that the recent past ({law.name}) does not say already" in words
-    assert f"The background, {law.name}, has weight 0.25 to 0.50, depending on the current symbol" in words
+    assert f"that the recent past ({distribution.name}) does not say already" in words
+    assert f"The background, {distribution.name}, has weight 0.25 to 0.50, depending on the current symbol" in words

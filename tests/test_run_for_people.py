@@ -166,8 +166,8 @@ def test_a_missing_extra_is_one_line_with_the_command():
 
 def test_submodules_are_reachable_after_import_scb():
     code = (
-        "import scb; print(scb.theory.gaussian.noise_quantile(9) > 0, scb.mixture.reading.__name__,"
+        "import scb; print(scb.theory.gaussian.noise_quantile(9) > 0, scb.mixture.samples_in.__name__,"
         " hasattr(scb.training, 'nowhere'))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said == "True scb.mixture.reading False\n"
+    assert said == "True scb.mixture.samples_in False\n"

@@ -6,18 +6,18 @@ from scb.kernels.random import continue_lags
 from scb.task.sampling import Batch, closed_cumulative
 from truth import twins as reference
 from truth.enumeration import WORLDS, World, tiny_task
-from truth.statistics import assert_law
+from truth.statistics import assert_distribution
 
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("world", WORLDS[::3], ids=lambda w: f"N{w.task.N}T{w.task.T}")
-def test_whole_outcomes_follow_the_enumerated_law(world, compiled):
+def test_whole_outcomes_follow_the_enumerated_distribution(world, compiled):
     batch = sample(world.task, 200_000, seed=1, compiled=compiled)
     code = np.zeros(len(batch), dtype=int)
     exact = np.zeros(len(world), dtype=int)
     for column, truth in zip((*batch.context.T, batch.last, batch.label), (*world.context.T, world.last, world.label), strict=True):
         code, exact = code * world.task.N + column, exact * world.task.N + truth
-    assert_law(np.bincount(code, minlength=len(world))[exact], world.probability)
+    assert_distribution(np.bincount(code, minlength=len(world))[exact], world.probability)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -25,16 +25,16 @@ def test_whole_outcomes_follow_the_enumerated_law(world, compiled):
 def test_tokens_last_and_label_follow_mu(N, compiled):
     task = Task.random(N, 200, 3, seed=1)
     batch = sample(task, 5000, seed=2, compiled=compiled)
-    assert_law(np.bincount(batch.context.ravel(), minlength=N), task.mu)
-    assert_law(np.bincount(batch.last, minlength=N), task.mu)
-    assert_law(np.bincount(batch.label, minlength=N), task.mu)  # E over the context of Σ q P x = Pμ = μ
+    assert_distribution(np.bincount(batch.context.ravel(), minlength=N), task.mu)
+    assert_distribution(np.bincount(batch.last, minlength=N), task.mu)
+    assert_distribution(np.bincount(batch.label, minlength=N), task.mu)  # E over the context of Σ q P x = Pμ = μ
 
 
 def test_the_chi_square_test_can_fail():
     task = Task.random(3, 200, 3, seed=1)
     batch = sample(task, 5000, seed=2)
     with pytest.raises(AssertionError):
-        assert_law(np.bincount(batch.context.ravel(), minlength=3), task.mu[[1, 0, 2]])
+        assert_distribution(np.bincount(batch.context.ravel(), minlength=3), task.mu[[1, 0, 2]])
 
 
 @pytest.mark.parametrize(("N", "dtype"), [(2, np.uint8), (256, np.uint8), (257, np.uint16)])
@@ -55,8 +55,8 @@ def test_samples_are_reproducible_and_do_not_depend_on_the_chunk(monkeypatch):
     assert not np.array_equal(one.context, sample(task, 100, seed=4).context)
 
 
-def test_generate_follows_the_exact_conditional_law():
-    """On a tiny task, every window of T + 1 tokens recurs often: its next token must have the law of the model."""
+def test_generate_follows_the_exact_conditional_distribution():
+    """On a tiny task, every window of T + 1 tokens recurs often: its next token must have the distribution of the model."""
     task = tiny_task(2, 3, seed=1)
     tokens = generate(task, 400_000, seed=1).astype(int)
     world = World.of(task)
@@ -66,15 +66,15 @@ def test_generate_follows_the_exact_conditional_law():
         for k in range(2):
             base = np.r_[x, k, 0] @ (2 ** np.arange(task.T + 1, -1, -1))
             counts = [np.sum(code == base), np.sum(code == base + 1)]
-            assert_law(counts, task.P[:, x] @ task.Q[:, k])
+            assert_distribution(counts, task.P[:, x] @ task.Q[:, k])
 
 
 def test_generate_starts_with_iid_tokens():
     task = Task.random(3, 20_000, 2, seed=1)
     tokens = generate(task, 20_001, seed=1)
-    assert_law(np.bincount(tokens, minlength=3), task.mu)
+    assert_distribution(np.bincount(tokens, minlength=3), task.mu)
     pairs = np.bincount(3 * tokens[:-1:2].astype(int) + tokens[1::2], minlength=9)
-    assert_law(pairs, np.outer(task.mu, task.mu))
+    assert_distribution(pairs, np.outer(task.mu, task.mu))
     np.testing.assert_array_equal(generate(task, 5, seed=1), generate(task, 6, seed=1)[:5])
     assert generate(task, 0).shape == (0,)
 

@@ -10,8 +10,8 @@ import pytest
 import scb
 from scb.cli import main
 from scb.inputs import InputError
-from scb.sequences.rivals.contest import scored
-from scb.sequences.rivals.ctw import ContextTree
+from scb.sequences.baselines.comparison import scored
+from scb.sequences.baselines.ctw import ContextTree
 from scb.sequences.summary import LagSummary
 from truth.mtd import MTD
 
@@ -51,7 +51,7 @@ def test_the_command_fits_short_sequences_with_every_baseline(tmp_path, capsys, 
 def test_contexts_that_all_end_before_the_greatest_depth():
     tree = ContextTree.fit([np.array([0, 1, 0, 0])] * 40 + [np.array([1, 0, 1, 1])] * 40, 2, 12)
     assert np.isfinite(tree.loglik)
-    np.testing.assert_allclose(tree.laws(np.arange(9)).sum(axis=1), 1)
+    np.testing.assert_allclose(tree.distributions(np.arange(9)).sum(axis=1), 1)
 
 
 def test_a_baseline_that_fails_is_named_and_takes_nothing_with_it(tmp_path, capsys, monkeypatch):

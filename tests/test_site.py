@@ -101,12 +101,12 @@ def blocks():
     import algorithm
     import cluster
     import ensembles
+    import held_out_tasks
     import misspecified
     import recovery
-    import strangers
     import sweeps
 
-    found = {name: (page, strangers.KEPT / f"{name}.jsonl", made) for name, (page, _, made) in strangers.SECTIONS.items()}
+    found = {name: (page, held_out_tasks.KEPT / f"{name}.jsonl", made) for name, (page, _, made) in held_out_tasks.SECTIONS.items()}
     found["misspecified"] = ("explanation/misspecified.md", misspecified.KEPT, misspecified.table)
     pages = {algorithm: "explanation/algorithm.md", recovery: "explanation/recovery.md", ensembles: "paper/notation.md"}
     pages |= dict.fromkeys((sweeps, cluster), "explanation/scale.md")
@@ -159,8 +159,8 @@ def test_outcomes_are_those_of_the_shipped_tables():
 
 
 def test_the_overview_of_rivals_has_the_numbers_of_their_table():
-    kept = (ROOT / "benchmarks" / "rivals.md").read_text()
-    block = re.search(r"<!-- table rivals -->\n(.*?)<!-- end -->", (DOCS / "explanation" / "examples.md").read_text(), re.S)[1]
+    kept = (ROOT / "benchmarks" / "baselines.md").read_text()
+    block = re.search(r"<!-- table baselines -->\n(.*?)<!-- end -->", (DOCS / "explanation" / "examples.md").read_text(), re.S)[1]
     names, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.replace("*", "").splitlines()]
     sections = {part.partition("\n")[0].strip(): part.replace("*", "") for part in kept.split("\n## ")[1:]}
     assert len(lines) == len(sections) == 6
@@ -191,7 +191,7 @@ console.log(JSON.stringify([found, SCENES.map((scene) => scene.id)]));
 
 
 @pytest.mark.parametrize(
-    "name", ["change-lambda", "settle-the-sign", "resume-a-run", "recover", "fit-a-parquet-file", "streams", "cross-validation"]
+    "name", ["change-lambda", "resolve-the-sign", "resume-a-run", "recover", "fit-a-parquet-file", "streams", "cross-validation"]
 )
 def test_the_python_of_a_how_to_page_runs(name, tmp_path, monkeypatch):
     """Block after block in one namespace. The page on cross-validation goes on with the data and the model of that on streams."""

@@ -1,17 +1,17 @@
-"""Streams: the law of ``sample``, batches that depend on their number alone, and types that training loops want."""
+"""Streams: the distribution of ``sample``, batches that depend on their number alone, and types that training loops want."""
 
 import numpy as np
 import pytest
 
 from scb import Task, generate, sample, stream
 from truth.enumeration import WORLDS
-from truth.statistics import assert_law
+from truth.statistics import assert_distribution
 
 TASK = Task.random(5, 30, 2, seed=1)
 
 
 @pytest.mark.parametrize("world", WORLDS[::3], ids=lambda w: f"N{w.task.N}T{w.task.T}")
-def test_whole_outcomes_follow_the_enumerated_law(world):
+def test_whole_outcomes_follow_the_enumerated_distribution(world):
     batches = stream(world.task, batch_size=20_000, seed=3)
     code = np.zeros(0, dtype=int)
     for _ in range(10):
@@ -23,7 +23,7 @@ def test_whole_outcomes_follow_the_enumerated_law(world):
     exact = np.zeros(len(world), dtype=int)
     for column in (*world.context.T, world.last, world.label):
         exact = exact * world.task.N + column
-    assert_law(np.bincount(code, minlength=len(world))[exact], world.probability)
+    assert_distribution(np.bincount(code, minlength=len(world))[exact], world.probability)
 
 
 def test_a_batch_depends_on_its_number_alone():

@@ -210,7 +210,7 @@ def test_rows_are_what_the_library_gives():
 
 
 @pytest.mark.parametrize("kind", ["recover", "train"])
-def test_the_law_of_P_can_be_swept_and_the_default_names_the_same_runs(kind):
+def test_the_distribution_of_P_can_be_swept_and_the_default_names_the_same_runs(kind):
     sizes = "T = 30\nsteps = [10, 10, 0]" if kind == "train" else "T = 30\nsamples = 50"
     plain = Sweep.parse(f'kind = "{kind}"\nseeds = 1\n[fixed]\n{sizes}', ALL_KINDS).jobs()
     grid = '[grid]\nensemble = ["strong", "dirichlet", "uniform", "softmax"]'

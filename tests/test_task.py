@@ -83,7 +83,7 @@ def test_ordinary_ensembles_have_the_laws_that_they_are_named_after(ensemble, st
 
 @pytest.mark.parametrize("ensemble", ["strong", "dirichlet", "uniform", "softmax"])
 @pytest.mark.parametrize("N", [2, 3, 10])
-def test_K_P_moves_P_along_a_line_and_keeps_its_stationary_law(ensemble, N):
+def test_K_P_moves_P_along_a_line_and_keeps_its_stationary_distribution(ensemble, N):
     own = Task.random(N, 20, 2, seed=1, ensemble=ensemble)
     largest = 1 - own.mu @ own.mu
     for K_P in (0.3 * own.K_P, own.K_P + 0.5 * (largest - own.K_P)):

@@ -1,4 +1,4 @@
-"""The bridge to PyTorch: equal to scb where scb does the same, right laws, and a probe that finds what is there."""
+"""The bridge to PyTorch: equal to scb where scb does the same, right distributions, and a probe that finds what is there."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from scb.task.sampling import sample, step_keys
 from scb.training.sources.sampled import Reference
 from scb.training.stages import GivenStart, MeasuredNoise
 from truth.enumeration import WORLDS
-from truth.statistics import assert_law
+from truth.statistics import assert_distribution
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: `make test-torch` installs it and runs these tests")
 bridge = pytest.importorskip("scb.torch")
@@ -112,7 +112,7 @@ def backward(loss):
 
 @pytest.mark.parametrize("drawn", ["compiled", "by PyTorch", *(["cuda"] if torch.cuda.is_available() else [])])
 @pytest.mark.parametrize("world", WORLDS[::3], ids=lambda w: f"N{w.task.N}T{w.task.T}")
-def test_the_stream_follows_the_enumerated_law(world, drawn):
+def test_the_stream_follows_the_enumerated_distribution(world, drawn):
     """Drawn by PyTorch is what other devices do; its code is the same on the CPU."""
     if drawn == "by PyTorch":
         tokens, label = (part[0] for part in Draws([world.task], seed=7, device="cpu")(0, 200_000))
@@ -124,7 +124,7 @@ def test_the_stream_follows_the_enumerated_law(world, drawn):
     columns = (*tokens.numpy().T, label.numpy())
     for column, truth in zip(columns, (*world.context.T, world.last, world.label), strict=True):
         code, exact = code * world.task.N + column, exact * world.task.N + truth
-    assert_law(np.bincount(code, minlength=len(world))[exact], world.probability)
+    assert_distribution(np.bincount(code, minlength=len(world))[exact], world.probability)
 
 
 def test_workers_give_the_same_batches_in_the_same_order():
@@ -220,21 +220,23 @@ def test_bad_sizes_of_a_transformer_are_named():
 @pytest.mark.parametrize(("N", "T", "sparsity"), [(3, 100, 2), (10, 50, 3)])
 def test_the_probe_finds_a_model_that_is_one(N, T, sparsity):
     task = scb.Task.random(N, T, sparsity, seed=2)
-    found = bridge.probe(bridge.LinearAttention(task.P, task.Q), task, 8_000, output="law")
+    found = bridge.probe(bridge.LinearAttention(task.P, task.Q), task, 8_000, output="distribution")
     assert found.distance_V < 1e-3
     assert found.distance_A < 1e-3
     assert found.mass > 0.999
     assert found.unexplained < 1e-6
     assert found.signal == pytest.approx(1, abs=1e-3)
     assert "attention on the true positions: 100.0%" in str(found)
-    blind = bridge.probe(bridge.LinearAttention(task.P, task.Q), lambda n, seed: sample(task, n, seed).tokens, 8_000, output="law")
+    blind = bridge.probe(
+        bridge.LinearAttention(task.P, task.Q), lambda n, seed: sample(task, n, seed).tokens, 8_000, output="distribution"
+    )
     np.testing.assert_allclose(blind.V, found.V, atol=1e-6)
     assert np.isnan(blind.excess)
 
 
 def test_the_probe_finds_a_model_half_way():
     """V and A half way along the lines of the population process."""
-    found = bridge.probe(bridge.LinearAttention(line_V(TASK, 0.6), line_A(TASK, 0.5)), TASK, 8_000, output="law")
+    found = bridge.probe(bridge.LinearAttention(line_V(TASK, 0.6), line_A(TASK, 0.5)), TASK, 8_000, output="distribution")
     assert found.signal == pytest.approx(0.3, abs=1e-3)
     assert found.alpha_A == pytest.approx(0.5, abs=0.01)
     assert found.unexplained < 1e-6
@@ -253,7 +255,7 @@ def test_the_probe_says_that_nothing_was_learned_and_what_is_of_another_form():
         same = (tokens[:, 3] == tokens[:, 9]).double()
         return torch.stack([0.2 + 0.6 * same, 0.5 - 0.3 * same, 0.3 - 0.3 * same], dim=1)
 
-    assert bridge.probe(product, TASK, 8_000, output="law").unexplained > 0.5
+    assert bridge.probe(product, TASK, 8_000, output="distribution").unexplained > 0.5
     with pytest.raises(scb.InputError, match="is wanted"):
         bridge.probe(lambda tokens: tokens.double()[:, :, None], TASK, 100)
 
@@ -331,7 +333,7 @@ def test_models_of_an_ensemble_are_trained_as_if_each_were_alone(optimiser, loss
 
 
 @pytest.mark.parametrize("world", WORLDS[::3], ids=lambda w: f"N{w.task.N}T{w.task.T}")
-def test_draws_of_many_tasks_follow_the_enumerated_law(world):
+def test_draws_of_many_tasks_follow_the_enumerated_distribution(world):
     draws = Draws([world.task, world.task], seed=2, device="cpu")
     tokens, label = draws(0, 100_000)
     code = np.zeros(label.numel(), dtype=int)
@@ -339,11 +341,11 @@ def test_draws_of_many_tasks_follow_the_enumerated_law(world):
     columns = (*tokens.reshape(-1, world.task.T + 1).numpy().T, label.reshape(-1).numpy())
     for column, truth in zip(columns, (*world.context.T, world.last, world.label), strict=True):
         code, exact = code * world.task.N + column, exact * world.task.N + truth
-    assert_law(np.bincount(code, minlength=len(world))[exact], world.probability)
+    assert_distribution(np.bincount(code, minlength=len(world))[exact], world.probability)
     rows = tokens[:, :50]
-    laws = draws.truth(rows)[0].numpy()
-    for x, law in zip(rows[0].numpy(), laws, strict=True):
-        np.testing.assert_allclose(law, world.task.P[:, x[:-1]] @ world.task.Q[:, x[-1]], atol=1e-12)
+    distributions = draws.truth(rows)[0].numpy()
+    for x, distribution in zip(rows[0].numpy(), distributions, strict=True):
+        np.testing.assert_allclose(distribution, world.task.P[:, x[:-1]] @ world.task.Q[:, x[-1]], atol=1e-12)
     left, left_square = excess(draws.truth(rows), draws.truth(rows), torch.tensor(np.stack([world.task.mu] * 2)))
     assert left.abs().max() < 1e-12
     assert left_square.abs().max() < 1e-12

@@ -124,7 +124,7 @@ def made(*groups):
     return table | {"square_10": table["samples_10"]}
 
 
-def rivals(algorithm, recover):
+def baselines(algorithm, recover):
     rows = [
         (N, T, name, i, "none", f(T) * (1 + 0.01 * i))
         for N in (3, 10)
@@ -144,14 +144,14 @@ def growing(power, scale=1e4):
 @pytest.mark.parametrize(("power", "algorithm", "expected"), [(0.6, 0.25, HOLDS), (0.3, 0.25, FAILS), (0.6, 0.6, FAILS)])
 def test_samples_grow_with_T(power, algorithm, expected):
     table = made(cells("scaling", "standard", growing(power), N=(3, 10)))
-    other = rivals(lambda T: 1e3 * T**algorithm, lambda T: 1e2 * T**0.05)
+    other = baselines(lambda T: 1e3 * T**algorithm, lambda T: 1e2 * T**0.05)
     assert transformers.samples_grow_with_T(table, other).verdict is expected
 
 
 @pytest.mark.parametrize(("times", "expected"), [(200, HOLDS), (20, FAILS)])
 def test_far_from_the_limit(times, expected):
     table = made(cells("scaling", "standard", growing(0.0, 100 * times), N=(3, 10)))
-    other = rivals(lambda T: 10 * times, lambda T: 100.0)
+    other = baselines(lambda T: 10 * times, lambda T: 100.0)
     assert transformers.far_from_the_limit(table, other).verdict is expected
 
 

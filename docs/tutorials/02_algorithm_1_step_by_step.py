@@ -32,7 +32,7 @@ print("shapes", gradient.V.shape, gradient.A.shape, "loss", round(gradient.loss,
 # A step
 # ------
 # Both gradients are preconditioned, for two reasons. Rare tokens should learn as fast as common ones. And a step must not
-# change two things: the columns of A sum to 1, and Vμ = μ, where μ is the law of the tokens.
+# change two things: the columns of A sum to 1, and Vμ = μ, where μ is the distribution of the tokens.
 gV = precondition_V(gradient.V, task.mu, "mu")
 gA = precondition_A(gradient.A, task.mu)
 print("A step keeps the sums of A:", abs(gA.sum(axis=0)).max() < 1e-12)

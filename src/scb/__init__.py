@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scb.model import LinearTransformer, SoftmaxTransformer
     from scb.sequences.comparison import compare
     from scb.sequences.estimator import SparseContextualBigram
-    from scb.sequences.reading import read_sequences
+    from scb.sequences.input_formats import read_sequences
     from scb.sequences.sparsity import sparsity_path
     from scb.task import Task
     from scb.task.sampling import Batch, generate, sample
@@ -76,7 +76,7 @@ _HOME = {
     "generate": "scb.task.sampling",
     "measure": "scb.metrics",
     "plan": "scb.theory.planner",
-    "read_sequences": "scb.sequences.reading",
+    "read_sequences": "scb.sequences.input_formats",
     "recover": "scb.mixture.recovery",
     "sample": "scb.task.sampling",
     "sparsity_path": "scb.sequences.sparsity",
@@ -87,7 +87,9 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name or a submodule when it is asked for: nobody waits for what she does not use."""
+    """Load a public name or a submodule when it is asked for: nobody waits for what she does not
+    use.
+    """
     if name == "recipes":  # the one module with a second, shorter address
         value = import_module("scb.training.recipes")
     elif name in _HOME:

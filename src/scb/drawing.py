@@ -1,4 +1,6 @@
-"""One quiet style for every figure: readable in grey (line styles differ too) and for the colour-blind (Okabe-Ito)."""
+"""One quiet style for every figure: readable in grey (line styles differ too) and for the
+colour-blind (Okabe-Ito).
+"""
 
 import io
 from collections.abc import Iterator
@@ -48,7 +50,9 @@ class Drawn(Figure):
         return drawn.getvalue()
 
 
-def panels(count: int, title: str, width: float = 3.6, height: float = 3.0) -> tuple[Figure, list[Axes]]:
+def panels(
+    count: int, title: str, width: float = 3.6, height: float = 3.0
+) -> tuple[Figure, list[Axes]]:
     """Make a figure of panels side by side under one title.
 
     Parameters
@@ -77,7 +81,13 @@ def panels(count: int, title: str, width: float = 3.6, height: float = 3.0) -> t
 
 
 def grid(
-    rows: int, columns: int, title: str, width: float = 3.4, height: float = 2.5, beside: int = 1, **options: Any
+    rows: int,
+    columns: int,
+    title: str,
+    width: float = 3.4,
+    height: float = 2.5,
+    beside: int = 1,
+    **options: Any,
 ) -> tuple[Figure, np.ndarray]:
     """Make a figure of rows and columns of panels under one title.
 
@@ -178,7 +188,11 @@ def label_outer(ax: Axes) -> None:
 def _wrapped(text: str, width: float, size: float) -> str:
     """Break a text into lines that fit into a width in inches, at a font size."""
     fits = int(125 * width / size)  # characters
-    return "\n".join(part for line in text.split("\n") for part in wrap(line, fits, break_on_hyphens=False) or [""])
+    return "\n".join(
+        part
+        for line in text.split("\n")
+        for part in wrap(line, fits, break_on_hyphens=False) or [""]
+    )
 
 
 def look(number: int, marker: bool = False) -> dict[str, Any]:
@@ -226,7 +240,15 @@ def star(ax: Axes, x: float, y: float, number: int) -> None:
     >>> len(left.lines)
     1
     """
-    ax.plot(x, y, "*", color=COLOURS[number], markeredgecolor="black", markeredgewidth=0.5, markersize=10)
+    ax.plot(
+        x,
+        y,
+        "*",
+        color=COLOURS[number],
+        markeredgecolor="black",
+        markeredgewidth=0.5,
+        markersize=10,
+    )
 
 
 def band(ax: Axes, quartiles: tuple[np.ndarray, ...], number: int, label: str) -> None:
@@ -279,7 +301,11 @@ def mark(ax: Axes, x: float, text: str) -> None:
     'Stage 2'
     """
     ax.axvline(x, color="0.5", linewidth=0.8)
-    where = {"xycoords": ("data", "axes fraction"), "xytext": (3, -9), "textcoords": "offset points"}
+    where = {
+        "xycoords": ("data", "axes fraction"),
+        "xytext": (3, -9),
+        "textcoords": "offset points",
+    }
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
     ax.annotate(text, (x, 1.0), fontsize=7, color="0.35", bbox=box, **where)
 

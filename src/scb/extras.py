@@ -8,7 +8,9 @@ from scb.inputs import InputError
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra; until scb is published, it works in a clone of the repository."""
+    """The command that installs an extra; until scb is published, it works in a clone of the
+    repository.
+    """
     return f"pip install '.[{extra}]' in the clone"
 
 
@@ -24,7 +26,9 @@ INSTALL = {
 
 
 class MissingExtraError(InputError, ImportError):
-    """A package that is not part of a plain installation is missing; the message has the command that installs it."""
+    """A package that is not part of a plain installation is missing; the message has the command
+    that installs it.
+    """
 
 
 def require(what: str, *packages: str) -> None:
@@ -36,7 +40,9 @@ def require(what: str, *packages: str) -> None:
 
 @contextmanager
 def wanted_for(what: str) -> Iterator[None]:
-    """Around imports: where one of the optional packages is missing, MissingExtraError says what it is wanted for."""
+    """Around imports: where one of the optional packages is missing, MissingExtraError says what it
+    is wanted for.
+    """
     try:
         yield
     except ModuleNotFoundError as error:

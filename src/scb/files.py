@@ -1,9 +1,10 @@
 """Files that are written whole and say when they are damaged.
 
-After a crash there is the old content or the new, never half of one. What is read again carries a digest of all its bytes: whoever
-writes it puts ``SLOT`` where its format has room for text before all data or after them (a header, a last key, a comment), and
-``seal`` fills in the digest. It is compared before any parser sees the content. What is read must be a regular file: a pipe or a
-device may never end.
+After a crash there is the old content or the new, never half of one. What is read again carries a
+digest of all its bytes: whoever writes it puts ``SLOT`` where its format has room for text before
+all data or after them (a header, a last key, a comment), and ``seal`` fills in the digest. It is
+compared before any parser sees the content. What is read must be a regular file: a pipe or a device
+may never end.
 """
 
 import fcntl
@@ -48,9 +49,9 @@ def cannot_write(path: Path, error: OSError) -> WriteError:
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file at once: whoever reads it, after a crash too, sees the old content or the new.
 
-    If the path is a link, the file that it points at is replaced, and the link stays. Concurrent writers use distinct temporary
-    files. What a killed process leaves of one is removed when the file is written again, or by the next process that opens the
-    folder.
+    If the path is a link, the file that it points at is replaced, and the link stays. Concurrent
+    writers use distinct temporary files. What a killed process leaves of one is removed when the
+    file is written again, or by the next process that opens the folder.
 
     Parameters
     ----------
@@ -103,7 +104,9 @@ def write_all(handle: int, content: bytes) -> None:
 
 
 def _locked_partial(path: Path) -> tuple[int, str]:
-    """A new temporary file for a path, locked for as long as it is open: one that is not has been abandoned."""
+    """A new temporary file for a path, locked for as long as it is open: one that is not has been
+    abandoned.
+    """
     while True:
         partial = os.path.join(path.parent, f".{path.name}.{secrets.token_hex(4)}.scb.partial")
         try:
@@ -118,7 +121,9 @@ def _locked_partial(path: Path) -> tuple[int, str]:
 
 
 def remove_abandoned(directory: Path, name: str = "") -> None:
-    """Remove temporary files of processes that were killed while they wrote a file of this name, or any one in the directory."""
+    """Remove temporary files of processes that were killed while they wrote a file of this name, or
+    any one in the directory.
+    """
     with suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
             found = _PARTIAL.fullmatch(entry.name)
@@ -139,7 +144,8 @@ def _remove_unless_locked(partial: str) -> None:
 def make_directory(directory: Path) -> None:
     """Make a directory, and those above it that are not there, and have their names on disk."""
     missing = []
-    while not directory.is_dir() and directory not in missing[-1:]:  # "." again and again, if it was deleted
+    # "." again and again, if it was deleted
+    while not directory.is_dir() and directory not in missing[-1:]:
         missing.append(directory)
         directory = directory.parent
     for directory in reversed(missing):
@@ -167,7 +173,9 @@ def sync_directory(directory: Path) -> None:
 
 
 def refuse_foreign(path: Path, mark: str, overwrite: bool) -> None:
-    """InputError if a file would be replaced that lacks the mark which ours have near their beginning or end."""
+    """InputError if a file would be replaced that lacks the mark which ours have near their
+    beginning or end.
+    """
     if overwrite or not path.is_file() or not path.stat().st_size:
         return
     with open(path, "rb") as file:
@@ -181,21 +189,24 @@ def refuse_foreign(path: Path, mark: str, overwrite: bool) -> None:
         )
 
 
-# ------------------------------------------------------------------------------------------------------ digests
+# ------------------------------------------------------------------------------------------ digests
 
 
 def seal(content: bytes) -> bytes:
     """The content with its digest in place of ``SLOT``."""
     before, found, after = content.partition(SLOT.encode())
     if not found or SLOT.encode() in after:
-        raise InputError(f"data hold the text {SLOT}, which marks the place of a digest: leave it out")
+        raise InputError(
+            f"data hold the text {SLOT}, which marks the place of a digest: leave it out"
+        )
     return before + _MARK + sha256(content).hexdigest().encode() + after
 
 
 def is_sealed(path: Path, content: bytes) -> bool:
     """Whether the content carries a digest; a DamagedFileError if that is of something else."""
     seals = _SEAL.finditer(content)
-    # Data may hold the texts of others, as many as they like, but none before a seal in a header, or after one at the end.
+    # Data may hold the texts of others, as many as they like, but none before a seal in a header,
+    # or after one at the end.
     candidates = [*islice(seals, 1), *deque(seals, maxlen=1)]
     for found in candidates:
         a, b = found.span(1)
@@ -205,13 +216,17 @@ def is_sealed(path: Path, content: bytes) -> bool:
         if digest.hexdigest().encode() == found.group(1):
             return True
     if candidates:
-        raise DamagedFileError(f"{path} is damaged, or was changed by hand: its content does not have the digest that it carries")
+        raise DamagedFileError(
+            f"{path} is damaged, or was changed by hand: its content does not have the digest that it carries"
+        )
     return False
 
 
 @contextmanager
 def open_regular(path: Path) -> Iterator[BinaryIO]:
-    """A file to be read; an InputError where the name is that of a pipe or a device, which might never end."""
+    """A file to be read; an InputError where the name is that of a pipe or a device, which might
+    never end.
+    """
     try:
         # It is closed below, where errors of the reader are not taken for those of opening it.
         file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
@@ -221,7 +236,9 @@ def open_regular(path: Path) -> Iterator[BinaryIO]:
         raise IsADirectoryError(f"{path} is a directory, where a file is wanted") from None
     with file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise InputError(f"{path} is a pipe or a device, where a regular file is wanted: write what it gives to a file first")
+            raise InputError(
+                f"{path} is a pipe or a device, where a regular file is wanted: write what it gives to a file first"
+            )
         yield file
 
 
@@ -232,13 +249,17 @@ def read_regular(path: Path) -> bytes:
 
 
 def read_sealed(path: Path) -> tuple[bytes, bool]:
-    """The content of a file, and whether it carries its digest; a DamagedFileError if it carries another one."""
+    """The content of a file, and whether it carries its digest; a DamagedFileError if it carries
+    another one.
+    """
     content = read_regular(path)
     return content, is_sealed(path, content)
 
 
 def warn_unless(sealed: bool, path: Path) -> None:
-    """A file that makes sense but carries no digest is one of the time before there were any: it is read, with a warning."""
+    """A file that makes sense but carries no digest is one of the time before there were any: it is
+    read, with a warning.
+    """
     if not sealed:
         text = f"{path} carries no digest: an older version of scb wrote it, and damage cannot be seen. Save it again"
         warnings.warn(text, stacklevel=3)
@@ -258,7 +279,9 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"{path} is damaged: it is not JSON ({error})") from None
     if not isinstance(facts, dict):
-        raise DamagedFileError(f"{path} is damaged: it holds {json.dumps(facts)[:20]}, where a table is wanted")
+        raise DamagedFileError(
+            f"{path} is damaged: it holds {json.dumps(facts)[:20]}, where a table is wanted"
+        )
     facts.pop("digest", None)
     warn_unless(sealed, path)
     return facts
@@ -275,34 +298,52 @@ def _plain(value: Any) -> Any:
     raise InputTypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-# ------------------------------------------------------------------------------------------------------ arrays
+# ------------------------------------------------------------------------------------------- arrays
 
 
-def write_arrays(path: Path, kind: str, arrays: dict[str, Any], facts: dict[str, Any], overwrite: bool = False) -> None:
-    """Write arrays, and facts as JSON in their header (safetensors; nothing is executed when it is read), sealed.
+def write_arrays(
+    path: Path, kind: str, arrays: dict[str, Any], facts: dict[str, Any], overwrite: bool = False
+) -> None:
+    """Write arrays, and facts as JSON in their header (safetensors; nothing is executed when it is
+    read), sealed.
 
-    A file of the same kind is replaced, any other one only to ``overwrite``. The same arrays and facts give the same bytes: one
-    entry in the header, since safetensors does not fix the order of several.
+    A file of the same kind is replaced, any other one only to ``overwrite``. The same arrays and
+    facts give the same bytes: one entry in the header, since safetensors does not fix the order of
+    several.
     """
     from safetensors.numpy import save
 
     refuse_foreign(path, json.dumps(json.dumps({"kind": kind}))[1:-2], overwrite)
     header = {"scb": to_json({"kind": kind, "digest": SLOT, "facts": facts})}
-    write_atomically(path, seal(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, header)))
+    write_atomically(
+        path,
+        seal(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, header)),
+    )
 
 
 def read_arrays(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any], bool]:
-    """Arrays and facts that ``write_arrays`` wrote as this kind, and whether they are sealed; if not, the header are the facts."""
+    """Arrays and facts that ``write_arrays`` wrote as this kind, and whether they are sealed; if
+    not, the header are the facts.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     content, sealed = read_sealed(path)
     try:
-        arrays = {name: np.array(array) for name, array in sorted(load(content).items())}  # copies, which can be written to
+        # Copies, which can be written to
+        arrays = {name: np.array(array) for name, array in sorted(load(content).items())}
         size = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + size]).get("__metadata__", {})
         said = json.loads(header["scb"]) if "scb" in header else header
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
+    except (
+        SafetensorError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         raise DamagedFileError(f"{path} is damaged, or no file of scb ({error})") from None
     if not isinstance(said, dict):
         raise DamagedFileError(f"{path} is damaged: its header is no table")

@@ -1,7 +1,8 @@
 """Folders that scb writes into: one process at a time, and nothing there that is not its own.
 
-The hidden file ``.scb`` in such a folder is its lock, and the list of the names under which scb writes there. A name is on it
-before the file is, so that after a kill every file of scb is known as such.
+The hidden file ``.scb`` in such a folder is its lock, and the list of the names under which scb
+writes there. A name is on it before the file is, so that after a kill every file of scb is known as
+such.
 """
 
 import errno
@@ -63,7 +64,9 @@ class Folder:
             _refuse_kind(self.path / name, stat.S_ISDIR if name.endswith("/") else stat.S_ISREG)
             for one in self._inputs:
                 if _same(self.path / name, one):
-                    raise InputError(f"{self.path / name} would be written, and is the input: give another --out")
+                    raise InputError(
+                        f"{self.path / name} would be written, and is the input: give another --out"
+                    )
         foreign = [name for name in new if _holds_something(self.path / name)]
         if foreign and not (overwrite or self._overwrite):
             raise InputError(
@@ -101,7 +104,14 @@ class Folder:
 
 
 @contextmanager
-def opened(path: Path, work: str, *, lock: bool = True, overwrite: bool = False, inputs: Sequence[Path] = ()) -> Iterator[Folder]:
+def opened(
+    path: Path,
+    work: str,
+    *,
+    lock: bool = True,
+    overwrite: bool = False,
+    inputs: Sequence[Path] = (),
+) -> Iterator[Folder]:
     """Open a folder for writing, and make it if need be; ``work`` says in a few words what is done.
 
     Parameters
@@ -140,7 +150,9 @@ def _locked_record(directory: Path, work: str, lock: bool) -> int:
         try:
             handle = os.open(path, _FLAGS, 0o666)
         except OSError as error:
-            raise _not_ours(path) if error.errno in _NO_FILE else cannot_write(path, error) from error
+            raise (
+                _not_ours(path) if error.errno in _NO_FILE else cannot_write(path, error)
+            ) from error
         try:
             _refuse_foreign_record(path, handle)
             if lock:
@@ -164,14 +176,18 @@ def _refuse_foreign_record(path: Path, handle: int) -> None:
 
 
 def _not_ours(path: Path) -> InputError:
-    return InputError(f"{path} is not the file of that name that scb keeps in a folder: give another folder, or remove it")
+    return InputError(
+        f"{path} is not the file of that name that scb keeps in a folder: give another folder, or remove it"
+    )
 
 
 def _lock(directory: Path, handle: int, work: str) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError(f"another process is {work} in {directory}: wait for it, or end it") from None
+        raise InputError(
+            f"another process is {work} in {directory}: wait for it, or end it"
+        ) from None
     except OSError as error:
         raise InputError(
             f"{directory} cannot be locked: {error.strerror} ({_file_system(handle)}). If no other process"
@@ -183,7 +199,10 @@ def _file_system(handle: int) -> str:
     """The kind of the file system of an open file and where it is mounted, where that can be known."""
     device = os.fstat(handle).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
-    with suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+    with (
+        suppress(OSError),
+        open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts,
+    ):
         for line in mounts:
             words = line.split()
             if words[2] == number:
@@ -206,14 +225,18 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def _refuse_kind(path: Path, wanted: Callable[[int], bool]) -> None:
-    """InputError if something is there that is a link, or of another kind than what is to be written."""
+    """InputError if something is there that is a link, or of another kind than what is to be
+    written.
+    """
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
         return
     if not wanted(mode):
         kind = "a symbolic link" if stat.S_ISLNK(mode) else "something else"
-        raise InputError(f"{path} would be written, and is {kind}: remove it, or give another folder")
+        raise InputError(
+            f"{path} would be written, and is {kind}: remove it, or give another folder"
+        )
 
 
 def _holds_something(path: Path) -> bool:

@@ -1,4 +1,6 @@
-"""What users give, checked: the class of all errors that a user can mend, numbers, arrays, and options typed by a signature."""
+"""What users give, checked: the class of all errors that a user can mend, numbers, arrays, and
+options typed by a signature.
+"""
 
 import operator
 from collections.abc import Callable, Collection
@@ -18,8 +20,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class InputError(ValueError):
     """An argument, option or file cannot be used.
 
-    The message names the argument, its value and what would be accepted. It is a ``ValueError``; the command line prints it as
-    one line, without a traceback.
+    The message names the argument, its value and what would be accepted. It is a ``ValueError``;
+    the command line prints it as one line, without a traceback.
 
     Examples
     --------
@@ -52,7 +54,7 @@ class DamagedFileError(InputError):
     """
 
 
-# ------------------------------------------------------------------------------------------------------ numbers and arrays
+# ------------------------------------------------------------------------------- numbers and arrays
 
 
 _SEEDS = ("seed", "task_seed", "related_seed")  # any integer from 0 on
@@ -66,8 +68,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def integer(name: str, value: Any, low: int | None = None, where: str = "", high: int = LARGEST) -> int:
-    """The value as an int, if it is one (of Python or NumPy, no truth value), at least ``low`` and at most ``high``."""
+def integer(
+    name: str, value: Any, low: int | None = None, where: str = "", high: int = LARGEST
+) -> int:
+    """The value as an int, if it is one (of Python or NumPy, no truth value), at least ``low`` and
+    at most ``high``.
+    """
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
@@ -82,8 +88,12 @@ def integer(name: str, value: Any, low: int | None = None, where: str = "", high
 
 
 def number(name: str, value: Any, low: float | None = None, where: str = "") -> float:
-    """The value as a float, if it is a finite real number (of Python or NumPy, no truth value), and at least ``low``."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+    """The value as a float, if it is a finite real number (of Python or NumPy, no truth value), and
+    at least ``low``.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
         raise InputError(f"{name} = {shown(value)}{where}: it must be a number")
     try:
         found = float(value)
@@ -100,7 +110,9 @@ def unmasked(name: str, value: Any) -> Any:
     """The value, if it is no masked array, or one of which nothing is masked."""
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.getmaskarray(value).any():
-            raise InputError(f"{name} has {int(np.ma.count_masked(value))} masked entries: every entry must be known")
+            raise InputError(
+                f"{name} has {int(np.ma.count_masked(value))} masked entries: every entry must be known"
+            )
         return value.data
     return value
 
@@ -129,12 +141,17 @@ def file_path(name: str, value: Any) -> Path:
         if value != "":
             return Path(value)
     except TypeError:
-        raise InputTypeError(f"{name} = {shown(value)}: it must be the path of a file or directory") from None
-    raise InputError(f"{name} = '': it must be the path of a file or directory ('.' is the current one)")
+        raise InputTypeError(
+            f"{name} = {shown(value)}: it must be the path of a file or directory"
+        ) from None
+    raise InputError(
+        f"{name} = '': it must be the path of a file or directory ('.' is the current one)"
+    )
 
 
 def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
-    """A float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the caller to judge.
+    """A float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the
+    caller to judge.
 
     It is a new one, unless without ``copy`` what was given will do.
     """
@@ -156,14 +173,23 @@ def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.fl
     return array
 
 
-# ------------------------------------------------------------------------------------------------------ options by their types
+# --------------------------------------------------------------------------- options by their types
 
 
-_WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "text", type(None): "", dict: "a table"}
+_WORDS = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    type(None): "",
+    dict: "a table",
+}
 
 
 def fitted(name: str, value: Any, hint: Any) -> Any:
-    """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says what is allowed."""
+    """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says
+    what is allowed.
+    """
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
         raise InputError(f"{name} = {shown(value)}: it must be {_words(hint)}")
@@ -171,19 +197,33 @@ def fitted(name: str, value: Any, hint: Any) -> Any:
 
 
 def typed(function: F) -> F:
-    """The function, with its keyword arguments fitted to the types of its signature: what does not fit is refused by name."""
-    known = [name for name, parameter in signature(function).parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    """The function, with its keyword arguments fitted to the types of its signature: what does not
+    fit is refused by name.
+    """
+    known = [
+        name
+        for name, parameter in signature(function).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    ]
 
     @wraps(function)
     def checked(*arguments: Any, **options: Any) -> Any:
         hints = get_type_hints(function)
-        return function(*arguments, **{name: fitted(name, v, hints[name]) if name in known else v for name, v in options.items()})
+        return function(
+            *arguments,
+            **{
+                name: fitted(name, v, hints[name]) if name in known else v
+                for name, v in options.items()
+            },
+        )
 
     return cast(F, checked)
 
 
 def _fits(value: Any, hint: Any) -> list[Any]:
-    """The value as the type has it, or none if it does not fit. Truth values are no numbers, and nothing is infinite."""
+    """The value as the type has it, or none if it does not fit. Truth values are no numbers, and
+    nothing is infinite.
+    """
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return [found for part in parts for found in _fits(value, part)][:1]
@@ -193,7 +233,9 @@ def _fits(value: Any, hint: Any) -> list[Any]:
         return [value] if callable(value) else []
     if origin is tuple:
         if type(value) not in (list, tuple):  # one value stands for as many equal ones as there are
-            return [fit * len(parts) for fit in [_fits(value, parts[0])] if fit and len(set(parts)) == 1]
+            return [
+                fit * len(parts) for fit in [_fits(value, parts[0])] if fit and len(set(parts)) == 1
+            ]
         if parts[-1] is Ellipsis:  # as many as there are
             parts = parts[:1] * len(value)
         found = [fit for v, part in zip(value, parts, strict=False) for fit in _fits(v, part)]

@@ -1,4 +1,6 @@
-"""Submodules that are loaded when they are asked for, so that ``import scb`` is light and ``scb.theory.noise`` works after it."""
+"""Submodules that are loaded when they are asked for, so that ``import scb`` is light and
+``scb.theory.noise`` works after it.
+"""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -76,7 +76,8 @@ def distance_A(task: Task, A: Array) -> float:
 
 
 def similarity_V(task: Task, V: Array) -> float:
-    """Compute the cosine similarity ⟨V, P⟩_μ / (‖V‖_μ‖P‖_μ) of a value matrix and the task's transition matrix.
+    """Compute the cosine similarity ⟨V, P⟩_μ / (‖V‖_μ‖P‖_μ) of a value matrix and the task's
+    transition matrix.
 
     The inner product weights column k by μ_k: ⟨X, Y⟩_μ = Σ_k μ_k X[:, k]·Y[:, k].
 
@@ -104,7 +105,8 @@ def similarity_V(task: Task, V: Array) -> float:
 
 
 def similarity_A(task: Task, A: Array) -> float:
-    """Compute the cosine similarity ⟨A, Q⟩_μ / (‖A‖_μ‖Q‖_μ) of an attention matrix and the task's attention.
+    """Compute the cosine similarity ⟨A, Q⟩_μ / (‖A‖_μ‖Q‖_μ) of an attention matrix and the task's
+    attention.
 
     The inner product weights column k by μ_k: ⟨X, Y⟩_μ = Σ_k μ_k X[:, k]·Y[:, k].
 
@@ -131,9 +133,11 @@ def similarity_A(task: Task, A: Array) -> float:
 
 
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
-    """Round a trained attention and compute the best value matrix for it: the paper's "star" quantities A* and V*.
+    """Round a trained attention and compute the best value matrix for it: the paper's "star"
+    quantities A* and V*.
 
-    A* is A with small entries set to 0 and columns normalised to sum 1. V* minimises the expected loss of the task given A*.
+    A* is A with small entries set to 0 and columns normalised to sum 1. V* minimises the expected
+    loss of the task given A*.
 
     Parameters
     ----------
@@ -142,7 +146,8 @@ def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, A
     A : (T, N) array
         The trained attention.
     threshold : float, optional
-        Entries of A below this value become 0. The default is ``task.weight_threshold``, 1/(6·sparsity).
+        Entries of A below this value become 0. The default is ``task.weight_threshold``,
+        1/(6·sparsity).
 
     Returns
     -------
@@ -186,12 +191,14 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
         The measured quantities, those of training histories:
 
         - ``loss``: the expected (population) loss;
-        - ``alpha_V``, ``alpha_A``: the signals, that is, how far V and A have come in the direction from the uniform start
-          (μ1ᵀ and 11ᵀ/T) to P and Q, where 0 is the start and 1 the truth;
-        - ``delta_V``, ``delta_A``: the μ-norm distances from the point with this signal on the line between start and truth;
+        - ``alpha_V``, ``alpha_A``: the signals, that is, how far V and A have come in the direction
+          from the uniform start (μ1ᵀ and 11ᵀ/T) to P and Q, where 0 is the start and 1 the truth;
+        - ``delta_V``, ``delta_A``: the μ-norm distances from the point with this signal on the line
+          between start and truth;
         - ``dist_V``, ``dist_A``: the μ-norm distances from P and Q;
         - ``sim_V``, ``sim_A``: the cosine similarities with P and Q;
-        - ``dist_V_star``, ``dist_A_star``, ``sim_V_star``, ``sim_A_star``: the same after rounding by ``scb.star``.
+        - ``dist_V_star``, ``dist_A_star``, ``sim_V_star``, ``sim_A_star``: the same after rounding
+          by ``scb.star``.
 
     Examples
     --------
@@ -205,12 +212,16 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     >>> {name: round(found[name], 3) for name in ("loss", "alpha_V", "alpha_A", "dist_V", "dist_A", "dist_A_star")}
     {'loss': 0.272, 'alpha_V': 0.5, 'alpha_A': 0.5, 'dist_V': 0.347, 'dist_A': 0.346, 'dist_A_star': 0.003}
     """
-    from scb.kernels.step.columns import column_moments  # not above: a driver of sweeps measures nothing, and does without Numba
+    from scb.kernels.step.lazy_columns import (
+        # Not above: a driver of sweeps measures nothing, and does without Numba
+        column_moments,
+    )
 
     V = shaped_array("V", V, task.P.shape)
     A = shaped_array("A", A, (task.T, task.N))
     mu, T = task.mu, task.T
-    # For b = a − 1/T: Σb and Σb² of each column; and Σa and Σa² over the entries that the threshold keeps.
+    # For b = a − 1/T: Σb and Σb² of each column; and Σa and Σa² over the entries that the threshold
+    # keeps.
     sums, squares, kept, kept_squares = column_moments(np.asfortranarray(A), task.weight_threshold)
     on_support = A[task.positions, np.arange(task.N)]  # (Q, N)
     K_A = float(mu @ squares)
@@ -236,15 +247,20 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     }
 
 
-def _measure_star(task: Task, QQ: float, on_support: Array, kept: Array, kept_squares: Array) -> dict[str, float]:
-    """What ``star`` would be measured at, from the entries of A on the support and the sums over those that are kept."""
+def _measure_star(
+    task: Task, QQ: float, on_support: Array, kept: Array, kept_squares: Array
+) -> dict[str, float]:
+    """What ``star`` would be measured at, from the entries of A on the support and the sums over
+    those that are kept.
+    """
     mu = task.mu
     some = kept > 0  # a column that keeps nothing becomes uniform
     mass = np.where(some, kept, 1.0)
     reached = np.where(on_support >= task.weight_threshold, on_support, 0.0)
     square = float(mu @ np.where(some, kept_squares / mass**2, 1 / task.T))
     star_Q = float(mu @ np.where(some, (task.weights * reached).sum(axis=0) / mass, 1 / task.T))
-    ratio = star_Q / square  # V* = μ1ᵀ + ratio·(P − μ1ᵀ), see ``best_value``
+    # V* = μ1ᵀ + ratio·(P − μ1ᵀ), see ``best_value``
+    ratio = star_Q / square
     return {
         "dist_A_star": root(square - 2 * star_Q + QQ),
         "sim_A_star": star_Q / root(square * QQ),

@@ -1,7 +1,8 @@
 """The two one-layer transformers of the paper, their predictions, squared loss and exact gradients.
 
-Both predict F = V·X·a^(k), where column t of X is the one-hot of token x_t and a^(k) is the attention that the last
-token k chooses. They differ in the attention: free weights A, or a softmax σ(W) over positions.
+Both predict F = V·X·a^(k), where column t of X is the one-hot of token x_t and a^(k) is the
+attention that the last token k chooses. They differ in the attention: free weights A, or a softmax
+σ(W) over positions.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +17,8 @@ from scb.inputs import InputError, real_array
 if TYPE_CHECKING:
     from scb.task.sampling import Batch
 
-_CHUNK = 1 << 22  # (sample, position) pairs held at a time
+# (sample, position) pairs held at a time
+_CHUNK = 1 << 22
 
 
 class Gradient(NamedTuple):
@@ -25,11 +27,13 @@ class Gradient(NamedTuple):
     Attributes
     ----------
     loss : float
-        The mean of the loss ½‖e_o − F‖², where e_o is the one-hot vector of the label and F the prediction.
+        The mean of the loss ½‖e_o − F‖², where e_o is the one-hot vector of the label and F the
+        prediction.
     V : (N, N) array
         The gradient with respect to the value matrix V.
     A : (T, N) array
-        The gradient with respect to the attention, or to the parameters that the attention is computed from.
+        The gradient with respect to the attention, or to the parameters that the attention is
+        computed from.
     samples : int
         The number of samples in the mini-batch.
 
@@ -49,10 +53,11 @@ class Gradient(NamedTuple):
 
 
 class Transformer(ABC):
-    """Base class of one-layer transformers F(x, k) = V·X·a^(k), which predict the label of a context x and last token k.
+    """Base class of one-layer transformers F(x, k) = V·X·a^(k), which predict the label of a
+    context x and last token k.
 
-    Column t of X is the one-hot vector of token x_t, and a^(k) is the attention over the T positions when the last token is k.
-    A subclass defines how its parameters determine a^(k).
+    Column t of X is the one-hot vector of token x_t, and a^(k) is the attention over the T
+    positions when the last token is k. A subclass defines how its parameters determine a^(k).
 
     Parameters
     ----------
@@ -80,7 +85,9 @@ class Transformer(ABC):
     @property
     @abstractmethod
     def attention(self) -> Array:
-        """The attention as a (T, N) array: column k holds the weights of the positions when the last token is k."""
+        """The attention as a (T, N) array: column k holds the weights of the positions when the
+        last token is k.
+        """
 
     def predict(self, batch: "Batch") -> Array:
         """Predict the distribution of the label of each sample.
@@ -93,12 +100,14 @@ class Transformer(ABC):
         Returns
         -------
         (n, N) array
-            The predictions, one row per sample. Rows sum to 1 if the columns of V and of the attention do.
+            The predictions, one row per sample. Rows sum to 1 if the columns of V and of the
+            attention do.
         """
         return token_mass(self.attention, batch) @ self.V.T
 
     def loss(self, batch: "Batch") -> float:
-        """Compute the paper's loss: the mean over a batch of ½‖e_o − F‖², with e_o the one-hot vector of the label.
+        """Compute the paper's loss: the mean over a batch of ½‖e_o − F‖², with e_o the one-hot
+        vector of the label.
 
         Parameters
         ----------
@@ -114,7 +123,8 @@ class Transformer(ABC):
 
     @abstractmethod
     def pull_back(self, gA: Array) -> Array:
-        """Compute the gradient with respect to the attention's parameters from that with respect to the attention.
+        """Compute the gradient with respect to the attention's parameters from that with respect to
+        the attention.
 
         Parameters
         ----------
@@ -137,7 +147,8 @@ class Transformer(ABC):
         """
 
     def gradient(self, batch: "Batch") -> Gradient:
-        """Compute the mean loss over a batch and its exact gradients with respect to V and the attention's parameters.
+        """Compute the mean loss over a batch and its exact gradients with respect to V and the
+        attention's parameters.
 
         Parameters
         ----------
@@ -147,7 +158,8 @@ class Transformer(ABC):
         Returns
         -------
         Gradient
-            The mean ``loss``, the gradients ``V`` (N, N) and ``A`` (T, N), and the number of ``samples``.
+            The mean ``loss``, the gradients ``V`` (N, N) and ``A`` (T, N), and the number of
+            ``samples``.
         """
         found = batch_gradient(self.V, self.attention, batch)
         return found._replace(A=self.pull_back(found.A))
@@ -156,7 +168,8 @@ class Transformer(ABC):
 class LinearTransformer(Transformer):
     """The linear transformer F(x, k) = V·X·A[:, k], whose attention weights A are free parameters.
 
-    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of token x_t.
+    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
+    token x_t.
 
     Parameters
     ----------
@@ -214,9 +227,11 @@ class LinearTransformer(Transformer):
 
 
 class SoftmaxTransformer(Transformer):
-    """The softmax transformer F(x, k) = V·X·σ(W[:, k]), whose attention weights are a softmax σ over positions.
+    """The softmax transformer F(x, k) = V·X·σ(W[:, k]), whose attention weights are a softmax σ
+    over positions.
 
-    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of token x_t.
+    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
+    token x_t.
 
     Parameters
     ----------
@@ -251,7 +266,8 @@ class SoftmaxTransformer(Transformer):
         return e / e.sum(axis=0)
 
     def pull_back(self, gA: Array) -> Array:
-        """Compute the gradient with respect to the logits W: in each column ∇_w = (diag(a) − aaᵀ)∇_a, where a = σ(w).
+        """Compute the gradient with respect to the logits W: in each column ∇_w = (diag(a) −
+        aaᵀ)∇_a, where a = σ(w).
 
         Parameters
         ----------
@@ -274,7 +290,8 @@ class SoftmaxTransformer(Transformer):
 
 
 def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
-    """Compute ∇_V l = (VXa − e_o)(Xa)ᵀ, ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o) and the loss l, averaged over a batch.
+    """Compute ∇_V l = (VXa − e_o)(Xa)ᵀ, ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o) and the loss l,
+    averaged over a batch.
 
     Parameters
     ----------
@@ -297,7 +314,9 @@ def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
     r = _residual(mass @ V.T, batch)  # (n, N)
     n = len(batch)
     loss = float(0.5 * np.square(r).sum() / n)
-    return Gradient(loss, V=r.T @ mass / n, A=scatter_scores(r @ V, batch, A.shape[0]) / n, samples=n)
+    return Gradient(
+        loss, V=r.T @ mass / n, A=scatter_scores(r @ V, batch, A.shape[0]) / n, samples=n
+    )
 
 
 def token_mass(A: Array, batch: "Batch") -> Array:
@@ -305,23 +324,31 @@ def token_mass(A: Array, batch: "Batch") -> Array:
     n, T = batch.context.shape
     positions, N = A.shape
     if positions != T:
-        raise InputError(f"the batch has T = {T} positions, the attention {positions}: they must agree")
+        raise InputError(
+            f"the batch has T = {T} positions, the attention {positions}: they must agree"
+        )
     mass = np.empty((n, N))
     for rows in _chunks(n, T):
         part = batch[rows]
         flat = (np.arange(len(part))[:, None] * N + part.context).ravel()
-        mass[rows] = np.bincount(flat, A.T[part.last].ravel(), minlength=len(part) * N).reshape(-1, N)
+        mass[rows] = np.bincount(flat, A.T[part.last].ravel(), minlength=len(part) * N).reshape(
+            -1, N
+        )
     return mass
 
 
 def scatter_scores(U: Array, batch: "Batch", T: int) -> Array:
-    """(T, N): column k is the sum of U[i, x_t] over the samples i with last token k; (VX)ᵀr for U = rV."""
+    """(T, N): column k is the sum of U[i, x_t] over the samples i with last token k; (VX)ᵀr for U =
+    rV.
+    """
     G = np.zeros((T, U.shape[1]), order="F")
     for rows in _chunks(len(batch), T):
         part = batch[rows]
         for k in np.unique(part.last):
             mine = part.last == k
-            G[:, k] += np.take_along_axis(U[rows][mine], part.context[mine].astype(np.intp), axis=1).sum(axis=0)
+            G[:, k] += np.take_along_axis(
+                U[rows][mine], part.context[mine].astype(np.intp), axis=1
+            ).sum(axis=0)
     return G
 
 

@@ -1,6 +1,8 @@
-"""Another package is called scb, too: say so where both are installed, since they share one folder and one import.
+"""Another package is called scb, too: say so where both are installed, since they share one folder
+and one import.
 
-Ours is distributed as sparse-contextual-bigrams and imported as scb; the other one is distributed as scb.
+Ours is distributed as sparse-contextual-bigrams and imported as scb; the other one is distributed
+as scb.
 """
 
 import os
@@ -16,7 +18,8 @@ def warn_of_namesake() -> None:
         from importlib.metadata import distributions
 
         for found in distributions(name="scb"):
-            # Before its name changed, this package was distributed as scb, and what an old installation left behind is no other.
+            # Before its name changed, this package was distributed as scb, and what an old
+            # installation left behind is no other.
             if "Sparse Contextual Bigrams" not in (found.metadata["Summary"] or ""):
                 print(
                     f"scb: another package called scb ({found.version}) is installed, and one of the two overwrites the other:"
@@ -27,9 +30,13 @@ def warn_of_namesake() -> None:
 
 
 def _has_metadata(folder: str) -> bool:
-    """Whether a folder of the path has metadata of a distribution called scb; an archive or a missing folder has none."""
+    """Whether a folder of the path has metadata of a distribution called scb; an archive or a
+    missing folder has none.
+    """
     try:
         names = os.listdir(folder or ".")
     except OSError:
         return False
-    return any(name.lower().startswith(("scb-", "scb.")) and name.endswith("-info") for name in names)
+    return any(
+        name.lower().startswith(("scb-", "scb.")) and name.endswith("-info") for name in names
+    )

@@ -1,4 +1,6 @@
-"""Pieces of HTML for notebooks: whatever comes from data is escaped, and colours follow the notebook's theme."""
+"""Pieces of HTML for notebooks: whatever comes from data is escaped, and colours follow the
+notebook's theme.
+"""
 
 import base64
 import sys
@@ -11,7 +13,8 @@ _CELL = "padding:.15em .7em;text-align:{side};border:0;white-space:nowrap"
 
 def in_notebook() -> bool:
     """Whether this process is the kernel of a notebook, so that HTML is shown and can be replaced."""
-    if "IPython" not in sys.modules:  # a kernel has loaded it; nobody else pays for it
+    # a kernel has loaded it; nobody else pays for it
+    if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython  # pyright: ignore[reportMissingImports]
 
@@ -24,7 +27,9 @@ def text(words: str) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int] = ()) -> str:
-    """A table of texts; the columns whose numbers are in ``left`` are set to the left, all others to the right."""
+    """A table of texts; the columns whose numbers are in ``left`` are set to the left, all others
+    to the right.
+    """
     sides = ["left" if i in set(left) else "right" for i in range(len(headings))]
     written = [_row("th", headings, sides)]
     written += [_row("td", row, sides) for row in rows]
@@ -32,7 +37,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable
 
 
 def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
-    filled = [f'<{tag} style="{_CELL.format(side=side)}">{escape(cell)}</{tag}>' for cell, side in zip(cells, sides, strict=True)]
+    filled = [
+        f'<{tag} style="{_CELL.format(side=side)}">{escape(cell)}</{tag}>'
+        for cell, side in zip(cells, sides, strict=True)
+    ]
     return f"<tr>{''.join(filled)}</tr>"
 
 

@@ -96,7 +96,9 @@ def strip_picture(animated: bool = True) -> str:
     shown = SAMPLES if animated else 1
     turns = [
         _turn(i, task, context.tolist(), int(last), int(label))
-        for i, (context, last, label) in enumerate(zip(batch.context, batch.last, batch.label, strict=True))
+        for i, (context, last, label) in enumerate(
+            zip(batch.context, batch.last, batch.label, strict=True)
+        )
     ]
     parts = [
         f'<svg{XMLNS} class="scb-strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{ALT}">',
@@ -118,7 +120,11 @@ def _turn(index: int, task: Task, context: list[int], last: int, label: int) -> 
     position = int(task.support[last][0])
     found = context[position]
     tokens = [*context, last]
-    dim = "".join(_token(token, _x(i), "dim") for i, token in enumerate(tokens) if i not in (position, CONTEXT))
+    dim = "".join(
+        _token(token, _x(i), "dim")
+        for i, token in enumerate(tokens)
+        if i not in (position, CONTEXT)
+    )
     parts = [
         f'<g class="turn{" later" if index else ""}" style="--turn:{index}">{dim}',
         # The two that count lie dimmed below, until they light up.
@@ -147,7 +153,9 @@ def _token(token: int, x: float, kind: str = "") -> str:
 
 def _ring(x: float) -> str:
     size = TOKEN + 6
-    return f'<rect class="line" x="{x - 3:g}" y="{STRIP - 3}" width="{size}" height="{size}" rx="11"/>'
+    return (
+        f'<rect class="line" x="{x - 3:g}" y="{STRIP - 3}" width="{size}" height="{size}" rx="11"/>'
+    )
 
 
 def _jump(start: float, end: float) -> str:
@@ -168,7 +176,9 @@ def _carry(x: float) -> str:
 
 
 def _arrow(line: str, head: str) -> str:
-    return f'<path class="line draw" pathLength="1" d="{line}"/><path class="line head" d="{head}"/>'
+    return (
+        f'<path class="line draw" pathLength="1" d="{line}"/><path class="line head" d="{head}"/>'
+    )
 
 
 def _odds(column: list[float]) -> str:
@@ -203,15 +213,23 @@ def _motion() -> str:
     for name, (start, end) in MOMENTS.items():
         drawn = name in ("jump", "carry")
         rules.append(appear(name, "opacity:0", "opacity:1", end - 0.1 if drawn else start, end))
-        rules.append(f".scb-strip .{name}{' .head' if drawn else ''}{{animation:scb-{name} {timing}}}")
+        rules.append(
+            f".scb-strip .{name}{' .head' if drawn else ''}{{animation:scb-{name} {timing}}}"
+        )
         if drawn:
-            rules.append(appear(f"{name}-line", "stroke-dashoffset:1.05", "stroke-dashoffset:0", start, end))
+            rules.append(
+                appear(f"{name}-line", "stroke-dashoffset:1.05", "stroke-dashoffset:0", start, end)
+            )
             rules.append(f".scb-strip .{name} .draw{{animation:scb-{name}-line {timing}}}")
     rules.append(appear("bar", "transform:scaleY(0)", "transform:none", *MOMENTS["odds"]))
-    rules.append(f".scb-strip .bar{{transform-box:fill-box;transform-origin:bottom;animation:scb-bar {timing}}}")
+    rules.append(
+        f".scb-strip .bar{{transform-box:fill-box;transform-origin:bottom;animation:scb-bar {timing}}}"
+    )
     rise = f"transform:translate(var(--from),{BASE - STRIP - 6}px) scale(.6)"
     rules.append(appear("move", rise, "transform:none", *MOMENTS["next"]))
-    rules.append(f".scb-strip .next>g{{transform-box:fill-box;transform-origin:center;animation:scb-move {timing}}}")
+    rules.append(
+        f".scb-strip .next>g{{transform-box:fill-box;transform-origin:center;animation:scb-move {timing}}}"
+    )
     return "@media (prefers-reduced-motion:no-preference){\n" + "\n".join(rules) + "\n}\n"
 
 

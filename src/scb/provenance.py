@@ -14,7 +14,9 @@ from scb.inputs import InputError
 
 ROOT = Path(__file__).parent
 _FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
-_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\([^)]*\)|[^#\n]*))?", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\([^)]*\)|[^#\n]*))?", re.MULTILINE
+)
 
 
 @cache
@@ -32,7 +34,9 @@ def versions() -> dict[str, str]:
     ['numba', 'numpy', 'python', 'scb']
     """
     own = import_module("scb").__version__  # works in a source tree that is not installed, too
-    return {"python": platform.python_version(), "scb": own} | {name: version(name) for name in ("numpy", "numba")}
+    return {"python": platform.python_version(), "scb": own} | {
+        name: version(name) for name in ("numpy", "numba")
+    }
 
 
 def machine(gpu: bool = False) -> str:
@@ -55,7 +59,9 @@ def machine(gpu: bool = False) -> str:
     """
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            name = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
+            name = next(
+                line.split(":")[1].strip() for line in file if line.startswith("model name")
+            )
     except (OSError, StopIteration):
         name = platform.processor() or platform.machine()
     found = f"{name}, {os.cpu_count()} cores"
@@ -68,22 +74,29 @@ def machine(gpu: bool = False) -> str:
 
 @cache
 def code_digest(*modules: str, root: Path = ROOT) -> str:
-    """A hash of the sources of some modules of scb and of all that they import; of the whole library unless modules are named.
+    """A hash of the sources of some modules of scb and of all that they import; of the whole
+    library unless modules are named.
 
-    Imports inside functions count; imports for the type checker do not. All kernels except those for CUDA are part of every digest,
-    because Numba compiles them into one another. A module outside scb, such as that of another package, may use the whole library;
-    its own source counts too, unless it is a script, which other processes do not have.
+    Imports inside functions count; imports for the type checker do not. All kernels except those
+    for CUDA are part of every digest, because Numba compiles them into one another. A module
+    outside scb, such as that of another package, may use the whole library; its own source counts
+    too, unless it is a script, which other processes do not have.
     """
     sources = _sources(root)
     wanted = set(sources)
     if modules and wanted.issuperset(modules):
-        kernels = {name for name in sources if name.startswith("scb.kernels") and not name.startswith("scb.kernels.cuda")}
+        kernels = {
+            name
+            for name in sources
+            if name.startswith("scb.kernels") and not name.startswith("scb.kernels.cuda")
+        }
         wanted = _closure(modules, sources) | kernels
     digest = sha256()
     for name in sorted(wanted):
         digest.update(name.encode() + sources[name].read_bytes())
         if sources[name].name == "__init__.py":
-            for path in sorted(sources[name].parent.glob("*.cu*")):  # CUDA's sources belong to their package
+            # CUDA's sources belong to their package
+            for path in sorted(sources[name].parent.glob("*.cu*")):
                 digest.update(path.name.encode() + path.read_bytes())
     for name in sorted(set(modules) - set(sources) - {"__main__", "__mp_main__"}):
         file = getattr(sys.modules.get(name), "__file__", None)
@@ -94,7 +107,9 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
 
 @cache
 def dependencies(module: str, root: Path = ROOT) -> frozenset[str]:
-    """The modules of scb that a module of scb imports, directly or not, and itself; none for a module of another package."""
+    """The modules of scb that a module of scb imports, directly or not, and itself; none for a
+    module of another package.
+    """
     sources = _sources(root)
     return frozenset(_closure((module,), sources)) if module in sources else frozenset()
 
@@ -102,7 +117,9 @@ def dependencies(module: str, root: Path = ROOT) -> frozenset[str]:
 def require_code(code: str, *modules: str) -> None:
     """On a worker: ValueError unless its digest of these modules is the driver's."""
     if code_digest(*modules) != code:
-        raise InputError("a worker has another version of scb than this process: install the same one there")
+        raise InputError(
+            "a worker has another version of scb than this process: install the same one there"
+        )
 
 
 def _sources(root: Path) -> dict[str, Path]:
@@ -123,19 +140,26 @@ def _closure(modules: tuple[str, ...], sources: dict[str, Path]) -> set[str]:
         if name in found:
             continue
         found.add(name)
-        package = name.rpartition(".")[0]  # its __init__ runs first; that of scb names others without importing them
-        waiting += [other for other in (package, *_imported(sources[name])) if other in sources and other != "scb"]
+        # Its __init__ runs first; that of scb names others without importing them
+        package = name.rpartition(".")[0]
+        waiting += [
+            other
+            for other in (package, *_imported(sources[name]))
+            if other in sources and other != "scb"
+        ]
     return found
 
 
 def _imported(path: Path) -> list[str]:
     """The modules, and the names in them, that a file imports, except in blocks of TYPE_CHECKING.
 
-    By its lines, which takes a tenth of the time of a syntax tree. A text that looks like an import is taken for one: then the
-    digest stands for more than it must, never for less.
+    By its lines, which takes a tenth of the time of a syntax tree. A text that looks like an import
+    is taken for one: then the digest stands for more than it must, never for less.
     """
     found = []
     for module, names in _IMPORT.findall(_FOR_TYPES.sub("", path.read_text(encoding="utf-8"))):
         found.append(module)
-        found += [f"{module}.{name.split()[0]}" for name in names.strip("()").split(",") if name.strip()]
+        found += [
+            f"{module}.{name.split()[0]}" for name in names.strip("()").split(",") if name.strip()
+        ]
     return found

@@ -35,7 +35,7 @@ OPTIONS = {
     "train": [*TASK, "--seed", "--every", "--set", "--recipe", "--config", "--eta", "--lam", "--batch-size", "--source"],
     "sweep": ["--status", "--jobs", "--scheduler"],
     "reproduce": ["--seeds", "--shipped", "--jobs"],
-    "bench": ["--sizes", "--repeats", "--contenders"],
+    "bench": ["--sizes", "--repeats", "--baselines"],
     "lab": ["--scene"],
 }
 # How a command begins that comes far; without, it begins with a word. Those that would take long, or open a browser, always do.

@@ -19,7 +19,7 @@ import numpy as np
 import scb
 from scb.cli import main
 from scb.inputs import InputError
-from torture.targets import is_law
+from torture.targets import is_distribution
 
 BACKGROUNDS = ("labels", "ngram")
 TRANSITIONS = ("auto", "shared", "per_lag")
@@ -78,10 +78,10 @@ def _sane(model: Any, data: list[list[str]]) -> str:
     numbers = [model.loglik_, model.gap_, *model.criterion_.values()]
     if not np.isfinite(numbers).all():
         return f"NOT FINITE: loglik {numbers[0]}, gap {numbers[1]}, criterion {model.criterion_}"
-    if not is_law(model.predict_proba(data).T):
+    if not is_distribution(model.predict_proba(data).T):
         return "NO DISTRIBUTION: predict_proba"
     matrices = model.transition_ if isinstance(model.transition_, dict) else {0: model.transition_}
-    if not all(is_law(matrix) for matrix in matrices.values()):
+    if not all(is_distribution(matrix) for matrix in matrices.values()):
         return "NO DISTRIBUTION: transition_"
     if not model.score(data) <= 1e-9:
         return f"NO LIKELIHOOD: score {model.score(data)}"

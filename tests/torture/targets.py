@@ -28,12 +28,14 @@ class Target(NamedTuple):
     holds: Callable[[Any], bool]
 
 
-def is_law(columns: Any) -> bool:
+def is_distribution(columns: Any) -> bool:
     return bool((np.asarray(columns) >= -1e-9).all() and np.allclose(np.sum(columns, axis=0), 1, atol=1e-6))
 
 
 def is_task(task: Task) -> bool:
-    return is_law(task.P) and is_law(task.Q) and np.allclose(task.P @ task.mu, task.mu) and is_law(task.mu)
+    return (
+        is_distribution(task.P) and is_distribution(task.Q) and np.allclose(task.P @ task.mu, task.mu) and is_distribution(task.mu)
+    )
 
 
 def trained(recipe: str, options: dict[str, Any], **how: Any) -> Any:
@@ -59,8 +61,8 @@ def estimated(parameters: dict[str, Any], X: Any, lengths: Any, length: Any) -> 
 
 
 def is_estimate(found: Any) -> bool:
-    estimator, drawn, laws, score = found
-    return set(drawn.tolist()) <= set(estimator.classes_.tolist()) and is_law(laws.T) and score <= 1e-9
+    estimator, drawn, distributions, score = found
+    return set(drawn.tolist()) <= set(estimator.classes_.tolist()) and is_distribution(distributions.T) and score <= 1e-9
 
 
 @cache
@@ -71,9 +73,9 @@ def fitted(text: str = "abcabd" * 20, max_lag: int = 2) -> Any:
 
 def predicted(X: Any, lengths: Any, steps: Any, n_samples: Any, random_state: Any) -> Any:
     """All that a fitted model says of new symbols."""
-    laws = fitted().predict_proba(X, lengths=lengths)
+    distributions = fitted().predict_proba(X, lengths=lengths)
     criteria = (fitted().bic(X, lengths=lengths), fitted().aic(X, lengths=lengths), fitted().perplexity(X, lengths=lengths))
-    return laws, fitted().predict(X, lengths=lengths), criteria, forecast(X, steps, n_samples, random_state)
+    return distributions, fitted().predict(X, lengths=lengths), criteria, forecast(X, steps, n_samples, random_state)
 
 
 def forecast(X: Any, steps: Any, n_samples: Any, random_state: Any) -> Any:
@@ -84,8 +86,13 @@ def forecast(X: Any, steps: Any, n_samples: Any, random_state: Any) -> Any:
 
 
 def is_prediction(found: Any) -> bool:
-    laws, symbols, criteria, ahead = found
-    return is_law(laws.T) and len(symbols) == len(laws) and not np.isnan(criteria).any() and is_law(ahead.T)
+    distributions, symbols, criteria, ahead = found
+    return (
+        is_distribution(distributions.T)
+        and len(symbols) == len(distributions)
+        and not np.isnan(criteria).any()
+        and is_distribution(ahead.T)
+    )
 
 
 def drawn(length: Any, start: Any, random_state: Any) -> Any:
@@ -142,7 +149,7 @@ TARGETS: dict[str, Target] = {
     "SoftmaxTransformer": Target(
         scb.SoftmaxTransformer,
         {"V": LAWS, "W": ATTENTION},
-        lambda model: np.isnan(model.W).any() or is_law(model.attention),
+        lambda model: np.isnan(model.W).any() or is_distribution(model.attention),
     ),
     "check": Target(TASK.check, {"C": st.floats(0.1, 5)}, lambda found: True),
     "compare": Target(
@@ -264,7 +271,7 @@ TARGETS: dict[str, Target] = {
             "method": st.sampled_from(["likelihood", "spectral"]),
         }
         | {"false_positions": st.floats(0.01, 0.9)},
-        lambda found: is_law(found.A) and is_law(found.V),
+        lambda found: is_distribution(found.A) and is_distribution(found.V),
     ),
     "train": Target(
         lambda made, **how: trained(*made, **how),

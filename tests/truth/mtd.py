@@ -13,7 +13,7 @@ SUPPORT = ((2, 7), (1, 11), (11,), (2,))
 
 @dataclass(frozen=True)
 class MTD:
-    """weights[k] maps lag to weight; with one entry there is one context. matrices[lag][:, m] is a law."""
+    """weights[k] maps lag to weight; with one entry there is one context. matrices[lag][:, m] is a distribution."""
 
     weights: tuple[dict[int, float], ...]
     matrices: dict[int, Any]
@@ -26,8 +26,8 @@ class MTD:
         lags = sorted({lag for s in support for lag in s})
         return cls(weights, {lag: rng.dirichlet(np.full(N, 0.7), N).T if per_lag else shared for lag in lags})
 
-    def law(self, history: Any) -> Any:
-        """The law of the next symbol."""
+    def distribution(self, history: Any) -> Any:
+        """The distribution of the next symbol."""
         own = self.weights[history[-1]] if len(self.weights) > 1 else self.weights[0]
         return sum(w * self.matrices[lag][:, history[-lag]] for lag, w in own.items())
 

@@ -30,7 +30,7 @@ def test_the_noise_of_one_position_equals_enumeration(check, world):
     check(importlib.import_module("scb.theory.noise"), world)
 
 
-def test_enumeration_is_a_law():
+def test_enumeration_is_a_distribution():
     for world in WORLDS:
         assert abs(world.probability.sum() - 1) < 1e-12
         assert len(world) == world.task.N ** (world.task.T + 2)

@@ -32,11 +32,11 @@ def words(key: np.uint64, start: int, n: int) -> NDArray[np.uint64]:
     return z ^ (z >> np.uint64(31))
 
 
-def draw_tokens(key: np.uint64, law: Any, T: int) -> NDArray[np.intp]:
+def draw_tokens(key: np.uint64, distribution: Any, T: int) -> NDArray[np.intp]:
     """T tokens from a stream: how many thresholds m_j + f_j lie at or below w + u."""
-    w = (words(key, 0, -(-T // 4)) & law.mask).view(np.uint16)[:T, None].astype(np.int64)
+    w = (words(key, 0, -(-T // 4)) & distribution.mask).view(np.uint16)[:T, None].astype(np.int64)
     u = units(key, 1 << 40, T)[:, None]
-    return ((w > law.whole) | ((w == law.whole) & (u >= law.fraction))).sum(axis=1)
+    return ((w > distribution.whole) | ((w == distribution.whole) & (u >= distribution.fraction))).sum(axis=1)
 
 
 def units(key: np.uint64, start: int, n: int) -> Array:
@@ -50,19 +50,19 @@ def draw_mini_batch(key: np.uint64, cumulative_mu: Array, B: int) -> tuple[NDArr
     return lasts, words(key, 3 * B, B), units(key, B, 2 * B).reshape(2, B)
 
 
-def mini_batch_gradient(key: np.uint64, law: Any, B: int, V: Array, A: Array) -> tuple[float, Array, Array]:
+def mini_batch_gradient(key: np.uint64, distribution: Any, B: int, V: Array, A: Array) -> tuple[float, Array, Array]:
     """The summed loss of a mini-batch and its summed gradients in V and A, one sample after the other."""
     T, N = A.shape
     loss = 0.0
     gV = np.zeros((N, N))
     gA = np.zeros((T, N))
-    lasts, keys, uniforms = draw_mini_batch(key, law.labels.mu, B)
+    lasts, keys, uniforms = draw_mini_batch(key, distribution.labels.mu, B)
     for k, stream, u_source, u_label in zip(lasts, keys, *uniforms, strict=True):
-        tokens = draw_tokens(stream, law.tokens, T)
+        tokens = draw_tokens(stream, distribution.tokens, T)
         X = np.eye(N)[:, tokens]  # (N, T)
-        slot = np.searchsorted(law.labels.q[:, k], u_source, side="right")
-        source = tokens[law.labels.positions[slot, k]]
-        label = np.searchsorted(law.labels.P[:, source], u_label, side="right")
+        slot = np.searchsorted(distribution.labels.q[:, k], u_source, side="right")
+        source = tokens[distribution.labels.positions[slot, k]]
+        label = np.searchsorted(distribution.labels.P[:, source], u_label, side="right")
         r = V @ X @ A[:, k] - np.eye(N)[label]
         loss += 0.5 * float(r @ r)
         gV += np.outer(r, X @ A[:, k])
@@ -85,13 +85,13 @@ def column_moments(A: Array, threshold: float) -> Array:
     return np.array([b.sum(axis=0), (b**2).sum(axis=0), kept.sum(axis=0), (kept**2).sum(axis=0)])
 
 
-def frozen_mass(draws: Any, i: int, law: Any, frozen: Any) -> tuple[Array, int]:
+def frozen_mass(draws: Any, i: int, distribution: Any, frozen: Any) -> tuple[Array, int]:
     """Of sample i of a step with A frozen: the mass on each token, and the token of the label's source."""
     k = draws.lasts[i]
-    tokens = np.searchsorted(law.mu, draws.u_tokens[i], side="right")
+    tokens = np.searchsorted(distribution.mu, draws.u_tokens[i], side="right")
     active = tokens[: frozen.counts[k]]
-    mass = frozen.common[k] * draws.rest[i] + np.bincount(active, frozen.value[: len(active), k], minlength=len(law.mu))
-    inside = frozen.source[np.searchsorted(law.q[:, k], draws.u_source[i], side="right"), k]
+    mass = frozen.common[k] * draws.rest[i] + np.bincount(active, frozen.value[: len(active), k], minlength=len(distribution.mu))
+    inside = frozen.source[np.searchsorted(distribution.q[:, k], draws.u_source[i], side="right"), k]
     if inside >= 0:
         return mass, int(active[inside])
     mass[tokens[-1]] += frozen.common[k]
@@ -146,8 +146,8 @@ def row_codes(last: NDArray[Any], label: NDArray[Any], tokens: NDArray[Any], N: 
     return code
 
 
-def laws(tokens: NDArray[Any], last: NDArray[Any], q: Array, P: Array, background: Array) -> Array:
-    """(n, N): the law Σ_j q_j P[:, x_j] of each row, where token C takes the background (n, N)."""
+def distributions(tokens: NDArray[Any], last: NDArray[Any], q: Array, P: Array, background: Array) -> Array:
+    """(n, N): the distribution Σ_j q_j P[:, x_j] of each row, where token C takes the background (n, N)."""
     return np.array([q[k] @ np.c_[P, b].T[x] for x, k, b in zip(tokens, last, background, strict=True)])
 
 
@@ -228,17 +228,17 @@ def pair_chi_squares(
 
 
 def source_tables(
-    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], laws: Array, T: int
+    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], distributions: Array, T: int
 ) -> tuple[Array, Array]:
     """1/f of the label that came, and 1/f of every label, summed by position and token there: two tables (T, N, N)."""
-    N = laws.shape[1]
+    N = distributions.shape[1]
     scores = np.zeros((T, N, N))
     information = np.zeros((T, N, N))
     for start, o, r in zip(starts, label, row, strict=True):
         for t, x in enumerate(tokens[start : start + T]):
             if x < N:  # something is there
-                scores[t, x, o] += 1 / laws[r, o]
-                information[t, x] += 1 / laws[r]
+                scores[t, x, o] += 1 / distributions[r, o]
+                information[t, x] += 1 / distributions[r]
     return scores, information
 
 
@@ -247,15 +247,15 @@ def weight_scores(
     starts: NDArray[Any],
     last: NDArray[Any],
     label: NDArray[Any],
-    laws: Array,
+    distributions: Array,
     positions: Any,
     matrices: Array,
 ) -> tuple[Array, Array]:
     """(N, r): Σ P_t[o, x_t]/f_o and Σ_o P_t[o, x_t]²/f_o over the samples of each last token, for matrices (r, token, label)."""
-    N = laws.shape[1]
+    N = distributions.shape[1]
     scores = np.zeros((N, len(positions)))
     information = np.zeros((N, len(positions)))
-    for start, k, o, f in zip(starts, last, label, laws, strict=True):
+    for start, k, o, f in zip(starts, last, label, distributions, strict=True):
         for j, t in enumerate(positions):
             if (x := tokens[start + t]) < N:
                 scores[k, j] += matrices[j, x, o] / f[o]

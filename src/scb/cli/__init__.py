@@ -1,7 +1,7 @@
 """The command ``scb``: one file a command; each imports what it needs when it runs.
 
-Exit statuses: 0 if the work was done, 1 if it ended without success (a run diverged, or the output could not be printed), 2 if
-it could not be done as asked, 130 after an interrupt.
+Exit statuses: 0 if the work was done, 1 if it ended without success (a run diverged, or the output
+could not be printed), 2 if it could not be done as asked, 130 after an interrupt.
 """
 
 import resource
@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from scb.cli.streams import replace_streams
 
 KEEPING = ("reproduce", "sweep")  # the same command goes on where an interrupt has ended it
-PATHS = ("--out", "--status", "--config", "--shipped", "--contenders")
+PATHS = ("--out", "--status", "--config", "--shipped", "--baselines")
 COMMANDS = {
     "fit": "find which earlier symbols decide the next one in your sequences",
     "train": "train the paper's transformer on a random task",
@@ -48,7 +48,9 @@ LEAST_MEMORY = 1 << 30
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point; errors that a user can mend are one line on stderr, with exit status 2. A traceback is a bug."""
+    """Entry point; errors that a user can mend are one line on stderr, with exit status 2. A
+    traceback is a bug.
+    """
     output = replace_streams()
     status = _status(sys.argv[1:] if arguments is None else arguments, ends=arguments is None)
     sys.stdout.flush()
@@ -92,22 +94,34 @@ def _call(given: list[str]) -> None:
         print(f"scb {versions()['scb']}")
         return
     if given in ([], ["-h"], ["--help"]):
-        print(OVERVIEW.format("\n".join(f"  {name:<11}{line}" for name, line in COMMANDS.items())), end="")
+        print(
+            OVERVIEW.format("\n".join(f"  {name:<11}{line}" for name, line in COMMANDS.items())),
+            end="",
+        )
         return
     if given[0] == "--print-completion":
         from scb.inputs import one_of
 
-        given = ["--tyro-print-completion", one_of("--print-completion", " ".join(given[1:]), ("bash", "zsh"))]
+        given = [
+            "--tyro-print-completion",
+            one_of("--print-completion", " ".join(given[1:]), ("bash", "zsh")),
+        ]
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
     if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
-        raise MemoryError(f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are needed")
+        raise MemoryError(
+            f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are needed"
+        )
     _refuse_empty_paths(given)
-    import tyro  # here, as the commands are: Ctrl-C may come while they load
+    # Here, as the commands are: Ctrl-C may come while they load
+    import tyro
 
-    functions = {name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS}
+    functions = {
+        name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS
+    }
     with warnings.catch_warnings():
         warnings.showwarning = _warn
-        plain = (tyro.conf.DisallowNone,)  # an option that is not wanted is left out: INT instead of {None}|INT
+        # An option that is not wanted is left out: INT instead of {None}|INT
+        plain = (tyro.conf.DisallowNone,)
         tyro.extras.subcommand_cli_from_dict(functions, prog="scb", args=given, config=plain)
 
 
@@ -132,34 +146,53 @@ def _shortened(name: str) -> str:
 
 
 def _for_want_of_memory(error: Exception) -> bool:
-    """Whether an error is what becomes of too little memory where a library is loaded or a thread is started."""
+    """Whether an error is what becomes of too little memory where a library is loaded or a thread
+    is started.
+    """
     if isinstance(error, ImportError):
         return "failed to map segment" in str(error) or "Cannot allocate memory" in str(error)
     return isinstance(error, RuntimeError) and "can't start new thread" in str(error)
 
 
 def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, whose help shows no default where there is nothing to show: None, or nothing at all."""
+    """The command, whose help shows no default where there is nothing to show: None, or nothing at
+    all.
+    """
     from tyro.conf import arg
 
     for name, parameter in signature(command).parameters.items():
         if parameter.default in (None, ()):
-            command.__annotations__[name] = Annotated[parameter.annotation, arg(help_behavior_hint="")]
+            command.__annotations__[name] = Annotated[
+                parameter.annotation, arg(help_behavior_hint="")
+            ]
     return command
 
 
 def _refuse_empty_paths(given: list[str]) -> None:
-    """InputError for a path of no letters, which would be taken for the current directory; a text may be empty."""
+    """InputError for a path of no letters, which would be taken for the current directory; a text
+    may be empty.
+    """
     from scb.inputs import InputError
 
-    words = [part for word in given for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    words = [
+        part for word in given for part in (word.split("=", 1) if word.startswith("--") else [word])
+    ]
     for before, word in pairwise(["", *words]):
         if not word and (before in PATHS or not before.startswith("--")):
             name = before if before.startswith("--") else "a path"
-            raise InputError(f"{name} is empty: it must be the path of a file or directory ('.' is the current one)")
+            raise InputError(
+                f"{name} is empty: it must be the path of a file or directory ('.' is the current one)"
+            )
 
 
-def _warn(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
+def _warn(
+    message: Any,
+    category: Any,
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
     from scb.cli.terminal import visible
 
     print(f"scb: warning: {visible(str(message))}", file=sys.stderr)

@@ -16,7 +16,7 @@ HEADING = """\
 # Benchmark: one training step
 
 Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,
-project. All contenders take turns, each in a process of its own. Memory is the peak of the contender's process. In the last
+project. All baselines take turns, each in a process of its own. Memory is the peak of the baseline's process. In the last
 table our engine has a busy process beside it on each core, so that it gets about half of their time.
 """
 
@@ -25,22 +25,24 @@ def bench(
     out: Path = Path("benchmarks/results.md"),
     repeats: int = 9,
     sizes: tuple[str, ...] = ("3x5000", "10x5000", "20x5000", "100x100000", "500x100000"),
-    contenders: Path | None = None,
+    baselines: Path | None = None,
     overwrite: bool = False,
 ) -> None:
     """Time one whole training step (B = 64, λ > 0) of our engine against NumPy, PyTorch and JAX.
 
-    In a step, every contender draws fresh samples, differentiates, preconditions, soft-thresholds and projects; their losses are
-    compared first. The contenders take turns, each in a process of its own, and the table shows medians, ratios and peak memory.
-    The steps in PyTorch and JAX are in benchmarks/contenders.py of the source tree. They take part with
-    --contenders benchmarks/contenders.py, if the library is installed ("pip install '.[bench]'" in the clone installs JAX,
-    but not PyTorch). At the end, our engine is timed with another busy process on each core.
+    In a step, every baseline draws fresh samples, differentiates, preconditions, soft-thresholds
+    and projects; their losses are compared first. The baselines take turns, each in a process of
+    its own, and the table shows medians, ratios and peak memory. The steps in PyTorch and JAX are
+    in benchmarks/step_baselines.py of the source tree. They take part with --baselines
+    benchmarks/step_baselines.py, if the library is installed ("pip install '.[bench]'" in the clone
+    installs JAX, but not PyTorch). At the end, our engine is timed with another busy process on
+    each core.
 
     Args:
         out: Markdown file for the table.
         repeats: Number of timed rounds.
         sizes: Sizes N x T of the tasks.
-        contenders: Python file with further contenders. It is executed.
+        baselines: Python file with further baselines. It is executed.
         overwrite: Replace a file that is no table of this command.
     """
     from scb.training.benchmark import OURS, compare
@@ -48,8 +50,8 @@ def bench(
     refuse_foreign(out, HEADING.partition("\n")[0], overwrite)
     if repeats < 1:
         raise InputError(f"repeats = {repeats}: it must be at least 1")
-    if contenders is not None and not contenders.is_file():
-        raise FileNotFoundError(f"{contenders} is not there, or not a file")
+    if baselines is not None and not baselines.is_file():
+        raise FileNotFoundError(f"{baselines} is not there, or not a file")
     console = terminal()
     results = []
     if not sizes:
@@ -60,9 +62,13 @@ def bench(
         N, T = map(int, found.groups())
         terminal(stderr=True).print(f"timing N = {N}, T = {T:,}: up to two minutes …")
         with console.status(f"N = {N}, T = {T:,}"):
-            results.append(compare(N, T, repeats, contenders))
+            results.append(compare(N, T, repeats, baselines))
     names = list(results[0]["ms"])
-    about = f"Machine: {machine()}. " + ", ".join(f"{name} {number}" for name, number in versions().items()) + "."
+    about = (
+        f"Machine: {machine()}. "
+        + ", ".join(f"{name} {number}" for name, number in versions().items())
+        + "."
+    )
     lines = [HEADING, about]
     step = "One step, B = 64, λ > 0: median ms (times slower than scb on 2 threads)"
     busy = "Beside a busy process on each core: median ms (times slower than 1 thread alone)"
@@ -79,14 +85,25 @@ def bench(
     console.print(f"wrote {out}")
 
 
-def _table(title: str, names: Sequence[str], results: Sequence[dict[str, Any]], what: str, unit: str | None) -> Table:
-    """A row for each size, a column for each contender; in brackets, the ratio to the milliseconds of contender ``unit`` alone."""
-    table = Table(*(Column(name, justify="right") for name in ("N", "T", *names)), title=title, title_justify="left")
+def _table(
+    title: str, names: Sequence[str], results: Sequence[dict[str, Any]], what: str, unit: str | None
+) -> Table:
+    """A row for each size, a column for each baseline; in brackets, the ratio to the milliseconds
+    of baseline ``unit`` alone.
+    """
+    table = Table(
+        *(Column(name, justify="right") for name in ("N", "T", *names)),
+        title=title,
+        title_justify="left",
+    )
     for row in results:
         if unit is None:
             cells = [f"{row[what][name]:,.0f}" for name in names]
         else:
-            cells = [f"{_digits(row[what][name])} ({_digits(row[what][name] / row['ms'][unit])})" for name in names]
+            cells = [
+                f"{_digits(row[what][name])} ({_digits(row[what][name] / row['ms'][unit])})"
+                for name in names
+            ]
         table.add_row(str(row["N"]), f"{row['T']:,}", *cells)
     return table
 
@@ -100,4 +117,7 @@ def _markdown(table: Table) -> list[str]:
     """The same table as lines of Markdown."""
     headings = [str(column.header) for column in table.columns]
     rows = zip(*(column.cells for column in table.columns), strict=True)
-    return ["| " + " | ".join(map(str, row)) + " |" for row in (headings, ["---:"] * len(headings), *rows)]
+    return [
+        "| " + " | ".join(map(str, row)) + " |"
+        for row in (headings, ["---:"] * len(headings), *rows)
+    ]

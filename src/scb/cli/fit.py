@@ -59,46 +59,61 @@ def fit(
 ) -> None:
     """Find the lags that matter in sequences of symbols, for each current symbol.
 
-    Lag 1 is the current symbol, lag 2 the one before it, and so on. The current symbol decides which lags matter. The model is
+    Lag 1 is the current symbol, lag 2 the one before it, and so on. The current symbol decides
+    which lags matter. The model is
 
-      P(next symbol) = sum over lags of weight[current symbol, lag] * matrix[lag][next symbol, symbol at that lag]
+      P(next symbol) = sum over lags of weight[current symbol, lag] * matrix[lag][next symbol,
+      symbol at that lag]
 
-    plus a background: the distribution of all symbols, or a prediction from the most recent ones. The report says of each lag how
-    much it changes the distribution of the next symbol (its influence, with a 95 % interval), how much log-likelihood (in nats)
-    and BIC would be lost without it, and in how many random halves of the data it is found again.
+    plus a background: the distribution of all symbols, or a prediction from the most recent ones.
+    The report says of each lag how much it changes the distribution of the next symbol (its
+    influence, with a 95 % interval), how much log-likelihood (in nats) and BIC would be lost
+    without it, and in how many random halves of the data it is found again.
 
     - A column of a table, one sequence: scb fit weather.csv --column weather --max-lag 30
 
     - Several sequences in one table: scb fit visits.csv --column page --group user --order time
 
-    - One sequence per line: scb fit walks.txt --sep ','; scb fit walks.jsonl (a line is an array, or an object with columns)
+    - One sequence per line: scb fit walks.txt --sep ','; scb fit walks.jsonl (a line is an array,
+      or an object with columns)
 
-    - Text by character, or by word: scb fit poem.txt --max-lag 40; scb fit poem.txt --by word --top 200
+    - Text by character, or by word: scb fit poem.txt --max-lag 40; scb fit poem.txt --by word --top
+      200
 
     Afterwards: runs/fit/report.html in a browser; scb show runs/fit; scb sample runs/fit
 
     Args:
-        file: CSV, TSV, Parquet or JSON lines file with a column of symbols; any other file is read as text. Empty cells are gaps.
-        column: Column of the symbols, needed if there is more than one candidate. If its cells are lists, each is a sequence.
+        file: CSV, TSV, Parquet or JSON lines file with a column of symbols; any other file is read
+            as text. Empty cells are gaps.
+        column: Column of the symbols, needed if there is more than one candidate. If its cells are
+            lists, each is a sequence.
         group: Column that tells which sequence a row belongs to.
-        order: Column by which the rows of each sequence are sorted, such as a time. By default they keep the order of the file.
+        order: Column by which the rows of each sequence are sorted, such as a time. By default they
+            keep the order of the file.
         by: What counts as a symbol in a text.
-        sep: Separator of the columns of a .csv file, or of the symbols of a text; each line of the text is then a sequence.
+        sep: Separator of the columns of a .csv file, or of the symbols of a text; each line of the
+            text is then a sequence.
         top: Number of most common symbols to keep; all others are replaced by '<other>'.
         max_lag: Longest lag that may matter.
-        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' fits both and keeps that with the lower BIC.
-        context: Whether the current symbol decides which lags matter. Without, this is the Mixture Transition Distribution model.
-        lags: 'auto' selects the lags from the data; a number asks for that many in each context; a list gives the lags themselves.
-        background: What a lag must improve on: the distribution of all symbols ('labels'), or an n-gram or context tree ('ngram').
-        halves: Number of random halves of the data in which the lags are searched again; 0 skips this.
-        split: Fraction of the symbols or, if there are several, of the sequences, that is held out at the end for prediction.
+        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' fits both
+            and keeps that with the lower BIC.
+        context: Whether the current symbol decides which lags matter. Without, this is the Mixture
+            Transition Distribution model.
+        lags: 'auto' selects the lags from the data; a number asks for that many in each context; a
+            list gives the lags themselves.
+        background: What a lag must improve on: the distribution of all symbols ('labels'), or an
+            n-gram or context tree ('ngram').
+        halves: Number of random halves of the data in which the lags are searched again; 0 skips
+            this.
+        split: Fraction of the symbols or, if there are several, of the sequences, that is held out
+            at the end for prediction.
         out: Directory for the report, the model, its table and the pictures.
         overwrite: Replace files in OUT that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
+    from scb.sequences.input_formats import TABLES, read_with_options
     from scb.sequences.lag_fit import LagSettings
     from scb.sequences.model_file import save_model
-    from scb.sequences.reading import TABLES, read_with_options
     from scb.sequences.report import compared, write_report
     from scb.sequences.summary import missing_parts, problems
     from scb.sequences.symbols import encode
@@ -110,17 +125,24 @@ def fit(
     console = terminal()
     if halves < 0 or halves % 2:
         raise InputError(f"--halves {halves}: it must be an even number, or 0")
-    settings = LagSettings(max_lag, transition=transition, context=context, lags=_lags(lags), background=background)
+    settings = LagSettings(
+        max_lag, transition=transition, context=context, lags=_lags(lags), background=background
+    )
     source = read_with_options(file, Columns(column, group, order), by, sep, top, option="--{}")
     codes, classes = encode(source)
     train, test = _split(codes, split, max_lag)
-    about = [*_about(file, source, codes, classes), _held_out(train, test), *_only_held_out(train, test, classes)]
+    about = [
+        *_about(file, source, codes, classes),
+        _held_out(train, test),
+        *_only_held_out(train, test, classes),
+    ]
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
         model, facts, likelihoods, failed = _fit(train, test, classes, settings, halves)
         scores = [one._asdict() for one in compared(likelihoods)] if likelihoods else []
-        folder.file(SUMMARY).unlink(missing_ok=True)  # first: after a kill it does not stand beside another model
+        # First: after a kill it does not stand beside another model
+        folder.file(SUMMARY).unlink(missing_ok=True)
         parameters = asdict(settings) | {"verbose": False, "handle_unknown": "error"}
         save_model(folder.file(MODEL), model, facts, parameters, None, overwrite=True)
         summary = {"file": file.name, "separator": "" if characters else " ", "held_out": scores}
@@ -145,7 +167,9 @@ def fit(
 def _fit(
     train: list[Any], test: list[Any], classes: Any, settings: "LagSettings", halves: int
 ) -> "tuple[LagModel, FitFacts, dict[str, Array], list[str]]":
-    """The model, how its fit went, what it and its baselines say of each held-out symbol, and which of these failed."""
+    """The model, how its fit went, what it and its baselines say of each held-out symbol, and which
+    of these failed.
+    """
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import fit_lags
     from scb.sequences.stability import found_again
@@ -167,11 +191,17 @@ def _fit(
         model = replace(model, evidence=dict(model.evidence))
         if not test:
             return model, facts, {}, []
-        return model, facts, *_compare(model, train, test, lambda name: status.update(f"comparing: {name} …"))
+        return (
+            model,
+            facts,
+            *_compare(model, train, test, lambda name: status.update(f"comparing: {name} …")),
+        )
 
 
 def _command(options: dict[str, Any]) -> str:
-    """What to type to get the same: every option that is not what it would be anyway; of paths the names, since it is sent."""
+    """What to type to get the same: every option that is not what it would be anyway; of paths the
+    names, since it is sent.
+    """
     words = ["scb", "fit"]
     for name, parameter in signature(fit).parameters.items():
         value, flag = options[name], name.replace("_", "-")
@@ -196,10 +226,16 @@ def _held_out(train: list[Any], test: list[Any]) -> str:
 def _only_held_out(train: list[Any], test: list[Any], classes: Any) -> list[str]:
     """Which symbols the fit has never seen, and what is made of them."""
     fitted = np.unique(np.concatenate(train))
-    strange = [x for x in np.unique(np.concatenate([*test, np.zeros(0, np.int64)])).tolist() if x >= 0 and x not in fitted]
+    strange = [
+        x
+        for x in np.unique(np.concatenate([*test, np.zeros(0, np.int64)])).tolist()
+        if x >= 0 and x not in fitted
+    ]
     if not strange:
         return []
-    names = ", ".join(repr(x) for x in classes[strange[:5]].tolist()) + (", …" if len(strange) > 5 else "")
+    names = ", ".join(repr(x) for x in classes[strange[:5]].tolist()) + (
+        ", …" if len(strange) > 5 else ""
+    )
     return [
         f"{_counted(len(strange), 'kind')} of symbols occurring only in what is held out ({names}): unlikely, but not impossible"
     ]
@@ -217,11 +253,16 @@ def _about(file: Path, source: "Sequences", codes: list[Any], classes: Any) -> l
     many = _counted(len(codes), "sequence")
     if len(codes) > 1:
         many += f" of {lengths.min():,} to {lengths.max():,} symbols, {int(np.median(lengths)):,} in the middle"
-    lines = [f"{file.name}: {lengths.sum():,} symbols of {len(classes)} kinds in {many}", f"Read as: {source.said}"]
+    lines = [
+        f"{file.name}: {lengths.sum():,} symbols of {len(classes)} kinds in {many}",
+        f"Read as: {source.said}",
+    ]
     if missing:
         lines.append(f"{missing:,} symbols ({missing / lengths.sum():.1%}) are missing")
     if short := int((lengths < 2).sum()):
-        lines.append(f"{_counted(short, 'sequence')} of fewer than 2 symbols: these say nothing about what comes next")
+        lines.append(
+            f"{_counted(short, 'sequence')} of fewer than 2 symbols: these say nothing about what comes next"
+        )
     return lines
 
 
@@ -231,18 +272,24 @@ def _lags(text: str) -> str | int | list[int]:
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"--lags {text}: it must be 'auto', a number of lags, or lags with commas between them") from None
+        raise InputError(
+            f"--lags {text}: it must be 'auto', a number of lags, or lags with commas between them"
+        ) from None
     return numbers if "," in text else numbers[0]
 
 
 def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list[Any]]:
-    """What is fitted, and what is predicted: the end of one sequence, with the symbols before it; or the last of many."""
+    """What is fitted, and what is predicted: the end of one sequence, with the symbols before it;
+    or the last of many.
+    """
     if part == 0:
         return codes, []
     if len(codes) == 1:
         cut = round(len(codes[0]) * (1 - part))
         if cut <= max_lag or cut >= len(codes[0]):
-            raise InputError(f"{len(codes[0])} symbols are too few for --max-lag {max_lag} and --split {part}")
+            raise InputError(
+                f"{len(codes[0])} symbols are too few for --max-lag {max_lag} and --split {part}"
+            )
         return [codes[0][:cut]], [codes[0][cut - max_lag :]]
     cut = min(max(1, round(len(codes) * (1 - part))), len(codes) - 1)
     return codes[:cut], codes[cut:]
@@ -251,65 +298,91 @@ def _split(codes: list[Any], part: float, max_lag: int) -> tuple[list[Any], list
 def _compare(
     model: "LagModel", train: list[Any], test: list[Any], say: Callable[[str], None]
 ) -> "tuple[dict[str, Array], list[str]]":
-    """By model, the log-likelihood of each held-out symbol in nats; empty if nothing can be predicted.
+    """By model, the log-likelihood of each held-out symbol in nats; empty if nothing can be
+    predicted.
 
     And a line for each baseline that could not be computed.
     """
+    from scb.sequences.baselines.comparison import log_likelihoods, makers, scored, title
     from scb.sequences.coding import windows_of_codes
     from scb.sequences.lag_fit import LagSettings, fit_lags
     from scb.sequences.report import OWN
-    from scb.sequences.rivals.contest import log_likelihoods, makers, scored, title
 
-    skipped = model.max_lag if len(train) == 1 else 0  # of one sequence, the end of what was fitted is there to look back at
+    # Of one sequence, the end of what was fitted is there to look back at
+    skipped = model.max_lag if len(train) == 1 else 0
     windows = partial(windows_of_codes, N=len(model.classes), max_lag=model.max_lag)
     try:
-        held_out = {contexts: windows(test, contexts=contexts, skipped=skipped) for contexts in (True, False)}
+        held_out = {
+            contexts: windows(test, contexts=contexts, skipped=skipped)
+            for contexts in (True, False)
+        }
     except ValueError:  # no symbol follows another one
         return {}, []
 
     def of_law(name: str, make: Callable[[], Any]) -> "dict[str, Array]":
-        law = make()
-        return log_likelihoods({title(name, law): law}, test, skipped)
+        distribution = make()
+        return log_likelihoods({title(name, distribution): distribution}, test, skipped)
 
     def of_plain_mtd() -> "dict[str, Array]":
         settings = LagSettings(model.max_lag, transition="shared", context=False)
         plain, _ = fit_lags(windows(train, contexts=False), model.classes, settings)
         return {"plain MTD": plain.log_likelihoods(held_out[False])}
 
-    baselines = {name: partial(of_law, name, make) for name, make in makers(train, len(model.classes)).items()}
+    baselines = {
+        name: partial(of_law, name, make)
+        for name, make in makers(train, len(model.classes)).items()
+    }
     found, failed = scored(baselines | {"plain MTD": of_plain_mtd}, say)
     return found | {OWN: model.log_likelihoods(held_out[model.context])}, failed
 
 
-def report(console: Console, model: "LagModel", facts: "FitFacts", scores: list[dict[str, Any]], about: Sequence[str] = ()) -> None:
-    """Print the answer, the lags with their evidence, how well held-out symbols are predicted, and lines ``about`` the data."""
+def report(
+    console: Console,
+    model: "LagModel",
+    facts: "FitFacts",
+    scores: list[dict[str, Any]],
+    about: Sequence[str] = (),
+) -> None:
+    """Print the answer, the lags with their evidence, how well held-out symbols are predicted, and
+    lines ``about`` the data.
+    """
     from scb.sequences.summary import LagSummary
 
     console.print(Text(str(LagSummary(model, facts))))
     if scores:
-        right = [Column(name, justify="right") for name in ("held-out bits", "more than ours", "± s.e.")]
+        right = [
+            Column(name, justify="right") for name in ("held-out bits", "more than ours", "± s.e.")
+        ]
         bits = Table("model", *right)
         for one in scores:
             more = [""] * 2 if one["own"] else [f"{one['difference']:+.4f}", f"{one['error']:.4f}"]
-            bits.add_row(one["name"], f"{one['bits']:.4f}", *more, style="bold" if one["best"] else None)
+            bits.add_row(
+                one["name"], f"{one['bits']:.4f}", *more, style="bold" if one["best"] else None
+            )
         console.print(bits)
         best = scores[0]
         if model.background is None and best["difference"] < -max(2 * best["error"], _WORTH_SAYING):
             console.print(
-                Text(f"{best['name']} predicts better: with --background ngram, a lag must say more than the recent symbols do")
+                Text(
+                    f"{best['name']} predicts better: with --background ngram, a lag must say more than the recent symbols do"
+                )
             )
     for line in about:
         console.print(line)
 
 
 def write_tables(console: Console, model: "LagModel", folder: Folder, *before: str) -> None:
-    """Write the table of the lags, and heat maps of their weights and influence; say so, with what was written before."""
+    """Write the table of the lags, and heat maps of their weights and influence; say so, with what
+    was written before.
+    """
     from scb.sequences.symbols import inert
 
     folder.claim(LAGS, *PICTURES)
     rows = model.whole_table()
     text = io.StringIO(newline="")
-    csv.writer(text).writerows([list(rows), *zip(*(map(inert, column.tolist()) for column in rows.values()), strict=True)])
+    csv.writer(text).writerows(
+        [list(rows), *zip(*(map(inert, column.tolist()) for column in rows.values()), strict=True)]
+    )
     write_atomically(folder.file(LAGS), text.getvalue().encode(errors="surrogatepass"))
     try:
         _draw(model, folder)
@@ -333,13 +406,22 @@ def _draw(model: "LagModel", folder: Folder) -> None:
 
 def _check_score(score: dict[str, Any]) -> None:
     """InputError unless it says how well a model predicts; bits may be infinite."""
-    for name, kind in (("name", str), ("own", bool), ("best", bool), ("bits", float), ("difference", float), ("error", float)):
+    for name, kind in (
+        ("name", str),
+        ("own", bool),
+        ("best", bool),
+        ("bits", float),
+        ("difference", float),
+        ("error", float),
+    ):
         if not isinstance(score.get(name), (int, float) if kind is float else kind):
             raise InputError(f"a score in held_out has {name} = {score.get(name)!r}")
 
 
 def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
-    """The model in a directory of ``scb fit``, or in a file; how its fit went; and what is known of its data."""
+    """The model in a directory of ``scb fit``, or in a file; how its fit went; and what is known of
+    its data.
+    """
     from scb.sequences.model_file import load_model
 
     file = path / MODEL if path.is_dir() else path
@@ -353,7 +435,9 @@ def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
     except InputError as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
     if summary and summary.pop("model", None) != _digest(file):
-        raise InputError(f"{path} is not of the model in {file}: put back the one that belongs there, or remove it")
+        raise InputError(
+            f"{path} is not of the model in {file}: put back the one that belongs there, or remove it"
+        )
     return model, facts, summary
 
 

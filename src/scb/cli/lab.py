@@ -8,7 +8,8 @@ from scb.inputs import InputError, one_of
 
 
 def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = False) -> None:
-    """Open the lab, or write it: one page that trains the paper's model in the browser, without a server or a network.
+    """Open the lab, or write it: one page that trains the paper's model in the browser, without a
+    server or a network.
 
     - Write a copy to send or to serve: scb lab --out lab.html
 
@@ -16,7 +17,8 @@ def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = Fal
 
     Args:
         out: File to write the page to, instead of opening it.
-        scene: Scene to begin with: task, plateau, mirror, noise, lambda, projector, transfer, lost or text.
+        scene: Scene to begin with: task, plateau, mirror, noise, lambda, projector, transfer, lost
+            or text.
         overwrite: Replace a file that is no copy of the lab.
     """
     from scb.files import make_directory, refuse_foreign, write_atomically

@@ -20,10 +20,12 @@ def plan(
     overlap: float | None = None,
     eta: float | None = None,
 ) -> None:
-    """Print the batch sizes, λ, step counts and thresholds that the paper's lemmas require for each stage.
+    """Print the batch sizes, λ, step counts and thresholds that the paper's lemmas require for each
+    stage.
 
-    The numbers are worst-case sufficient conditions, of interest for how they scale: a run needs far fewer samples (see
-    'scb reproduce'). The constants of the lemmas were measured on random tasks; in Python, scb.plan takes others.
+    The numbers are worst-case sufficient conditions, of interest for how they scale: a run needs
+    far fewer samples (see 'scb reproduce'). The constants of the lemmas were measured on random
+    tasks; in Python, scb.plan takes others.
 
     Example: scb plan 3 5000 2 --eps 0.05 --delta 0.05
 
@@ -35,11 +37,14 @@ def plan(
         delta: Failure probability of the whole run.
         k_p: K_P of the task, if known. The default is 1/N.
         k_q: K_Q of the task, if known. The default is 1/Q.
-        overlap: Centred μ-cosine of the pretrained P̂ and P. The default is the smallest that the paper allows.
+        overlap: Centred μ-cosine of the pretrained P̂ and P. The default is the smallest that the
+            paper allows.
         eta: Step size η. The default is the largest that the lemma on Stage 1 allows.
     """
     result = make_plan(n, t, sparsity, eps, delta, K_P=k_p, K_Q=k_q, overlap=overlap, eta=eta)
-    table = Table(title=f"N = {n}, T = {t}, Q = {sparsity}, ε = {eps:g}, δ = {delta:g}", title_justify="left")
+    table = Table(
+        title=f"N = {n}, T = {t}, Q = {sparsity}, ε = {eps:g}, δ = {delta:g}", title_justify="left"
+    )
     for name in ("stage", "η", "steps", "batch", "λ", "threshold", "leaves"):
         table.add_column(name, justify="left" if name in ("stage", "leaves") else "right")
     for stage in (*result.stages, *result.transfer):

@@ -1,4 +1,6 @@
-"""How far a command is, and how long it will still take: a bar on a terminal, a line every ten seconds elsewhere."""
+"""How far a command is, and how long it will still take: a bar on a terminal, a line every ten
+seconds elsewhere.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +35,13 @@ def progress(forecast: Forecast) -> Iterator[Shown]:
     console = terminal(stderr=True)
     shown = Shown(console)
     if console.is_terminal:
-        with Progress(_Phase(forecast, shown), _Bar(forecast), _Left(forecast), console=console, transient=True) as bar:
+        with Progress(
+            _Phase(forecast, shown),
+            _Bar(forecast),
+            _Left(forecast),
+            console=console,
+            transient=True,
+        ) as bar:
             bar.add_task("")
             yield shown
         return
@@ -41,7 +49,9 @@ def progress(forecast: Forecast) -> Iterator[Shown]:
 
     def log() -> None:
         while not over.wait(PATIENCE):
-            shown.note(f"{_phase(forecast, shown)}: {forecast.share:.0%}, about {duration(forecast.left)} left")
+            shown.note(
+                f"{_phase(forecast, shown)}: {forecast.share:.0%}, about {duration(forecast.left)} left"
+            )
 
     thread = Thread(target=log, daemon=True)
     thread.start()
@@ -64,7 +74,9 @@ def _phase(forecast: Forecast, shown: Shown) -> str:
 
 
 class _Column(ProgressColumn):
-    """A column that asks the forecast whenever it is drawn, so that time passes in it while nothing else happens."""
+    """A column that asks the forecast whenever it is drawn, so that time passes in it while nothing
+    else happens.
+    """
 
     def __init__(self, forecast: Forecast) -> None:
         super().__init__()

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from scb.jobs.table import Table
     from scb.paper.entries import Experiment
 
-START = 1.7  # seconds until a process is there, has loaded what it needs, and has compiled its first kernels
+# Seconds until a process is there, has loaded what it needs, and has compiled its first kernels
+START = 1.7
 FIGURE = 1.7  # seconds to draw one, in all its formats
 
 SHIPPED = "--shipped docs/tables"
@@ -50,24 +51,27 @@ def reproduce(
 ) -> None:
     """Redraw the paper's figures from real runs and judge its claims by them.
 
-    The results are OUT/report.html (one self-contained page with the figures and claims), OUT/claims.md, OUT/figures (PNG and PDF)
-    and OUT/tables (Parquet).
-    Finished runs are kept in OUT/cache: a second call draws the figures without running anything again, and a call after an
-    interruption continues where it stopped. The same seeds give the same tables on any number of processes or machines.
+    The results are OUT/report.html (one self-contained page with the figures and claims),
+    OUT/claims.md, OUT/figures (PNG and PDF) and OUT/tables (Parquet). Finished runs are kept in
+    OUT/cache: a second call draws the figures without running anything again, and a call after an
+    interruption continues where it stopped. The same seeds give the same tables on any number of
+    processes or machines.
 
     Args:
         out: Directory for the results.
         only: Figures to make, such as F1,F7. The default is all of them.
         quick: Use smaller sizes and fewer seeds, for a first look in about a minute.
-        full: Use larger sizes, and add figures and claims that the default run leaves out: an hour or more on two cores.
-            With --quick, small versions of all of them are made.
+        full: Use larger sizes, and add figures and claims that the default run leaves out: an hour
+            or more on two cores. With --quick, small versions of all of them are made.
         shipped: Directory with the tables of an earlier full run, such as docs/tables.
             Figures and claims that need them are made from there and marked as such.
-        seeds: Number of random tasks at each point of every table. By default each table has its own number, mostly 50 for shares.
+        seeds: Number of random tasks at each point of every table. By default each table has its
+            own number, mostly 50 for shares.
         jobs: Number of parallel processes. The default is the number of cores.
-        scheduler: Address of a Dask scheduler to run on instead. Figures are still drawn on this machine.
-        device: cuda also makes the tables that need an NVIDIA GPU (F21 to F24), in one process unless --jobs is given.
-            It is best used with --only, since they take minutes.
+        scheduler: Address of a Dask scheduler to run on instead. Figures are still drawn on this
+            machine.
+        device: cuda also makes the tables that need an NVIDIA GPU (F21 to F24), in one process
+            unless --jobs is given. It is best used with --only, since they take minutes.
         overwrite: Replace files in OUT that scb did not write. Finished runs are kept.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
@@ -92,9 +96,12 @@ def reproduce(
 
 @dataclass(frozen=True)
 class _Order:
-    """What is to be made: figures, and the tables that they need, from runs or from files of an earlier full run."""
+    """What is to be made: figures, and the tables that they need, from runs or from files of an
+    earlier full run.
+    """
 
-    asked: list[str]  # figures by name; all of them if empty
+    # Figures by name; all of them if empty
+    asked: list[str]
     figures: list[str]
     experiments: "dict[str, Experiment]"  # by the names of their tables
     shipped: Path | None
@@ -119,8 +126,12 @@ class _Made(NamedTuple):
     fresh: int  # jobs that were run now
 
 
-def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None, device: str = "cpu") -> _Order:
-    """What is asked for; InputError for a figure that there is not, or that needs tables which are not there."""
+def _order(
+    only: str, quick: bool, full: bool, shipped: Path | None, seeds: int | None, device: str = "cpu"
+) -> _Order:
+    """What is asked for; InputError for a figure that there is not, or that needs tables which are
+    not there.
+    """
     from scb.jobs.shipped import read_shipped
     from scb.jobs.shipped import shipped as names_shipped
     from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, drawable, needed, tables
@@ -132,13 +143,19 @@ def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int 
     if shipped is not None and not shipped.is_dir():
         raise InputError(f"shipped = {shipped}: there is no such directory")
     made = tables(quick, seeds, full, gpu=device == "cuda")
-    given = [] if shipped is None else names_shipped(shipped, (name for name in (*TABLES, *ELSEWHERE) if name not in made))
+    given = (
+        []
+        if shipped is None
+        else names_shipped(shipped, (name for name in (*TABLES, *ELSEWHERE) if name not in made))
+    )
     possible = drawable(FIGURES, (*made, *given))
     for name in asked:
         if name not in possible:
             words, option = _what_makes(FIGURES[name].needs)
             options = dict.fromkeys((option, SHIPPED))  # once, where they are the same
-            raise InputError(f"only has {name!r}, which needs tables {words}: add {', or '.join(options)}")
+            raise InputError(
+                f"only has {name!r}, which needs tables {words}: add {', or '.join(options)}"
+            )
     figures = [name for name in possible if name in asked or not asked]
     wanted = needed(figures)
     return _Order(
@@ -146,7 +163,9 @@ def _order(only: str, quick: bool, full: bool, shipped: Path | None, seeds: int 
         figures=figures,
         experiments={name: one for name, one in made.items() if name in wanted},
         shipped=shipped,
-        from_file={name: read_shipped(shipped, name) for name in given if name in wanted} if shipped else {},
+        from_file={name: read_shipped(shipped, name) for name in given if name in wanted}
+        if shipped
+        else {},
     )
 
 
@@ -182,14 +201,19 @@ def _make(order: _Order, folder: Folder, workers: int, scheduler: str | None) ->
         found |= {name: table for name, (table, _) in order.from_file.items()}
         forecast.note("drawing", 0.0)
         figures = folder.file("figures/")
-        pictures = [(name, {need: found[need] for need in FIGURES[name].needs}, figures) for name in order.figures]
+        pictures = [
+            (name, {need: found[need] for need in FIGURES[name].needs}, figures)
+            for name in order.figures
+        ]
         for number, _ in enumerate(here.each(draw_figure, pictures), start=1):
             forecast.note("drawing", number / len(pictures))
     return _Made(found, {name: seconds for name, (_, seconds) in loaded.items()}, len(missing))
 
 
 def _report(order: _Order, made: _Made, folder: Folder, begin: float, quick: bool) -> None:
-    """Judge the claims, write them and the report, and print what came of it; ``begin`` is when all began."""
+    """Judge the claims, write them and the report, and print what came of it; ``begin`` is when all
+    began.
+    """
     from scb.paper.claims_file import write_outcomes
     from scb.paper.registry import FIGURES, claims_for
     from scb.paper.report import judge, markdown_table, tally, terminal_table, write_report
@@ -209,7 +233,9 @@ def _report(order: _Order, made: _Made, folder: Folder, begin: float, quick: boo
         "fresh": made.fresh,
         "wall": _duration(perf_counter() - begin),
         "compute": _duration(sum(made.seconds.values())),
-        "tables": {name: (str(order.experiments[name]), seconds) for name, seconds in made.seconds.items()},
+        "tables": {
+            name: (str(order.experiments[name]), seconds) for name, seconds in made.seconds.items()
+        },
         "shipped": {name: facts for name, (_, facts) in order.from_file.items()},
         "left_out": left_out,
     }
@@ -217,7 +243,11 @@ def _report(order: _Order, made: _Made, folder: Folder, begin: float, quick: boo
     write_report(report, judged, order.figures, folder.path / "figures", facts)
     if judged:
         write_atomically(folder.file("claims.md"), markdown_table(judged).encode())
-        write_outcomes(folder.file("claims.csv").parent, judged, {name: facts[name] for name in ("machine", "versions", "date")})
+        write_outcomes(
+            folder.file("claims.csv").parent,
+            judged,
+            {name: facts[name] for name in ("machine", "versions", "date")},
+        )
         Console().print(terminal_table(judged))
     console = terminal()
     if left_out:
@@ -229,7 +259,9 @@ def _report(order: _Order, made: _Made, folder: Folder, begin: float, quick: boo
 
 
 def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Forecast":
-    """What is to be done, and its cost: starting processes, kernels unless they are compiled already, runs, figures."""
+    """What is to be done, and its cost: starting processes, kernels unless they are compiled
+    already, runs, figures.
+    """
     from scb.jobs.forecast import Forecast, crowding
     from scb.jobs.warm_up import compiling, pieces_for
 
@@ -243,13 +275,19 @@ def _forecast(missing: "Sequence[Job]", figures: list[str], workers: int) -> "Fo
 
 
 def _what_makes(needs: "Iterable[str]") -> tuple[str, str]:
-    """Of which kind tables are that the default run does not make, in words, and the option that brings them."""
+    """Of which kind tables are that the default run does not make, in words, and the option that
+    brings them.
+    """
     from scb.paper.registry import ELSEWHERE, TABLES
 
     names = set(needs)
     if names & ELSEWHERE.keys():
         return "that are made with PyTorch", SHIPPED
-    return ("of a GPU", "--device cuda") if any(TABLES[name].gpu for name in names) else ("of the full run", "--full")
+    return (
+        ("of a GPU", "--device cuda")
+        if any(TABLES[name].gpu for name in names)
+        else ("of the full run", "--full")
+    )
 
 
 def _left_out(numbers: list[int], command: str) -> str:

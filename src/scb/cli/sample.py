@@ -10,7 +10,12 @@ from scb.cli.terminal import visible
 from scb.inputs import InputError
 
 
-def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, separator: str | None = None) -> None:
+def sample(
+    model: tyro.conf.Positional[Path],
+    length: int = 400,
+    seed: int = 0,
+    separator: str | None = None,
+) -> None:
     """Draw a sequence from a fitted model and print it.
 
     - One symbol per line: scb sample runs/fit --separator '\\n' --length 100000 > new.txt
@@ -19,7 +24,8 @@ def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, 
         model: Directory that 'scb fit' wrote, or a saved model.
         length: Number of symbols to draw.
         seed: Seed of the random numbers.
-        separator: Text between two symbols. The default is nothing for characters of a text, and a space otherwise.
+        separator: Text between two symbols. The default is nothing for characters of a text, and a
+            space otherwise.
     """
     from scb.sequences.estimator import SparseContextualBigram
 
@@ -32,6 +38,9 @@ def sample(model: tyro.conf.Positional[Path], length: int = 400, seed: int = 0, 
     text = between.join(str(symbol) for symbol in symbols) + "\n"
     try:
         text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError as error:  # other commands show a ? in its place; here it would be another symbol
-        raise InputError(f"{text[error.start]!r} cannot be written as {error.encoding}: set PYTHONUTF8=1") from None
+    except UnicodeEncodeError as error:
+        # Other commands show a ? in its place; here it would be another symbol
+        raise InputError(
+            f"{text[error.start]!r} cannot be written as {error.encoding}: set PYTHONUTF8=1"
+        ) from None
     sys.stdout.write(visible(text) if sys.stdout.isatty() else text)

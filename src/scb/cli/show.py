@@ -18,11 +18,14 @@ def show(
     overwrite: bool = False,
     lock: bool = True,
 ) -> None:
-    """Print the summary of a saved run, finished or not, or of a fitted model; with --out, draw its pictures again.
+    """Print the summary of a saved run, finished or not, or of a fitted model; with --out, draw its
+    pictures again.
 
     Args:
-        path: Directory that 'scb train' or 'scb fit' wrote, or a saved model. The default is the latest run in runs.
-        out: Directory for the pictures, and for the table of a model. By default nothing is written.
+        path: Directory that 'scb train' or 'scb fit' wrote, or a saved model. The default is the
+            latest run in runs.
+        out: Directory for the pictures, and for the table of a model. By default nothing is
+            written.
         overwrite: Replace files in OUT that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """

@@ -1,4 +1,6 @@
-"""Streams that may be closed, full or a broken pipe without ending the work: a long run is not lost to ``| head``."""
+"""Streams that may be closed, full or a broken pipe without ending the work: a long run is not lost
+to ``| head``.
+"""
 
 import io
 import os
@@ -7,7 +9,9 @@ from typing import Any, TextIO
 
 
 class Output(io.FileIO):
-    """A file to which writing never fails: from the first error on, which is kept, everything is dropped."""
+    """A file to which writing never fails: from the first error on, which is kept, everything is
+    dropped.
+    """
 
     lost: OSError | None = None
 
@@ -26,7 +30,9 @@ class Output(io.FileIO):
 
 
 def replace_streams() -> Output | None:
-    """Make stdout and stderr streams to which printing never fails; what stdout writes to, unless somebody has replaced it."""
+    """Make stdout and stderr streams to which printing never fails; what stdout writes to, unless
+    somebody has replaced it.
+    """
     output = None
     if sys.stdout is sys.__stdout__:
         sys.stdout, output = _lasting(sys.stdout)
@@ -36,10 +42,16 @@ def replace_streams() -> Output | None:
 
 
 def _lasting(stream: TextIO | None) -> tuple[TextIO, Output]:
-    """A stream in the place of one that may be closed; a character that it cannot show is a question mark."""
+    """A stream in the place of one that may be closed; a character that it cannot show is a
+    question mark.
+    """
     if not isinstance(stream, io.TextIOWrapper):
         output = Output(os.open(os.devnull, os.O_WRONLY), "w")
-        return io.TextIOWrapper(io.BufferedWriter(output), encoding="utf-8", errors="replace"), output
+        return io.TextIOWrapper(
+            io.BufferedWriter(output), encoding="utf-8", errors="replace"
+        ), output
     output = Output(stream.fileno(), "w", closefd=False)
     lines = stream.line_buffering or stream.write_through
-    return io.TextIOWrapper(io.BufferedWriter(output), stream.encoding, errors="replace", line_buffering=lines), output
+    return io.TextIOWrapper(
+        io.BufferedWriter(output), stream.encoding, errors="replace", line_buffering=lines
+    ), output

@@ -35,11 +35,13 @@ def sweep(
     overwrite: bool = False,
     lock: bool = True,
 ) -> None:
-    """Run trainings, recoveries or experiments of the paper over a grid of settings and seeds, and draw how often they succeed.
+    """Run trainings, recoveries or experiments of the paper over a grid of settings and seeds, and
+    draw how often they succeed.
 
-    Rows are saved as they are finished. After an interruption or a crash the same command continues, and a file with more seeds or
-    values adds the missing rows. The same file gives the same rows on any number of processes or machines. OUT/table.parquet has
-    all rows, and OUT/phase.png the figure, if the file asks for one.
+    Rows are saved as they are finished. After an interruption or a crash the same command
+    continues, and a file with more seeds or values adds the missing rows. The same file gives the
+    same rows on any number of processes or machines. OUT/table.parquet has all rows, and
+    OUT/phase.png the figure, if the file asks for one.
 
     - On this machine: scb sweep support, which comes with scb; or scb sweep FILE.toml
 
@@ -47,15 +49,17 @@ def sweep(
 
     - See how far a sweep is: scb sweep --status results/support
 
-    With kind = "recover" or "train", the parameters are sizes and options of the library. Any experiment of the paper is a kind
-    too, such as "noise", "rounding", "transfer" or "support" (the error for an unknown kind lists all). Its parameters are the
-    fields of its job, and each row of the sweep is the last row of the job's table.
+    With kind = "recover" or "train", the parameters are sizes and options of the library. Any
+    experiment of the paper is a kind too, such as "noise", "rounding", "transfer" or "support" (the
+    error for an unknown kind lists all). Its parameters are the fields of its job, and each row of
+    the sweep is the last row of the job's table.
 
     Args:
         file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure].
             Or the name of a sweep that comes with scb: lambda, support or symbols.
         out: Directory for the results. The default is results/NAME for a file NAME.toml.
-        jobs: Number of processes on this machine. The default is the number of cores; 1 runs everything in this one.
+        jobs: Number of processes on this machine. The default is the number of cores; 1 runs
+            everything in this one.
         scheduler: Address of a Dask scheduler to run on instead.
         retry: Run the settings that failed once more.
         status: Print what is done and what failed in this results directory, and run nothing.
@@ -112,7 +116,9 @@ def _experiments() -> "dict[str, Kind]":
 
 
 def _run(asked: "Sweep", store: "SweepStore", jobs: int, scheduler: str | None, retry: bool) -> int:
-    """Do what is missing, in this process, in several, or on the scheduler at an address; how many runs that was."""
+    """Do what is missing, in this process, in several, or on the scheduler at an address; how many
+    runs that was.
+    """
     from scb.jobs.dask import connected
     from scb.jobs.forecast import Forecast, crowding
     from scb.jobs.pool import InProcess, run_jobs
@@ -140,16 +146,28 @@ def _run(asked: "Sweep", store: "SweepStore", jobs: int, scheduler: str | None, 
     return len(missing)
 
 
-def _report(console: Console, asked: "Sweep", store: "SweepStore", table: "Table | None", details: bool = False) -> None:
+def _report(
+    console: Console,
+    asked: "Sweep",
+    store: "SweepStore",
+    table: "Table | None",
+    details: bool = False,
+) -> None:
     from scb.jobs.grid import in_words
 
     jobs = asked.jobs()
     done = set() if table is None else set(table["key"])
-    failed = [store.failures[job.key] for job in jobs if job.key in store.failures and job.key not in done]
+    failed = [
+        store.failures[job.key] for job in jobs if job.key in store.failures and job.key not in done
+    ]
     left = len(jobs) - len(done) - len(failed)
-    console.print(f"{asked.kind.name}: {len(done):,} of {len(jobs):,} runs done, {len(failed):,} failed, {left:,} left")
+    console.print(
+        f"{asked.kind.name}: {len(done):,} of {len(jobs):,} runs done, {len(failed):,} failed, {left:,} left"
+    )
     if table is not None and asked.success:
-        console.print(f"success ({in_words(asked.success)}): {table['success'].sum():,} of {len(done):,}")
+        console.print(
+            f"success ({in_words(asked.success)}): {table['success'].sum():,} of {len(done):,}"
+        )
     if table is not None and asked.figure is not None:
         _rates(console, asked.figure, table)
     if failed:
@@ -166,13 +184,17 @@ def _rates(console: Console, figure: dict[str, str], table: "Table") -> None:
         columns = [Column(name, justify="right", no_wrap=True) for name in (y, *map(text, part.xs))]
         shown = TerminalTable(*columns, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for name, row in zip(part.ys, part.rate, strict=True):
-            shown.add_row(text(name), *("-" if rate != rate else f"{100 * rate:.0f}" for rate in row))
+            shown.add_row(
+                text(name), *("-" if rate != rate else f"{100 * rate:.0f}" for rate in row)
+            )
         if console.measure(shown).minimum <= console.width:
             console.print(f"success in %, {y} down, {x} across{title and '; ' + title}:")
             console.print(shown)
 
 
-def _show_failures(console: Console, asked: "Sweep", failed: list[dict[str, Any]], directory: Path, details: bool) -> None:
+def _show_failures(
+    console: Console, asked: "Sweep", failed: list[dict[str, Any]], directory: Path, details: bool
+) -> None:
     """What failed, and where; with the traceback of the first of each error if ``details``."""
     for error in dict.fromkeys(one["error"] for one in failed):
         ones = [one for one in failed if one["error"] == error]

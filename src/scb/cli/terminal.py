@@ -1,4 +1,6 @@
-"""What commands print with: symbols, names of files and messages are shown as they are, never read as markup or as commands."""
+"""What commands print with: symbols, names of files and messages are shown as they are, never read
+as markup or as commands.
+"""
 
 import re
 from collections.abc import Iterator
@@ -21,19 +23,25 @@ def visible(text: str) -> str:
 
 
 class _SafeConsole(Console):
-    """A console that writes control characters out wherever they stand: in lines, in cells of tables, in messages of progress."""
+    """A console that writes control characters out wherever they stand: in lines, in cells of
+    tables, in messages of progress.
+    """
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)
 
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
         if isinstance(renderable, Text) and _ACTIVE.search(renderable.plain):
             renderable = Text(visible(renderable.plain), style=renderable.style)
         return iter(super().render(renderable, options))
 
 
 def terminal(**options: Any) -> Console:
-    """A console that takes nothing in a text for markup, an emoji or something to highlight; styles are given beside the text."""
+    """A console that takes nothing in a text for markup, an emoji or something to highlight; styles
+    are given beside the text.
+    """
     return _SafeConsole(markup=False, emoji=False, highlight=False, **options)
 
 

@@ -52,8 +52,8 @@ def train(
 ) -> None:
     """Train on a random task, say whether it has been learned, save the run and draw its curves.
 
-    Options take precedence over the file. Without any, Algorithm 1 is run with hyperparameters that work, on a task of the paper's
-    size: N = 3, T = 5,000, sparsity 2.
+    Options take precedence over the file. Without any, Algorithm 1 is run with hyperparameters that
+    work, on a task of the paper's size: N = 3, T = 5,000, sparsity 2.
 
     - The paper's experiment, 400 + 600 steps: scb train --recipe paper
 
@@ -65,34 +65,42 @@ def train(
 
     - Transfer from a related task: scb train --recipe transfer --set overlap=0.3 --T 50000
 
-    - On an NVIDIA GPU, with the same samples: scb train --device cuda --T 100000 --batch-size 131072
+    - On an NVIDIA GPU, with the same samples: scb train --device cuda --T 100000 --batch-size
+      131072
 
     - Continue after an interruption: scb train --resume
 
     Args:
-        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, source, seed, every, device.
-            A table [options] in it sets options of the recipe.
-        recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (those of the paper's experiment), sgd, softmax, transfer.
-            Installed packages may provide others.
+        config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, source,
+            seed, every, device. A table [options] in it sets options of the recipe.
+        recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (those of the paper's
+            experiment), sgd, softmax, transfer. Installed packages may provide others.
         n: Number of tokens.
         t: Number of positions.
         sparsity: Number of positions that each token attends to.
-        ensemble: Distribution of the random P: strong (meets the paper's assumptions a to c), dirichlet, uniform, or softmax.
-        k_p: Value of K_P = ‖P − μ1ᵀ‖²_μ that P is moved to, along the line to μ1ᵀ or to the identity.
+        ensemble: Distribution of the random P: strong (meets the paper's assumptions a to c),
+            dirichlet, uniform, or softmax.
+        k_p: Value of K_P = ‖P − μ1ᵀ‖²_μ that P is moved to, along the line to μ1ᵀ or to the
+            identity.
         task_seed: Seed of the random task.
         seed: Seed of the training run.
-        eta: Step size η, or a list with one for each stage. Steps on V have size η/K_Q, steps on A size η/K_P.
-        lam: Threshold λ of the proximal steps, which shrink all entries of A by λ and set smaller ones to 0.
+        eta: Step size η, or a list with one for each stage. Steps on V have size η/K_Q, steps on A
+            size η/K_P.
+        lam: Threshold λ of the proximal steps, which shrink all entries of A by λ and set smaller
+            ones to 0.
         batch_size: Number of samples per step.
-        source: Source of the gradients: fresh (new samples), reference (the same in NumPy), population (exact expectations) or
-            gaussian (exact expectations with noise). Installed packages may provide others.
+        source: Source of the gradients: fresh (new samples), reference (the same in NumPy),
+            population (exact expectations) or gaussian (exact expectations with noise). Installed
+            packages may provide others.
         every: Number of steps between two rows of the history.
-        device: cpu, or cuda for an NVIDIA GPU ("pip install '.[cuda13]'" in the clone installs what is needed;
-            cuda12 for an older driver).
+        device: cpu, or cuda for an NVIDIA GPU ("pip install '.[cuda13]'" in the clone installs what
+            is needed; cuda12 for an older driver).
         set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them.
             Where a list is expected, a single value stands for all its entries.
-        out: Directory for the run, which must not contain one yet; by default a new one in runs. It is saved every 100 steps.
-        resume: Continue the run in OUT, or the latest one in runs. The result is the same as without the interruption.
+        out: Directory for the run, which must not contain one yet; by default a new one in runs. It
+            is saved every 100 steps.
+        resume: Continue the run in OUT, or the latest one in runs. The result is the same as
+            without the interruption.
         overwrite: Replace a run in OUT, and files there that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
@@ -101,8 +109,21 @@ def train(
     from scb.training.verdict import GOOD
 
     console = terminal()
-    given = {"recipe": recipe, "N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
-    given |= {"task_seed": task_seed, "seed": seed, "source": source, "every": every, "device": device}
+    given = {
+        "recipe": recipe,
+        "N": n,
+        "T": t,
+        "sparsity": sparsity,
+        "ensemble": ensemble,
+        "K_P": k_p,
+    }
+    given |= {
+        "task_seed": task_seed,
+        "seed": seed,
+        "source": source,
+        "every": every,
+        "device": device,
+    }
     changed = {name: value for name, value in given.items() if value is not None}
     options = _options(eta, lam, batch_size) | dict(parse_option(text) for text in set)
     directory = out
@@ -117,7 +138,8 @@ def train(
         settings = replace(settings, options=settings.options | options, **changed)
     task, built = settings.build()
     gradients = settings.build_source(task)
-    fast_engine(task, built, settings.device, gradients)  # refuses a device before a directory is made
+    # Refuses a device before a directory is made
+    fast_engine(task, built, settings.device, gradients)
     if directory is None:
         directory = _new_directory()
     inputs = () if config is None else (config,)
@@ -138,7 +160,14 @@ def train(
         raise SystemExit(1)
 
 
-def _train(folder: Folder, settings: "TrainingSettings", task: "Task", recipe: "Recipe", source: Any, resume: bool) -> "Run":
+def _train(
+    folder: Folder,
+    settings: "TrainingSettings",
+    task: "Task",
+    recipe: "Recipe",
+    source: Any,
+    resume: bool,
+) -> "Run":
     """Write down what is trained, and train it."""
     from scb.training.fingerprint import identity
     from scb.training.loop import made_by
@@ -150,11 +179,16 @@ def _train(folder: Folder, settings: "TrainingSettings", task: "Task", recipe: "
     about = {"every": settings.every, "source": source, "device": settings.device}
     folder.claim(FILE, TASK, RUN, CURVES)
     if not resume:
-        (folder.path / RUN).unlink(missing_ok=True)  # first: after a kill it does not stand beside another run's settings
-        settings.save(folder.path, identity(made_by(task, recipe, settings.seed, start=None, **about)))
+        # First: after a kill it does not stand beside another run's settings
+        (folder.path / RUN).unlink(missing_ok=True)
+        settings.save(
+            folder.path, identity(made_by(task, recipe, settings.seed, start=None, **about))
+        )
     task.save(folder.file(TASK), overwrite=True)
     callbacks = [ProgressBar(recipe.steps)]
-    return run_training(task, recipe, settings.seed, **about, callbacks=callbacks, checkpoint=folder, resume=resume)
+    return run_training(
+        task, recipe, settings.seed, **about, callbacks=callbacks, checkpoint=folder, resume=resume
+    )
 
 
 def _claim_own(console: Console, folder: Folder) -> None:
@@ -166,10 +200,14 @@ def _claim_own(console: Console, folder: Folder) -> None:
         run, _ = load_run(folder.path)
         folder.claim(FILE, TASK, RUN, overwrite=True)
         if run.finished:
-            console.print(f"the run in {folder.path} is finished: there is nothing left to go on with")
+            console.print(
+                f"the run in {folder.path} is finished: there is nothing left to go on with"
+            )
 
 
-def _options(eta: tuple[float, ...] | None, lam: float | None, batch_size: int | None) -> dict[str, Any]:
+def _options(
+    eta: tuple[float, ...] | None, lam: float | None, batch_size: int | None
+) -> dict[str, Any]:
     """The options of a recipe that the command has by their names."""
     found: dict[str, Any] = {}
     if eta is not None:
@@ -181,7 +219,7 @@ def _options(eta: tuple[float, ...] | None, lam: float | None, batch_size: int |
     return found
 
 
-# ------------------------------------------------------------------------------------------------------ directories
+# -------------------------------------------------------------------------------------- directories
 
 
 def going_on(directory: Path) -> str:
@@ -200,9 +238,13 @@ def latest_run() -> Path:
 
 
 def _new_directory() -> Path:
-    """A directory in ``RUNS`` that is made here, so that nobody else has it: its name is the next number."""
+    """A directory in ``RUNS`` that is made here, so that nobody else has it: its name is the next
+    number.
+    """
     RUNS.mkdir(exist_ok=True)
-    number = 1 + max((int(path.name) for path in RUNS.iterdir() if path.name.isdecimal()), default=0)
+    number = 1 + max(
+        (int(path.name) for path in RUNS.iterdir() if path.name.isdecimal()), default=0
+    )
     while True:
         try:
             (RUNS / str(number)).mkdir()
@@ -223,7 +265,11 @@ def _refuse_overwriting(directory: Path) -> None:
 
 
 def _refuse_changes(
-    settings: "TrainingSettings", config: Path | None, changed: dict[str, Any], options: dict[str, Any], directory: Path
+    settings: "TrainingSettings",
+    config: Path | None,
+    changed: dict[str, Any],
+    options: dict[str, Any],
+    directory: Path,
 ) -> None:
     """InputError if a run is to be resumed with other settings than its own."""
     from scb.training.settings import TrainingSettings
@@ -241,7 +287,7 @@ def _refuse_changes(
         )
 
 
-# ------------------------------------------------------------------------------------------------------ what is shown
+# ------------------------------------------------------------------------------------ what is shown
 
 
 def report_run(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
@@ -266,7 +312,7 @@ def _title(run: "Run", settings: "TrainingSettings") -> str:
 
 def draw_run(console: Console, run: "Run", settings: "TrainingSettings", folder: Folder) -> None:
     """Draw the run's curves into a folder."""
-    from scb.training.reading import curves
+    from scb.training.run_summary import curves
 
     try:
         drawn = curves(run.history, _title(run, settings))
@@ -282,7 +328,8 @@ def draw_run(console: Console, run: "Run", settings: "TrainingSettings", folder:
 def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
     """What held-out samples say of a run, and what the true P and Q say, which are known here.
 
-    The first is an estimate that knows neither P nor Q, and the further (V, A) is from them the rougher it is.
+    The first is an estimate that knows neither P nor Q, and the further (V, A) is from them the
+    rougher it is.
     """
     from scb.training.verdict import GOOD, by_truth
 
@@ -296,18 +343,27 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
         )
     if run.verdict is not None:
         console.print(
-            f"verdict, estimated from held-out samples: {run.verdict}", style="bold green" if run.verdict == GOOD else "bold red"
+            f"verdict, estimated from held-out samples: {run.verdict}",
+            style="bold green" if run.verdict == GOOD else "bold red",
         )
     if run.diverged is None:
         last = {name: float(column[-1]) for name, column in run.history.items()}
         distances = (("‖V−P‖", "dist_V"), ("‖A−Q‖", "dist_A"), ("‖A*−Q‖", "dist_A_star"))
         numbers = ", ".join(f"{symbol} = {last[name]:.3f}" for symbol, name in distances)
-        exact = "" if run.verdict in (None, GOOD) else "; these distances are exact, the estimate knows neither P nor Q"
-        console.print(f"checked against the true P and Q: {by_truth(last).partition(':')[0]} ({numbers}{exact})")
+        exact = (
+            ""
+            if run.verdict in (None, GOOD)
+            else "; these distances are exact, the estimate knows neither P nor Q"
+        )
+        console.print(
+            f"checked against the true P and Q: {by_truth(last).partition(':')[0]} ({numbers}{exact})"
+        )
 
 
 def _advise(console: Console, task: "Task", settings: "TrainingSettings") -> None:
-    """Say whether recipe 'tuned' learns a task that was not learned: it is tried, for ``PATIENCE`` seconds at most."""
+    """Say whether recipe 'tuned' learns a task that was not learned: it is tried, for ``PATIENCE``
+    seconds at most.
+    """
     from scb.training.loop import train as run_training
     from scb.training.progress import ProgressBar
     from scb.training.settings import build_recipe
@@ -325,19 +381,31 @@ def _advise(console: Console, task: "Task", settings: "TrainingSettings") -> Non
             raise TimeoutError
 
     try:
-        tried = run_training(task, recipe, usual.seed, device=usual.device, callbacks=[ProgressBar(recipe.steps), give_up])
+        tried = run_training(
+            task,
+            recipe,
+            usual.seed,
+            device=usual.device,
+            callbacks=[ProgressBar(recipe.steps), give_up],
+        )
     except TimeoutError:
-        console.print(f"recipe 'tuned' was tried for {PATIENCE} s, which is too short to say whether it learns this task")
+        console.print(
+            f"recipe 'tuned' was tried for {PATIENCE} s, which is too short to say whether it learns this task"
+        )
         return
     if tried.verdict == GOOD:
         console.print("tried on this task, these settings learn it:")
         console.print(_command(usual), soft_wrap=True)
     else:
-        console.print("no settings are known that learn this task: recipe 'tuned' was tried as well")
+        console.print(
+            "no settings are known that learn this task: recipe 'tuned' was tried as well"
+        )
 
 
 def _command(settings: "TrainingSettings") -> str:
-    """The command that trains with the usual options of a recipe, in lines that a shell takes for one."""
+    """The command that trains with the usual options of a recipe, in lines that a shell takes for
+    one.
+    """
     from scb.training.settings import TrainingSettings
 
     usual = TrainingSettings()
@@ -345,4 +413,12 @@ def _command(settings: "TrainingSettings") -> str:
     for name in ("N", "T", "sparsity", "ensemble", "K_P", "task_seed", "seed", "device"):
         if getattr(settings, name) != getattr(usual, name):
             words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
-    return " \\\n".join(wrap(shlex.join(words), 76, initial_indent="  ", subsequent_indent="    ", break_long_words=False))
+    return " \\\n".join(
+        wrap(
+            shlex.join(words),
+            76,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_long_words=False,
+        )
+    )

@@ -1,8 +1,26 @@
-"""The geometry of the paper: the μ inner product, columns that sum to one, and the lines of the population process."""
+"""The geometry of the paper: the μ inner product, columns that sum to one, and the lines of the
+population process.
+"""
 
 from scb.geometry.columns import project, threshold_normalize, threshold_project
-from scb.geometry.lines import Projection, deviations, line_A, line_V, population_projection, trivial_V, uniform_start
-from scb.geometry.products import Array, Projector, centred_square, keep_mu, mu_inner, mu_norm, projector_row
+from scb.geometry.lines import (
+    Projection,
+    deviations,
+    line_A,
+    line_V,
+    population_projection,
+    trivial_V,
+    uniform_start,
+)
+from scb.geometry.products import (
+    Array,
+    Projector,
+    centred_square,
+    keep_mu,
+    mu_inner,
+    mu_norm,
+    projector_row,
+)
 
 __all__ = [
     "Array",

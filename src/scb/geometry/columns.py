@@ -1,4 +1,6 @@
-"""Columns that sum to one: the projection onto them, and the two roundings of Algorithm 1 that are made of it."""
+"""Columns that sum to one: the projection onto them, and the two roundings of Algorithm 1 that are
+made of it.
+"""
 
 import numpy as np
 
@@ -34,7 +36,8 @@ def project(A: Array) -> Array:
 def threshold_project(A: Array, threshold: float | Array) -> Array:
     """Apply the thresholding-projection: â = a·1{a ≥ λ₀}, then a ← â + (1 − 1ᵀâ)·1/T.
 
-    Algorithm 1 as printed omits the constant, so that columns would sum to 0. The lemma on the effect of rounding has it.
+    Algorithm 1 as printed omits the constant, so that columns would sum to 0. The lemma on the
+    effect of rounding has it.
 
     Parameters
     ----------
@@ -86,7 +89,9 @@ def threshold_normalize(A: Array, threshold: float | Array) -> Array:
            [0.  , 0.25]])
     """
     if np.any(np.asarray(threshold) <= 0):
-        raise InputError(f"threshold = {threshold}: it must be positive, or a column's kept mass could be 0")
+        raise InputError(
+            f"threshold = {threshold}: it must be positive, or a column's kept mass could be 0"
+        )
     kept = np.where(threshold <= A, A, 0.0)
     mass = kept.sum(axis=0)
     return np.where(mass > 0, kept / np.where(mass > 0, mass, 1.0), 1.0 / A.shape[0])

@@ -1,6 +1,7 @@
 """The two lines that the population process stays on: through μ1ᵀ and P, and through 11ᵀ/T and Q.
 
-Where (V, A) lies relative to them is told by the signals α and the deviations Δ, and this file is the one place that computes them.
+Where (V, A) lies relative to them is told by the signals α and the deviations Δ, and this file is
+the one place that computes them.
 """
 
 import math
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Projection:
-    """The position of (V, A) relative to the lines of the population process, if 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
+    """The position of (V, A) relative to the lines of the population process, if 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ
+    and Vμ = μ.
 
-    V = Ṽ + Δ_V with Ṽ = α_V P + (1 − α_V) μ1ᵀ, and A = Ã + Δ_A with Ã = α_A Q + (1 − α_A) 11ᵀ/T; both Δ are
-    orthogonal to the lines in ⟨·, ·⟩_μ.
+    V = Ṽ + Δ_V with Ṽ = α_V P + (1 − α_V) μ1ᵀ, and A = Ã + Δ_A with Ã = α_A Q + (1 − α_A) 11ᵀ/T;
+    both Δ are orthogonal to the lines in ⟨·, ·⟩_μ.
 
     Attributes
     ----------
@@ -85,7 +87,9 @@ def signal_V(task: "Task", V: Array) -> tuple[float, float, float]:
 
 
 def signal_A(task: "Task", K_AQ: float) -> float:
-    """α_A = K_AQ/K_Q. Where Q is uniform (T = 1, say) every α gives the same point of the line, and α is 1: A is measured by Q."""
+    """α_A = K_AQ/K_Q. Where Q is uniform (T = 1, say) every α gives the same point of the line, and
+    α is 1: A is measured by Q.
+    """
     return K_AQ / task.K_Q if task.K_Q > 1e-12 else 1.0
 
 
@@ -125,20 +129,44 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     alpha_A = signal_A(task, K_AQ)
     B += alpha_A / T
     np.subtract.at(B, (task.positions, np.arange(task.N)), alpha_A * task.weights)  # B is now Δ_A
-    return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=delta_V, delta_A=mu_norm(B, mu))
+    return Projection(
+        alpha_V,
+        alpha_A,
+        K_V=K_V,
+        K_VP=K_VP,
+        K_A=K_A,
+        K_AQ=K_AQ,
+        delta_V=delta_V,
+        delta_A=mu_norm(B, mu),
+    )
 
 
-def projection_by_norms(task: "Task", alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> Projection:
-    """The projection of a point of which only four numbers are known: K = α²·K_P + ‖Δ‖_μ² for V, and likewise for A."""
+def projection_by_norms(
+    task: "Task", alpha_V: float, delta_V: float, K_A: float, K_AQ: float
+) -> Projection:
+    """The projection of a point of which only four numbers are known: K = α²·K_P + ‖Δ‖_μ² for V,
+    and likewise for A.
+    """
     alpha_A = signal_A(task, K_AQ)
     K_V = alpha_V**2 * task.K_P + delta_V**2
     K_VP = alpha_V * task.K_P
     delta_A = root(K_A - alpha_A**2 * task.K_Q)
-    return Projection(alpha_V, alpha_A, K_V=K_V, K_VP=K_VP, K_A=K_A, K_AQ=K_AQ, delta_V=float(delta_V), delta_A=delta_A)
+    return Projection(
+        alpha_V,
+        alpha_A,
+        K_V=K_V,
+        K_VP=K_VP,
+        K_A=K_A,
+        K_AQ=K_AQ,
+        delta_V=float(delta_V),
+        delta_A=delta_A,
+    )
 
 
 def distance_from_line_A(task: "Task", theta: float, K_A: float, cross: float) -> float:
-    """‖A − θQ − (1 − θ)11ᵀ/T‖_μ, from K_A and ``cross`` = ⟨A − 11ᵀ/T, Q − 11ᵀ/T⟩_μ; θ = α_A gives ‖Δ_A‖_μ, θ = 1 ‖A − Q‖_μ."""
+    """‖A − θQ − (1 − θ)11ᵀ/T‖_μ, from K_A and ``cross`` = ⟨A − 11ᵀ/T, Q − 11ᵀ/T⟩_μ; θ = α_A gives
+    ‖Δ_A‖_μ, θ = 1 ‖A − Q‖_μ.
+    """
     return root(K_A - 2 * theta * cross + theta**2 * task.K_Q)
 
 
@@ -198,12 +226,13 @@ def line_A(task: "Task", alpha: float) -> Array:
 
 
 def trivial_V(mu: Array) -> Array:
-    """Return V₀ = μ1ᵀ, the start of the line of V: every token is followed by the stationary law.
+    """Return V₀ = μ1ᵀ, the start of the line of V: every token is followed by the stationary
+    distribution.
 
     Parameters
     ----------
     mu : (N,) array
-        The stationary law.
+        The stationary distribution.
 
     Returns
     -------
@@ -226,7 +255,7 @@ def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
     Parameters
     ----------
     mu : (N,) array
-        The stationary law.
+        The stationary distribution.
     T : int
         The number of positions.
 

@@ -1,4 +1,6 @@
-"""The μ inner product, on which every distance is built, and the projectors onto the matrices with Hμ = 0."""
+"""The μ inner product, on which every distance is built, and the projectors onto the matrices with
+Hμ = 0.
+"""
 
 import math
 from typing import Literal, get_args
@@ -14,7 +16,8 @@ Projector = Literal["euclidean", "mu"]
 
 
 def mu_inner(X: Array, Y: Array, mu: Array) -> float:
-    """Compute the inner product ⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ), on which all distances of the paper are built.
+    """Compute the inner product ⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ), on which all distances of the paper
+    are built.
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ def centred_square(V: Array, mu: Array) -> float:
     V : (N, N) array
         A matrix with one column per token.
     mu : (N,) array
-        The stationary law.
+        The stationary distribution.
 
     Returns
     -------
@@ -93,10 +96,10 @@ def projector_row(mu: Array, projector: Projector) -> Array:
     Parameters
     ----------
     mu : (N,) array
-        The stationary law.
+        The stationary distribution.
     projector : {"euclidean", "mu"}
-        The paper's projector, "euclidean", has w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²). The projector "mu", with w = 1, is
-        orthogonal with respect to ⟨·, ·⟩_μ.
+        The paper's projector, "euclidean", has w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²). The
+        projector "mu", with w = 1, is orthogonal with respect to ⟨·, ·⟩_μ.
 
     Returns
     -------
@@ -121,7 +124,7 @@ def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
     H : (N, N) array
         A direction, such as a gradient.
     mu : (N,) array
-        The stationary law.
+        The stationary distribution.
     projector : {"euclidean", "mu"}
         The choice of w, as in ``projector_row``.
 

@@ -1,4 +1,6 @@
-"""The machinery behind ``scb reproduce`` and ``scb sweep``: jobs with seeds, pools that run them, and stores that keep results."""
+"""The machinery behind ``scb reproduce`` and ``scb sweep``: jobs with seeds, pools that run them,
+and stores that keep results.
+"""
 
 from scb.lazy import submodules
 

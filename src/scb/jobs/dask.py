@@ -1,7 +1,7 @@
 """A pool of Dask workers: those of any scheduler, by its address.
 
-Jobs go out and what they gave comes back; nothing else crosses the network, and workers need no common file system with the
-driver. If a worker dies, Dask runs its batches again on another one.
+Jobs go out and what they gave comes back; nothing else crosses the network, and workers need no
+common file system with the driver. If a worker dies, Dask runs its batches again on another one.
 """
 
 import logging
@@ -20,7 +20,8 @@ from scb.jobs.store import Failure
 from scb.provenance import code_digest, require_code
 
 CONNECT_SECONDS = 3.0
-SILENT = logging.CRITICAL  # Dask's log is not shown: what a user needs to know is said by us
+# Dask's log is not shown: what a user needs to know is said by us
+SILENT = logging.CRITICAL
 TLS = (
     "the certificates that DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
     "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY name"
@@ -53,13 +54,16 @@ class DaskPool:
 
     @property
     def slots(self) -> int:
-        """Two batches a worker, so that it need not wait; without one, too, so that a scheduler that adapts asks for some."""
+        """Two batches a worker, so that it need not wait; without one, too, so that a scheduler
+        that adapts asks for some.
+        """
         return 2 * max(1, len(self._workers))
 
     def submit(self, batch: Sequence[Job]) -> None:
         """Send the batch to the scheduler."""
         code = code_digest(*modules_of(batch))
-        future = self.client.submit(compute, batch, code, pure=False)  # pure: equal batches would be one
+        # Pure: equal batches would be one
+        future = self.client.submit(compute, batch, code, pure=False)
         self._futures[future.key] = future, batch
         future.add_done_callback(self._done.put)
 
@@ -78,11 +82,15 @@ class DaskPool:
             return [(batch, future.result())]
         except KilledWorker as error:
             reason = f"every worker that ran it died, {error.allowed_failures + 1} of them: out of memory, perhaps"
-            return [(batch, Answer({}, {job.key: Failure(reason, "") for job in batch}, 0.0, lost=True))]
+            return [
+                (batch, Answer({}, {job.key: Failure(reason, "") for job in batch}, 0.0, lost=True))
+            ]
         except (CancelledError, OSError):
             raise ConnectionError(GONE) from None
         except ImportError as error:
-            raise InputError(f"a worker cannot run scb: {error}; install scb there as it is here") from None
+            raise InputError(
+                f"a worker cannot run scb: {error}; install scb there as it is here"
+            ) from None
 
     def _look_for_workers(self) -> None:
         """See which workers there are, and say so when one has gone."""
@@ -110,8 +118,14 @@ def connected(address: str, note: Note) -> Iterator[DaskPool]:
         try:
             client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError:
-            nothing = f"no Dask scheduler at {address}: nothing answered within {CONNECT_SECONDS:g} s"
-            tls = ", or it and we do not trust each other's certificates" if encrypted(address) else ""
+            nothing = (
+                f"no Dask scheduler at {address}: nothing answered within {CONNECT_SECONDS:g} s"
+            )
+            tls = (
+                ", or it and we do not trust each other's certificates"
+                if encrypted(address)
+                else ""
+            )
             raise ConnectionError(nothing + tls) from None
         with client:
             yield DaskPool(client, note)

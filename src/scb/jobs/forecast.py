@@ -1,18 +1,23 @@
-"""How long something will still take whose parts have known costs, on a machine whose pace is only known from what it has done.
+"""How long something will still take whose parts have known costs, on a machine whose pace is only
+known from what it has done.
 
-Costs are seconds on a quiet machine, so they are known up to the pace: how many seconds a second of cost takes here and now. Every
-part that is through tells it, and those to come are expected to take the pace that was seen so far.
+Costs are seconds on a quiet machine, so they are known up to the pace: how many seconds a second of
+cost takes here and now. Every part that is through tells it, and those to come are expected to take
+the pace that was seen so far.
 """
 
 import os
 from collections.abc import Callable, Mapping
 from time import monotonic
 
-_TRUST = 1.0  # seconds of cost that must be through before what is measured counts as much as what was expected
+# Seconds of cost that must be through before what is measured counts as much as what was expected
+_TRUST = 1.0
 
 
 def crowding(workers: int) -> float:
-    """The pace to expect of a machine on which others work as well: how many processes there will be for a core, at least 1."""
+    """The pace to expect of a machine on which others work as well: how many processes there will
+    be for a core, at least 1.
+    """
     others = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1.0, (others + workers) / (os.cpu_count() or 1))
 
@@ -27,7 +32,9 @@ class Forecast:
     clock : seconds, for tests
     """
 
-    def __init__(self, costs: Mapping[str, float], pace: float = 1.0, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, costs: Mapping[str, float], pace: float = 1.0, clock: Callable[[], float] = monotonic
+    ) -> None:
         self._clock = clock
         self._costs = dict(costs)
         self._shares = dict.fromkeys(costs, 0.0)  # how much of each phase is through
@@ -61,7 +68,11 @@ class Forecast:
     def _measured(self, now: float) -> float:
         """The pace: what was expected, and what this phase has taken for what is through."""
         through = self._costs[self._phase] * self._shares[self._phase]
-        return (_TRUST * self._pace + (now - self._begun)) / (_TRUST + through) if through else self._pace
+        return (
+            (_TRUST * self._pace + (now - self._begun)) / (_TRUST + through)
+            if through
+            else self._pace
+        )
 
     @property
     def left(self) -> float:
@@ -75,8 +86,17 @@ class Forecast:
 
     @property
     def share(self) -> float:
-        """How much of the whole is through, by cost and by the time spent on the piece under way; from 0 to 1."""
+        """How much of the whole is through, by cost and by the time spent on the piece under way;
+        from 0 to 1.
+        """
         total = sum(self._costs.values())
         through = sum(cost * self._shares[name] for name, cost in self._costs.items())
         waited = (self._clock() - self._last) / self._measured(self._last)
-        return min((through + min(waited, 0.95 * self._costs[self._phase] * (1 - self._shares[self._phase]))) / total, 1.0)
+        return min(
+            (
+                through
+                + min(waited, 0.95 * self._costs[self._phase] * (1 - self._shares[self._phase]))
+            )
+            / total,
+            1.0,
+        )

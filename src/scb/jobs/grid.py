@@ -1,4 +1,5 @@
-"""The description of a sweep: a TOML file with a kind, fixed parameters, axes and the number of seeds. Each point is some jobs.
+"""The description of a sweep: a TOML file with a kind, fixed parameters, axes and the number of
+seeds. Each point is some jobs.
 
     kind = "recover"                # or "train", or an experiment of the paper
     seeds = 20                      # random tasks at each point of the grid
@@ -45,9 +46,11 @@ class Kind:
     """A kind of sweep: the parameters of a run, and what is measured."""
 
     name: str
-    metrics: Mapping[str, type] | None  # what a run measures: bool, int or float. None: known only once a run is through
+    # What a run measures: bool, int or float. None: known only once a run is through
+    metrics: Mapping[str, type] | None
     success: Mapping[str, Any]  # what counts as success unless the sweep says otherwise
-    complete: Callable[[Parameters], Parameters]  # checks those that are given, and adds the defaults of the others; ValueError
+    # Checks those that are given, and adds the defaults of the others; ValueError
+    complete: Callable[[Parameters], Parameters]
     make: Callable[[Parameters, int], Job]  # (parameters, replicate) → the job
 
 
@@ -76,9 +79,11 @@ class Sweep:
 
     @classmethod
     def parse(cls, text: str, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
-        """Read a sweep from TOML text; an InputError names the first mistake and what would be accepted.
+        """Read a sweep from TOML text; an InputError names the first mistake and what would be
+        accepted.
 
-        ``further`` returns more kinds. It is called only if the sweep is of none of ``kinds``, since they may take long to load.
+        ``further`` returns more kinds. It is called only if the sweep is of none of ``kinds``,
+        since they may take long to load.
         """
         try:
             given = tomllib.loads(text)
@@ -93,10 +98,21 @@ class Sweep:
         _check_axes(fixed, grid)
         success = _checked_success(_table(given, "success"), kind)
         figure = _table(given, "figure") or None
-        sweep = cls(kind=kind, fixed=fixed, grid=grid, seeds=seeds, success=success, figure=figure, text=text)
-        points = [json.dumps(point, sort_keys=True) for point in sweep.points()]  # this checks every point, too
+        sweep = cls(
+            kind=kind,
+            fixed=fixed,
+            grid=grid,
+            seeds=seeds,
+            success=success,
+            figure=figure,
+            text=text,
+        )
+        # This checks every point, too
+        points = [json.dumps(point, sort_keys=True) for point in sweep.points()]
         if len(set(points)) < len(points):
-            raise InputError("[grid] has the same point twice: every value of an axis must be another")
+            raise InputError(
+                "[grid] has the same point twice: every value of an axis must be another"
+            )
         if figure is not None:
             _check_figure(figure, grid)
         return sweep
@@ -107,9 +123,12 @@ class Sweep:
             yield self.kind.complete(self.fixed | dict(zip(self.grid, coordinates, strict=True)))
 
     def jobs(self) -> list[Job]:
-        """Return all runs in the order of the table: points, and seeds at each point, or one run each if nothing is random."""
+        """Return all runs in the order of the table: points, and seeds at each point, or one run
+        each if nothing is random.
+        """
         found = [self.kind.make(point, i) for point in self.points() for i in range(self.seeds)]
-        return list({job.key: job for job in found}.values())  # without random tasks, all replicates have one key
+        # Without random tasks, all replicates have one key
+        return list({job.key: job for job in found}.values())
 
 
 def _known(given: Parameters, kinds: Mapping[str, Kind]) -> bool:
@@ -117,7 +136,9 @@ def _known(given: Parameters, kinds: Mapping[str, Kind]) -> bool:
 
 
 def _sense(name: str, level: Any) -> str:
-    """How a metric is compared with its level: booleans by =, signals α and similarities by ≥, other numbers by ≤."""
+    """How a metric is compared with its level: booleans by =, signals α and similarities by ≥,
+    other numbers by ≤.
+    """
     if isinstance(level, bool):
         return "="
     return "≥" if name.startswith(("alpha", "sim")) else "≤"
@@ -127,14 +148,17 @@ def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
     """Return which rows satisfy the criteria; NaN satisfies none."""
     _only(asked, table, "[success]")
     compare = {"=": np.equal, "≥": np.greater_equal, "≤": np.less_equal}
-    reached = [np.ones(len(table["key"]), dtype=bool)]  # where nothing is asked, a run that is through succeeds
+    # Where nothing is asked, a run that is through succeeds
+    reached = [np.ones(len(table["key"]), dtype=bool)]
     reached += [compare[_sense(name, level)](table[name], level) for name, level in asked.items()]
     return np.logical_and.reduce(reached)
 
 
 def in_words(asked: Mapping[str, Any]) -> str:
     """Return the criteria of success as text."""
-    return ", ".join(f"{name} {_sense(name, level)} {json.dumps(level)}" for name, level in asked.items())
+    return ", ".join(
+        f"{name} {_sense(name, level)} {json.dumps(level)}" for name, level in asked.items()
+    )
 
 
 def _checked_success(asked: dict[str, Any], kind: Kind) -> dict[str, Any]:
@@ -150,7 +174,9 @@ def _checked_success(asked: dict[str, Any], kind: Kind) -> dict[str, Any]:
 def _only(given: Mapping[str, Any], allowed: Any, part: str) -> None:
     for name in given:
         if name not in allowed:
-            raise InputError(f"{part} has {name!r}, which means nothing: it may have {', '.join(allowed)}")
+            raise InputError(
+                f"{part} has {name!r}, which means nothing: it may have {', '.join(allowed)}"
+            )
 
 
 def _table(given: dict[str, Any], name: str) -> dict[str, Any]:
@@ -166,7 +192,9 @@ def _check_axes(fixed: Parameters, grid: dict[str, Any]) -> None:
             raise InputError(f"{name!r} is chosen by the sweep: 'seeds' says how many there are")
     for name, axis in grid.items():
         if not isinstance(axis, list):
-            raise InputError(f"{name} = {json.dumps(axis, default=str)} in [grid]: it must be a list of values")
+            raise InputError(
+                f"{name} = {json.dumps(axis, default=str)} in [grid]: it must be a list of values"
+            )
         if not axis:
             raise InputError(f"{name} = [] in [grid]: an axis must have at least one value")
         if name in fixed:
@@ -176,11 +204,15 @@ def _check_axes(fixed: Parameters, grid: dict[str, Any]) -> None:
 def _check_figure(figure: dict[str, Any], grid: dict[str, list[Any]]) -> None:
     _only(figure, ("x", "y", "panel", "title"), "[figure]")
     axes = [figure[name] for name in ("x", "y", "panel") if name in figure]
-    wrong = [f"lacks {name!r}" for name in ("x", "y") if name not in figure] + [f"has {x!r}" for x in axes if x not in grid]
+    wrong = [f"lacks {name!r}" for name in ("x", "y") if name not in figure] + [
+        f"has {x!r}" for x in axes if x not in grid
+    ]
     if wrong:
         raise InputError(f"[figure] {wrong[0]}: it must be one of the axes, {', '.join(grid)}")
     if len(set(axes)) < len(axes):
-        raise InputError(f"[figure] uses an axis twice: x, y and panel must be different ones of {', '.join(grid)}")
+        raise InputError(
+            f"[figure] uses an axis twice: x, y and panel must be different ones of {', '.join(grid)}"
+        )
     for name, axis in grid.items():
         if name not in axes and len(axis) > 1:
             raise InputError(f"[figure] leaves out the axis {name!r}: a third axis goes to 'panel'")

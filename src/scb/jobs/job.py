@@ -1,4 +1,6 @@
-"""Jobs: units of work of a sweep or experiment. The seed and key of a job are hashes of its parameters."""
+"""Jobs: units of work of a sweep or experiment. The seed and key of a job are hashes of its
+parameters.
+"""
 
 import json
 from abc import ABC, abstractmethod
@@ -13,7 +15,8 @@ import numpy as np
 from scb.jobs.table import Table
 from scb.task import Ensemble, Task
 
-Rows = Mapping[str, Any]  # what a job gives: column name → array of values, or a single value each if there is one row only
+# What a job gives: column name → array of values, or a single value each if there is one row only
+Rows = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,11 @@ class Job(ABC):
     Attributes
     ----------
     label : dict of str
-        The kind of the job, which enters its seeds. It must never change, whatever happens to the names of classes and files,
-        because all samples would change with it.
+        The kind of the job, which enters its seeds. It must never change, whatever happens to the
+        names of classes and files, because all samples would change with it.
     came_later : dict
-        Fields that were added later. At these values they are left out of the identity, so that earlier seeds and stored
-        results remain valid.
+        Fields that were added later. At these values they are left out of the identity, so that
+        earlier seeds and stored results remain valid.
     seconds : float, default 1
         The approximate time on one core, if it does not depend on the parameters.
 
@@ -76,27 +79,41 @@ class Job(ABC):
     def identity(self) -> dict[str, Any]:
         """Everything that the result depends on, except the code."""
         found = self.label | self.parameters
-        return {name: value for name, value in found.items() if name not in self.came_later or value != self.came_later[name]}
+        return {
+            name: value
+            for name, value in found.items()
+            if name not in self.came_later or value != self.came_later[name]
+        }
 
     @property
     def seed(self) -> int:
-        """The seed of the job's randomness: a hash of its identity without the device. Jobs that share samples override it."""
+        """The seed of the job's randomness: a hash of its identity without the device. Jobs that
+        share samples override it.
+        """
         return seed_of(**{name: value for name, value in self.identity.items() if name != "device"})
 
     @cached_property
     def key(self) -> str:
-        """The name under which the result is stored: a hash of the identity, as 16 hexadecimal digits."""
+        """The name under which the result is stored: a hash of the identity, as 16 hexadecimal
+        digits.
+        """
         return f"{seed_of(**self.identity):016x}"
 
     @property
     def cost(self) -> float:
-        """A rough estimate of the seconds on one core, used to order and batch jobs and to estimate the time left."""
+        """A rough estimate of the seconds on one core, used to order and batch jobs and to estimate
+        the time left.
+        """
         return self.seconds
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns that precede those of ``run`` in every row: the parameters that are not None, and the seed."""
-        return {name: value for name, value in self.parameters.items() if value is not None} | {"seed": self.seed}
+        """The columns that precede those of ``run`` in every row: the parameters that are not None,
+        and the seed.
+        """
+        return {name: value for name, value in self.parameters.items() if value is not None} | {
+            "seed": self.seed
+        }
 
     def table(self, rows: Rows) -> Table:
         """Return the rows that ``run`` returned as a table, preceded by ``columns``.
@@ -136,7 +153,8 @@ def seed_of(**identity: Any) -> int:
     True
     """
     text = json.dumps(identity, sort_keys=True)  # the order of the names does not matter
-    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1  # an int64 of Parquet has a sign
+    # An int64 of Parquet has a sign
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1
 
 
 def task_seed(N: int, T: int, sparsity: int, replicate: int) -> int:
@@ -144,7 +162,14 @@ def task_seed(N: int, T: int, sparsity: int, replicate: int) -> int:
     return seed_of(use="task", N=N, T=T, sparsity=sparsity, replicate=replicate)
 
 
-def random_task(N: int, T: int, sparsity: int, replicate: int, ensemble: Ensemble = "strong", K_P: float | None = None) -> Task:
+def random_task(
+    N: int,
+    T: int,
+    sparsity: int,
+    replicate: int,
+    ensemble: Ensemble = "strong",
+    K_P: float | None = None,
+) -> Task:
     """Return random task number ``replicate`` of this size, ensemble and K_P.
 
     Parameters
@@ -154,7 +179,7 @@ def random_task(N: int, T: int, sparsity: int, replicate: int, ensemble: Ensembl
     replicate : int
         The number of the task among those of the same size.
     ensemble : str, default "strong"
-        The law of P; see ``Task.random``.
+        The distribution of P; see ``Task.random``.
     K_P : float, optional
         The value of K_P that P is moved to.
 
@@ -168,4 +193,6 @@ def random_task(N: int, T: int, sparsity: int, replicate: int, ensemble: Ensembl
     >>> random_task(N=3, T=40, sparsity=2, replicate=0) == random_task(N=3, T=40, sparsity=2, replicate=0)
     True
     """
-    return Task.random(N, T, sparsity, task_seed(N, T, sparsity, replicate), ensemble=ensemble, K_P=K_P)
+    return Task.random(
+        N, T, sparsity, task_seed(N, T, sparsity, replicate), ensemble=ensemble, K_P=K_P
+    )

@@ -1,4 +1,6 @@
-"""Kinds of sweep: "recover", which estimates a random task from samples, "train", and any job whose parameters are its fields."""
+"""Kinds of sweep: "recover", which estimates a random task from samples, "train", and any job whose
+parameters are its fields.
+"""
 
 import json
 from collections.abc import Mapping
@@ -19,14 +21,17 @@ from scb.training.recipes import RECIPES
 from scb.training.settings import build_recipe, recipe_hints
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
-CHAIN = {"ensemble": Ensemble, "K_P": float | None}  # of P; what is not given is as ``random_task`` has it
+# Of P; what is not given is as ``random_task`` has it
+CHAIN = {"ensemble": Ensemble, "K_P": float | None}
 GIVEN = ("seed", "related_seed", "pretrained")  # options of recipes that a run gives, not the file
 RANGES = {"N": (2, 4096), "overlap": (0, 1), "accuracy": (1e-4, 1)}  # least and largest value
 RANGES |= dict.fromkeys(("T", "sparsity", "samples", "start_samples"), (1, inf))
 
 
 def _checked(given: Parameters, hints: Mapping[str, Any], kind: str) -> Parameters:
-    """Return the parameters, converted to their types; an InputError for an unknown name, a wrong type or a value out of range."""
+    """Return the parameters, converted to their types; an InputError for an unknown name, a wrong
+    type or a value out of range.
+    """
     found = {}
     for name, value in given.items():
         if name not in hints:
@@ -41,24 +46,38 @@ def _checked(given: Parameters, hints: Mapping[str, Any], kind: str) -> Paramete
     return found
 
 
-def kind_of(name: str, job: type[Job], metrics: Mapping[str, type] | None = None, success: Mapping[str, Any] | None = None) -> Kind:
-    """Make a kind of sweep over the fields of a job. A field ``replicate`` is not swept over; it numbers the random tasks."""
+def kind_of(
+    name: str,
+    job: type[Job],
+    metrics: Mapping[str, type] | None = None,
+    success: Mapping[str, Any] | None = None,
+) -> Kind:
+    """Make a kind of sweep over the fields of a job. A field ``replicate`` is not swept over; it
+    numbers the random tasks.
+    """
     parameters = {field.name: field for field in fields(job)}
     is_random = parameters.pop("replicate", None) is not None
-    defaults = {field.name: field.default for field in parameters.values() if field.default is not MISSING}
+    defaults = {
+        field.name: field.default for field in parameters.values() if field.default is not MISSING
+    }
     types = get_type_hints(job)
 
     def make(point: Parameters, replicate: int) -> Job:
-        given = {name: tuple(v) if isinstance(v, list) else v for name, v in point.items()}  # TOML has no tuples
+        # TOML has no tuples
+        given = {name: tuple(v) if isinstance(v, list) else v for name, v in point.items()}
         if is_random:
             given["replicate"] = replicate
         return job(**given)
 
     def complete(given: Parameters) -> Parameters:
-        found = _checked(defaults | given, {field: types[field] for field in parameters}, f"kind = {name!r}")
+        found = _checked(
+            defaults | given, {field: types[field] for field in parameters}, f"kind = {name!r}"
+        )
         for field in parameters:
             if field not in found:
-                raise InputError(f"kind = {name!r} needs {field!r}: it must be in [fixed] or in [grid]")
+                raise InputError(
+                    f"kind = {name!r} needs {field!r}: it must be in [fixed] or in [grid]"
+                )
         make(found, 0)  # it may refuse what is out of range
         return found
 
@@ -83,11 +102,16 @@ class RecoverJob(Job):
 
     def __post_init__(self) -> None:
         if not 0 < self.false_positions < 1:
-            raise InputError(f"false_positions = {self.false_positions}: it must lie between 0 and 1")
+            raise InputError(
+                f"false_positions = {self.false_positions}: it must lie between 0 and 1"
+            )
 
     def run(self) -> Rows:
         """Return one row with the numbers of wrong positions and the distances from the truth."""
-        from scb.mixture.recovery import recover  # here and below: what computes is for the workers, and takes its time to load
+        from scb.mixture.recovery import (
+            # Here and below: what computes is for the workers, and takes its time to load
+            recover,
+        )
         from scb.task.sampling import sample
 
         task = random_task(self.N, self.T, self.sparsity, self.replicate, self.ensemble, self.K_P)
@@ -96,13 +120,18 @@ class RecoverJob(Job):
         supports = list(zip(task.support, fit.support, strict=True))
         missed = sum(np.setdiff1d(true, found).size for true, found in supports)
         false = sum(np.setdiff1d(found, true).size for true, found in supports)
-        distances = {"dist_V": metrics.distance_V(task, fit.V), "dist_A": metrics.distance_A(task, fit.A)}
+        distances = {
+            "dist_V": metrics.distance_V(task, fit.V),
+            "dist_A": metrics.distance_A(task, fit.A),
+        }
         return {"exact": missed + false == 0, "missed": missed, "false": false} | distances
 
 
 @dataclass(frozen=True)
 class TrainJob(Job):
-    """Train on a random task and measure the result; ``options`` has the sizes, the recipe and its options."""
+    """Train on a random task and measure the result; ``options`` has the sizes, the recipe and its
+    options.
+    """
 
     label: ClassVar = {"sweep": "train"}
 
@@ -115,7 +144,9 @@ class TrainJob(Job):
         return self.options | {"replicate": self.replicate}
 
     def run(self) -> Rows:
-        """Return one row with steps, samples, whether the run diverged, and the last row of its history."""
+        """Return one row with steps, samples, whether the run diverged, and the last row of its
+        history.
+        """
         from scb.training.loop import train
 
         options = dict(self.options)
@@ -125,12 +156,25 @@ class TrainJob(Job):
         task = random_task(**sizes, replicate=self.replicate)
         known = recipe_hints(recipe)
         if "seed" in known:
-            options["seed"] = seed_of(use="recipe", seed=self.seed)  # a recipe's own samples are not those of the run
+            # a recipe's own samples are not those of the run
+            options["seed"] = seed_of(use="recipe", seed=self.seed)
         if "related_seed" in known:
             options["related_seed"] = seed_of(use="related", seed=self.seed)
-        run = train(task, build_recipe(recipe, task, options), self.seed, device=device, every=100, judge=False)
+        run = train(
+            task,
+            build_recipe(recipe, task, options),
+            self.seed,
+            device=device,
+            every=100,
+            judge=False,
+        )
         last = {name: float(run.history[name][-1]) for name in metrics.COLUMNS}
-        return {"step": run.step, "samples": run.samples, "diverged": run.diverged is not None, **last}
+        return {
+            "step": run.step,
+            "samples": run.samples,
+            "diverged": run.diverged is not None,
+            **last,
+        }
 
 
 def swept_hints(recipe: str) -> dict[str, Any]:
@@ -139,18 +183,30 @@ def swept_hints(recipe: str) -> dict[str, Any]:
 
 
 def complete_train(given: Parameters) -> Parameters:
-    """Check the sizes, the recipe and its options; options that are not given keep the recipe's defaults."""
+    """Check the sizes, the recipe and its options; options that are not given keep the recipe's
+    defaults.
+    """
     recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
-    hints = dict.fromkeys(SIZES, int) | CHAIN | {"recipe": str, "device": Literal["cpu", "cuda"]} | swept_hints(recipe)
-    found = _checked(SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}")
-    _rehearse(recipe, json.dumps({name: v for name, v in found.items() if name in swept_hints(recipe)}))
+    hints = (
+        dict.fromkeys(SIZES, int)
+        | CHAIN
+        | {"recipe": str, "device": Literal["cpu", "cuda"]}
+        | swept_hints(recipe)
+    )
+    found = _checked(
+        SIZES | {"recipe": recipe} | given, hints, f"kind = 'train' with recipe = {recipe!r}"
+    )
+    _rehearse(
+        recipe, json.dumps({name: v for name, v in found.items() if name in swept_hints(recipe)})
+    )
     return found
 
 
 @cache
 def _rehearse(recipe: str, options: str) -> None:
     """Make the recipe for a tiny task, which refuses values that are out of range."""
-    cheap = {name: v for name, v in json.loads(options).items() if name not in ("known", "start")}  # these draw samples
+    # These draw samples
+    cheap = {name: v for name, v in json.loads(options).items() if name not in ("known", "start")}
     try:
         build_recipe(recipe, Task.random(3, 8, 2), cheap)
     except ArithmeticError as error:
@@ -163,21 +219,29 @@ REACHED = {"dist_A_star": 0.05, "diverged": False}
 
 
 def as_kind(name: str, loaded: Any) -> Kind:
-    """Return the kind of sweep that another package provides: a ``Kind``, or a job class, whose fields are the parameters."""
+    """Return the kind of sweep that another package provides: a ``Kind``, or a job class, whose
+    fields are the parameters.
+    """
     if isinstance(loaded, Kind):
         return loaded
     if isinstance(loaded, type) and issubclass(loaded, Job):
         if not hasattr(loaded, "label"):
-            raise InputError(f"{loaded.__name__} has no label: one such as {{'sweep': {name!r}}} must enter its seeds")
+            raise InputError(
+                f"{loaded.__name__} has no label: one such as {{'sweep': {name!r}}} must enter its seeds"
+            )
         return kind_of(name, loaded)
-    raise InputError(f"it is of type {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a scb.jobs.grid.Kind")
+    raise InputError(
+        f"it is of type {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a scb.jobs.grid.Kind"
+    )
 
 
 KINDS = Registry(
     "kind",
     {
         "recover": kind_of("recover", RecoverJob, RECOVERED, success={"exact": True}),
-        "train": Kind(name="train", metrics=TRAINED, success=REACHED, complete=complete_train, make=TrainJob),
+        "train": Kind(
+            name="train", metrics=TRAINED, success=REACHED, complete=complete_train, make=TrainJob
+        ),
     },
     adapt=as_kind,
 )

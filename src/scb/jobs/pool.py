@@ -1,7 +1,8 @@
 """Jobs in this process, and the one loop that hands them out in batches and keeps what comes back.
 
-Jobs are taken the longest first, and equally long ones in the order of their keys, which is random: so the first ones say how
-long the rest will take, and no corner of a grid comes last. A batch holds about a second of jobs, and less towards the end.
+Jobs are taken the longest first, and equally long ones in the order of their keys, which is random:
+so the first ones say how long the rest will take, and no corner of a grid comes last. A batch holds
+about a second of jobs, and less towards the end.
 """
 
 import traceback
@@ -22,12 +23,15 @@ if TYPE_CHECKING:
     from scb.jobs.dask import DaskPool
     from scb.jobs.processes import Processes
 
-# It says how many batches it wants to have at a time (``slots``), takes one (``submit``), and gives back those that are through.
+# It says how many batches it wants to have at a time (``slots``), takes one (``submit``), and gives
+# back those that are through.
 Pool: TypeAlias = "InProcess | Processes | DaskPool"
-Progress = Callable[[int, float], None]  # called with the number of jobs that are through, and their share of the work
+# Called with the number of jobs that are through, and their share of the work
+Progress = Callable[[int, float], None]
 Note = Callable[[str], None]  # called with a line for the user
 BATCH_SECONDS = 1.0
-_kernels = Lock()  # Numba's threads serve one caller at a time; a worker may have several threads
+# Numba's threads serve one caller at a time; a worker may have several threads
+_kernels = Lock()
 
 
 class Answer(NamedTuple):
@@ -36,22 +40,25 @@ class Answer(NamedTuple):
     results: dict[str, Result]
     failures: dict[str, Failure]
     seconds: float
-    lost: bool = False  # whether a process died over the batch, so that any of its jobs may be to blame
+    # Whether a process died over the batch, so that any of its jobs may be to blame
+    lost: bool = False
 
 
 def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
     """Do the jobs of a batch in this process; one that raises is a failure, and the others go on.
 
-    BLAS has one thread, here as everywhere, since its sums depend on their number; those of our kernels do not, and ``threads``
-    limits theirs.
+    BLAS has one thread, here as everywhere, since its sums depend on their number; those of our
+    kernels do not, and ``threads`` limits theirs.
     """
-    import numba  # not above: a driver of sweeps does without it
+    # Not above: a driver of sweeps does without it
+    import numba
 
     results = {}
     failures = {}
     with _kernels, threadpool_limits(1, "blas"):
         before = numba.get_num_threads()
-        numba.set_num_threads(min(threads or before, before))  # Numba refuses more than it has started
+        # Numba refuses more than it has started
+        numba.set_num_threads(min(threads or before, before))
         begin = perf_counter()
         try:
             for job in batch:
@@ -81,7 +88,9 @@ class InProcess:
 
 
 class Pace:
-    """Seconds for a unit of cost: the median of the latest batches, since the first one of a process loads the kernels."""
+    """Seconds for a unit of cost: the median of the latest batches, since the first one of a
+    process loads the kernels.
+    """
 
     def __init__(self) -> None:
         self._latest: deque[float] = deque(maxlen=20)
@@ -93,7 +102,8 @@ class Pace:
     def take(self, jobs: deque[Job], left: float, slots: int) -> list[Job]:
         """The next batch, of at least one job; ``left`` is the cost of all jobs."""
         pace = median(self._latest or [BATCH_SECONDS])
-        budget = min(BATCH_SECONDS / pace, left / (2 * slots))  # small batches at the end, so that all end together
+        # Small batches at the end, so that all end together
+        budget = min(BATCH_SECONDS / pace, left / (2 * slots))
         batch = [jobs.popleft()]
         cost = batch[0].cost
         while jobs and cost < budget:
@@ -106,13 +116,20 @@ def _cost(jobs: Iterable[Job]) -> float:
     return sum(job.cost for job in jobs)
 
 
-def run_jobs(jobs: Sequence[Job], pool: Pool, store: Cache | SweepStore, progress: Progress = lambda done, share: None) -> None:
-    """Do the jobs, and keep every result as it comes; whatever ends this, what has come back is on disk.
+def run_jobs(
+    jobs: Sequence[Job],
+    pool: Pool,
+    store: Cache | SweepStore,
+    progress: Progress = lambda done, share: None,
+) -> None:
+    """Do the jobs, and keep every result as it comes; whatever ends this, what has come back is on
+    disk.
 
-    A batch over which processes died goes back to the end: its jobs are tried again when all others are through, alone and one at a
-    time, so that the one which is to blame is known.
+    A batch over which processes died goes back to the end: its jobs are tried again when all others
+    are through, alone and one at a time, so that the one which is to blame is known.
     """
-    todo = deque(sorted(jobs, key=lambda job: (-job.cost, job.key)))  # a long job that comes last would run alone
+    # a long job that comes last would run alone
+    todo = deque(sorted(jobs, key=lambda job: (-job.cost, job.key)))
     suspects: deque[Job] = deque()
     pace = Pace()
     total = work_left = _cost(todo)
@@ -141,7 +158,8 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Cache | SweepStore, progres
                 if not answer.lost:
                     pace.note(_cost(batch), answer.seconds)
                 by_key = {job.key: job for job in batch}
-                for key, result in answer.results.items():  # first: a failure may end the run
+                # First: a failure may end the run
+                for key, result in answer.results.items():
                     store.add(by_key[key], result)
                 for key, failure in answer.failures.items():
                     store.fail(by_key[key], failure)
@@ -149,7 +167,8 @@ def run_jobs(jobs: Sequence[Job], pool: Pool, store: Cache | SweepStore, progres
                 work_done += _cost(batch)
             progress(done, work_done / total)
             now = monotonic()
-            if now - written > min(max(0.25, (now - begin) / 20), 10.0):  # few files, and little to lose
+            # Few files, and little to lose
+            if now - written > min(max(0.25, (now - begin) / 20), 10.0):
                 store.flush()
                 written = monotonic()
         store.flush()

@@ -1,4 +1,5 @@
-"""Jobs in processes of this machine, each at the other end of a pipe: nobody else can reach them, and they end with this process.
+"""Jobs in processes of this machine, each at the other end of a pipe: nobody else can reach them,
+and they end with this process.
 
 A process that dies takes with it only the batch that it had, and another one takes its place.
 """
@@ -59,7 +60,9 @@ class Worker:
         self.process.kill()
         self.process.join()
         code = self.process.exitcode or 0
-        return self.reason or (signal.strsignal(-code) if code < 0 else None) or f"exit status {code}"
+        return (
+            self.reason or (signal.strsignal(-code) if code < 0 else None) or f"exit status {code}"
+        )
 
 
 class Processes:
@@ -87,7 +90,9 @@ class Processes:
         return [(batch, _lost(batch) if answer is LOST else answer) for batch, answer in through]
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a function once with each of the tuples of arguments; what the calls give, as they are through."""
+        """Call a function once with each of the tuples of arguments; what the calls give, as they
+        are through.
+        """
         self._waiting.extend(Call(function, arguments) for arguments in calls)
         left = len(calls)
         while left:
@@ -119,7 +124,9 @@ class Processes:
         return self._running[-1]
 
     def _collect(self) -> list[tuple[Call, Any]]:
-        """The calls that are through within a second, and what they gave; what one of them raised is raised here."""
+        """The calls that are through within a second, and what they gave; what one of them raised
+        is raised here.
+        """
         self._hand_out()
         through = []
         links: dict[Any, Worker] = {worker.link: worker for worker in self._running}
@@ -166,7 +173,9 @@ def _lost(batch: Sequence[Job]) -> Answer:
 
 
 def _not_started(reason: str) -> ChildProcessError:
-    return ChildProcessError(f"worker processes do not start ({reason}): try fewer of them (--jobs). {KEPT}")
+    return ChildProcessError(
+        f"worker processes do not start ({reason}): try fewer of them (--jobs). {KEPT}"
+    )
 
 
 @contextmanager
@@ -181,9 +190,11 @@ def processes(workers: int, note: Note = print) -> Iterator[Processes]:
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Around the start of a process: it will not hear Ctrl-C, which a terminal sends to all, since this one ends it.
+    """Around the start of a process: it will not hear Ctrl-C, which a terminal sends to all, since
+    this one ends it.
 
-    A Ctrl-C for this process waits until the start is over. Another thread may hear it, so a mask alone does not hold it back.
+    A Ctrl-C for this process waits until the start is over. Another thread may hear it, so a mask
+    alone does not hold it back.
     """
     came: list[Any] = []
     here = current_thread() is main_thread()

@@ -58,7 +58,9 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
     """
     types = {column: TYPES[values.dtype.kind] for column, values in table.items()}
     text = io.StringIO()
-    text.write(f"# {json.dumps(facts | {'table': name, 'types': types, 'digest': SLOT}, sort_keys=True)}\n")
+    text.write(
+        f"# {json.dumps(facts | {'table': name, 'types': types, 'digest': SLOT}, sort_keys=True)}\n"
+    )
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
     writer.writerows(zip(*(values.tolist() for values in table.values()), strict=True))
@@ -95,16 +97,22 @@ def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
     {'right': array([ True])}
     """
     path = _path(directory, name)
-    content, _ = read_sealed(path)  # one without a digest is fine: people may write them
+    # One without a digest is fine: people may write them
+    content, _ = read_sealed(path)
     try:
         lines = content.decode().splitlines()
         facts = json.loads(lines[0].removeprefix("# "))
         facts.pop("digest", None)
         names, *rows = csv.reader(lines[1:])
         columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-        table = {name: _column(values, facts["types"][name]) for name, values in zip(names, columns, strict=True)}
+        table = {
+            name: _column(values, facts["types"][name])
+            for name, values in zip(names, columns, strict=True)
+        }
     except (IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise DamagedFileError(f"{path} cannot be read ({error}): it must be a table of scb reproduce --full") from error
+        raise DamagedFileError(
+            f"{path} cannot be read ({error}): it must be a table of scb reproduce --full"
+        ) from error
     return table, facts
 
 

@@ -1,7 +1,9 @@
-"""Where results lie and are found again: a file for each job that gives many rows, or the rows of a sweep in batches.
+"""Where results lie and are found again: a file for each job that gives many rows, or the rows of a
+sweep in batches.
 
-Only the process that hands out jobs writes here, and only whole files, which appear under their names at once. So whatever is
-killed, and whenever, all that is on disk can be read, nothing is there twice, and at most what was under way is lacking.
+Only the process that hands out jobs writes here, and only whole files, which appear under their
+names at once. So whatever is killed, and whenever, all that is on disk can be read, nothing is
+there twice, and at most what was under way is lacking.
 """
 
 import json
@@ -13,7 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.files import SLOT, make_directory, read_json, read_sealed, remove_abandoned, seal, write_atomically, write_json
+from scb.files import (
+    SLOT,
+    make_directory,
+    read_json,
+    read_sealed,
+    remove_abandoned,
+    seal,
+    write_atomically,
+    write_json,
+)
 from scb.folders import Folder, opened
 from scb.inputs import DamagedFileError, InputError
 from scb.jobs.grid import Sweep, succeeded
@@ -43,11 +54,14 @@ class Failure(NamedTuple):
 
 
 class JobFailed(ChildProcessError):
-    """A job of an experiment raised; the message says which one and what, and where its traceback is."""
+    """A job of an experiment raised; the message says which one and what, and where its traceback
+    is.
+    """
 
 
 class Cache:
-    """A file for each job, named by the job and by the code that computes it. A job that fails ends the run.
+    """A file for each job, named by the job and by the code that computes it. A job that fails ends
+    the run.
 
     ``check`` is called before each file is written.
     """
@@ -63,7 +77,9 @@ class Cache:
         return self.directory / job.identity["experiment"] / name
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
-        """The jobs that have no table yet, or a damaged one; equal jobs are one job. Nobody else may be writing."""
+        """The jobs that have no table yet, or a damaged one; equal jobs are one job. Nobody else
+        may be writing.
+        """
         (self.directory / FAILURE).unlink(missing_ok=True)
         for folder in self.directory.glob("*/"):
             remove_abandoned(folder)
@@ -94,15 +110,21 @@ class Cache:
         self._check()
         make_directory(self.directory)
         write_atomically(path, f"{job}\n{failure.traceback}".encode(errors="backslashreplace"))
-        raise JobFailed(f"{job} failed: {failure.error}. Its traceback is in {path}; finished runs are kept")
+        raise JobFailed(
+            f"{job} failed: {failure.error}. Its traceback is in {path}; finished runs are kept"
+        )
 
     def flush(self) -> None:
         """Do nothing: every table is on disk already."""
 
     def load(self, jobs: Sequence[Job]) -> tuple[Table, float]:
-        """The tables of jobs that are all done, one after the other, and the seconds that they took."""
+        """The tables of jobs that are all done, one after the other, and the seconds that they
+        took.
+        """
         loaded = [read_table(self.path(job)) for job in jobs]
-        return concatenate([table for table, _ in loaded]), sum(facts["seconds"] for _, facts in loaded)
+        return concatenate([table for table, _ in loaded]), sum(
+            facts["seconds"] for _, facts in loaded
+        )
 
 
 class SweepStore:
@@ -125,24 +147,35 @@ class SweepStore:
         if (path := directory / "failures.json").exists():
             self.failures = _checked_failures(path)
         self._failures_changed = False
-        self._waiting: dict[str, Table] = {}  # key → row that is not on disk yet
+        # Key → row that is not on disk yet
+        self._waiting: dict[str, Table] = {}
 
     def done(self) -> set[str]:
         """Keys of the rows on disk."""
         return {key for path in self._parts() for key in read_table(path, ["key"])[0]["key"]}
 
     def missing(self, jobs: Iterable[Job], retry: bool = False) -> list[Job]:
-        """The runs that are still to do; those that failed among them only if they are to be tried again."""
+        """The runs that are still to do; those that failed among them only if they are to be tried
+        again.
+        """
         done = self.done()
-        for key in done & self.failures.keys():  # killed after its row was written, before failures.json was
+        # Killed after its row was written, before failures.json was
+        for key in done & self.failures.keys():
             del self.failures[key]
         failed = set() if retry else self.failures.keys()
         return [job for job in jobs if job.key not in done and job.key not in failed]
 
     def begin(self, sweep: Sweep, jobs: Sequence[Job]) -> None:
-        """Write down what is asked for; ValueError if what is there is another sweep, or of another code, with jobs left to do."""
+        """Write down what is asked for; ValueError if what is there is another sweep, or of another
+        code, with jobs left to do.
+        """
         code = code_digest(type(sweep.jobs()[0]).__module__)
-        facts = {"kind": sweep.kind.name, "parameters": sorted(next(sweep.points())), "code": code, "versions": versions()}
+        facts = {
+            "kind": sweep.kind.name,
+            "parameters": sorted(next(sweep.points())),
+            "code": code,
+            "versions": versions(),
+        }
         path = self.directory / "facts.json"
         before = read_json(path) if path.exists() else facts
         if not facts.keys() <= before.keys():
@@ -150,9 +183,14 @@ class SweepStore:
         for name in ("kind", "parameters"):
             if before[name] != facts[name]:
                 difference = f"{name} {before[name]}, this one has {facts[name]}"
-                raise InputError(f"{self.directory} holds a sweep with {difference}: take another --out")
-        if jobs and before["code"] != code:  # where nothing is left to run, a table can be drawn again by any code
-            raise InputError(f"{self.directory} was begun by another version of scb: go on with that one, or take another --out")
+                raise InputError(
+                    f"{self.directory} holds a sweep with {difference}: take another --out"
+                )
+        # Where nothing is left to run, a table can be drawn again by any code
+        if jobs and before["code"] != code:
+            raise InputError(
+                f"{self.directory} was begun by another version of scb: go on with that one, or take another --out"
+            )
         make_directory(self.folder)
         write_json(self.file("facts.json"), before)
         write_atomically(self.file(SWEEP), seal(_with_slot(sweep.text).encode()))
@@ -160,16 +198,27 @@ class SweepStore:
     def add(self, job: Job, result: Result) -> None:
         """Take the last row that a job gives; it is on disk after ``flush``."""
         parameters, replicate = _split(job)
-        plain = {name: json.dumps(v) if isinstance(v, list | tuple) else v for name, v in parameters.items()}
-        columns = {"key": job.key, **plain, "replicate": replicate, "seed": job.seed} | dict(result.rows)
-        self._waiting[job.key] = {name: np.atleast_1d(values)[-1:] for name, values in columns.items()}
+        plain = {
+            name: json.dumps(v) if isinstance(v, list | tuple) else v
+            for name, v in parameters.items()
+        }
+        columns = {"key": job.key, **plain, "replicate": replicate, "seed": job.seed} | dict(
+            result.rows
+        )
+        self._waiting[job.key] = {
+            name: np.atleast_1d(values)[-1:] for name, values in columns.items()
+        }
         if self.failures.pop(job.key, None) is not None:
             self._failures_changed = True
 
     def fail(self, job: Job, failure: Failure) -> None:
         """Note that a run failed; the others go on."""
         parameters, replicate = _split(job)
-        self.failures[job.key] = {"parameters": parameters, "replicate": replicate, "seed": job.seed} | failure._asdict()
+        self.failures[job.key] = {
+            "parameters": parameters,
+            "replicate": replicate,
+            "seed": job.seed,
+        } | failure._asdict()
         self._failures_changed = True
 
     def flush(self) -> None:
@@ -184,14 +233,17 @@ class SweepStore:
             self._failures_changed = False
 
     def table(self, sweep: Sweep) -> Table | None:
-        """The rows of the sweep that are on disk, in the order of the grid, with success; None if there are none."""
+        """The rows of the sweep that are on disk, in the order of the grid, with success; None if
+        there are none.
+        """
         parts = [read_table(path)[0] for path in self._parts()]
         if not parts:
             return None
         table = concatenate(parts)
         order = {job.key: i for i, job in enumerate(sweep.jobs())}
         place = np.array([order.get(key, -1) for key in table["key"]])
-        kept = np.argsort(place, kind="stable")[(place < 0).sum() :]  # rows of other points stand first
+        # Rows of other points stand first
+        kept = np.argsort(place, kind="stable")[(place < 0).sum() :]
         if not len(kept):
             return None
         table = where(table, kept)
@@ -205,11 +257,20 @@ class SweepStore:
     @classmethod
     @contextmanager
     def alone(
-        cls, directory: Path, *, lock: bool = True, overwrite: bool = False, sweep: Path | None = None
+        cls,
+        directory: Path,
+        *,
+        lock: bool = True,
+        overwrite: bool = False,
+        sweep: Path | None = None,
     ) -> Iterator["SweepStore"]:
-        """The sweep in a directory, to which no other process can add rows while this lasts; ``sweep`` is the file asked for."""
+        """The sweep in a directory, to which no other process can add rows while this lasts;
+        ``sweep`` is the file asked for.
+        """
         inputs = () if sweep is None or _DIGEST.encode() in sweep.read_bytes() else (sweep,)
-        with opened(directory, "running the sweep", lock=lock, overwrite=overwrite, inputs=inputs) as folder:
+        with opened(
+            directory, "running the sweep", lock=lock, overwrite=overwrite, inputs=inputs
+        ) as folder:
             folder.claim(SWEEP, "facts.json", ROWS, "failures.json", "table.parquet", FIGURE)
             remove_abandoned(directory / ROWS)
             yield cls(directory, folder)
@@ -223,7 +284,9 @@ class SweepStore:
 
 
 def _with_slot(text: str) -> str:
-    """A TOML text with a slot for its digest in its last line, a comment; that of an earlier copy is taken out."""
+    """A TOML text with a slot for its digest in its last line, a comment; that of an earlier copy
+    is taken out.
+    """
     lines = [line for line in text.splitlines() if not line.startswith(_DIGEST)]
     return "\n".join([*lines, _DIGEST + SLOT, ""])
 
@@ -232,12 +295,17 @@ def _checked_failures(path: Path) -> dict[str, dict[str, Any]]:
     """The failures in a file; each says at least what it was and with which parameters."""
     found = read_json(path)
     for key, failure in found.items():
-        if not isinstance(failure, dict) or not {"parameters", "replicate", "error", "traceback"} <= failure.keys():
+        if (
+            not isinstance(failure, dict)
+            or not {"parameters", "replicate", "error", "traceback"} <= failure.keys()
+        ):
             raise DamagedFileError(f"{path} is damaged: {key} is no failure of a run")
     return found
 
 
 def _split(job: Job) -> tuple[dict[str, Any], int]:
-    """The parameters that a sweep gives to a job, and which of the random tasks at that point it takes."""
+    """The parameters that a sweep gives to a job, and which of the random tasks at that point it
+    takes.
+    """
     parameters = dict(job.parameters)
     return parameters, parameters.pop("replicate", 0)

@@ -1,4 +1,6 @@
-"""Tidy tables, which jobs give and figures and claims read: their statistics, and how they are written to disk."""
+"""Tidy tables, which jobs give and figures and claims read: their statistics, and how they are
+written to disk.
+"""
 
 import io
 import json
@@ -10,10 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.extras import wanted_for
-from scb.files import SLOT, make_directory, read_sealed, seal, to_json, warn_unless, write_atomically
+from scb.files import (
+    SLOT,
+    make_directory,
+    read_sealed,
+    seal,
+    to_json,
+    warn_unless,
+    write_atomically,
+)
 from scb.inputs import DamagedFileError
 
-Table = dict[str, NDArray[Any]]  # column name → array, all of one length
+# Column name → array, all of one length
+Table = dict[str, NDArray[Any]]
 
 
 def concatenate(tables: Sequence[Table]) -> Table:
@@ -122,7 +133,9 @@ def at(table: Table, step: int | None = None) -> Table:
     return where(table, np.array(chosen))
 
 
-def by_value(table: Table, x: str, y: str, statistic: Callable[..., Any] = np.median) -> tuple[NDArray[Any], NDArray[Any]]:
+def by_value(
+    table: Table, x: str, y: str, statistic: Callable[..., Any] = np.median
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Compute a statistic of one column at each value of another.
 
     Parameters
@@ -225,7 +238,9 @@ def replicates(table: Table) -> int:
     return len(np.unique(table["replicate"]))
 
 
-def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tuple[NDArray[Any], NDArray[Any]]:
+def wilson(
+    successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Compute Wilson's interval for probabilities.
 
     Parameters
@@ -252,7 +267,9 @@ def wilson(successes: NDArray[Any], trials: NDArray[Any], z: float = 1.96) -> tu
     scale = n + z * z
     middle = (successes + z * z / 2) / scale
     with np.errstate(divide="ignore", invalid="ignore"):
-        half = z / scale * np.sqrt(np.where(n > 0, successes * (n - successes) / n, 0.0) + z * z / 4)
+        half = (
+            z / scale * np.sqrt(np.where(n > 0, successes * (n - successes) / n, 0.0) + z * z / 4)
+        )
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
@@ -293,24 +310,34 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
 
 
 def _arrow(column: NDArray[Any]) -> Any:
-    """A column for Arrow, made of its bytes: ``pyarrow.array`` would load pandas first, where it is installed, for 0.3 s."""
+    """A column for Arrow, made of its bytes: ``pyarrow.array`` would load pandas first, where it is
+    installed, for 0.3 s.
+    """
     import pyarrow as pa
 
     if column.dtype.kind in "iuf":
         return pa.Array.from_buffers(
-            pa.from_numpy_dtype(column.dtype), len(column), [None, pa.py_buffer(np.ascontiguousarray(column))]
+            pa.from_numpy_dtype(column.dtype),
+            len(column),
+            [None, pa.py_buffer(np.ascontiguousarray(column))],
         )
     if column.dtype.kind == "b":
-        return pa.Array.from_buffers(pa.bool_(), len(column), [None, pa.py_buffer(np.packbits(column, bitorder="little"))])
+        return pa.Array.from_buffers(
+            pa.bool_(), len(column), [None, pa.py_buffer(np.packbits(column, bitorder="little"))]
+        )
     if column.dtype.kind != "U" and not all(isinstance(text, str) for text in column):
         return pa.array(column)
     texts = [text.encode() for text in column.tolist()]
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
-    return pa.Array.from_buffers(pa.string(), len(texts), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))])
+    return pa.Array.from_buffers(
+        pa.string(), len(texts), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    )
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_table`` wrote, or some of its columns, and its facts; DamagedFileError if it is not as written."""
+    """A table that ``write_table`` wrote, or some of its columns, and its facts; DamagedFileError
+    if it is not as written.
+    """
     with wanted_for("a table on disk"):
         import pyarrow as pa
         from pyarrow.parquet import read_table as read

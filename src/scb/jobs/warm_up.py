@@ -1,4 +1,6 @@
-"""Compiling as a job of its own: which kernels jobs will need, what they cost to compile, and the smallest work that uses them."""
+"""Compiling as a job of its own: which kernels jobs will need, what they cost to compile, and the
+smallest work that uses them.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -36,7 +38,8 @@ class Piece(NamedTuple):
     """Kernels that are compiled together."""
 
     compile: Callable[[], None]
-    used_by: str  # module of scb; who imports it will need them
+    # Module of scb; who imports it will need them
+    used_by: str
     seconds: float  # of compiling, on one core
 
 
@@ -47,7 +50,8 @@ PIECES = (
     Piece(compile_mixture, used_by="scb.mixture.fit", seconds=3.6),
 )
 SPAWN = 1.5  # seconds until another process is there and has loaded what it needs
-LOADING = 0.01  # of that: how long it takes to load kernels that have been compiled
+# Of that: how long it takes to load kernels that have been compiled
+LOADING = 0.01
 
 
 class Warm(NamedTuple):
@@ -72,7 +76,9 @@ def compile_piece(piece: Piece) -> Warm:
 
 
 def warm_up(pool: Processes, jobs: Sequence[Job], forecast: Forecast) -> None:
-    """Compile what the jobs need, each kernel in one process only; the others load it. The forecast learns how long it takes."""
+    """Compile what the jobs need, each kernel in one process only; the others load it. The forecast
+    learns how long it takes.
+    """
     forecast.note("starting", 0.0)
     (first,) = pool.each(compile_piece, [(FIRST,)])
     pieces = pieces_for(jobs)

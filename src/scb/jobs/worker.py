@@ -1,4 +1,6 @@
-"""A process that does what ``Processes`` sends it. Nothing heavy is imported here: a start that fails can still be told."""
+"""A process that does what ``Processes`` sends it. Nothing heavy is imported here: a start that
+fails can still be told.
+"""
 
 import os
 import pickle
@@ -10,7 +12,9 @@ from threading import Thread
 
 
 def work(link: Connection) -> None:
-    """Say None when ready, or why that is impossible; then answer calls until the other end closes, however its process ended."""
+    """Say None when ready, or why that is impossible; then answer calls until the other end closes,
+    however its process ended.
+    """
     calls: SimpleQueue[bytes] = SimpleQueue()
     try:
         _start(link, calls)
@@ -36,7 +40,9 @@ def _start(link: Connection, calls: SimpleQueue[bytes]) -> None:
 
 
 def _listen(link: Connection, calls: SimpleQueue[bytes]) -> None:
-    """Take calls. Without a parent there is nothing left to do: a worker keeps nothing, so it may end at any moment."""
+    """Take calls. Without a parent there is nothing left to do: a worker keeps nothing, so it may
+    end at any moment.
+    """
     try:
         parent = parent_process()
         while parent is not None and parent.sentinel not in wait([link, parent.sentinel]):

@@ -1,6 +1,8 @@
-"""Compiled functions of arrays and scalars. A plain NumPy twin of each stands in ``tests/truth/twins.py``.
+"""Compiled functions of arrays and scalars. A plain NumPy twin of each stands in
+``tests/truth/twins.py``.
 
-``compiler`` compiles them, ``threads`` runs one of them on several threads; ``random``, ``step`` and ``mixture`` hold them.
+``compiler`` compiles them, ``threads`` runs one of them on several threads; ``random``, ``step``
+and ``mixture`` hold them.
 """
 
 from scb.lazy import submodules

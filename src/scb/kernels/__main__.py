@@ -1,4 +1,6 @@
-"""``python -m scb.kernels``: compile every kernel, so that the first run need not; Numba keeps them on disk."""
+"""``python -m scb.kernels``: compile every kernel, so that the first run need not; Numba keeps them
+on disk.
+"""
 
 import sys
 from time import perf_counter

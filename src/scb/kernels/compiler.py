@@ -1,10 +1,12 @@
-"""How kernels are compiled: with which options, kept on disk where that is possible, and with a word to the user.
+"""How kernels are compiled: with which options, kept on disk where that is possible, and with a
+word to the user.
 
-**The same bits in every process.** Numba compiles each function by itself, and once more inside every function that calls it. Both
-versions have the same name, and a process uses whichever it has loaded first: the process that compiles has the function's own, one
-that loads the caller from the cache has the caller's. Two versions give the same bits unless the compiler may reorder sums. So
-functions that reorder sums, and all that contain such functions, are always inlined: a kernel that Python calls holds the one
-version that it uses.
+**The same bits in every process.** Numba compiles each function by itself, and once more inside
+every function that calls it. Both versions have the same name, and a process uses whichever it has
+loaded first: the process that compiles has the function's own, one that loads the caller from the
+cache has the caller's. Two versions give the same bits unless the compiler may reorder sums. So
+functions that reorder sums, and all that contain such functions, are always inlined: a kernel that
+Python calls holds the one version that it uses.
 """
 
 import sys
@@ -16,12 +18,16 @@ from typing import Any
 import numba
 from numba.core import event
 
-_REORDER = {"reassoc", "contract", "nsz"}  # sums may be reordered, so that they vectorise; NaN and infinity stay what they are
+# Sums may be reordered, so that they vectorise; NaN and infinity stay what they are
+_REORDER = {"reassoc", "contract", "nsz"}
 _PATIENCE = 10.0  # seconds between two lines where there is no terminal
 
 
-def compiled(function: Callable[..., Any] | None = None, *, inline: bool = False, reorder: bool = False) -> Any:
-    """Compile a function when it is first called with arguments of given types, and keep the result on disk.
+def compiled(
+    function: Callable[..., Any] | None = None, *, inline: bool = False, reorder: bool = False
+) -> Any:
+    """Compile a function when it is first called with arguments of given types, and keep the result
+    on disk.
 
     It runs without Python's global lock. Division by zero gives an infinity or NaN, as in NumPy.
 
@@ -29,7 +35,8 @@ def compiled(function: Callable[..., Any] | None = None, *, inline: bool = False
     ----------
     function : of arrays, scalars and NamedTuples of them
     inline : inline it into every function that calls it; Python cannot call it
-    reorder : let sums be reordered; implies ``inline``. Whoever calls it must be inlined too, or be called from Python alone
+    reorder : let sums be reordered; implies ``inline``. Whoever calls it must be inlined too, or be
+    called from Python alone
 
     Returns
     -------
@@ -37,7 +44,8 @@ def compiled(function: Callable[..., Any] | None = None, *, inline: bool = False
     """
     if function is None:
         return lambda function: compiled(function, inline=inline, reorder=reorder)
-    # What is not said here would be taken from the function that is being compiled, so that it would depend on who calls first.
+    # What is not said here would be taken from the function that is being compiled, so that it
+    # would depend on who calls first.
     options = {
         "nogil": True,
         "error_model": "numpy",
@@ -56,16 +64,19 @@ def compiled(function: Callable[..., Any] | None = None, *, inline: bool = False
 
 
 class _Notice(event.Listener):
-    """Says on stderr that kernels are being compiled, and how far that is; nothing where they are loaded from the cache.
+    """Says on stderr that kernels are being compiled, and how far that is; nothing where they are
+    loaded from the cache.
 
-    On a terminal it is one line, which is rewritten and vanishes at the end. Elsewhere it is a line at the first function that is
-    compiled in this process, and another one every ten seconds. Of several workers only the first speaks.
+    On a terminal it is one line, which is rewritten and vanishes at the end. Elsewhere it is a line
+    at the first function that is compiled in this process, and another one every ten seconds. Of
+    several workers only the first speaks.
     """
 
     def __init__(self) -> None:
         self.kept = True  # whether what is compiled is kept on disk
         self.silent = False  # whether somebody else tells the user
-        self._depth = 0  # how many of our functions are being compiled, each for the sake of the one before
+        # How many of our functions are being compiled, each for the sake of the one before
+        self._depth = 0
         self.functions = 0  # that are through
         self._seconds = 0.0  # spent on functions that are through
         self._begun = 0.0
@@ -91,21 +102,35 @@ class _Notice(event.Listener):
                 print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
     def _tell(self) -> None:
-        if (self.silent and self.kept) or sys.stderr is None or not current_process().name.endswith(("MainProcess", "-1")):
+        if (
+            (self.silent and self.kept)
+            or sys.stderr is None
+            or not current_process().name.endswith(("MainProcess", "-1"))
+        ):
             return
         now = perf_counter()
         progress = f"{self.functions} functions in {self._seconds + now - self._begun:.0f} s"
-        why = "once, about half a minute" if self.kept else "no cache directory can be written to; NUMBA_CACHE_DIR names one"
+        why = (
+            "once, about half a minute"
+            if self.kept
+            else "no cache directory can be written to; NUMBA_CACHE_DIR names one"
+        )
         text = f"scb: compiling kernels ({why}) ..."
         if _on_terminal():
             print(f"\r\x1b[2K{text} {progress}", end="", file=sys.stderr, flush=True)
         elif self._told is None or now > self._told + _PATIENCE:
-            print(text if self._told is None else f"scb: compiling kernels: {progress}", file=sys.stderr, flush=True)
+            print(
+                text if self._told is None else f"scb: compiling kernels: {progress}",
+                file=sys.stderr,
+                flush=True,
+            )
             self._told = now
 
 
 def _is_ours(event: event.Event) -> bool:
-    return event.data is not None and event.data["dispatcher"].py_func.__module__.startswith(__package__)
+    return event.data is not None and event.data["dispatcher"].py_func.__module__.startswith(
+        __package__
+    )
 
 
 def _on_terminal() -> bool:

@@ -1,8 +1,9 @@
 """What the fit of a mixture sums up on a few positions: its likelihood and derivatives.
 
-The likelihood is that of Σ_j q_j P[o, x_j]. A row is a sample, or ``weight`` equal ones: the tokens (s,) at the positions that its
-last token k may attend to, with weights q[k] (K, s). A slot with weight 0 is skipped. Tokens number the columns of P (N, C + 1);
-token C stands for the background, a law of the label that is given: sample i has probability g[i] under it. Where all positions
+The likelihood is that of Σ_j q_j P[o, x_j]. A row is a sample, or ``weight`` equal ones: the tokens
+(s,) at the positions that its last token k may attend to, with weights q[k] (K, s). A slot with
+weight 0 is skipped. Tokens number the columns of P (N, C + 1); token C stands for the background, a
+distribution of the label that is given: sample i has probability g[i] under it. Where all positions
 share one matrix, C = N; where each has its own, their columns stand side by side.
 """
 
@@ -42,7 +43,8 @@ def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
 
 @compiled
 def weight_gradients(tokens, last, label, weight, g, q, P, asked, logliks, gq):
-    """The log-likelihood of each context that is ``asked`` for into logliks (K,), its derivatives in the weights into gq (K, s).
+    """The log-likelihood of each context that is ``asked`` for into logliks (K,), its derivatives
+    in the weights into gq (K, s).
 
     Twin: ``likelihood_gradient`` for the samples of one context.
     """
@@ -70,7 +72,9 @@ def weight_gradients(tokens, last, label, weight, g, q, P, asked, logliks, gq):
 
 @compiled
 def weight_curvature(tokens, last, label, weight, g, q, P, asked, logliks, gq, qq):
-    """What ``weight_gradients`` gives, slots with weight 0 included, and minus the second derivatives into qq (K, s, s)."""
+    """What ``weight_gradients`` gives, slots with weight 0 included, and minus the second
+    derivatives into qq (K, s, s).
+    """
     n, s = tokens.shape
     C = P.shape[1] - 1
     gq[:] = 0.0
@@ -98,11 +102,13 @@ def weight_curvature(tokens, last, label, weight, g, q, P, asked, logliks, gq, q
 
 
 @compiled
-def likelihood_information(tokens, last, weight, state, laws, q, P, PP, Pq, qq):
-    """Fisher information of (P, q) given contexts and last tokens, each counted ``weight`` times, without constraints.
+def likelihood_information(tokens, last, weight, state, distributions, q, P, PP, Pq, qq):
+    """Fisher information of (P, q) given contexts and last tokens, each counted ``weight`` times,
+    without constraints.
 
-    P (N, C) comes without the background; token C stands for it, and its law is laws[state_i]. With f_o = Σ_j q_j P[o, x_j], summed
-    over samples and over labels o with f_o > 0:
+    P (N, C) comes without the background; token C stands for it, and its distribution is
+    distributions[state_i]. With f_o = Σ_j q_j P[o, x_j], summed over samples and over labels o with
+    f_o > 0:
 
         PP[o, m, l] = ∂_{P[o, m]} f_o · ∂_{P[o, l]} f_o / f_o        Pq[o, m, k, j] = ∂_{P[o, m]} f_o · ∂_{q[k, j]} f_o / f_o
         qq[k, i, j] = ∂_{q[k, i]} f_o · ∂_{q[k, j]} f_o / f_o
@@ -112,13 +118,14 @@ def likelihood_information(tokens, last, weight, state, laws, q, P, PP, Pq, qq):
     n, s = tokens.shape
     C = P.shape[1]
     p = np.empty(s)
-    for o in range(P.shape[0]):  # outermost: the blocks of one label stay in the cache
+    # Outermost: the blocks of one label stay in the cache
+    for o in range(P.shape[0]):
         for i in range(n):
             k = last[i]
             f = 0.0
             for j in range(s):
                 x = tokens[i, j]
-                p[j] = P[o, x] if x < C else laws[state[i], o]
+                p[j] = P[o, x] if x < C else distributions[state[i], o]
                 f += q[k, j] * p[j]
             if f <= 0.0:
                 continue
@@ -138,10 +145,12 @@ def likelihood_information(tokens, last, weight, state, laws, q, P, PP, Pq, qq):
 
 @compiled
 def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq, mixed):
-    """Minus the second derivatives of the log-likelihood, in the blocks of ``likelihood_information``; for P and q, Pq − mixed.
+    """Minus the second derivatives of the log-likelihood, in the blocks of
+    ``likelihood_information``; for P and q, Pq − mixed.
 
-    f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o, x_j] meets q[k, j], which is
-    ``mixed``. Slots with weight 0 count. Twin: ``likelihood_curvature``.
+    f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o,
+    x_j] meets q[k, j], which is ``mixed``. Slots with weight 0 count. Twin:
+    ``likelihood_curvature``.
     """
     n, s = tokens.shape
     C = P.shape[1] - 1
@@ -175,10 +184,12 @@ def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq, mixed
 
 @compiled
 def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
-    """Minus the second derivatives of the log-likelihood times a direction (dq, dP), into hq and hP; no matrix is made.
+    """Minus the second derivatives of the log-likelihood times a direction (dq, dP), into hq and
+    hP; no matrix is made.
 
-    One pass over the samples, as for the gradient. The background does not move: its column of dP is not looked at, and that of
-    hP means nothing. Twin: ``likelihood_curvature`` times the direction.
+    One pass over the samples, as for the gradient. The background does not move: its column of dP
+    is not looked at, and that of hP means nothing. Twin: ``likelihood_curvature`` times the
+    direction.
     """
     n, s = tokens.shape
     C = P.shape[1] - 1
@@ -209,8 +220,10 @@ def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
 
 
 @compiled
-def add_laws(tokens, last, state, laws, q, columns, out):
-    """Add the law Σ_j q_j·(law of slot j) of each row to out (r, N); ``columns`` (C, N) holds laws of tokens. Twin: ``laws``."""
+def add_distributions(tokens, last, state, distributions, q, columns, out):
+    """Add the distribution Σ_j q_j·(distribution of slot j) of each row to out (r, N); ``columns``
+    (C, N) holds distributions of tokens. Twin: ``distributions``.
+    """
     n, s = tokens.shape
     C, N = columns.shape
     for i in range(n):
@@ -219,6 +232,6 @@ def add_laws(tokens, last, state, laws, q, columns, out):
             w = q[k, j]
             if w > 0.0:
                 x = tokens[i, j]
-                law = columns[x] if x < C else laws[state[i]]
+                distribution = columns[x] if x < C else distributions[state[i]]
                 for o in range(N):
-                    out[i, o] += w * law[o]
+                    out[i, o] += w * distribution[o]

@@ -1,11 +1,13 @@
-"""Random words by counting, tokens with a given law from 16 random bits each, and sequences of them.
+"""Random words by counting, tokens with a given distribution from 16 random bits each, and
+sequences of them.
 
-Word i of a stream is a hash of the stream's key and i (splitmix64), so that any part of a stream can be made anywhere, by any
-thread. Keys are random 64-bit numbers.
+Word i of a stream is a hash of the stream's key and i (splitmix64), so that any part of a stream
+can be made anywhere, by any thread. Keys are random 64-bit numbers.
 
-Tokens are exact although most take 16 bits only. The cumulative law c_0 < c_1 < … < c_{N−2} < 1 is split as
-65536·c_j = m_j + f_j. A word w of 16 bits stands for a uniform in [w, w + 1)/65536: above c_j if w > m_j, below if w < m_j. Only a
-*tie* w = m_j, one value in 65536 for each j, leaves it open; then a fraction of 53 bits from the same stream is compared with f_j.
+Tokens are exact although most take 16 bits only. The cumulative distribution c_0 < c_1 < … <
+c_{N−2} < 1 is split as 65536·c_j = m_j + f_j. A word w of 16 bits stands for a uniform in [w, w +
+1)/65536: above c_j if w > m_j, below if w < m_j. Only a *tie* w = m_j, one value in 65536 for each
+j, leaves it open; then a fraction of 53 bits from the same stream is compared with f_j.
 """
 
 from typing import NamedTuple
@@ -25,24 +27,30 @@ _S1, _S2, _S3, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _UNIT = 1.0 / (1 << 53)
 
 
-class TokenLaw(NamedTuple):
-    """A law over tokens, ready for drawing."""
+class TokenSampler(NamedTuple):
+    """A distribution over tokens, ready for drawing."""
 
     whole: np.ndarray  # (N − 1,), m_j (uint16)
     fraction: np.ndarray  # (N − 1,), f_j
-    table: np.ndarray  # for each w without its last bits: the token, or ``unknown`` if some threshold is among them
+    # For each w without its last bits: the token, or ``unknown`` if some threshold is among them
+    table: np.ndarray
     unknown: np.unsignedinteger
     shift: np.uint16  # how many last bits
-    mask: np.uint64  # which bits of a word of four w are used; all, outside tests
+    # Which bits of a word of four w are used; all, outside tests
+    mask: np.uint64
 
 
 class TokenScratch(NamedTuple):
     """Memory for drawing one chunk of tokens."""
 
-    words: np.ndarray  # random words of 64 bits, each for four tokens ...
-    w: np.ndarray  # ... and the same memory as words of 16 bits
-    ties: np.ndarray  # a byte for each token: whether it is tied ...
-    eights: np.ndarray  # ... and the same memory as words of 64 bits
+    # Random words of 64 bits, each for four tokens ...
+    words: np.ndarray
+    # ... and the same memory as words of 16 bits
+    w: np.ndarray
+    # a byte for each token: whether it is tied ...
+    ties: np.ndarray
+    # ... and the same memory as words of 64 bits
+    eights: np.ndarray
 
 
 @compiled
@@ -56,7 +64,9 @@ def random_word(key, i):
 
 @compiled
 def fill_words(key, start, mask, words):
-    """Words start, start + 1, … of the stream ``key``, masked, into the uint64 array. Twin: ``words``."""
+    """Words start, start + 1, … of the stream ``key``, masked, into the uint64 array. Twin:
+    ``words``.
+    """
     for i in range(words.size):
         words[i] = random_word(key, start + i) & mask
 
@@ -78,7 +88,9 @@ def choose(cumulative, u):
 
 @compiled
 def first_above(ascending, value):
-    """The first index at which an ascending array exceeds ``value``, or its size. Twin: ``np.searchsorted``."""
+    """The first index at which an ascending array exceeds ``value``, or its size. Twin:
+    ``np.searchsorted``.
+    """
     begin = 0
     end = ascending.size
     while begin < end:
@@ -90,8 +102,10 @@ def first_above(ascending, value):
     return begin
 
 
-def token_law(mu, bits=16):
-    """The law μ for ``draw_tokens``; fewer ``bits`` leave more draws open, so that tests can force the exact path."""
+def token_sampler(mu, bits=16):
+    """The distribution μ for ``draw_tokens``; fewer ``bits`` leave more draws open, so that tests
+    can force the exact path.
+    """
     unit = 1 << (16 - bits)
     scaled = np.cumsum(mu)[:-1] * 65536.0
     whole = np.minimum(np.floor(scaled / unit) * unit, 65536.0 - unit)
@@ -101,7 +115,7 @@ def token_law(mu, bits=16):
     starts = np.arange(0, 65536, 1 << shift)
     below = np.searchsorted(whole, starts)
     through = np.searchsorted(whole, starts + (1 << shift))
-    return TokenLaw(
+    return TokenSampler(
         whole=whole.astype(np.uint16),
         fraction=(scaled - whole) / unit,
         table=np.where(below == through, below, unknown).astype(token),
@@ -119,22 +133,24 @@ def token_scratch():
 
 
 @compiled
-def draw_tokens(key, law, scratch, tokens):
+def draw_tokens(key, sampler, scratch, tokens):
     """Fill ``tokens`` from the stream ``key``. Twin: ``draw_tokens``."""
     w = scratch.w
     for start in range(0, tokens.size, CHUNK):
         chunk = tokens[start : min(start + CHUNK, tokens.size)]
-        fill_words(key, start // 4, law.mask, scratch.words)
-        if law.whole.size < _FEW:
-            _count_thresholds_below(w, law.whole, chunk, scratch.ties)
+        fill_words(key, start // 4, sampler.mask, scratch.words)
+        if sampler.whole.size < _FEW:
+            _count_thresholds_below(w, sampler.whole, chunk, scratch.ties)
         else:
-            _look_up(w, law.table, law.unknown, law.shift, chunk, scratch.ties)
-        _settle_ties(key, start, law, scratch, chunk)
+            _look_up(w, sampler.table, sampler.unknown, sampler.shift, chunk, scratch.ties)
+        _settle_ties(key, start, sampler, scratch, chunk)
 
 
 @compiled
 def _look_up(w, table, unknown, shift, tokens, ties):
-    """tokens by the table, and ties where it does not say; a function of its own, since fields of a tuple slow the loops down."""
+    """tokens by the table, and ties where it does not say; a function of its own, since fields of a
+    tuple slow the loops down.
+    """
     for t in range(tokens.size):
         tokens[t] = table[w[t] >> shift]
     for t in range(tokens.size):
@@ -142,20 +158,21 @@ def _look_up(w, table, unknown, shift, tokens, ties):
 
 
 @compiled(inline=True)
-def draw_and_weigh(key, law, scratch, tokens, raw, offset):
-    """Fill ``tokens`` where there are two or three kinds, and sum a = raw + offset over them while the words are in the cache.
+def draw_and_weigh(key, sampler, scratch, tokens, raw, offset):
+    """Fill ``tokens`` where there are two or three kinds, and sum a = raw + offset over them while
+    the words are in the cache.
 
     Returns Σ_t a_t [x_t ≥ 1] and Σ_t a_t [x_t = N − 1].
     """
     words, w, ties, eights = scratch
-    first = law.whole[0]
-    final = law.whole[law.whole.size - 1]
+    first = sampler.whole[0]
+    final = sampler.whole[sampler.whole.size - 1]
     above = last = 0.0
     for start in range(0, tokens.size, CHUNK):
         chunk = tokens[start : min(start + CHUNK, tokens.size)]
         a = raw[start : min(start + CHUNK, tokens.size)]
-        fill_words(key, start // 4, law.mask, words)
-        _count_thresholds_below(w, law.whole, chunk, ties)
+        fill_words(key, start // 4, sampler.mask, words)
+        _count_thresholds_below(w, sampler.whole, chunk, ties)
         above_here, last_here = _weigh(a, offset, w, first, final)
         above += above_here
         last += last_here
@@ -163,18 +180,20 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
         for i in range(eights.size):
             tied |= eights[i]
         if tied != 0:
-            for t in range(chunk.size):  # take out what ties have counted, ...
+            # Take out what ties have counted, ...
+            for t in range(chunk.size):
                 if ties[t]:
                     if w[t] > first:
                         above -= a[t] + offset
                     if w[t] > final:
                         last -= a[t] + offset
-            _settle_ties(key, start, law, scratch, chunk)
-            for t in range(chunk.size):  # ... and count them again, now that they are settled
+            _settle_ties(key, start, sampler, scratch, chunk)
+            # ... and count them again, now that they are settled
+            for t in range(chunk.size):
                 if ties[t]:
                     if chunk[t] >= 1:
                         above += a[t] + offset
-                    if chunk[t] >= law.whole.size:
+                    if chunk[t] >= sampler.whole.size:
                         last += a[t] + offset
     return above, last
 
@@ -183,7 +202,8 @@ def draw_and_weigh(key, law, scratch, tokens, raw, offset):
 def _count_thresholds_below(w, whole, tokens, ties):
     """tokens = Σ_j [w > m_j], and ties where w equals some m_j.
 
-    Two thresholds at a time and without branches: comparisons are added as bytes, because only then do the loops vectorise.
+    Two thresholds at a time and without branches: comparisons are added as bytes, because only then
+    do the loops vectorise.
     """
     m = whole[0]
     n = whole[min(1, whole.size - 1)]
@@ -203,28 +223,30 @@ def _count_thresholds_below(w, whole, tokens, ties):
 
 
 @compiled
-def _settle_ties(key, start, law, scratch, tokens):
+def _settle_ties(key, start, sampler, scratch, tokens):
     """Redo, exactly, every token of a chunk that is tied."""
-    whole = law.whole
+    whole = sampler.whole
     w = scratch.w
     ties = scratch.ties
     for i in range((tokens.size + 7) // 8):
-        if scratch.eights[i] == 0:  # most chunks have hardly a tie: look at eight tokens at a time
+        # Most chunks have hardly a tie: look at eight tokens at a time
+        if scratch.eights[i] == 0:
             continue
         for t in range(8 * i, min(8 * i + 8, tokens.size)):
             if ties[t] == 0:
                 continue
-            cell = np.int64(w[t] >> law.shift)
-            while cell > 0 and law.table[cell] == law.unknown:  # a neighbour that the table knows is near
+            cell = np.int64(w[t] >> sampler.shift)
+            # a neighbour that the table knows is near
+            while cell > 0 and sampler.table[cell] == sampler.unknown:
                 cell -= 1
             token = np.int64(0)
-            if law.table[cell] != law.unknown:
-                token = np.int64(law.table[cell])
+            if sampler.table[cell] != sampler.unknown:
+                token = np.int64(sampler.table[cell])
             while token < whole.size and whole[token] < w[t]:
                 token += 1
             if token < whole.size and whole[token] == w[t]:
                 u = to_unit(random_word(key, _FRACTIONS + start + t))
-                while token < whole.size and whole[token] == w[t] and u >= law.fraction[token]:
+                while token < whole.size and whole[token] == w[t] and u >= sampler.fraction[token]:
                     token += 1
             tokens[t] = token
 
@@ -242,11 +264,12 @@ def _weigh(raw, offset, w, m, n):
 
 @compiled
 def continue_lags(tokens, start, cumulative_q, lags, cumulative_p, first, u):
-    """Fill ``tokens[start:]`` one after the other, each from a source among those before it. Twin: ``continue_lags``.
+    """Fill ``tokens[start:]`` one after the other, each from a source among those before it. Twin:
+    ``continue_lags``.
 
-    Slot j of context k looks ``lags[j, k]`` tokens back and takes its law from the column of cumulative_p that many after
-    ``first[j, k]``; lag 0 is the background. With one column of cumulative_q there is one context for all. u[i] holds the two
-    uniforms of token start + i.
+    Slot j of context k looks ``lags[j, k]`` tokens back and takes its distribution from the column
+    of cumulative_p that many after ``first[j, k]``; lag 0 is the background. With one column of
+    cumulative_q there is one context for all. u[i] holds the two uniforms of token start + i.
     """
     contexts = cumulative_q.shape[1]
     for i in range(start, tokens.size):

@@ -1,11 +1,14 @@
-"""One kernel on several threads: its caller's and a few helpers, which wait passively and are never waited for in vain.
+"""One kernel on several threads: its caller's and a few helpers, which wait passively and are never
+waited for in vain.
 
-A kernel that can be shared is called as ``kernel(me, team, …)`` on every thread, with ``me`` = 0 on that of the caller. It works in
-*turns*, each divided into shares, and whoever comes first takes a share. So nothing depends on a helper that gets no time because
-the machine is busy: others take its shares. Only a share that a helper has taken is waited for.
+A kernel that can be shared is called as ``kernel(me, team, …)`` on every thread, with ``me`` = 0 on
+that of the caller. It works in *turns*, each divided into shares, and whoever comes first takes a
+share. So nothing depends on a helper that gets no time because the machine is busy: others take its
+shares. Only a share that a helper has taken is waited for.
 
-The locks are Python's own, which a kernel can use without Python's global lock. One that is held is asked for again for some tens
-of microseconds, longer than most waits are and shorter than the system's slices of time. After that the thread sleeps.
+The locks are Python's own, which a kernel can use without Python's global lock. One that is held is
+asked for again for some tens of microseconds, longer than most waits are and shorter than the
+system's slices of time. After that the thread sleeps.
 """
 
 import ctypes
@@ -29,31 +32,43 @@ from scb.kernels.compiler import compiled
 MOST_SHARES = 4
 OVER = -1  # the number of the turn after the last one
 _SPINS = 1000
-_PATIENCE = 2e-4  # seconds: how long a caller waits for a helper to come back from the last kernel
+# Seconds: how long a caller waits for a helper to come back from the last kernel
+_PATIENCE = 2e-4
 
 _acquire = types.ExternalFunction("PyThread_acquire_lock", types.int32(types.intp, types.int32))
 _release = types.ExternalFunction("PyThread_release_lock", types.void(types.intp))
 
 
 class Team(NamedTuple):
-    """What the threads of one kernel have in common. Locks are addresses, and all are held when a turn begins."""
+    """What the threads of one kernel have in common. Locks are addresses, and all are held when a
+    turn begins.
+    """
 
-    helpers: int  # beside the caller; without any, no lock is touched
+    # Beside the caller; without any, no lock is touched
+    helpers: int
     spins: int  # how often a lock that is held is asked for before the thread sleeps
-    turn: NDArray[np.int64]  # (1,), the number of the turn
-    free: NDArray[np.int64]  # (MOST_SHARES,), locks that are let go when a share may be taken
-    done: NDArray[np.int64]  # (MOST_SHARES,), … when a helper has done a share
-    call: NDArray[np.int64]  # (MOST_SHARES,), … when a helper has something to do; one for each, the first is not used
+    # (1,), the number of the turn
+    turn: NDArray[np.int64]
+    # (MOST_SHARES,), locks that are let go when a share may be taken
+    free: NDArray[np.int64]
+    # (MOST_SHARES,), … when a helper has done a share
+    done: NDArray[np.int64]
+    # (MOST_SHARES,), … when a helper has something to do; one for each, the first is not used
+    call: NDArray[np.int64]
 
 
 @intrinsic
 def _relax(typing_context):
-    """Leave a core that two threads share to the other one for a moment; nothing where there is no such instruction."""
+    """Leave a core that two threads share to the other one for a moment; nothing where there is no
+    such instruction.
+    """
 
     def emit(context, builder, signature, arguments):
         if platform.machine() in ("x86_64", "AMD64"):
             nothing = ir.FunctionType(ir.VoidType(), [])
-            builder.call(cgutils.get_or_insert_function(builder.module, nothing, "llvm.x86.sse2.pause"), [])
+            builder.call(
+                cgutils.get_or_insert_function(builder.module, nothing, "llvm.x86.sse2.pause"), []
+            )
         return context.get_dummy_value()
 
     return types.void(), emit
@@ -90,7 +105,9 @@ def await_turn(me, team):
 
 @compiled
 def take(team, share):
-    """Whether the share is ours to do. From then on until it is done, the number of the turn does not change."""
+    """Whether the share is ours to do. From then on until it is done, the number of the turn does
+    not change.
+    """
     return team.helpers == 0 or _acquire(team.free[share], np.int32(0)) != 0
 
 
@@ -107,7 +124,9 @@ def await_share(team, share):
 
 
 def thread_count() -> int:
-    """How many threads kernels may use: what ``numba.set_num_threads``, NUMBA_NUM_THREADS or else OMP_NUM_THREADS says."""
+    """How many threads kernels may use: what ``numba.set_num_threads``, NUMBA_NUM_THREADS or else
+    OMP_NUM_THREADS says.
+    """
     threads = numba.get_num_threads()
     limit = os.environ.get("OMP_NUM_THREADS", "")
     if "NUMBA_NUM_THREADS" not in os.environ and limit.isdecimal():
@@ -175,8 +194,9 @@ class _Threads:
     def run(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """What ``kernel`` returns on this thread, with the helpers at work beside it.
 
-        A helper that is still on its way back from the last kernel would take shares of this one with the arguments of that one. So
-        without all helpers the caller does the work alone. At the end none is waited for: there is nothing left that it could take.
+        A helper that is still on its way back from the last kernel would take shares of this one
+        with the arguments of that one. So without all helpers the caller does the work alone. At
+        the end none is waited for: there is nothing left that it could take.
         """
         ready = [helper for helper in self.helpers if helper.reserve()]
         if len(ready) < len(self.helpers):
@@ -184,7 +204,8 @@ class _Threads:
                 helper.release()
             return kernel(0, _alone, *arguments)
         for me, helper in enumerate(self.helpers, start=1):
-            ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(int(self.team.call[me])), 0)  # an old call
+            # An old call
+            ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(int(self.team.call[me])), 0)
             helper.begin(lambda me=me: kernel(me, self.team, *arguments))
         answer = kernel(0, self.team, *arguments)
         for helper in self.helpers:
@@ -202,14 +223,17 @@ class _Threads:
 def _held_locks() -> NDArray[np.int64]:
     allocate = ctypes.pythonapi.PyThread_allocate_lock
     allocate.restype = ctypes.c_void_p
-    locks = [allocate() for _ in range(MOST_SHARES)]  # they are never freed: there are as many as there have been helpers
+    # They are never freed: there are as many as there have been helpers
+    locks = [allocate() for _ in range(MOST_SHARES)]
     for lock in locks:
         ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(lock), 1)
     return np.array(locks, np.int64)
 
 
 class _Desk:
-    """The threads of this process, made when they are first wanted. A forked process has none of its parent's."""
+    """The threads of this process, made when they are first wanted. A forked process has none of
+    its parent's.
+    """
 
     def __init__(self) -> None:
         self.forget()
@@ -220,7 +244,9 @@ class _Desk:
         self.threads: _Threads | None = None
 
     def of(self, helpers: int) -> _Threads | None:
-        """Threads with so many helpers; None where the system gives no more, or Python is about to end."""
+        """Threads with so many helpers; None where the system gives no more, or Python is about to
+        end.
+        """
         if self.threads is not None and len(self.threads.helpers) != helpers:
             self.close()
         if self.threads is None:
@@ -244,7 +270,8 @@ if hasattr(os, "register_at_fork"):
 def run_together(kernel: Callable[..., Any], threads: int, *arguments: Any) -> Any:
     """What ``kernel(0, team, *arguments)`` returns, where up to ``threads`` threads do its shares.
 
-    The helpers serve one caller at a time; another thread that calls meanwhile is left alone, and only gets its answer later.
+    The helpers serve one caller at a time; another thread that calls meanwhile is left alone, and
+    only gets its answer later.
     """
     helpers = min(threads, MOST_SHARES) - 1
     if helpers < 1 or not _desk.lock.acquire(blocking=False):

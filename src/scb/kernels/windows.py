@@ -1,20 +1,25 @@
-"""What the search for positions sums up over whole windows: tokens, rows, and statistics of pairs at every position.
+"""What the search for positions sums up over whole windows: tokens, rows, and statistics of pairs
+at every position.
 
-Statistics of (label, token) pairs are taken given the last token, of samples that are windows of one flat array of tokens: token t
-of sample i is ``tokens[starts[i] + t]``. A batch and the windows of a long sequence look the same there, and neither is copied.
-Token N is no token: nothing is there, before the start of a sequence or in a gap.
+Statistics of (label, token) pairs are taken given the last token, of samples that are windows of
+one flat array of tokens: token t of sample i is ``tokens[starts[i] + t]``. A batch and the windows
+of a long sequence look the same there, and neither is copied. Token N is no token: nothing is
+there, before the start of a sequence or in a gap.
 """
 
 import numpy as np
 
 from scb.kernels.compiler import compiled
 
-_BLOCK = 64  # positions at a time: a cache line of tokens of one byte
+# Positions at a time: a cache line of tokens of one byte
+_BLOCK = 64
 
 
 @compiled
 def count_tokens(tokens, counts):
-    """Counts of tokens, added to ``counts``; in four tables, so that no count waits for the last. Twin: ``np.bincount``."""
+    """Counts of tokens, added to ``counts``; in four tables, so that no count waits for the last.
+    Twin: ``np.bincount``.
+    """
     table = np.zeros((4, counts.size), np.int64)
     whole = tokens.size // 4 * 4
     for i in range(0, whole, 4):
@@ -30,7 +35,8 @@ def count_tokens(tokens, counts):
 
 @compiled
 def gather_tokens(tokens, starts, last, positions, nothing, out):
-    """The tokens at ``positions[k]`` (K, s) of samples with last token k into out (n, s); ``nothing`` where a position is negative.
+    """The tokens at ``positions[k]`` (K, s) of samples with last token k into out (n, s);
+    ``nothing`` where a position is negative.
 
     Twin: ``gathered``.
     """
@@ -43,10 +49,11 @@ def gather_tokens(tokens, starts, last, positions, nothing, out):
 
 @compiled
 def encode_rows(tokens, starts, last, label, positions, N, codes):
-    """One integer for (last token, label, tokens at ``positions[k]``) of each sample, into codes (n,).
+    """One integer for (last token, label, tokens at ``positions[k]``) of each sample, into codes
+    (n,).
 
-    It is the number with the digits last token, label (base N) and tokens (base N + 1; N where a position is negative). Twin:
-    ``row_codes``.
+    It is the number with the digits last token, label (base N) and tokens (base N + 1; N where a
+    position is negative). Twin: ``row_codes``.
     """
     for i in range(starts.size):
         k = last[i]
@@ -59,9 +66,11 @@ def encode_rows(tokens, starts, last, label, positions, N, codes):
 
 @compiled
 def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
-    """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin: ``add_pair_scores``.
+    """Add weight_i · table[row_i, x_it] to scores[column_i, t], for every t. Twin:
+    ``add_pair_scores``.
 
-    Samples are taken in ``order``; where four in a row have the same column, they are added in one go.
+    Samples are taken in ``order``; where four in a row have the same column, they are added in one
+    go.
     """
     N = table.shape[1]
     T = scores.shape[1]
@@ -72,7 +81,12 @@ def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
         a = order[i]
         k = column[a]
         together = 1
-        if i + 4 <= n and column[order[i + 1]] == k and column[order[i + 2]] == k and column[order[i + 3]] == k:
+        if (
+            i + 4 <= n
+            and column[order[i + 1]] == k
+            and column[order[i + 2]] == k
+            and column[order[i + 3]] == k
+        ):
             together = 4
         for j in range(together):
             b = order[i + j]
@@ -93,17 +107,20 @@ def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
 
 @compiled
 def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
-    """χ² of label against token at every (k, t) into chi (N, T): Σ_{o,m} (C − n_k(o) μ_m)² / (n_k(o) μ_m).
+    """χ² of label against token at every (k, t) into chi (N, T): Σ_{o,m} (C − n_k(o) μ_m)² /
+    (n_k(o) μ_m).
 
-    C is the table of pairs (o, x_t) over the n_k samples ``order[bounds[k]:bounds[k + 1]]`` whose last token is k, and n_k(o)
-    counts their labels. Only one such table is held at a time. Twin: ``pair_chi_squares``.
+    C is the table of pairs (o, x_t) over the n_k samples ``order[bounds[k]:bounds[k + 1]]`` whose
+    last token is k, and n_k(o) counts their labels. Only one such table is held at a time. Twin:
+    ``pair_chi_squares``.
     """
     N, T = chi.shape
     table = np.zeros((N, N))
     longest = 0
     for k in range(N):
         longest = max(longest, bounds[k + 1] - bounds[k])
-    x = np.empty((_BLOCK, longest), tokens.dtype)  # a block of positions of the samples of one k, turned: by position
+    # a block of positions of the samples of one k, turned: by position
+    x = np.empty((_BLOCK, longest), tokens.dtype)
     o = np.empty(longest, np.int64)
     inverse = np.empty((N, N))
     for k in range(N):
@@ -141,11 +158,12 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
 
 @compiled
 def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, information):
-    """Of samples whose label has law f: 1/f of the label that came, and 1/f of every label, by position and token there.
+    """Of samples whose label has distribution f: 1/f of the label that came, and 1/f of every
+    label, by position and token there.
 
-    Over the samples ``chosen``, 1/f[o_i] is added to scores[t, x_it, o_i] and 1/f[o] to information[t, x_it, o] for every o, both
-    (T, N, N); ``inverse[row_i]`` holds 1/f. These are score and Fisher information of a matrix that position t may get.
-    Twin: ``source_tables``.
+    Over the samples ``chosen``, 1/f[o_i] is added to scores[t, x_it, o_i] and 1/f[o] to
+    information[t, x_it, o] for every o, both (T, N, N); ``inverse[row_i]`` holds 1/f. These are
+    score and Fisher information of a matrix that position t may get. Twin: ``source_tables``.
     """
     T = scores.shape[0]
     N = inverse.shape[1]
@@ -162,11 +180,15 @@ def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, infor
 
 
 @compiled
-def add_weight_scores(tokens, starts, last, label, row, inverse, positions, matrices, scores, information):
-    """Of samples whose label has law f: Σ P_t[o_i, x_it]/f[o_i] and Σ_o P_t[o, x_it]²/f[o], for a matrix P_t at each position.
+def add_weight_scores(
+    tokens, starts, last, label, row, inverse, positions, matrices, scores, information
+):
+    """Of samples whose label has distribution f: Σ P_t[o_i, x_it]/f[o_i] and Σ_o P_t[o,
+    x_it]²/f[o], for a matrix P_t at each position.
 
-    They are added to scores and information (K, r) of each last token and each of r ``positions``; matrices (r, N, N) have their
-    laws in rows. ``inverse[row_i]`` holds 1/f. Twin: ``weight_scores``.
+    They are added to scores and information (K, r) of each last token and each of r ``positions``;
+    matrices (r, N, N) have their distributions in rows. ``inverse[row_i]`` holds 1/f. Twin:
+    ``weight_scores``.
     """
     N = inverse.shape[1]
     for i in range(starts.size):
@@ -176,9 +198,9 @@ def add_weight_scores(tokens, starts, last, label, row, inverse, positions, matr
         for j in range(positions.size):
             x = tokens[starts[i] + positions[j]]
             if x < N:
-                law = matrices[j, x]
-                scores[k, j] += law[o] * r[o]
+                distribution = matrices[j, x]
+                scores[k, j] += distribution[o] * r[o]
                 total = 0.0
                 for m in range(N):
-                    total += law[m] * law[m] * r[m]
+                    total += distribution[m] * distribution[m] * r[m]
                 information[k, j] += total

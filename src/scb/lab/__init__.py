@@ -1,4 +1,6 @@
-"""The lab: the paper's experiment, live in the browser. One page, ``lab.html``, bundled from the sources beside it."""
+"""The lab: the paper's experiment, live in the browser. One page, ``lab.html``, bundled from the
+sources beside it.
+"""
 
 import re
 from pathlib import Path
@@ -8,6 +10,8 @@ PAGE = Path(__file__).parent / "lab.html"
 
 
 def scenes() -> tuple[str, ...]:
-    """The names of the scenes that the page has, in their order; ``lab.html#scene=NAME`` begins with one."""
+    """The names of the scenes that the page has, in their order; ``lab.html#scene=NAME`` begins
+    with one.
+    """
     source = (PAGE.parent / "modules" / "scenes.mjs").read_text(encoding="utf-8")
     return tuple(re.findall(r'^ {4}id: "(\w+)"', source, re.MULTILINE))

@@ -1,7 +1,9 @@
-"""Bundle the lab into one HTML file: ``python -m scb.lab.build`` writes lab.html beside its sources.
+"""Bundle the lab into one HTML file: ``python -m scb.lab.build`` writes lab.html beside its
+sources.
 
-Each ES module becomes a function that is called once and returns its exports, so that names of two modules never meet. Modules may
-use ``import { a, b } from "./x.mjs";`` and ``export`` before a declaration, nothing else; a circle is refused.
+Each ES module becomes a function that is called once and returns its exports, so that names of two
+modules never meet. Modules may use ``import { a, b } from "./x.mjs";`` and ``export`` before a
+declaration, nothing else; a circle is refused.
 """
 
 import re
@@ -13,11 +15,15 @@ HERE = Path(__file__).parent
 MODULES = HERE / "modules"
 OUT = HERE / "lab.html"
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z0-9_]+)\.mjs";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) ([A-Za-z_$][\w$]*))", re.MULTILINE)
+_EXPORT = re.compile(
+    r"^export (?=(?:async function|function|const|class) ([A-Za-z_$][\w$]*))", re.MULTILINE
+)
 
 
 def bundle(entry: str) -> str:
-    """One script that does what the module ``entry`` does, with all that it imports, in the order of need."""
+    """One script that does what the module ``entry`` does, with all that it imports, in the order
+    of need.
+    """
     done: list[str] = []
     parts: list[str] = []
 
@@ -31,7 +37,9 @@ def bundle(entry: str) -> str:
             add(needed, (*above, name))
         done.append(name)
         exports = ", ".join(_EXPORT.findall(text))
-        body = _EXPORT.sub("", _IMPORT.sub(lambda match: f"const {{{match[1]}}} = ${match[2]};\n", text))
+        body = _EXPORT.sub(
+            "", _IMPORT.sub(lambda match: f"const {{{match[1]}}} = ${match[2]};\n", text)
+        )
         for word in ("import ", "export "):
             if re.search(rf"^{word}", body, re.MULTILINE):
                 raise ValueError(f"{name}.mjs has an {word.strip()} that the bundler does not know")

@@ -1,13 +1,15 @@
 """Partitions on the workers of a Dask cluster: functions go there, and only their sums come back.
 
-What is accepted, where a partition is a chunk of the array, a partition of the bag, or one delayed object:
+What is accepted, where a partition is a chunk of the array, a partition of the bag, or one delayed
+object:
 
-- ``recover``: a list of delayed ``Batch``es or a bag of them; with ``max_lag``, a 1-D array of tokens, which is one long
-  sequence, a bag of sequences, or a list of delayed ones;
-- the estimator: a 1-D array of symbols, a 2-D array whose rows are sequences, a bag of sequences, a list of delayed ones.
+- ``recover``: a list of delayed ``Batch``es or a bag of them; with ``max_lag``, a 1-D array of
+  tokens, which is one long sequence, a bag of sequences, or a list of delayed ones;
+- the estimator: a 1-D array of symbols, a 2-D array whose rows are sequences, a bag of sequences, a
+  list of delayed ones.
 
-Each partition becomes a ``Partition`` in compact tokens, which stays on its worker. Without a cluster, partitions lie in this
-process.
+Each partition becomes a ``Partition`` in compact tokens, which stays on its worker. Without a
+cluster, partitions lie in this process.
 """
 
 import sys
@@ -22,7 +24,8 @@ from scb.mixture.data import Here, Source, added
 from scb.provenance import code_digest, require_code
 
 TOGETHER = 8  # answers that are added in one place
-LARGE = 1 << 16  # bytes: larger arguments are sent once, not with every task
+# Bytes: larger arguments are sent once, not with every task
+LARGE = 1 << 16
 _KEY = "scb_fit"  # of tasks
 
 
@@ -42,10 +45,11 @@ def current_executor() -> "Here | Workers":
 
 
 class Workers:
-    """The workers of a client. What is held are futures: if a worker dies, Dask makes what it held again, from the source.
+    """The workers of a client. What is held are futures: if a worker dies, Dask makes what it held
+    again, from the source.
 
-    All tasks have keys of one kind, and the first does nothing: Dask takes tasks of an unknown kind for slow, and would move data
-    to workers that have less to do.
+    All tasks have keys of one kind, and the first does nothing: Dask takes tasks of an unknown kind
+    for slow, and would move data to workers that have less to do.
     """
 
     def __init__(self, client: Any) -> None:
@@ -56,7 +60,9 @@ class Workers:
         """Let the workers read the data."""
         return self.client.compute(delayed)
 
-    def map(self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any) -> list[Any]:
+    def map(
+        self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any
+    ) -> list[Any]:
         """Call the function on the workers that hold its arguments."""
         import dask.config
         from dask.sizeof import sizeof
@@ -66,7 +72,9 @@ class Workers:
         if sizeof(same) > LARGE:
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
                 sent = self.client.submit(tuple, same, key=_key(), pure=False)
-        return self.client.map(_apply, [sent] * len(columns[0]), *columns, function=function, key=_KEY, pure=False)
+        return self.client.map(
+            _apply, [sent] * len(columns[0]), *columns, function=function, key=_KEY, pure=False
+        )
 
     def results(self, held: Sequence[Any]) -> list[Any]:
         """Bring what the workers hold here."""
@@ -96,7 +104,9 @@ def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def dask_source(name: str, data: Any, overlap: int) -> Source:
-    """The partitions of a collection; those of an array begin with the ``overlap`` tokens before them."""
+    """The partitions of a collection; those of an array begin with the ``overlap`` tokens before
+    them.
+    """
     from dask.delayed import delayed as delay
 
     executor = current_executor()
@@ -121,15 +131,24 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
     def read(function: Callable[..., Any], *same: Any) -> list[Any]:
         code = code_digest()
         pieces = zip(delayed, skipped or [0] * len(delayed), strict=True)
-        return executor.compute([delay(_checked)(code, function, *piece, *same, dask_key_name=_key()) for piece in pieces])
+        return executor.compute(
+            [
+                delay(_checked)(code, function, *piece, *same, dask_key_name=_key())
+                for piece in pieces
+            ]
+        )
 
     return Source(executor, kind, read, length)
 
 
 def _pieces_of_array(name: str, data: Any, overlap: int) -> tuple[str, list[Any], list[int]]:
-    """The kind of an array, its pieces, and how many of their first tokens are repeated from the piece before."""
+    """The kind of an array, its pieces, and how many of their first tokens are repeated from the
+    piece before.
+    """
     if data.ndim not in (1, 2):
-        raise InputError(f"{name} has {data.ndim} dimensions: one sequence has 1, rows of sequences have 2")
+        raise InputError(
+            f"{name} has {data.ndim} dimensions: one sequence has 1, rows of sequences have 2"
+        )
     if np.isnan(sum(data.shape)):
         data = data.compute_chunk_sizes()
     if data.ndim == 2:
@@ -137,5 +156,8 @@ def _pieces_of_array(name: str, data: Any, overlap: int) -> tuple[str, list[Any]
     stops = np.cumsum(data.chunks[0]).tolist()
     starts = [0, *stops[:-1]]
     before = [min(start, overlap) for start in starts]
-    pieces = [data[start - b : stop].rechunk(-1) for start, stop, b in zip(starts, stops, before, strict=True)]
+    pieces = [
+        data[start - b : stop].rechunk(-1)
+        for start, stop, b in zip(starts, stops, before, strict=True)
+    ]
     return "array", [piece.to_delayed().item() for piece in pieces], before

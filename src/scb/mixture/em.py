@@ -1,8 +1,10 @@
-"""Maximum likelihood for a mixture on given slots: EM, accelerated, then Newton; monotone, with a certificate.
+"""Maximum likelihood for a mixture on given slots: EM, accelerated, then Newton; monotone, with a
+certificate.
 
-The log-likelihood Σ_i log Σ_j q_j^(k) P[o_i, x_j] asks nothing of the contexts, so it holds for sequences too. It is concave in
-P with q fixed, and in q with P fixed. EM steps with squared extrapolation (``squarem``) come first. They are slow where entries
-of P go to 0, so Newton steps follow (``newton``).
+The log-likelihood Σ_i log Σ_j q_j^(k) P[o_i, x_j] asks nothing of the contexts, so it holds for
+sequences too. It is concave in P with q fixed, and in q with P fixed. EM steps with squared
+extrapolation (``squarem``) come first. They are slow where entries of P go to 0, so Newton steps
+follow (``newton``).
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
-from scb.mixture.law import Mixture
+from scb.mixture.model import Mixture
 from scb.mixture.newton import Point, newton_step, newton_step_by_products, revived
 from scb.mixture.squarem import squared_em_step
 from scb.mixture.tuning import TUNING, Tuning
@@ -23,10 +25,12 @@ class Fit(NamedTuple):
     """Where the climb ended."""
 
     mixture: Mixture
-    # the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus in q with P fixed, at most
-    # (each is a concave problem). It is 0 exactly where the first-order conditions hold
+    # the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus
+    # in q with P fixed, at most (each is a concave problem). It is 0 exactly where the first-order
+    # conditions hold
     gap: float
-    path: list[float]  # log-likelihood at every accepted point; it never decreases
+    # Log-likelihood at every accepted point; it never decreases
+    path: list[float]
 
     @property
     def loglik(self) -> float:
@@ -47,7 +51,8 @@ def maximise(
     near: bool = False,
     tuning: Tuning = TUNING,
 ) -> Fit:
-    """Climb until the gap is below ``tolerance``. The likelihood falls by rounding at most, and weights at 0 stay there.
+    """Climb until the gap is below ``tolerance``. The likelihood falls by rounding at most, and
+    weights at 0 stay there.
 
     Parameters
     ----------
@@ -61,7 +66,9 @@ def maximise(
     near : whether the start is known to be close to the maximum; it is, too, where the gap is small
     tuning : how EM and Newton steps follow each other
     """
-    start = replace(start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q))
+    start = replace(
+        start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q)
+    )
     climb = _Climb.begin(rows, start, held, newton, near, tuning)
     if not np.isfinite(climb.point.loglik):
         # A label of the data is impossible, which has no derivatives to climb by.
@@ -71,7 +78,9 @@ def maximise(
         or climb.taken >= steps
         or climb.point.loglik >= enough
         or climb.gained(tuning.stall_steps) < stall
-        or climb.gained(tuning.prospect_steps) < tuning.prospect * (enough - climb.path[-1]) < np.inf
+        or climb.gained(tuning.prospect_steps)
+        < tuning.prospect * (enough - climb.path[-1])
+        < np.inf
         or climb.exhausted
     ):
         climb.step()
@@ -80,7 +89,9 @@ def maximise(
 
 @dataclass
 class _Climb:
-    """Where a climb stands, and which kind of step it takes next: each kind is dearer than the one before it."""
+    """Where a climb stands, and which kind of step it takes next: each kind is dearer than the one
+    before it.
+    """
 
     rows: Rows
     point: Point
@@ -95,14 +106,23 @@ class _Climb:
     caution: int = 0  # of Newton steps with matrices
     exact: bool = False  # whether those without matrices are exact
     exact_steps: int = 0
-    pause: int = 1  # after a Newton step failed, three times so many EM steps come before the next one
+    # After a Newton step failed, three times so many EM steps come before the next one
+    pause: int = 1
     exhausted: bool = False  # whether no kind of step gains anything
 
     @classmethod
     def begin(
-        cls, rows: Rows, start: Mixture, held: NDArray[np.bool_] | None, newton: bool, near: bool, tuning: Tuning
+        cls,
+        rows: Rows,
+        start: Mixture,
+        held: NDArray[np.bool_] | None,
+        newton: bool,
+        near: bool,
+        tuning: Tuning,
     ) -> "_Climb":
-        """At the start, with EM steps first, except where Newton steps are cheap and the maximum is near."""
+        """At the start, with EM steps first, except where Newton steps are cheap and the maximum is
+        near.
+        """
         point = Point.of(rows, start)
         held = np.zeros(start.P.shape, bool) if held is None else held
         gap = point.gap(held)
@@ -119,7 +139,9 @@ class _Climb:
         return self.path[-1] - self.path[-1 - steps] if len(self.path) > steps else np.inf
 
     def step(self) -> None:
-        """Take one step; near the top, where only rounding is left, change to a dearer kind of step."""
+        """Take one step; near the top, where only rounding is left, change to a dearer kind of
+        step.
+        """
         after = self._newton_step() if self.taken >= self.newton_from else None
         if after is None:
             after = self._em_step()
@@ -141,7 +163,9 @@ class _Climb:
         return newton_step_by_products(self.rows, self.point, self.held, self.exact)
 
     def _em_step(self) -> Point:
-        """Two EM steps and a jump, from a point in which no entry is lost for good, unless that costs likelihood."""
+        """Two EM steps and a jump, from a point in which no entry is lost for good, unless that
+        costs likelihood.
+        """
         if self.taken >= self.newton_from:
             self.newton_from = self.taken + 3 * self.pause
             self.pause *= 2

@@ -1,10 +1,11 @@
 """How well P and the weights are known: standard errors from the Fisher information, and intervals.
 
-An interval of a weight is wider than ±1.96 standard errors for three reasons. All weights of a context are to lie in their
-intervals together. The parameters are estimated from the same n samples, p of them, as in a regression: n − p degrees of freedom
-are left. And a position that was not found would take weight from the others: a *background*, the law of the labels, is let into
-the context, and the interval is the hull of what is likely without it and with it. So a context with a single position of weight 1
-has an interval, too.
+An interval of a weight is wider than ±1.96 standard errors for three reasons. All weights of a
+context are to lie in their intervals together. The parameters are estimated from the same n
+samples, p of them, as in a regression: n − p degrees of freedom are left. And a position that was
+not found would take weight from the others: a *background*, the distribution of the labels, is let
+into the context, and the interval is the hull of what is likely without it and with it. So a
+context with a single position of weight 1 has an interval, too.
 """
 
 from dataclasses import replace
@@ -16,21 +17,25 @@ from scipy.special import stdtrit
 from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.em import information_bytes
-from scb.mixture.law import Mixture
+from scb.mixture.model import Mixture
 from scb.mixture.profile import Limit
 from scb.mixture.rows import RowTable
 from scb.mixture.tuning import TUNING
 from scb.theory.fisher import Information
 
 
-def standard_errors(rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
-    """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the contexts and last tokens.
+def standard_errors(
+    rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = None
+) -> tuple[Array, Array]:
+    """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the
+    contexts and last tokens.
 
-    Slot 0 of the mixture is the background; where there is no other slot, nothing is asked of it. The
-    information is taken at P with half a count added to each entry, so that an entry estimated as 0 has a positive standard
-    error, unless it is ``held`` (N, C): then it is known. NaN where there is no information: a token that never occurs at a
-    position that matters, or weights that cannot be told apart; and everywhere if the blocks of the information would need more
-    than 1 GB (N above about 300).
+    Slot 0 of the mixture is the background; where there is no other slot, nothing is asked of it.
+    The information is taken at P with half a count added to each entry, so that an entry estimated
+    as 0 has a positive standard error, unless it is ``held`` (N, C): then it is known. NaN where
+    there is no information: a token that never occurs at a position that matters, or weights that
+    cannot be told apart; and everywhere if the blocks of the information would need more than 1 GB
+    (N above about 300).
     """
     attended = _attended(at)
     if not _affordable(at) or not attended.any():
@@ -59,23 +64,30 @@ def label_counts(rows: Rows, at: Mixture) -> Array:
     return np.multiply(at.P, derivatives, where=at.P > 0, out=np.zeros_like(at.P)).sum(axis=0)
 
 
-def _information(rows: Rows, at: Mixture, counts: Array, q: Array, held: NDArray[np.bool_] | None) -> Information:
+def _information(
+    rows: Rows, at: Mixture, counts: Array, q: Array, held: NDArray[np.bool_] | None
+) -> Information:
     """The information at P with half a count more in each entry, and weights q (K, 1 + s)."""
     held = np.zeros(at.P.shape, bool) if held is None else held
     smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
-    PP, Pq, qq = rows.total(RowTable.information, replace(at, columns=np.c_[smooth, at.background], q=q))
+    PP, Pq, qq = rows.total(
+        RowTable.information, replace(at, columns=np.c_[smooth, at.background], q=q)
+    )
     free_P = (np.einsum("omm->om", PP) > 0) & ~held
     return Information(PP, Pq, qq, free_P, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
 
-# ------------------------------------------------------------------------------------------------- intervals
+# ---------------------------------------------------------------------------------------- intervals
 
 
-def weight_interval(weights: Array, errors: Array, limit: Limit | None, *, level: float, freedom: tuple[int, int]) -> Array:
+def weight_interval(
+    weights: Array, errors: Array, limit: Limit | None, *, level: float, freedom: tuple[int, int]
+) -> Array:
     """(s, 2): intervals that hold all s weights of one context together, at least with this chance.
 
-    Where the background is not in the fit, ``limit`` says how large it may be, and what is left for the positions then; that they
-    may lose so much is added to what their errors say, as independent errors are. ``freedom`` are samples and parameters.
+    Where the background is not in the fit, ``limit`` says how large it may be, and what is left for
+    the positions then; that they may lose so much is added to what their errors say, as independent
+    errors are. ``freedom`` are samples and parameters.
     """
     reach = quantile(len(weights), limit is None, level, freedom)
     below = reach * errors
@@ -88,7 +100,9 @@ def weight_interval(weights: Array, errors: Array, limit: Limit | None, *, level
 
 
 def quantile(number: int, background: bool, level: float, freedom: tuple[int, int]) -> float:
-    """The half-width of an interval in standard errors, for a context with this many positions, with or without a background."""
+    """The half-width of an interval in standard errors, for a context with this many positions,
+    with or without a background.
+    """
     n, p = freedom
     left = max(n - p, 1)
     # One number says it all for two weights that sum to 1; beyond that, Bonferroni's inequality.

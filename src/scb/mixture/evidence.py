@@ -1,11 +1,12 @@
 """What a position is worth, and how well its influence is known.
 
-A position is left out, everything else is fitted again, and the log-likelihood says what it was worth. Its *influence* is by how
-much the token there moves the law of the label, in total variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2.
-Other than the weight, it does not depend on where the common part of several matrices stands, so that the data can tell it. Its
-standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate gradients: where a matrix H would be
-singular, because weights can move without changing the law, nothing is lost, since the influence does not move along these
-directions.
+A position is left out, everything else is fitted again, and the log-likelihood says what it was
+worth. Its *influence* is by how much the token there moves the distribution of the label, in total
+variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Other than the weight, it does
+not depend on where the common part of several matrices stands, so that the data can tell it. Its
+standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate
+gradients: where a matrix H would be singular, because weights can move without changing the
+distribution, nothing is lost, since the influence does not move along these directions.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ import numpy as np
 from scb.geometry import Array
 from scb.mixture.data import Rows
 from scb.mixture.em import maximise
-from scb.mixture.law import Mixture
+from scb.mixture.model import Mixture
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.select import Selection, Slot
 from scb.mixture.tuning import TUNING
@@ -25,16 +26,20 @@ from scb.mixture.tuning import TUNING
 class Evidence(NamedTuple):
     """For each context, arrays over its positions."""
 
-    nats: list[Array]  # what the log-likelihood loses without the position, everything else fitted again
+    # What the log-likelihood loses without the position, everything else fitted again
+    nats: list[Array]
     parameters: list[Array]  # how many fewer parameters there are without it
     influence: list[Array]
     influence_errors: list[Array]  # NaN where they would take too long
-    refitted: bool  # whether P was fitted again; else it was fixed, and ``nats`` are overstated
+    # Whether P was fitted again; else it was fixed, and ``nats`` are overstated
+    refitted: bool
 
 
 @dataclass(frozen=True)
 class PendingEvidence:
-    """What is needed to find the evidence, which takes longer than the fit itself: so it is found when somebody asks."""
+    """What is needed to find the evidence, which takes longer than the fit itself: so it is found
+    when somebody asks.
+    """
 
     search: Selection
     rows: Rows
@@ -45,7 +50,9 @@ class PendingEvidence:
         return gather_evidence(self.search, self.rows, self.loglik)
 
     def without_samples(self) -> "PendingEvidence | None":
-        """The same with nothing of the data but the rows; None where these lie elsewhere, or take too much memory to be kept."""
+        """The same with nothing of the data but the rows; None where these lie elsewhere, or take
+        too much memory to be kept.
+        """
         rows = self.rows.alone()
         if rows is None or rows.nbytes > TUNING.evidence_bytes:
             return None
@@ -57,7 +64,9 @@ def gather_evidence(search: Selection, rows: Rows, loglik: float) -> Evidence:
     mixture = search.mixture
     slots = search.all_slots()
     samples = search.data.n if rows.counted is None else len(rows.counted.label)
-    cheap = samples * mixture.q.shape[1] * len(slots) * TUNING.evidence_passes <= TUNING.evidence_effort
+    cheap = (
+        samples * mixture.q.shape[1] * len(slots) * TUNING.evidence_passes <= TUNING.evidence_effort
+    )
     if cheap:
         nats = {slot: max(0.0, loglik - _loglik_without(rows, mixture, slot)) for slot in slots}
     else:
@@ -80,13 +89,17 @@ def gather_evidence(search: Selection, rows: Rows, loglik: float) -> Evidence:
 
 def _loglik_without(rows: Rows, mixture: Mixture, slot: Slot) -> float:
     return maximise(
-        rows, mixture.without(*slot).lifted(), tolerance=TUNING.close, stall=TUNING.close / 10, steps=TUNING.evidence_steps
+        rows,
+        mixture.without(*slot).lifted(),
+        tolerance=TUNING.close,
+        stall=TUNING.close / 10,
+        steps=TUNING.evidence_steps,
     ).loglik
 
 
 def influence_gradient(search: Selection, slot: Slot) -> tuple[float, Array, Array]:
-    """The influence of a slot, and its derivatives in P (N, C) and in q (K, s); 0 for the current symbol where that is the
-    context.
+    """The influence of a slot, and its derivatives in P (N, C) and in q (K, s); 0 for the current
+    symbol where that is the context.
     """
     mixture = search.mixture
     data = search.data
@@ -100,7 +113,9 @@ def influence_gradient(search: Selection, slot: Slot) -> tuple[float, Array, Arr
     away = P - (P @ data.mu)[:, None]
     moves = float(np.abs(away).sum(axis=0) @ data.mu) / 2
     sign = np.sign(away) * data.mu
-    d_P[:, mixture.place(t)] = mixture.q[slot] / 2 * (sign - sign.sum(axis=1, keepdims=True) * data.mu)
+    d_P[:, mixture.place(t)] = (
+        mixture.q[slot] / 2 * (sign - sign.sum(axis=1, keepdims=True) * data.mu)
+    )
     d_q[slot] = moves
     return float(mixture.q[slot]) * moves, d_P, d_q
 
@@ -121,4 +136,7 @@ def _fewer_parameters(search: Selection, slot: Slot) -> int:
 
 
 def _by_context(search: Selection, values: dict[Slot, float]) -> list[Array]:
-    return [np.array([values[k, j] for j in range(1, 1 + len(s))], float) for k, s in enumerate(search.support)]
+    return [
+        np.array([values[k, j] for j in range(1, 1 + len(s))], float)
+        for k, s in enumerate(search.support)
+    ]

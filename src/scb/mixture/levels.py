@@ -1,8 +1,9 @@
 """Which score is too large to be noise: the tail of a sum of independent, bounded, skewed terms.
 
-Where position t has no part in the label, its tokens are iid μ whatever the labels are, so that a score Σ_i w_i·u_i[x_it] has the
-cumulant generating function K(θ) = Σ_i log Σ_m μ_m exp(θ w_i u_i[m]) exactly. For rare tokens and sharp P such sums are far from
-Gaussian where it matters, five standard deviations out; the saddlepoint approximation holds there (Lugannani and Rice 1980).
+Where position t has no part in the label, its tokens are iid μ whatever the labels are, so that a
+score Σ_i w_i·u_i[x_it] has the cumulant generating function K(θ) = Σ_i log Σ_m μ_m exp(θ w_i
+u_i[m]) exactly. For rare tokens and sharp P such sums are far from Gaussian where it matters, five
+standard deviations out; the saddlepoint approximation holds there (Lugannani and Rice 1980).
 """
 
 from collections.abc import Callable, Sequence
@@ -14,13 +15,18 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 
 _STEPS = 60
-_CLOSE = 1e-6  # relative: a level whose tail is this near to the one asked for is found
-_NEARLY = 0.05  # in standard deviations: good enough when the steps are used up
-_HOPELESS = 1e4  # θ in units of 1/σ: every sample at its largest is not enough
+# Relative: a level whose tail is this near to the one asked for is found
+_CLOSE = 1e-6
+# In standard deviations: good enough when the steps are used up
+_NEARLY = 0.05
+# θ in units of 1/σ: every sample at its largest is not enough
+_HOPELESS = 1e4
 
 
 class ScoreNoise:
-    """A score as a sum of terms (r, N), u[m] for every token m; ``weight`` (r,) says how many samples have each row of them."""
+    """A score as a sum of terms (r, N), u[m] for every token m; ``weight`` (r,) says how many
+    samples have each row of them.
+    """
 
     def __init__(self, terms: Array, weight: Array, mu: Array) -> None:
         terms = terms[np.ix_(weight > 0, mu > 0)]
@@ -41,7 +47,9 @@ class ScoreNoise:
         mass = p.sum(axis=1)
         mean = (p * self.centred).sum(axis=1) / mass
         variance = (p * self.centred**2).sum(axis=1) / mass - mean**2
-        return np.array([self.weight @ (top + np.log(mass)), self.weight @ mean, self.weight @ variance])
+        return np.array(
+            [self.weight @ (top + np.log(mass)), self.weight @ mean, self.weight @ variance]
+        )
 
 
 def variances(noise_of: Callable[[int], ScoreNoise], contexts: int) -> Array:
@@ -49,23 +57,35 @@ def variances(noise_of: Callable[[int], ScoreNoise], contexts: int) -> Array:
     return np.array([noise_of(k).variance for k in range(contexts)])
 
 
-def cumulants(noise_of: Callable[[int], ScoreNoise], contexts: NDArray[np.int64], theta: Array) -> Array:
+def cumulants(
+    noise_of: Callable[[int], ScoreNoise], contexts: NDArray[np.int64], theta: Array
+) -> Array:
     """(r, 3): K(θ), K'(θ) and K''(θ) of the scores of some contexts (r,), each at its own θ."""
-    return np.array([noise_of(k).cumulants(x) for k, x in zip(contexts.tolist(), theta.tolist(), strict=True)])
+    return np.array(
+        [noise_of(k).cumulants(x) for k, x in zip(contexts.tolist(), theta.tolist(), strict=True)]
+    )
 
 
 def noise_levels(noises: Sequence[ScoreNoise], z: float) -> Array:
-    """(K,): the score that each noise exceeds as rarely as a Gaussian exceeds z standard deviations; ∞ if it never does."""
+    """(K,): the score that each noise exceeds as rarely as a Gaussian exceeds z standard
+    deviations; ∞ if it never does.
+    """
     noise_of = noises.__getitem__
-    return score_levels(variances(noise_of, len(noises)), np.full(len(noises), z), partial(cumulants, noise_of))
+    return score_levels(
+        variances(noise_of, len(noises)), np.full(len(noises), z), partial(cumulants, noise_of)
+    )
 
 
-def score_levels(variance: Array, z: Array, cumulants: Callable[[NDArray[np.int64], Array], Array]) -> Array:
-    """(K,): what the scores of K contexts reach as rarely as Gaussians z (K,) standard deviations; ∞ if never.
+def score_levels(
+    variance: Array, z: Array, cumulants: Callable[[NDArray[np.int64], Array], Array]
+) -> Array:
+    """(K,): what the scores of K contexts reach as rarely as Gaussians z (K,) standard deviations;
+    ∞ if never.
 
-    All are searched for side by side; the cumulants are sums, which may be taken anywhere. The level is K'(θ) for the θ at which
-    the signed root r* = r + log(u/r)/r, whose Gaussian tail is that of the sum at K'(θ), is z. θ starts where it would be for a
-    Gaussian, and is scaled by how far r* is off.
+    All are searched for side by side; the cumulants are sums, which may be taken anywhere. The
+    level is K'(θ) for the θ at which the signed root r* = r + log(u/r)/r, whose Gaussian tail is
+    that of the sum at K'(θ), is z. θ starts where it would be for a Gaussian, and is scaled by how
+    far r* is off.
     """
     levels = np.full(len(z), np.inf)
     spread = np.sqrt(variance)

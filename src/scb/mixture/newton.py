@@ -1,9 +1,12 @@
-"""Newton steps for a mixture: with the matrix of second derivatives where that is small, else by conjugate gradients.
+"""Newton steps for a mixture: with the matrix of second derivatives where that is small, else by
+conjugate gradients.
 
-With the matrix, a step goes to the maximum of a quadratic model of the log-likelihood on the simplices: entries that would become
-negative go to 0, and the others are solved for again. The model has the second derivatives themselves where they make it concave.
-They need not, since P and q multiply each other; then it has the products of first derivatives alone, which always do, and a ridge
-if that reaches too far. For conjugate gradients the EM step is the preconditioner (Jamshidian and Jennrich 1993).
+With the matrix, a step goes to the maximum of a quadratic model of the log-likelihood on the
+simplices: entries that would become negative go to 0, and the others are solved for again. The
+model has the second derivatives themselves where they make it concave. They need not, since P and q
+multiply each other; then it has the products of first derivatives alone, which always do, and a
+ridge if that reaches too far. For conjugate gradients the EM step is the preconditioner (Jamshidian
+and Jennrich 1993).
 """
 
 from dataclasses import replace
@@ -14,7 +17,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
-from scb.mixture.law import Mixture, normalised
+from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable
 from scb.mixture.tuning import TUNING
 from scb.theory.fisher import Information
@@ -27,8 +30,10 @@ class Point(NamedTuple):
 
     at: Mixture
     loglik: float
-    columns: Array  # (N, C + 1), the derivatives in the columns
-    gq: Array  # (K, s), the derivatives in q
+    # (N, C + 1), the derivatives in the columns
+    columns: Array
+    # (K, s), the derivatives in q
+    gq: Array
 
     @classmethod
     def of(cls, rows: Rows, at: Mixture) -> "Point":
@@ -42,18 +47,24 @@ class Point(NamedTuple):
 
     @property
     def excess_P(self) -> Array:
-        """(N, C): by how much a derivative exceeds its column's mean; positive where an entry wants to grow."""
+        """(N, C): by how much a derivative exceeds its column's mean; positive where an entry wants
+        to grow.
+        """
         return self.gP - (self.at.P * self.gP).sum(axis=0)
 
     def gap(self, held: NDArray[np.bool_]) -> float:
-        """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of both concave problems."""
+        """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of
+        both concave problems.
+        """
         in_q = (self.gq.max(axis=1) - (self.at.q * self.gq).sum(axis=1)).sum()
         in_columns = np.where(held, 0.0, self.gP).max(axis=0) - (self.at.P * self.gP).sum(axis=0)
         return float(in_q + in_columns.sum())
 
 
 def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
-    """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them back."""
+    """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them
+    back.
+    """
     at = point.at
     lost = (TUNING.zero >= at.P) & (point.excess_P > 0) & ~held
     if not lost.any():
@@ -63,11 +74,15 @@ def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
     return Point.of(rows, at.moved(P / P.sum(axis=0), at.q))
 
 
-def newton_step(rows: Rows, point: Point, held: NDArray[np.bool_], caution: int = 0) -> tuple[Point | None, int]:
-    """A Newton step with the matrix of second derivatives, None if none climbs; and the caution with which to take the next one.
+def newton_step(
+    rows: Rows, point: Point, held: NDArray[np.bool_], caution: int = 0
+) -> tuple[Point | None, int]:
+    """A Newton step with the matrix of second derivatives, None if none climbs; and the caution
+    with which to take the next one.
 
-    Caution numbers the models that are tried, from the second derivatives themselves to the one with the largest ridge; the next
-    step begins with that which climbed, or one before it if it was the first. Entries of P that are ``held`` stay 0.
+    Caution numbers the models that are tried, from the second derivatives themselves to the one
+    with the largest ridge; the next step begins with that which climbed, or one before it if it was
+    the first. Entries of P that are ``held`` stay 0.
     """
     at = point.at
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
@@ -86,10 +101,12 @@ def newton_step(rows: Rows, point: Point, held: NDArray[np.bool_], caution: int 
 
 
 def _step_on_simplices(H: Information, point: Point) -> tuple[Array, Array] | None:
-    """The step d, in P and in q, that maximises gᵀd − dᵀHd/2 with no entry negative at its end, nearly; None if H is singular.
+    """The step d, in P and in q, that maximises gᵀd − dᵀHd/2 with no entry negative at its end,
+    nearly; None if H is singular.
 
-    Entries that would become negative are sent to 0, what they had goes to the others of their distribution, and these are solved
-    for again. Those that get there early in the step go first: what the others do may be their doing.
+    Entries that would become negative are sent to 0, what they had goes to the others of their
+    distribution, and these are solved for again. Those that get there early in the step go first:
+    what the others do may be their doing.
     """
     at = point.at
     free_P = H.free_P
@@ -98,7 +115,10 @@ def _step_on_simplices(H: Information, point: Point) -> tuple[Array, Array] | No
     in_q = np.zeros_like(at.q)
     for _ in range(TUNING.boundary_rounds):
         sent_P = normalised(np.where(free_P, at.P, 0.0), 0, at.P) - at.P
-        sent_q = normalised(np.where(free_q, at.q, np.minimum(at.q, TUNING.least_weight)), 1, at.q) - at.q
+        sent_q = (
+            normalised(np.where(free_q, at.q, np.minimum(at.q, TUNING.least_weight)), 1, at.q)
+            - at.q
+        )
         H_P, H_q = H.times(sent_P, sent_q)
         further = replace(H, free_P=free_P, free_q=free_q).solve(point.gP - H_P, point.gq - H_q)
         if further is None or not np.isfinite(further[0]).all():
@@ -118,8 +138,12 @@ def _falls_short(at: Mixture, in_P: Array, in_q: Array, part: float) -> bool:
     return bool((at.P + part * in_P < 0).any() or (at.q + part * in_q < 0).any())
 
 
-def _not_all_gone(free: NDArray[np.bool_], positive: NDArray[np.bool_], values: Array, axis: int) -> NDArray[np.bool_]:
-    """Those of the free entries that stay positive; the largest one where none of a distribution would."""
+def _not_all_gone(
+    free: NDArray[np.bool_], positive: NDArray[np.bool_], values: Array, axis: int
+) -> NDArray[np.bool_]:
+    """Those of the free entries that stay positive; the largest one where none of a distribution
+    would.
+    """
     stay = free & positive
     largest = free & (values == np.where(free, values, -1.0).max(axis=axis, keepdims=True))
     return np.where(stay.any(axis=axis, keepdims=True), stay, largest)
@@ -142,8 +166,11 @@ def _climbed(rows: Rows, point: Point, in_P: Array, in_q: Array) -> Point | None
     return None
 
 
-def newton_step_by_products(rows: Rows, point: Point, held: NDArray[np.bool_], exact: bool) -> Point | None:
-    """A Newton step by conjugate gradients, shortened until the log-likelihood is no lower; None if it never is.
+def newton_step_by_products(
+    rows: Rows, point: Point, held: NDArray[np.bool_], exact: bool
+) -> Point | None:
+    """A Newton step by conjugate gradients, shortened until the log-likelihood is no lower; None if
+    it never is.
 
     Entries of P that want to grow may, however small they are; those that are ``held`` stay at 0.
     """
@@ -161,12 +188,20 @@ def newton_step_by_products(rows: Rows, point: Point, held: NDArray[np.bool_], e
 
 
 def inverse_along(
-    rows: Rows, point: Point, in_P: Array, in_q: Array, *, eager: NDArray[np.bool_] | None = None, exact: bool = False
+    rows: Rows,
+    point: Point,
+    in_P: Array,
+    in_q: Array,
+    *,
+    eager: NDArray[np.bool_] | None = None,
+    exact: bool = False,
 ) -> tuple[Array, Array]:
-    """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives; entries at 0 do not move.
+    """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives;
+    entries at 0 do not move.
 
-    With the first derivatives as its argument this is Newton's step. Entries of P that are ``eager`` (N, C) may move even at 0:
-    they count as if a single label had come with them, at least. It ends early where the likelihood is not concave.
+    With the first derivatives as its argument this is Newton's step. Entries of P that are
+    ``eager`` (N, C) may move even at 0: they count as if a single label had come with them, at
+    least. It ends early where the likelihood is not concave.
     """
     at = point.at
     mass = np.maximum((at.P * point.gP).sum(axis=0), 1e-12)
@@ -177,7 +212,9 @@ def inverse_along(
 
     def em_direction(rest: tuple[Array, Array]) -> tuple[Array, Array]:
         mean_P = (scale_P * rest[0]).sum(axis=0) / np.maximum(scale_P.sum(axis=0), _TINY)
-        mean_q = (scale_q * rest[1]).sum(axis=1, keepdims=True) / np.maximum(scale_q.sum(axis=1, keepdims=True), _TINY)
+        mean_q = (scale_q * rest[1]).sum(axis=1, keepdims=True) / np.maximum(
+            scale_q.sum(axis=1, keepdims=True), _TINY
+        )
         return scale_P * (rest[0] - mean_P), scale_q * (rest[1] - mean_q)
 
     rest = in_P, in_q

@@ -14,8 +14,8 @@ from scb.inputs import InputError, number, one_of
 from scb.mixture.errors import quantile, weight_interval
 from scb.mixture.fit import INCOMPLETE, fit_mixture
 from scb.mixture.profile import Limit
-from scb.mixture.reading import as_data
 from scb.mixture.rows import Support
+from scb.mixture.samples_in import as_data
 from scb.mixture.select import from_scratch
 from scb.mixture.spectral import spectral
 from scb.model import LinearTransformer
@@ -56,32 +56,35 @@ class Recovery:
     Attributes
     ----------
     V : (N, N) array
-        The estimate of P. For a token that never occurs at a position in the support, the column is the law of the labels.
+        The estimate of P. For a token that never occurs at a position in the support, the column is
+        the distribution of the labels.
     A : (T, N) array
-        The estimate of Q. The unexplained part of a column is spread evenly over its T positions, so that a column for which no
-        position was found is uniform.
+        The estimate of Q. The unexplained part of a column is spread evenly over its T positions,
+        so that a column for which no position was found is uniform.
     support : list of N integer arrays (size,)
         The positions found for each last token, in ascending order; empty if none was found.
     stderr : StandardErrors
-        The standard errors ``stderr.V`` and ``stderr.A``, from the Fisher information; NaN for the spectral method. In an
-        incomplete column they take the unexplained part into account.
+        The standard errors ``stderr.V`` and ``stderr.A``, from the Fisher information; NaN for the
+        spectral method. In an incomplete column they take the unexplained part into account.
     n_samples : int
         The number of samples, or of windows if the data are sequences.
     loglik : float
-        The log-likelihood of the labels, in nats. If no position was found for a last token, its labels are predicted by the law
-        of all labels. NaN for the spectral method.
+        The log-likelihood of the labels, in nats. If no position was found for a last token, its
+        labels are predicted by the distribution of all labels. NaN for the spectral method.
     gap : float
-        A certificate of the optimum: an upper bound, in nats, on what the log-likelihood could still gain by changing V alone
-        plus what it could gain by changing the weights of A alone.
+        A certificate of the optimum: an upper bound, in nats, on what the log-likelihood could
+        still gain by changing V alone plus what it could gain by changing the weights of A alone.
     path : list of float
         The log-likelihood after each step of the last fit; it never decreases.
     unexplained : (N,) array
-        The part of each column of Q that the positions found do not explain. It is the fitted weight of a background, the law of
-        the labels: 1 if no position was found, and 0 if the background is not needed. NaN for the spectral method.
+        The part of each column of Q that the positions found do not explain. It is the fitted
+        weight of a background, the distribution of the labels: 1 if no position was found, and 0 if
+        the background is not needed. NaN for the spectral method.
     unexplained_ratio : (N,) array
-        Twice the log-likelihood ratio for that background, with P refitted without it. (If the ratio with P fixed, which is
-        larger, is already insignificant, it is reported instead.) For complete columns it is 0 half of the time and otherwise
-        follows a χ² law with one degree of freedom. NaN if no position was found.
+        Twice the log-likelihood ratio for that background, with P refitted without it. (If the
+        ratio with P fixed, which is larger, is already insignificant, it is reported instead.) For
+        complete columns it is 0 half of the time and otherwise follows a χ² distribution with one
+        degree of freedom. NaN if no position was found.
     mu : (N,) array
         The relative frequency of each token in the contexts.
     method : str
@@ -125,7 +128,9 @@ class Recovery:
     mu: Array = field(repr=False)
     method: str
     n_parameters: int = 0
-    rest_limit: Callable[[int, float, bool], Limit] | None = field(default=None, repr=False, compare=False)
+    rest_limit: Callable[[int, float, bool], Limit] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @property
     def model(self) -> LinearTransformer:
@@ -136,8 +141,8 @@ class Recovery:
     def incomplete(self) -> NDArray[np.bool_]:
         """Whether positions are missing for each last token, as an (N,) boolean array.
 
-        An entry is true if no position was found or if ``unexplained_ratio`` is 3.84 or more. For a complete column the latter
-        happens with a probability of 2.5 %.
+        An entry is true if no position was found or if ``unexplained_ratio`` is 3.84 or more. For a
+        complete column the latter happens with a probability of 2.5 %.
         """
         none = np.array([s.size == 0 for s in self.support])
         return none | (self.unexplained_ratio >= INCOMPLETE)
@@ -145,9 +150,10 @@ class Recovery:
     def intervals(self, level: float = 0.95) -> list[Array]:
         """Compute simultaneous confidence intervals for the attention weights.
 
-        With probability of about ``level``, all weights of a column lie in their intervals. The intervals allow for a position
-        that was not found, even if the column is not marked as incomplete, so that a single position of weight 1 has an interval
-        too. The computation takes about ten fits for each column that is not incomplete.
+        With probability of about ``level``, all weights of a column lie in their intervals. The
+        intervals allow for a position that was not found, even if the column is not marked as
+        incomplete, so that a single position of weight 1 has an interval too. The computation takes
+        about ten fits for each column that is not incomplete.
 
         Parameters
         ----------
@@ -157,8 +163,8 @@ class Recovery:
         Returns
         -------
         list of N arrays (s, 2)
-            For each last token, the lower and upper ends of the intervals of its s positions, in the order of ``support``. NaN if
-            there are no standard errors.
+            For each last token, the lower and upper ends of the intervals of its s positions, in
+            the order of ``support``. NaN if there are no standard errors.
         """
         if not 0 < number("level", level) < 1:
             raise InputError(f"level = {level}: it must lie between 0 and 1")
@@ -166,16 +172,27 @@ class Recovery:
         found = []
         for k, s in enumerate(self.support):
             limit = None
-            if self.rest_limit is not None and s.size and self.unexplained[k] == 0 and np.isfinite(self.stderr.A[s, k]).all():
-                limit = self.rest_limit(k, quantile(s.size, False, level, freedom) ** 2, bool(self.incomplete.any()))
-            found.append(weight_interval(self.A[s, k], self.stderr.A[s, k], limit, level=level, freedom=freedom))
+            if (
+                self.rest_limit is not None
+                and s.size
+                and self.unexplained[k] == 0
+                and np.isfinite(self.stderr.A[s, k]).all()
+            ):
+                limit = self.rest_limit(
+                    k, quantile(s.size, False, level, freedom) ** 2, bool(self.incomplete.any())
+                )
+            found.append(
+                weight_interval(
+                    self.A[s, k], self.stderr.A[s, k], limit, level=level, freedom=freedom
+                )
+            )
         return found
 
     def report(self) -> str:
         """Return a report as text, which is also what printing the object shows.
 
-        It has the sizes, the log-likelihood and the certificate, and for each last token the positions found, with weights,
-        standard errors and the unexplained part.
+        It has the sizes, the log-likelihood and the certificate, and for each last token the
+        positions found, with weights, standard errors and the unexplained part.
 
         Returns
         -------
@@ -190,12 +207,17 @@ class Recovery:
         for k, positions in enumerate(self.support):
             parts = [f"{t}: {self.A[t, k]:.3f} ± {self.stderr.A[t, k]:.3f}" for t in positions]
             if self.incomplete[k] and positions.size:
-                p = math.erfc(math.sqrt(self.unexplained_ratio[k] / 2)) / 2  # half of P(χ² > ratio), one degree of freedom
+                # Half of P(χ² > ratio), one degree of freedom
+                p = math.erfc(math.sqrt(self.unexplained_ratio[k] / 2)) / 2
                 parts.append(f"(incomplete: {self.unexplained[k]:.3f} unexplained, p = {p:.1g})")
-            lines.append(f"token {k} attends to  " + ("  ".join(parts) or "no position that stands out"))
+            lines.append(
+                f"token {k} attends to  " + ("  ".join(parts) or "no position that stands out")
+            )
         error = self.stderr.V[np.isfinite(self.stderr.V)]
         if error.size:
-            lines.append(f"standard errors of V: median {np.median(error):.3g}, largest {error.max():.3g}")
+            lines.append(
+                f"standard errors of V: median {np.median(error):.3g}, largest {error.max():.3g}"
+            )
         if (never := np.flatnonzero(self.mu == 0)).size:
             lines.append(f"tokens that never occur in a context: {', '.join(map(str, never))}")
         return "\n".join(lines)
@@ -213,17 +235,31 @@ class Recovery:
         said = f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions; method: {self.method}"
         rows = []
         for k, positions in enumerate(self.support):
-            note = f"incomplete: {self.unexplained[k]:.3f} unexplained" if self.incomplete[k] and positions.size else ""
-            rows += [[str(k), str(t), f"{self.A[t, k]:.3f}", f"{self.stderr.A[t, k]:.3f}", note] for t in positions]
+            note = (
+                f"incomplete: {self.unexplained[k]:.3f} unexplained"
+                if self.incomplete[k] and positions.size
+                else ""
+            )
+            rows += [
+                [str(k), str(t), f"{self.A[t, k]:.3f}", f"{self.stderr.A[t, k]:.3f}", note]
+                for t in positions
+            ]
             if not positions.size:
                 rows.append([str(k), "–", "", "", "no position stands out"])
         left_out = notebook.text(f"and {len(rows) - _SHOWN} more") if len(rows) > _SHOWN else ""
         page = notebook.text(said)
-        page += notebook.table(["last token", "position", "weight", "± s.e.", ""], rows[:_SHOWN], left=[4]) + left_out
+        page += (
+            notebook.table(
+                ["last token", "position", "weight", "± s.e.", ""], rows[:_SHOWN], left=[4]
+            )
+            + left_out
+        )
         if N <= _SHOWN // 4:
-            law = [[str(n), *(f"{p:.3f}" for p in row)] for n, row in enumerate(self.V)]
-            page += notebook.text("V, the estimate of P: the law of the next token in each column")
-            page += notebook.table(["", *map(str, range(N))], law)
+            distribution = [[str(n), *(f"{p:.3f}" for p in row)] for n, row in enumerate(self.V)]
+            page += notebook.text(
+                "V, the estimate of P: the distribution of the next token in each column"
+            )
+            page += notebook.table(["", *map(str, range(N))], distribution)
         return page
 
 
@@ -241,28 +277,34 @@ def recover(
     Parameters
     ----------
     data : Batch, iterable of batches, or sequences of tokens
-        The samples: a ``Batch``; a list or other iterable of batches; a function that returns an iterator of batches, which is
-        called for each pass so that the data need not fit into memory; or one sequence of tokens or a list of them, together
-        with ``max_lag``. Dask collections of batches or sequences are processed where they are stored.
+        The samples: a ``Batch``; a list or other iterable of batches; a function that returns an
+        iterator of batches, which is called for each pass so that the data need not fit into
+        memory; or one sequence of tokens or a list of them, together with ``max_lag``. Dask
+        collections of batches or sequences are processed where they are stored.
     N : int, optional
         The number of tokens. The default is the largest token that occurs plus one.
     max_lag : int, optional
-        Required for sequences: the number T of positions in a window. The token before the label selects the attention, and
-        position t lies T + 1 − t tokens before the label, so that position 0 is the oldest.
+        Required for sequences: the number T of positions in a window. The token before the label
+        selects the attention, and position t lies T + 1 − t tokens before the label, so that
+        position 0 is the oldest.
     method : {"likelihood", "spectral"}, default "likelihood"
-        "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum likelihood. "spectral"
-        stops at estimates from moments, which are valid only if the tokens of the contexts are independent.
+        "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum
+        likelihood. "spectral" stops at estimates from moments, which are valid only if the tokens
+        of the contexts are independent.
     start : {"spectral", "scratch"}, optional
-        The starting point of the likelihood method: "spectral", the default for batches, or "scratch", the default for
-        sequences. "scratch" is an EM algorithm over all positions, which takes n·T operations per step and n·T bytes.
+        The starting point of the likelihood method: "spectral", the default for batches, or
+        "scratch", the default for sequences. "scratch" is an EM algorithm over all positions, which
+        takes n·T operations per step and n·T bytes.
     false_positions : float, default 0.05
-        The expected number of positions without signal, among all N·T, that pass the threshold of the spectral method. The
-        likelihood method has a stricter criterion for its final positions, which does not depend on this.
+        The expected number of positions without signal, among all N·T, that pass the threshold of
+        the spectral method. The likelihood method has a stricter criterion for its final positions,
+        which does not depend on this.
 
     Returns
     -------
     Recovery
-        The estimates V (N, N) of P and A (T, N) of Q, with the support of A, standard errors and a certificate.
+        The estimates V (N, N) of P and A (T, N) of Q, with the support of A, standard errors and a
+        certificate.
 
     Examples
     --------
@@ -282,32 +324,60 @@ def recover(
     """
     if not 0 < number("false_positions", false_positions) < 1:
         raise InputError(f"false_positions = {false_positions}: it must lie between 0 and 1")
-    known = {"method": (method, ("likelihood", "spectral")), "start": (start, (None, "spectral", "scratch"))}
+    known = {
+        "method": (method, ("likelihood", "spectral")),
+        "start": (start, (None, "spectral", "scratch")),
+    }
     for name, (value, values) in known.items():
         one_of(name, value, values)
     samples = as_data(data, N, max_lag)
     T = samples.T
     if samples.N > _LARGEST:
-        raise InputError(f"N = {samples.N} tokens: recover takes at most {_LARGEST}, since P has N² entries")
+        raise InputError(
+            f"N = {samples.N} tokens: recover takes at most {_LARGEST}, since P has N² entries"
+        )
     facts: dict[str, Any] = {"n_samples": samples.n, "mu": samples.mu, "method": method}
     if method == "spectral":
         moments = spectral(samples, false_positions)
-        A = _dense(moments.positions, moments.weights, T, rest=np.array([0.0 if s.size else 1 / T for s in moments.positions]))
+        A = _dense(
+            moments.positions,
+            moments.weights,
+            T,
+            rest=np.array([0.0 if s.size else 1 / T for s in moments.positions]),
+        )
         errors = StandardErrors(np.full_like(moments.P, np.nan), np.full_like(A, np.nan))
         facts |= dict.fromkeys(("unexplained", "unexplained_ratio"), np.full(samples.N, np.nan))
-        return Recovery(V=moments.P, A=A, support=moments.positions, stderr=errors, loglik=np.nan, gap=np.nan, path=[], **facts)
+        return Recovery(
+            V=moments.P,
+            A=A,
+            support=moments.positions,
+            stderr=errors,
+            loglik=np.nan,
+            gap=np.nan,
+            path=[],
+            **facts,
+        )
     scratch = start == "scratch" or (start is None and not samples.independent)
     initial = from_scratch(samples) if scratch else spectral(samples, false_positions)
     found = fit_mixture(samples, initial=initial)
     # What says nothing of P or of a column of Q is made plain.
     unused = found.counts <= 0
-    V = np.where(unused, samples.label_law[:, None], found.P)
+    V = np.where(unused, samples.label_distribution[:, None], found.P)
     A = _dense(found.support, found.weights, T, rest=found.rest / T)
     A_errors = _dense(found.support, found.weight_errors, T, rest=found.rest_errors / T)
     errors = StandardErrors(np.where(unused, np.nan, found.P_errors), A_errors)
     facts |= {"unexplained": found.rest, "unexplained_ratio": found.rest_ratios}
     facts |= {"n_parameters": found.parameters, "rest_limit": found.rest_limit}
-    return Recovery(V=V, A=A, support=found.support, stderr=errors, loglik=found.loglik, gap=found.gap, path=found.path, **facts)
+    return Recovery(
+        V=V,
+        A=A,
+        support=found.support,
+        stderr=errors,
+        loglik=found.loglik,
+        gap=found.gap,
+        path=found.path,
+        **facts,
+    )
 
 
 def _dense(support: Support, values: list[Array], T: int, rest: Array) -> Array:

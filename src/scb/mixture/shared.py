@@ -1,14 +1,17 @@
 """The policy of a search in which all positions take their columns from one matrix P.
 
-Growth. The derivative of the log-likelihood in a weight that is 0 is Σ_i (P[o_i, x_it]/f_i − 1). For iid contexts the tokens of a
-position without signal are iid μ whatever the rest is, which gives the exact null law (``levels``). For sequences the sum is a
-martingale at the truth, with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each context is tried if its score is
+Growth. The derivative of the log-likelihood in a weight that is 0 is Σ_i (P[o_i, x_it]/f_i − 1).
+For iid contexts the tokens of a position without signal are iid μ whatever the rest is, which gives
+the exact null distribution (``levels``). For sequences the sum is a martingale at the truth, with
+variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each context is tried if its score is
 as unlikely as a Gaussian above √c, with c as follows.
 
-Criterion. A position of context k stays if twice the log-likelihood ratio reaches c = log n_k + 2 log(K·T): the extended BIC
-(Chen and Chen 2008), in which a parameter costs log n_k and its choice among K·T positions 2 log(K·T). Under a weight of 0 the
-ratio is above c with the chance that a Gaussian is above √c, so about 1/√(2π n_k c) false positions a fit would pass. (Where P has
-entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the rate.)
+Criterion. A position of context k stays if twice the log-likelihood ratio reaches c = log n_k + 2
+log(K·T): the extended BIC (Chen and Chen 2008), in which a parameter costs log n_k and its choice
+among K·T positions 2 log(K·T). Under a weight of 0 the ratio is above c with the chance that a
+Gaussian is above √c, so about 1/√(2π n_k c) false positions a fit would pass. (Where P has entries
+near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the
+rate.)
 """
 
 from dataclasses import replace
@@ -26,7 +29,8 @@ from scb.mixture.tuning import TUNING
 
 
 def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-    """For each context the slots without weight; if it has none, its weakest one if that falls short of the criterion with P fixed.
+    """For each context the slots without weight; if it has none, its weakest one if that falls
+    short of the criterion with P fixed.
 
     Where all slots together do not pay for P, all of them go.
     """
@@ -34,7 +38,11 @@ def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
         return search.all_slots()
     found = search.empty_slots()
     emptied = {k for k, _ in found}
-    return found + [one.slots[0] for one in _weakest(search, rows) if one.slots[0][0] not in emptied and one.ratio < one.cost]
+    return found + [
+        one.slots[0]
+        for one in _weakest(search, rows)
+        if one.slots[0][0] not in emptied and one.ratio < one.cost
+    ]
 
 
 def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
@@ -52,13 +60,26 @@ def _weakest(search: Selection, rows: Rows) -> list[Removal]:
     return [weakest[k] for k in sorted(weakest)]
 
 
-def candidates(search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float = 1.0, most: int = NO_LIMIT) -> Proposal:
-    """For each context, the position with the largest score, if that is ``least`` times what noise reaches or more.
+def candidates(
+    search: Selection,
+    rows: Rows,
+    fit: Fit,
+    barred: list[Pair],
+    least: float = 1.0,
+    most: int = NO_LIMIT,
+) -> Proposal:
+    """For each context, the position with the largest score, if that is ``least`` times what noise
+    reaches or more.
 
-    None where no position could pay for P, whatever the labels were: with 500 symbols and 20,000 labels, say.
+    None where no position could pay for P, whatever the labels were: with 500 symbols and 20,000
+    labels, say.
     """
     data = search.data
-    if not data.independent and least > 0 and -2 * _loglik_of_background(data, rows, fit) < _price_of_P(data):
+    if (
+        not data.independent
+        and least > 0
+        and -2 * _loglik_of_background(data, rows, fit) < _price_of_P(data)
+    ):
         return [], {}
     z = relative_scores(data, rows, fit)
     for k, s in enumerate(search.support):
@@ -78,9 +99,11 @@ def criterion(data: Data) -> Array:
 
 
 def no_signal(data: Data, rows: Rows, fit: Fit) -> bool:
-    """Whether the gain over the background is below what the BIC asks for P, whose entries adapt to whatever position there is.
+    """Whether the gain over the background is below what the BIC asks for P, whose entries adapt to
+    whatever position there is.
 
-    (For iid contexts the level of the scores is exact, and positions without signal do not come this far.)
+    (For iid contexts the level of the scores is exact, and positions without signal do not come
+    this far.)
     """
     return 2 * (fit.loglik - _loglik_of_background(data, rows, fit)) < _price_of_P(data)
 
@@ -92,13 +115,17 @@ def _loglik_of_background(data: Data, rows: Rows, fit: Fit) -> float:
 
 
 def _price_of_P(data: Data) -> float:
-    """What the BIC asks for P, (N − 1)² parameters that each cost the logarithm of the samples that speak of it, and a position."""
+    """What the BIC asks for P, (N − 1)² parameters that each cost the logarithm of the samples that
+    speak of it, and a position.
+    """
     columns = np.sort(np.log(1 + data.n * data.mu))[:-1]
     return float((data.N - 1) * columns.sum() + criterion(data).max())
 
 
 def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
-    """(K, T): scores of all positions relative to what noise reaches: exact for iid contexts, a Gaussian quantile for others."""
+    """(K, T): scores of all positions relative to what noise reaches: exact for iid contexts, a
+    Gaussian quantile for others.
+    """
     P = fit.mixture.P
     z = np.sqrt(criterion(data))
     if data.independent:
@@ -107,7 +134,9 @@ def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
         return raw / rows.score_levels(U, fit.mixture, data.mu, z)[:, None]
     raw = data.total(Partition.likelihood_scores, P, fit.mixture, rows=rows) - data.present
     # That P and q are fitted makes the variance smaller than it is taken to be.
-    variance = data.total(Partition.law_scores, P**2, fit.mixture, rows=rows) - data.present
+    variance = (
+        data.total(Partition.distribution_scores, P**2, fit.mixture, rows=rows) - data.present
+    )
     return raw / np.sqrt(np.maximum(variance, 1e-12)) / z[:, None]
 
 

@@ -1,12 +1,14 @@
 """P and Q from moments: a sparse rank-one matrix in noise of unit size. For contexts of iid tokens.
 
-Given the last token k, the covariance of label and token t is q_t^(k) G with G = (P − μ1ᵀ) diag(μ): over all (k, t) this is the
-rank-one matrix vec(Q)·vec(G)ᵀ with a sparse, positive left factor. So:
+Given the last token k, the covariance of label and token t is q_t^(k) G with G = (P − μ1ᵀ) diag(μ):
+over all (k, t) this is the rank-one matrix vec(Q)·vec(G)ᵀ with a sparse, positive left factor. So:
 
-1. start at the (k, t) whose table of pairs (o, x_t) has the largest χ²; its covariance is a first guess at G;
-2. score every (k, t): the projection of its covariance onto the guess, in units of noise. Keep what is too large to be noise;
-   keeping the positive side only settles the sign;
-3. the kept covariances, weighted by their scores, are a better guess; go on until the kept positions stay the same.
+1. start at the (k, t) whose table of pairs (o, x_t) has the largest χ²; its covariance is a first
+   guess at G;
+2. score every (k, t): the projection of its covariance onto the guess, in units of noise. Keep what
+   is too large to be noise; keeping the positive side only resolves the sign;
+3. the kept covariances, weighted by their scores, are a better guess; go on until the kept
+   positions stay the same.
 
 What a position adds to the guess is left out of its own score, so that noise cannot confirm itself.
 """
@@ -16,19 +18,22 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Data
-from scb.mixture.law import Initial
 from scb.mixture.levels import ScoreNoise, noise_levels
+from scb.mixture.model import Initial
 from scb.mixture.partition import Partition
 from scb.theory.gaussian import noise_quantile
 
 _ROUNDS = 12
 _STARTS = 8
 _LEAST_SQUARES_STEPS = 20
-Pairs = NDArray[np.intp]  # (r, 2), last tokens and positions
+# (r, 2), last tokens and positions
+Pairs = NDArray[np.intp]
 
 
 def spectral(data: Data, false_positions: float = 0.05) -> Initial:
-    """The sparse rank-one estimate; ``false_positions`` is how many wrong positions a fit may have on average."""
+    """The sparse rank-one estimate; ``false_positions`` is how many wrong positions a fit may have
+    on average.
+    """
     moments = _Moments(data, false_positions)
     best = np.zeros((0, 2), np.intp)
     best_value = -np.inf
@@ -49,19 +54,24 @@ class _Moments:
     def __init__(self, data: Data, false_positions: float) -> None:
         self.data = data
         self.false_positions = false_positions
-        self.label_law = data.label_law
-        noise = np.outer(self.label_law, data.mu)
+        self.label_distribution = data.label_distribution
+        noise = np.outer(self.label_distribution, data.mu)
         self.whitening = np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0)
 
     def covariances(self, pairs: Pairs) -> Array:
         """(r, N, N): C − n_k(o) μ_m at each (k, t), where C counts pairs of label and token."""
-        return self.data.total(Partition.pair_tables, pairs) - self.data.by_label[pairs[:, 0], :, None] * self.data.mu
+        return (
+            self.data.total(Partition.pair_tables, pairs)
+            - self.data.by_label[pairs[:, 0], :, None] * self.data.mu
+        )
 
     def direction(self, G: Array) -> Array:
-        """The table W whose sums over samples are the projections onto G, centred in label and token."""
+        """The table W whose sums over samples are the projections onto G, centred in label and
+        token.
+        """
         W = G * self.whitening
         W = W - (W @ self.data.mu)[:, None]
-        return W - self.label_law @ W
+        return W - self.label_distribution @ W
 
     def spread(self, W: Array) -> Array:
         """(N,): standard deviation of the score of a position without signal, for each last token."""
@@ -69,7 +79,9 @@ class _Moments:
         return np.sqrt(self.data.by_label @ (W**2 @ self.data.mu))
 
     def alternate(self, pairs: Pairs) -> tuple[Pairs, float]:
-        """Score, keep, guess again, until nothing changes; the kept (k, t), and the sum of their squared scores."""
+        """Score, keep, guess again, until nothing changes; the kept (k, t), and the sum of their
+        squared scores.
+        """
         D = self.covariances(pairs)
         weights = np.ones(1)
         kept = np.zeros(0)
@@ -88,14 +100,17 @@ class _Moments:
         return pairs, float(kept @ kept)
 
     def scores(self, pairs: Pairs, D: Array, weights: Array) -> tuple[Array, Array]:
-        """(N, T) scores in units of noise onto the guess Σ_j weights_j D_j, and (N,) what is too large to be noise."""
+        """(N, T) scores in units of noise onto the guess Σ_j weights_j D_j, and (N,) what is too
+        large to be noise.
+        """
         data = self.data
         guess = np.tensordot(weights, D, axes=1)
         W = self.direction(guess)
         spread = np.where(data.counts > 0, self.spread(W), 1.0)
         spread = np.where(spread > 0, spread, 1.0)
         z = data.total(Partition.scores, W) / spread[:, None]
-        # A pair that has a part in the guess is scored by what the others make of it; 0 if there are none.
+        # A pair that has a part in the guess is scored by what the others make of it; 0 if there
+        # are none.
         for j, (k, t) in enumerate(pairs):
             others = self.direction(guess - weights[j] * D[j])
             scale = self.spread(others)[k]
@@ -108,9 +123,11 @@ class _Moments:
         """Least squares for Q and G at the kept (k, t), scaled so that columns of Q sum to 1."""
         N = self.data.N
         mu = self.data.mu
-        law = self.label_law[:, None]
+        distribution = self.label_distribution[:, None]
         if len(pairs) == 0:
-            return Initial(np.repeat(law, N, axis=1), [np.zeros(0, np.intp)] * N, [np.zeros(0)] * N)
+            return Initial(
+                np.repeat(distribution, N, axis=1), [np.zeros(0, np.intp)] * N, [np.zeros(0)] * N
+            )
         contexts = pairs[:, 0]
         D = self.covariances(pairs)
         n = self.data.counts[contexts]
@@ -121,7 +138,7 @@ class _Moments:
             q = np.maximum(along, 1e-3 * np.abs(along).max())
             q = q / np.bincount(contexts, q, minlength=N)[contexts]
         G = np.tensordot(q, D, axes=1) / (n @ q**2)
-        P = law + np.divide(G, mu, out=np.zeros_like(G), where=mu > 0)
-        P = np.maximum(P, 1e-3 * law)
+        P = distribution + np.divide(G, mu, out=np.zeros_like(G), where=mu > 0)
+        P = np.maximum(P, 1e-3 * distribution)
         mine = [contexts == k for k in range(N)]
         return Initial(P / P.sum(axis=0), [pairs[m, 1] for m in mine], [q[m] for m in mine])

@@ -7,12 +7,14 @@ import numpy as np
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
-from scb.mixture.law import Mixture, normalised
+from scb.mixture.model import Mixture, normalised
 from scb.mixture.newton import Point
 from scb.mixture.tuning import TUNING
 
 
-def extrapolated(paths: Sequence[tuple[Array, Array, Array]], axis: int | None = None) -> list[Array]:
+def extrapolated(
+    paths: Sequence[tuple[Array, Array, Array]], axis: int | None = None
+) -> list[Array]:
     """Jump along two EM steps x₀ → x₁ → x₂ of one or several arrays.
 
     The jump goes to x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀) with α = ‖x₁ − x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1,
@@ -20,7 +22,10 @@ def extrapolated(paths: Sequence[tuple[Array, Array, Array]], axis: int | None =
     """
     first = [one - zero for zero, one, _ in paths]
     second = [two - 2 * one + zero for zero, one, two in paths]
-    along, length = (np.sqrt(sum((x**2).sum(axis=axis, keepdims=axis is not None) for x in steps)) for steps in (first, second))
+    along, length = (
+        np.sqrt(sum((x**2).sum(axis=axis, keepdims=axis is not None) for x in steps))
+        for steps in (first, second)
+    )
     alpha = np.maximum(np.divide(along, length, out=np.ones_like(length), where=length > 0), 1.0)
     return [
         np.maximum(zero + 2 * alpha * x + alpha**2 * y, TUNING.least_kept * two)
@@ -35,14 +40,19 @@ def em_step(point: Point) -> Mixture:
     return at.moved(P, normalised(at.q * point.gq, 1, at.q))
 
 
-def squared_em_step(rows: Rows, point: Point, kept: Callable[[Mixture], Mixture] = lambda at: at) -> Point:
-    """Two EM steps and a jump along them, unless that is lower than the first step: then the better of the two steps.
+def squared_em_step(
+    rows: Rows, point: Point, kept: Callable[[Mixture], Mixture] = lambda at: at
+) -> Point:
+    """Two EM steps and a jump along them, unless that is lower than the first step: then the better
+    of the two steps.
 
     ``kept`` restores what a step must not change.
     """
     one = Point.of(rows, kept(em_step(point)))
     two = kept(em_step(one))
-    columns, q = extrapolated([(point.at.columns, one.at.columns, two.columns), (point.at.q, one.at.q, two.q)])
+    columns, q = extrapolated(
+        [(point.at.columns, one.at.columns, two.columns), (point.at.q, one.at.q, two.q)]
+    )
     columns = normalised(columns, 0, two.columns)
     columns[:, -1] = two.background
     jump = Point.of(rows, kept(replace(two, columns=columns, q=normalised(q, 1, two.q))))

@@ -1,8 +1,10 @@
-"""Maximum likelihood for the weights q with P fixed: a concave problem, in which contexts do not touch each other.
+"""Maximum likelihood for the weights q with P fixed: a concave problem, in which contexts do not
+touch each other.
 
-All contexts are climbed side by side, each until it has its own certificate; one pass over the rows serves a step of them all.
-Where there are few slots, a step goes to the maximum of the quadratic model, by non-negative least squares (Kim, Carbonetto,
-Stephens and Anitescu 2020); where there are many, it is an EM step with squared extrapolation (as in ``em``).
+All contexts are climbed side by side, each until it has its own certificate; one pass over the rows
+serves a step of them all. Where there are few slots, a step goes to the maximum of the quadratic
+model, by non-negative least squares (Kim, Carbonetto, Stephens and Anitescu 2020); where there are
+many, it is an EM step with squared extrapolation (as in ``em``).
 """
 
 from typing import NamedTuple
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
-from scb.mixture.law import Mixture, normalised
+from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable
 from scb.mixture.squarem import extrapolated
 from scb.mixture.tuning import TUNING
@@ -26,13 +28,20 @@ class WeightFit(NamedTuple):
     """Where the climb ended."""
 
     q: Array  # (K, s)
-    logliks: Array  # (K,), the log-likelihood of each context's samples; 0 for a context that was not asked for
+    # (K,), the log-likelihood of each context's samples; 0 for a context that was not asked for
+    logliks: Array
 
 
 def fit_weights(
-    rows: Rows, start: Mixture, *, tolerance: float = 0.02, steps: int = 2000, contexts: Flags | None = None
+    rows: Rows,
+    start: Mixture,
+    *,
+    tolerance: float = 0.02,
+    steps: int = 2000,
+    contexts: Flags | None = None,
 ) -> WeightFit:
-    """Climb in the weights of some contexts (K,), all unless given, until the gap of each is below ``tolerance`` nats.
+    """Climb in the weights of some contexts (K,), all unless given, until the gap of each is below
+    ``tolerance`` nats.
 
     The gap is how much its log-likelihood can still gain, at most. Weights at 0 stay there.
     """
@@ -47,7 +56,9 @@ def fit_weights(
 
 
 class _Climb:
-    """Where each context stands: its weights, its log-likelihood and derivatives there, and its gap."""
+    """Where each context stands: its weights, its log-likelihood and derivatives there, and its
+    gap.
+    """
 
     def __init__(self, rows: Rows, start: Mixture, asked: Flags) -> None:
         self.rows = rows
@@ -60,7 +71,9 @@ class _Climb:
         self.idle = np.zeros(len(self.q), np.int64)
 
     def evaluate(self, q: Array, asked: Flags) -> tuple[Array, Array, Array | None]:
-        """Log-likelihoods (K,) and derivatives (K, s); minus the second ones (K, s, s) where there are few slots."""
+        """Log-likelihoods (K,) and derivatives (K, s); minus the second ones (K, s, s) where there
+        are few slots.
+        """
         at = Mixture(self.columns, np.ascontiguousarray(q))
         if q.shape[1] > TUNING.few_slots:
             return *self.rows.total(RowTable.weight_gradients, at, asked), None
@@ -87,7 +100,9 @@ class _Climb:
         pending = open_.copy()
         size = 1.0
         while pending.any() and size > TUNING.shortest:
-            trial = np.where(self.used, np.maximum(self.q + size * (ahead - self.q), TUNING.least_weight), 0.0)
+            trial = np.where(
+                self.used, np.maximum(self.q + size * (ahead - self.q), TUNING.least_weight), 0.0
+            )
             trial /= trial.sum(axis=1, keepdims=True)
             at = self.evaluate(trial, pending)
             risen = pending & (at[0] > self.loglik)
@@ -99,21 +114,26 @@ class _Climb:
             self.move(pending, after, self.evaluate(after, pending))
 
     def best_of_the_model(self, k: int) -> Array:
-        """The weights y ≥ 0 of the slots in use that maximise the model of log-likelihood − n·Σy about q; at its top Σy = 1.
+        """The weights y ≥ 0 of the slots in use that maximise the model of log-likelihood − n·Σy
+        about q; at its top Σy = 1.
 
-        With H minus the second derivatives and g the first, H·q = g, and the model is (2g − n)ᵀy − yᵀHy/2: a least-squares
-        problem with the Cholesky factor of H, in coordinates that make its diagonal 1.
+        With H minus the second derivatives and g the first, H·q = g, and the model is (2g − n)ᵀy −
+        yᵀHy/2: a least-squares problem with the Cholesky factor of H, in coordinates that make its
+        diagonal 1.
         """
         from scipy.optimize import nnls
 
         assert self.qq is not None
         used = self.used[k]
         H = self.qq[k][np.ix_(used, used)]
-        if not np.isfinite(H).all() or (np.diag(H) <= 0).any():  # a label is impossible, or a slot says nothing: EM goes on
+        # a label is impossible, or a slot says nothing: EM goes on
+        if not np.isfinite(H).all() or (np.diag(H) <= 0).any():
             return self.q[k, used]
         scale = 1 / np.sqrt(np.diag(H))
         slope = scale * (2 * self.gq[k, used] - (self.q[k] * self.gq[k]).sum())
-        factor = np.linalg.cholesky(H * scale * scale[:, None] + TUNING.weight_ridge * np.eye(len(H)))
+        factor = np.linalg.cholesky(
+            H * scale * scale[:, None] + TUNING.weight_ridge * np.eye(len(H))
+        )
         return scale * nnls(factor.T, np.linalg.solve(factor, slope))[0]
 
     def squared_step(self, open_: Flags) -> None:

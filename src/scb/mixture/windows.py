@@ -1,13 +1,16 @@
-"""From batches and sequences to samples that lie in flat arrays of tokens; no token is copied where that can be avoided.
+"""From batches and sequences to samples that lie in flat arrays of tokens; no token is copied where
+that can be avoided.
 
-A sample is a window of T tokens, a last token that chooses the attention, and a label. In a sequence, lag ℓ of a label is the
-token ℓ steps before it: lag 1 is the current token, which is the last token of the sample. The positions of a window count from
-the oldest: position t is lag ``nearest`` + T − 1 − t. There is one convention with two settings:
+A sample is a window of T tokens, a last token that chooses the attention, and a label. In a
+sequence, lag ℓ of a label is the token ℓ steps before it: lag 1 is the current token, which is the
+last token of the sample. The positions of a window count from the oldest: position t is lag
+``nearest`` + T − 1 − t. There is one convention with two settings:
 
-- nearest = 2 in ``recover``, as in the paper: the current token chooses the attention and is no source itself, and every sample has
-  all its T tokens;
-- nearest = 1 in the estimator: the current symbol may be a source too, and every symbol that follows one is a label. Where its
-  window reaches beyond the start of a sequence or into a gap, token N says that nothing is there.
+- nearest = 2 in ``recover``, as in the paper: the current token chooses the attention and is no
+  source itself, and every sample has all its T tokens;
+- nearest = 1 in the estimator: the current symbol may be a source too, and every symbol that
+  follows one is a label. Where its window reaches beyond the start of a sequence or into a gap,
+  token N says that nothing is there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +29,9 @@ LARGEST_TOKEN = 1 << 16
 
 
 class Block(NamedTuple):
-    """Samples on one flat array: token t of sample i is ``tokens[starts[i] + t]``, its last token and label stand beside it."""
+    """Samples on one flat array: token t of sample i is ``tokens[starts[i] + t]``, its last token
+    and label stand beside it.
+    """
 
     tokens: NDArray[Any]
     starts: Ints
@@ -54,18 +59,26 @@ class Block(NamedTuple):
 def batch_block(batch: Any, N: int | None) -> Block:
     """A checked batch, with compact tokens; a ValueError says what is wrong with it."""
     if not isinstance(batch, Batch):
-        raise InputError(f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens want max_lag as well")
+        raise InputError(
+            f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens want max_lag as well"
+        )
     last = compact_tokens("last", batch.last, N)
     label = compact_tokens("label", batch.label, N)
     tokens = compact_tokens("context", np.ascontiguousarray(batch.context).reshape(-1), N)
     n, T = batch.context.shape
     if n and T < 1:
-        raise InputError(f"context has shape {batch.context.shape}: there must be at least 1 position")
-    return Block(tokens, np.arange(n, dtype=np.int64) * T, last.astype(np.int64), label.astype(np.int64))
+        raise InputError(
+            f"context has shape {batch.context.shape}: there must be at least 1 position"
+        )
+    return Block(
+        tokens, np.arange(n, dtype=np.int64) * T, last.astype(np.int64), label.astype(np.int64)
+    )
 
 
 def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int) -> list[Block]:
-    """Every window of T tokens, a last token and a label, of each sequence of compact tokens that has any; used where they lie."""
+    """Every window of T tokens, a last token and a label, of each sequence of compact tokens that
+    has any; used where they lie.
+    """
     blocks = []
     for tokens in sequences:
         starts = np.arange(max(0, tokens.size - T - 1), dtype=np.int64)
@@ -75,11 +88,14 @@ def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int) -> list[Block]:
     return blocks
 
 
-def label_block(sequences: Sequence[NDArray[Any]], N: int, T: int, *, contexts: bool = True, skipped: int = 0) -> Block:
-    """Every symbol that follows one is a label, with the T symbols before it; token N stands for what is not there.
+def label_block(
+    sequences: Sequence[NDArray[Any]], N: int, T: int, *, contexts: bool = True, skipped: int = 0
+) -> Block:
+    """Every symbol that follows one is a label, with the T symbols before it; token N stands for
+    what is not there.
 
-    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels. Without ``contexts`` all windows have
-    last token 0.
+    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels. Without
+    ``contexts`` all windows have last token 0.
     """
     flat = np.full(sum(T + len(codes) for codes in sequences), N, dtype=token_dtype(N + 1))
     wanted = np.zeros(flat.size, bool)
@@ -107,7 +123,9 @@ def symbol_counts(sequences: Iterable[NDArray[Any]], N: int) -> Array:
 
 
 def compact_tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
-    """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a ValueError names what is no token."""
+    """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a
+    ValueError names what is no token.
+    """
     values = np.asarray(unmasked(name, values))
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise InputError(f"{name} holds NaN: tokens must be integers from 0 on")
@@ -119,7 +137,9 @@ def compact_tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
     if N is not None and top >= N:
         raise InputError(f"{name} holds token {top}: with N = {N}, tokens must lie in [0, {N - 1}]")
     if top >= LARGEST_TOKEN:
-        raise InputError(f"{name} holds token {top}: tokens must be numbered 0, 1, 2, … (at most 65536 of them)")
+        raise InputError(
+            f"{name} holds token {top}: tokens must be numbered 0, 1, 2, … (at most 65536 of them)"
+        )
     if values.dtype.kind == "u" and values.dtype.itemsize <= 2 and values.dtype.isnative:
         return values
     return values.astype(token_dtype(top + 1))
@@ -132,5 +152,7 @@ def token_sequences(sequences: Sequence[Any]) -> list[NDArray[Any]]:
         array = np.asarray(unmasked(f"sequence {i}", sequence))
         if array.ndim != 1:
             raise InputError(f"sequence {i} has shape {array.shape}: it must be one-dimensional")
-        checked.append(compact_tokens(f"sequence {i}", array, None) if array.size else np.empty(0, np.uint8))
+        checked.append(
+            compact_tokens(f"sequence {i}", array, None) if array.size else np.empty(0, np.uint8)
+        )
     return checked

@@ -35,7 +35,9 @@ def _rows(judged: Judged) -> Iterator[tuple[Any, ...]]:
     yield from _row(judged, "", "", "settings", judged.settings)
 
 
-def _row(judged: Judged, ensemble: str, case: str, name: str, value: Any) -> Iterator[tuple[Any, ...]]:
+def _row(
+    judged: Judged, ensemble: str, case: str, name: str, value: Any
+) -> Iterator[tuple[Any, ...]]:
     """The row of a number or a word; none for what is missing."""
     place = (judged.claim.id, ensemble, case, name)
     if isinstance(value, str):

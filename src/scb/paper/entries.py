@@ -31,7 +31,8 @@ class Experiment:
         None,
     )  # random tasks, and values of parameters, for a first look
     full: Axes | None = None  # values of parameters that take a minute or more
-    full_only: bool = False  # whether the table is made in the full run and left out of the default one
+    # Whether the table is made in the full run and left out of the default one
+    full_only: bool = False
     # whether it is made on a GPU alone, by scb reproduce --device cuda, and left out of all other
     # runs
     gpu: bool = False
@@ -43,8 +44,14 @@ class Experiment:
         for coordinates in product(*self.axes.values()):
             point: dict[str, Any] = {}
             for names, value in zip(self.axes, coordinates, strict=True):
-                point |= {names: value} if isinstance(names, str) else dict(zip(names, value, strict=True))
-            replicates = [{}] if self.seeds is None else [{"replicate": i} for i in range(self.seeds)]
+                point |= (
+                    {names: value}
+                    if isinstance(names, str)
+                    else dict(zip(names, value, strict=True))
+                )
+            replicates = (
+                [{}] if self.seeds is None else [{"replicate": i} for i in range(self.seeds)]
+            )
             found += [self.job(**point, **replicate) for replicate in replicates]
         return found
 
@@ -68,7 +75,10 @@ class Experiment:
     @property
     def settings(self) -> dict[str, Any]:
         """What is varied, and over how many random tasks, for people."""
-        found = {name if isinstance(name, str) else ", ".join(name): values for name, values in self.axes.items()}
+        found = {
+            name if isinstance(name, str) else ", ".join(name): values
+            for name, values in self.axes.items()
+        }
         return found if self.seeds is None else found | {"seeds": self.seeds}
 
     def __str__(self) -> str:

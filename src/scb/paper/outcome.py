@@ -59,7 +59,9 @@ class Outcome:
     ensembles: "Mapping[str, Outcome]" = field(default_factory=dict)
 
     @staticmethod
-    def judged(literal: Any, changed: Any = False, /, cases: Any = None, **numbers: Any) -> "Outcome":
+    def judged(
+        literal: Any, changed: Any = False, /, cases: Any = None, **numbers: Any
+    ) -> "Outcome":
         """Return the outcome of a claim that holds as printed, holds with a change, or fails.
 
         Parameters
@@ -92,8 +94,6 @@ class Outcome:
         Outcome
         """
         found = {part.verdict for part in parts.values()}
-        if len(found) == 1:
-            verdict = found.pop()
-        else:
-            verdict = Verdict.SOME if Verdict.FAILS in found else Verdict.CHANGED
+        mixed = Verdict.SOME if Verdict.FAILS in found else Verdict.CHANGED
+        verdict = found.pop() if len(found) == 1 else mixed
         return Outcome(verdict, {}, parts)

@@ -55,14 +55,17 @@ _FILES = (
     course,
 )
 _JUDGED = [claim for file in _FILES for claim in vars(file).values() if isinstance(claim, Claim)]
-CLAIMS: tuple[Claim, ...] = tuple(sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F")))))
+CLAIMS: tuple[Claim, ...] = tuple(
+    sorted(_JUDGED, key=lambda claim: (claim.ours, int(claim.figure.removeprefix("F"))))
+)
 """The paper's claims in the order of the figures, and ours after them."""
 
 BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
 THREE = ("proximal", "proximal, larger λ", "SGD")
-SETTLED = ("proximal, sign settled", "proximal, larger λ", "SGD, sign settled")
-STRAINED = (  # B and the multiple of the paper's step sizes
+SETTLED = ("proximal, sign resolved", "proximal, larger λ", "SGD, sign resolved")
+# B and the multiple of the paper's step sizes
+STRAINED = (
     *((64, rate) for rate in (1.0, 2.0, 4.0, 8.0, 12.0)),
     *((batch, 1.0) for batch in (1, 8, 32)),
     *((batch, 8.0) for batch in (16, 32)),
@@ -80,7 +83,9 @@ PROJECTORS = ("euclidean", "mu")
 WINDOWS = (("sequence", "of the task"), ("sequence", "frequencies"), ("independent", "of the task"))
 MULTIPLES = (0.0, 1.0, 2.0, 4.0)
 TABLES = {
-    "convergence": Experiment(TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})),
+    "convergence": Experiment(
+        TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})
+    ),
     "ensembles": Experiment(
         TrainingJob,
         {"methods": (FOUR,), "ensemble": ENSEMBLES[1:], "summary": ((400, 700, 1000),)},
@@ -88,7 +93,9 @@ TABLES = {
         quick=(3, {"T": (1000,)}),
         full_only=True,
     ),
-    "sizes": Experiment(TrainingJob, {"N": (10, 20)}, seeds=10, quick=(3, {"N": (10,), "T": (1000,)})),
+    "sizes": Experiment(
+        TrainingJob, {"N": (10, 20)}, seeds=10, quick=(3, {"N": (10,), "T": (1000,)})
+    ),
     "larger N": Experiment(
         TrainingJob,
         {"ensemble": ENSEMBLES, "N": (10, 20), "batch_size": (64, 256), "summary": ((1000,),)},
@@ -131,7 +138,9 @@ TABLES = {
     ),
     "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=10, quick=(2, {})),
     "patterns": Experiment(SoftmaxJob, {"model": BOTH, "patterns": (True,), "replicate": (0,)}),
-    "gaussian": Experiment(GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=10, quick=(2, {})),
+    "gaussian": Experiment(
+        GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=10, quick=(2, {})
+    ),
     "prediction": Experiment(
         PredictionJob,
         {"lam": (0.0, 8e-4), "gradients": ("real", "simulated")},
@@ -147,9 +156,15 @@ TABLES = {
     "drift": Experiment(DriftJob, {"T": FIVES}, seeds=20, quick=(5, {})),
     "noise": Experiment(NoiseJob, {"T": TENS[:4]}, seeds=20, quick=(10, {"T": TENS[:3]})),
     "rounding": Experiment(RoundingJob, {"T": TENS[:4]}, seeds=10, quick=(3, {"T": TENS[:3]})),
-    "separation": Experiment(SeparationJob, {"margin": (1.0, 2.0, 4.0, 8.0)}, seeds=50, quick=(5, {})),
-    "last stage": Experiment(LastStageJob, {"last": ("normalised", "not normalised")}, seeds=50, quick=(5, {})),
-    "preconditioner": Experiment(PreconditionerJob, {("first", "spread"): ATTENTION, "T": (50, 100, 200, 400)}, seeds=3),
+    "separation": Experiment(
+        SeparationJob, {"margin": (1.0, 2.0, 4.0, 8.0)}, seeds=50, quick=(5, {})
+    ),
+    "last stage": Experiment(
+        LastStageJob, {"last": ("normalised", "not normalised")}, seeds=50, quick=(5, {})
+    ),
+    "preconditioner": Experiment(
+        PreconditionerJob, {("first", "spread"): ATTENTION, "T": (50, 100, 200, 400)}, seeds=3
+    ),
     "line": Experiment(
         LineJob,
         {("N", "T"): ((3, 5000), (10, 1000))},
@@ -158,8 +173,12 @@ TABLES = {
     ),
     "stage 1": Experiment(StageOneJob, {"T": TENS}),
     "near one": Experiment(NearOneJob, {"direction": ("difference", "sum", "normalised")}),
-    "support": Experiment(SupportJob, {"T": FIVES[:3]}, seeds=10, quick=(5, {"T": FIVES[:2]}), full={"T": FIVES}),
-    "bound": Experiment(BoundJob, {"N": (3, 10), "n": (1000, 5000, 20_000)}, seeds=10, quick=(5, {"n": (5000,)})),
+    "support": Experiment(
+        SupportJob, {"T": FIVES[:3]}, seeds=10, quick=(5, {"T": FIVES[:2]}), full={"T": FIVES}
+    ),
+    "bound": Experiment(
+        BoundJob, {"N": (3, 10), "n": (1000, 5000, 20_000)}, seeds=10, quick=(5, {"n": (5000,)})
+    ),
     "sequences": Experiment(
         SequenceJob,
         {"length": (250, 1000, 4000, 16_000)},
@@ -243,7 +262,9 @@ TABLES = {
         quick=(1, {"T": (50, 100), "steps": (1000,)}),
         full_only=True,
     ),
-    "one step": Experiment(OneStepJob, {"size": (0.01, 0.1, 1.0, 10.0), "T": (50, 500, 5000)}, seeds=5, full_only=True),
+    "one step": Experiment(
+        OneStepJob, {"size": (0.01, 0.1, 1.0, 10.0), "T": (50, 500, 5000)}, seeds=5, full_only=True
+    ),
     "theorem": Experiment(
         AssumptionsJob,
         {"projector": PROJECTORS},
@@ -258,7 +279,9 @@ TABLES = {
         quick=(1, {"length": (2000,)}),
         full_only=True,
     ),
-    "marginal": Experiment(MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True),
+    "marginal": Experiment(
+        MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True
+    ),
     "real gradients": Experiment(
         RealJob,
         {("N", "method", "batch_size", "gradients", "trial"): REAL, "device": ("cuda",)},
@@ -271,7 +294,11 @@ TABLES = {
         seeds=10,
         quick=(
             2,
-            {("T", "batch_size", "projector"): tuple(point for point in LONG_LADDER if point[0] <= 5000)},
+            {
+                ("T", "batch_size", "projector"): tuple(
+                    point for point in LONG_LADDER if point[0] <= 5000
+                )
+            },
         ),
         gpu=True,
     ),
@@ -285,7 +312,7 @@ TABLES = {
 }
 ELSEWHERE = {
     "transformers": "python benchmarks/transformers.py run",
-    "transformer rivals": "python benchmarks/transformers_rivals.py samples",
+    "transformer rivals": "python benchmarks/transformers_baselines.py samples",
     "transformer stages": "python benchmarks/transformers_stages.py",
     "decoders": "python benchmarks/transformers_sequences.py",
 }
@@ -295,7 +322,9 @@ EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment i
 """What can be swept: name → job."""
 
 
-def tables(quick: bool = False, seeds: int | None = None, full: bool = False, gpu: bool = False) -> dict[str, Experiment]:
+def tables(
+    quick: bool = False, seeds: int | None = None, full: bool = False, gpu: bool = False
+) -> dict[str, Experiment]:
     """Name → settings of the tables to make.
 
     ``quick`` makes them smaller, ``full`` larger and more; ``gpu`` adds those that ask for one;

@@ -61,7 +61,9 @@ class Judged:
         return self.claim.note(self.outcome)
 
 
-def write_tables(directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]) -> None:
+def write_tables(
+    directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]
+) -> None:
     """One Parquet file a table, with its settings, for whoever wants to look further; and text
     beside it, to be shipped, if it takes the full run or a GPU."""
     for name, table in tables.items():
@@ -124,7 +126,9 @@ def summary(judged: Sequence[Judged]) -> str:
     """How many claims hold, and how."""
     counts = Counter(row.outcome.verdict for row in judged)
     noun = "claim" if len(judged) == 1 else "claims"
-    return f"{len(judged)} {noun}: " + ", ".join(f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict if counts[v])
+    return f"{len(judged)} {noun}: " + ", ".join(
+        f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict if counts[v]
+    )
 
 
 def tally(judged: Sequence[Judged]) -> list[str]:
@@ -149,7 +153,9 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
         columns = (Column("", no_wrap=True), Column(heading, ratio=4), Column("measured", ratio=5))
         table = Table(*columns, title=summary(rows), title_justify="left", show_lines=True)
         for row in rows:
-            measured = escape(row.measured) + (f"\n[dim]{escape(row.note)}[/dim]" if row.note else "")
+            measured = escape(row.measured) + (
+                f"\n[dim]{escape(row.note)}[/dim]" if row.note else ""
+            )
             colour = COLOURS[row.outcome.verdict]
             says = f"{escape(row.claim.says)}\n[dim]{escape(row.claim.where)}[/dim]"
             table.add_row(f"{row.number}\n[{colour}]{row.mark}[/{colour}]", says, measured)
@@ -161,7 +167,9 @@ def markdown_table(judged: Sequence[Judged]) -> str:
     """The claims as a page: how to read it, a table of verdicts, then what was said, looked at and
     found, claim by claim."""
     environment = _templates(autoescape=False)
-    return environment.get_template("claims.md.j2").render(groups=by_author(judged), summary=summary, tally=tally(judged))
+    return environment.get_template("claims.md.j2").render(
+        groups=by_author(judged), summary=summary, tally=tally(judged)
+    )
 
 
 def markdown_section(row: Judged) -> str:
@@ -187,15 +195,23 @@ def write_report(
     environment.filters["by_author"] = by_author
     pictures = {}
     for name in figures:
-        pictures[name] = [base64.b64encode((images / f"{name}{kind}.png").read_bytes()).decode() for kind in ("", "-narrow")]
+        pictures[name] = [
+            base64.b64encode((images / f"{name}{kind}.png").read_bytes()).decode()
+            for kind in ("", "-narrow")
+        ]
     page = environment.get_template("report.html.j2").render(
         judged=judged,
         # Our own SVG, in which nothing of a user's stands.
         strip=Markup(strip_picture()),  # noqa: S704
         figures={name: FIGURES[name] for name in figures},
         pictures=pictures,
-        data={need: _data_file(path.parent, need) for name in figures for need in FIGURES[name].needs},
-        counts={heading: Counter(row.outcome.verdict for row in rows) for heading, rows in by_author(judged).items()},
+        data={
+            need: _data_file(path.parent, need) for name in figures for need in FIGURES[name].needs
+        },
+        counts={
+            heading: Counter(row.outcome.verdict for row in rows)
+            for heading, rows in by_author(judged).items()
+        },
         tally=tally(judged),
         verdicts=list(Verdict),
         plural=_plural,

@@ -41,7 +41,9 @@ def varied(table: Table, axis: str, base: Mapping[str, float] = BASE) -> Table:
     return where(table, np.logical_and.reduce(fixed))
 
 
-def printed_samples(N: float, T: float, sparsity: float, epsilon: float, K_P: float, K_Q: float) -> tuple[float, float, float]:
+def printed_samples(
+    N: float, T: float, sparsity: float, epsilon: float, K_P: float, K_Q: float
+) -> tuple[float, float, float]:
     """What the paper prints for each stage, batch times steps, without constants, logarithms, η and
     δ.
 
@@ -65,7 +67,9 @@ def printed_samples(N: float, T: float, sparsity: float, epsilon: float, K_P: fl
     return first, second, third
 
 
-def printed_exponent(table: Table, axis: str, stage: int, base: Mapping[str, float] = BASE) -> float:
+def printed_exponent(
+    table: Table, axis: str, stage: int, base: Mapping[str, float] = BASE
+) -> float:
     """The exponent of what the paper prints for a stage, over the sizes of a table of rates."""
     rows = varied(table, axis, base)
     xs = values(rows, axis)

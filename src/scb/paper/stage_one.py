@@ -75,7 +75,9 @@ def power_law(rows: Table, goal: float) -> PowerLaw:
     start = np.polyfit(log_T - middle, log_batch, 1)
 
     def loss(theta: Array) -> float:
-        return _disagreement(rows["right"], log_batch - theta[0] - theta[1] * (log_T - middle), goal)
+        return _disagreement(
+            rows["right"], log_batch - theta[0] - theta[1] * (log_T - middle), goal
+        )
 
     level, exponent = minimize(loss, start[::-1], method="Nelder-Mead").x
     return PowerLaw(float(exponent), float(np.exp(level)), float(np.exp(middle)), goal)
@@ -101,7 +103,7 @@ def least_at_each(rows: Table, goal: float) -> tuple[Array, Array]:
     return T, np.array(found)
 
 
-def law_share(ratio: Array, goal: float) -> Array:
+def share_by_power_law(ratio: Array, goal: float) -> Array:
     """The share of right signs at a multiple of B_T."""
     from scipy.special import ndtr, ndtri
 
@@ -116,7 +118,9 @@ def _disagreement(right: Array, above: Array, goal: float) -> float:
     return -float(log_ndtr(np.where(right, z, -z)).sum())
 
 
-def power_laws(table: Table, goal: float, draws: int = 100) -> dict[str, tuple[PowerLaw, float, float]]:
+def power_laws(
+    table: Table, goal: float, draws: int = 100
+) -> dict[str, tuple[PowerLaw, float, float]]:
     """For each projector the power law of the least B in T, and the 95 % interval of its exponent
     by drawing replicates anew."""
     found = {}
@@ -126,7 +130,9 @@ def power_laws(table: Table, goal: float, draws: int = 100) -> dict[str, tuple[P
         by_replicate = [pick(mine, replicate=i) for i in np.unique(mine["replicate"])]
         exponents = []
         for _ in range(draws):
-            chosen = [by_replicate[i] for i in rng.integers(len(by_replicate), size=len(by_replicate))]
+            chosen = [
+                by_replicate[i] for i in rng.integers(len(by_replicate), size=len(by_replicate))
+            ]
             exponents.append(power_law(concatenate(chosen), goal).exponent)
         found[projector] = (power_law(mine, goal), *np.percentile(exponents, (2.5, 97.5)))
     return found

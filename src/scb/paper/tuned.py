@@ -1,4 +1,4 @@
-"""Contenders at their best setting: of all learning rates that were tried, the one that needs the
+"""Baselines at their best setting: of all learning rates that were tried, the one that needs the
 fewest samples."""
 
 from typing import Any

@@ -1,4 +1,6 @@
-"""Sequences of symbols as windows of codes, laid out for a fit; here or on a cluster, by the same functions."""
+"""Sequences of symbols as windows of codes, laid out for a fit; here or on a cluster, by the same
+functions.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +14,7 @@ from scb.geometry import Array
 from scb.inputs import InputError, InputTypeError
 from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
-from scb.mixture.reading import PARTITION, source_of
+from scb.mixture.samples_in import PARTITION, source_of
 from scb.mixture.windows import label_block, symbol_counts
 from scb.sequences.symbols import MISSING, as_sequences, checked_classes, factorise
 
@@ -22,26 +24,36 @@ Codes = NDArray[np.int64]
 class Windows(NamedTuple):
     """Data of the estimator."""
 
-    data: Data  # every symbol that follows one, with the max_lag before it; position max_lag − ℓ is lag ℓ
+    # Every symbol that follows one, with the max_lag before it; position max_lag − ℓ is lag ℓ
+    data: Data
     classes: NDArray[Any]  # the symbols, sorted
     width: int | None  # the common length of the sequences, where there are many of one length
 
 
-def windows_of_codes(codes: Sequence[Codes], N: int, max_lag: int, contexts: bool, skipped: int = 0) -> Data:
-    """The windows of sequences of codes, ``MISSING`` where there is a gap; all in one context unless symbols choose it.
+def windows_of_codes(
+    codes: Sequence[Codes], N: int, max_lag: int, contexts: bool, skipped: int = 0
+) -> Data:
+    """The windows of sequences of codes, ``MISSING`` where there is a gap; all in one context
+    unless symbols choose it.
 
     The first ``skipped`` symbols of each sequence are only there to be looked back at.
     """
     partition = Partition.of([label_block(codes, N, max_lag, contexts=contexts, skipped=skipped)])
-    return _data(Here(), [partition], symbol_counts([x[skipped:] for x in codes], N), max_lag, contexts)
+    return _data(
+        Here(), [partition], symbol_counts([x[skipped:] for x in codes], N), max_lag, contexts
+    )
 
 
 def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Windows:
-    """The windows of whatever holds sequences: see ``scb.sequences.symbols``, and ``scb.mixture.dask`` for collections."""
+    """The windows of whatever holds sequences: see ``scb.sequences.symbols``, and
+    ``scb.mixture.dask`` for collections.
+    """
     if not is_dask(X):
         X = as_sequences(X, lengths)
     elif lengths is not None:
-        raise InputError("lengths are for one long X in memory; give a bag of sequences, or delayed ones")
+        raise InputError(
+            "lengths are for one long X in memory; give a bag of sequences, or delayed ones"
+        )
     source = source_of("X", X, max_lag)
     executor = source.executor
     coded = source.read(_code, source.kind)
@@ -56,21 +68,30 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
     return Windows(data, classes, max(longest) if same else None)
 
 
-def _data(executor: Any, partitions: list[Any], counts: Array, max_lag: int, contexts: bool) -> Data:
-    """Partitions of windows as the data of a fit; each symbol occurs ``counts`` (N,) times in the sequences."""
+def _data(
+    executor: Any, partitions: list[Any], counts: Array, max_lag: int, contexts: bool
+) -> Data:
+    """Partitions of windows as the data of a fit; each symbol occurs ``counts`` (N,) times in the
+    sequences.
+    """
     shape = Shape(N=len(counts), K=len(counts) if contexts else 1, T=max_lag)
     tokens = float(counts.sum())
-    data = replace(Data.of(executor, partitions, shape, counts / max(tokens, 1), independent=False), tokens=tokens)
+    data = replace(
+        Data.of(executor, partitions, shape, counts / max(tokens, 1), independent=False),
+        tokens=tokens,
+    )
     if data.n == 0:
         raise InputError("no symbol follows another one without a gap: there is nothing to predict")
     return data
 
 
-# ------------------------------------------------------------------------------------------------- piece by piece
+# ----------------------------------------------------------------------------------- piece by piece
 
 
 class _Coded(NamedTuple):
-    """A piece in codes of its own symbols; the first ``skipped`` of each sequence belong to the piece before it."""
+    """A piece in codes of its own symbols; the first ``skipped`` of each sequence belong to the
+    piece before it.
+    """
 
     codes: list[Codes]
     classes: NDArray[Any]
@@ -78,7 +99,9 @@ class _Coded(NamedTuple):
     many: bool
 
     def summary(self) -> tuple[NDArray[Any], float, int, bool]:
-        """What the driver has to know: the symbols, the shortest and the longest sequence, and whether these are many."""
+        """What the driver has to know: the symbols, the shortest and the longest sequence, and
+        whether these are many.
+        """
         lengths = [len(x) for x in self.codes]
         return self.classes, min(lengths, default=np.inf), max(lengths, default=0), self.many
 
@@ -93,7 +116,9 @@ def _code(piece: Any, skipped: int, kind: str) -> _Coded:
         return _Coded([], np.zeros(0), 0, many)
     sequences = as_sequences(items)
     if kind == "bag" and not sequences.many:
-        raise InputError(f"X is a bag that holds {items[0]!r}: it must hold sequences; one long one is a Dask array")
+        raise InputError(
+            f"X is a bag that holds {items[0]!r}: it must hold sequences; one long one is a Dask array"
+        )
     if kind == "delayed" and not sequences.many:
         sequences = as_sequences([items])
     return _Coded(*factorise(sequences), skipped, many)
@@ -108,8 +133,12 @@ def united_classes(classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.unique(np.concatenate(some)) if some else np.zeros(0)
 
 
-def _windows(coded: _Coded, classes: NDArray[Any], max_lag: int, contexts: bool) -> tuple[Partition, Array]:
-    """Where a piece lies: its windows in codes of all symbols, and how often each symbol occurs in it."""
+def _windows(
+    coded: _Coded, classes: NDArray[Any], max_lag: int, contexts: bool
+) -> tuple[Partition, Array]:
+    """Where a piece lies: its windows in codes of all symbols, and how often each symbol occurs in
+    it.
+    """
     place = np.append(np.searchsorted(classes, coded.classes), MISSING)
     codes = [place[x] for x in coded.codes]
     counts = symbol_counts([x[coded.skipped :] for x in codes], len(classes))

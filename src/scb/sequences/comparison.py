@@ -38,26 +38,34 @@ class ModelTable:
 
     def __str__(self) -> str:
         forms = {"bits": "{:.4f}", "difference": "{:+.4f}", "error": "{:.4f}", "bic": "{:,.1f}"}
-        cells = {name: [forms.get(name, "{}").format(x) for x in column.tolist()] for name, column in self.columns.items()}
+        cells = {
+            name: [forms.get(name, "{}").format(x) for x in column.tolist()]
+            for name, column in self.columns.items()
+        }
         widths = {name: max(len(name), *map(len, column)) for name, column in cells.items()}
         lines = [[name.rjust(widths[name]) for name in cells]]
-        lines += [[x.rjust(widths[name]) for name, x in zip(cells, row, strict=True)] for row in zip(*cells.values(), strict=True)]
+        lines += [
+            [x.rjust(widths[name]) for name, x in zip(cells, row, strict=True)]
+            for row in zip(*cells.values(), strict=True)
+        ]
         return "\n".join("  ".join(line) for line in lines)
 
     __repr__ = __str__
 
 
 class Comparison(ModelTable):
-    """The table that ``scb.compare`` returns: models evaluated on the same symbols, the best one first.
+    """The table that ``scb.compare`` returns: models evaluated on the same symbols, the best one
+    first.
 
     Printing the object shows the table.
 
     Attributes
     ----------
     columns : dict of (models,) arrays
-        The columns of the table: ``model``, its name; ``bits``, the mean number of bits per symbol; ``difference``, how much
-        larger that is than for the best model; ``error``, the standard error of the difference; ``bic``; ``lags``, the number of
-        lags over all contexts; and ``parameters``, the number of parameters.
+        The columns of the table: ``model``, its name; ``bits``, the mean number of bits per symbol;
+        ``difference``, how much larger that is than for the best model; ``error``, the standard
+        error of the difference; ``bic``; ``lags``, the number of lags over all contexts; and
+        ``parameters``, the number of parameters.
 
     Examples
     --------
@@ -70,8 +78,11 @@ class Comparison(ModelTable):
     """
 
 
-def compare(models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: Any = None) -> Comparison:
-    """Compare how well fitted models predict the same symbols, which should not have been used to fit them.
+def compare(
+    models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: Any = None
+) -> Comparison:
+    """Compare how well fitted models predict the same symbols, which should not have been used to
+    fit them.
 
     Parameters
     ----------
@@ -85,9 +96,10 @@ def compare(models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: An
     Returns
     -------
     Comparison
-        A table with the best model first. Its columns are the bits per symbol, the difference from the best model, the standard
-        error of that difference (computed from blocks of neighbouring symbols, since all models predict the same symbols), the
-        BIC on X, and the numbers of lags and of parameters. ``to_pandas()`` converts it to a data frame.
+        A table with the best model first. Its columns are the bits per symbol, the difference from
+        the best model, the standard error of that difference (computed from blocks of neighbouring
+        symbols, since all models predict the same symbols), the BIC on X, and the numbers of lags
+        and of parameters. ``to_pandas()`` converts it to a data frame.
 
     Examples
     --------
@@ -104,13 +116,22 @@ def compare(models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: An
     no context  0.7589     +0.2782  0.0233  1,099.4     2           7
     """
     if not isinstance(models, Mapping) or not models:
-        raise InputError(f"models = {models!r}: it must be a dict of names and fitted models, at least 1")
+        raise InputError(
+            f"models = {models!r}: it must be a dict of names and fitted models, at least 1"
+        )
     for name, model in models.items():
         if not isinstance(model, SparseContextualBigram):
-            raise InputError(f"models[{name!r}] is of type {type(model).__name__}: it must be a SparseContextualBigram")
-    each = {name: -model.log_likelihoods(X, lengths=lengths) / np.log(2) for name, model in models.items()}
+            raise InputError(
+                f"models[{name!r}] is of type {type(model).__name__}: it must be a SparseContextualBigram"
+            )
+    each = {
+        name: -model.log_likelihoods(X, lengths=lengths) / np.log(2)
+        for name, model in models.items()
+    }
     if len({bits.size for bits in each.values()}) > 1:
-        raise InputError("the models do not predict the same symbols: have they the same classes and handle_unknown?")
+        raise InputError(
+            "the models do not predict the same symbols: have they the same classes and handle_unknown?"
+        )
     order = sorted(each, key=lambda name: float(each[name].mean()))
     best = each[order[0]]
     rows = [

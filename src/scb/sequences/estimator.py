@@ -1,4 +1,6 @@
-"""``SparseContextualBigram``: which lags matter in sequences of symbols, and when. A scikit-learn face of ``LagModel``."""
+"""``SparseContextualBigram``: which lags matter in sequences of symbols, and when. A scikit-learn
+face of ``LagModel``.
+"""
 
 import sys
 import warnings
@@ -24,33 +26,41 @@ from scb.sequences.symbols import as_sequences
 
 
 class SparseContextualBigram(LagPredictor):
-    """A model of symbol sequences that finds which earlier symbols (lags) the next symbol depends on.
+    """A model of symbol sequences that finds which earlier symbols (lags) the next symbol depends
+    on.
 
-    The next symbol has the law a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol ℓ steps before it (its lag ℓ), so that
-    k = x_1 is the current symbol, called the context; P_ℓ is a transition matrix, and G is the background, by default the law of
-    all labels. Only a few weights a[k, ℓ] are positive, and the estimator finds them. The labels are the symbols to be predicted:
-    all except the first of each sequence. A lag that reaches beyond the start or to a missing symbol contributes the background.
+    The next symbol has the distribution a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol
+    ℓ steps before it (its lag ℓ), so that k = x_1 is the current symbol, called the context; P_ℓ is
+    a transition matrix, and G is the background, by default the distribution of all labels. Only a
+    few weights a[k, ℓ] are positive, and the estimator finds them. The labels are the symbols to be
+    predicted: all except the first of each sequence. A lag that reaches beyond the start or to a
+    missing symbol contributes the background.
 
     Parameters
     ----------
     max_lag : int, default 20
         The longest lag to consider.
     transition : {"auto", "shared", "per_lag"}, default "auto"
-        "shared" fits one transition matrix for all lags, "per_lag" one for each lag. "auto" fits both models and keeps the one
-        with the lower BIC.
+        "shared" fits one transition matrix for all lags, "per_lag" one for each lag. "auto" fits
+        both models and keeps the one with the lower BIC.
     context : bool, default True
-        Whether the weights depend on the current symbol. Without, this is Raftery's Mixture Transition Distribution model.
+        Whether the weights depend on the current symbol. Without, this is Raftery's Mixture
+        Transition Distribution model.
     lags : "auto", int or sequence of int, default "auto"
-        "auto" selects the lags of each context by the extended BIC. An integer asks for that many lags in each context (fewer if
-        more do not improve the fit). A sequence gives the lags themselves, the same for every context.
+        "auto" selects the lags of each context by the extended BIC. An integer asks for that many
+        lags in each context (fewer if more do not improve the fit). A sequence gives the lags
+        themselves, the same for every context.
     background : {"labels", "ngram"} or a fitted model, default "labels"
-        The prediction that a lag must improve on: "labels", the law of all labels; "ngram", a cross-fitted n-gram or context
-        tree of the recent symbols; or a fitted model with ``predict_proba``, which must not have been fitted to these data.
+        The prediction that a lag must improve on: "labels", the distribution of all labels;
+        "ngram", a cross-fitted n-gram or context tree of the recent symbols; or a fitted model with
+        ``predict_proba``, which must not have been fitted to these data.
     smoothing : float, default 1
-        The pseudo-count added to each column of a transition matrix in proportion to the law of all labels (with ``init``, to the
-        column of that model), and to that law in equal parts. 0 is maximum likelihood, which can give symbols probability 0.
+        The pseudo-count added to each column of a transition matrix in proportion to the
+        distribution of all labels (with ``init``, to the column of that model), and to that
+        distribution in equal parts. 0 is maximum likelihood, which can give symbols probability 0.
     handle_unknown : {"error", "missing"}, default "error"
-        How to treat symbols that did not occur in the fit: raise an error, or treat them as missing.
+        How to treat symbols that did not occur in the fit: raise an error, or treat them as
+        missing.
     verbose : bool, default False
         Whether to print the progress of the search to stderr.
 
@@ -59,34 +69,40 @@ class SparseContextualBigram(LagPredictor):
     classes_ : (N,) array
         The symbols, sorted.
     transition_ : (N, N) array or dict
-        The transition matrix: entry (i, j) is the probability of ``classes_[i]`` if the symbol at the lag is ``classes_[j]``.
-        With "per_lag", a dictionary from each lag to its matrix.
+        The transition matrix: entry (i, j) is the probability of ``classes_[i]`` if the symbol at
+        the lag is ``classes_[j]``. With "per_lag", a dictionary from each lag to its matrix.
     attention_ : sparse (contexts, max_lag) array
-        The weights a[k, ℓ]: lag ℓ is column ℓ − 1. Without context there is a single row. If no lag was found for a context, its
-        row is empty, and the background alone predicts the next symbol.
+        The weights a[k, ℓ]: lag ℓ is column ℓ − 1. Without context there is a single row. If no lag
+        was found for a context, its row is empty, and the background alone predicts the next
+        symbol.
     rest_, incomplete_ : (contexts,) arrays
-        The weight a[k, 0] of the background, and whether a significant part of the law is left that no lag explains. With
-        background "labels", the weight is positive only in this case or if no lag was found.
+        The weight a[k, 0] of the background, and whether a significant part of the distribution is
+        left that no lag explains. With background "labels", the weight is positive only in this
+        case or if no lag was found.
     influence_ : sparse (contexts, max_lag) array
-        How much the symbol at each lag changes the law of the next symbol, on average, in total variation distance.
+        How much the symbol at each lag changes the distribution of the next symbol, on average, in
+        total variation distance.
     lags_ : dict of (lags,) arrays
         A table of the lags found, with the columns context, lag, weight and stderr.
     prior_, frequencies_ : (N,) arrays
-        The law of the labels, and that of all symbols.
+        The distribution of the labels, and that of all symbols.
     loglik_ : float
         The log-likelihood of the labels in the data of the fit, in nats.
     n_windows_, n_labels_ : int
         The number of symbols that were predicted in the fit, and the number of all symbols.
     n_parameters_, n_iter_ : int
-        The number of parameters that the data can distinguish, and the number of steps of the last fit.
+        The number of parameters that the data can distinguish, and the number of steps of the last
+        fit.
     converged_, gap_ : bool and float
-        Whether the search and the last fit converged, and an upper bound on what the log-likelihood could still gain, in nats.
+        Whether the search and the last fit converged, and an upper bound on what the log-likelihood
+        could still gain, in nats.
     criterion_ : dict of float
         The BIC of each kind of transition that was fitted.
 
     Examples
     --------
-    The weather of a planet on which the next day depends on an earlier day, and the current weather decides on which one:
+    The weather of a planet on which the next day depends on an earlier day, and the current weather
+    decides on which one:
 
     >>> import numpy as np, scb
     >>> days = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
@@ -118,7 +134,8 @@ class SparseContextualBigram(LagPredictor):
     >>> model.sample(6, random_state=0)
     array(['snow', 'snow', 'snow', 'snow', 'snow', 'dry'], dtype='<U4')
 
-    Measure how well symbols are predicted, by the log-likelihood in nats, the perplexity and information criteria:
+    Measure how well symbols are predicted, by the log-likelihood in nats, the perplexity and
+    information criteria:
 
     >>> round(model.score(x), 3), round(model.perplexity(x), 2), model.log_likelihoods(x).shape
     (-0.303, 1.35, (2999,))
@@ -157,24 +174,33 @@ class SparseContextualBigram(LagPredictor):
 
     _kept: KeptSymbols | None = None  # of a stream, see ``partial_fit``
 
-    # ------------------------------------------------------------------------------------------------- fitting
+    # -------------------------------------------------------------------------------------- fitting
 
-    def fit(self, X: Any, y: Any = None, *, lengths: Any = None, init: "SparseContextualBigram | None" = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        lengths: Any = None,
+        init: "SparseContextualBigram | None" = None,
+    ) -> Self:
         """Find the lags and estimate the model.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols (a list, a 1-D array or a column of a table) or several (a list of sequences, a 2-D array with
-            one sequence in each row, or the result of ``scb.read_sequences``). Symbols are integers, strings, booleans or floats;
-            None and NaN are missing. Dask arrays, bags and lists of delayed sequences are processed where they are stored.
+            One sequence of symbols (a list, a 1-D array or a column of a table) or several (a list
+            of sequences, a 2-D array with one sequence in each row, or the result of
+            ``scb.read_sequences``). Symbols are integers, strings, booleans or floats; None and NaN
+            are missing. Dask arrays, bags and lists of delayed sequences are processed where they
+            are stored.
         y : ignored
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
         init : SparseContextualBigram, optional
-            A fitted model whose transition matrices the search starts from. Given these, the weights are the solution of a
-            concave problem, so that fewer data suffice.
+            A fitted model whose transition matrices the search starts from. Given these, the
+            weights are the solution of a concave problem, so that fewer data suffice.
 
         Returns
         -------
@@ -183,34 +209,59 @@ class SparseContextualBigram(LagPredictor):
         """
         settings = self._settings()
         one_of("handle_unknown", self.handle_unknown, ("error", "missing"))
-        if y is not None and not is_dask(X) and len(y) not in (len(X), len(as_sequences(X, lengths).lengths)):
-            raise InputError("y is ignored, and this one is not as long as X; are these lengths? Then say lengths=")
+        if (
+            y is not None
+            and not is_dask(X)
+            and len(y) not in (len(X), len(as_sequences(X, lengths).lengths))
+        ):
+            raise InputError(
+                "y is ignored, and this one is not as long as X; are these lengths? Then say lengths="
+            )
         windows = windows_of_symbols(X, lengths, settings.max_lag, bool(settings.context))
         self._kept = None
-        self._fit_windows(windows.data, windows.classes, settings, windows.width, None if init is None else init._model())
+        self._fit_windows(
+            windows.data,
+            windows.classes,
+            settings,
+            windows.width,
+            None if init is None else init._model(),
+        )
         return self
 
-    def partial_fit(self, X: Any = None, y: Any = None, *, lengths: Any = None, memory: int = MEMORY, fit: bool = True) -> Self:
+    def partial_fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        lengths: Any = None,
+        memory: int = MEMORY,
+        fit: bool = True,
+    ) -> Self:
         """Add the next piece of a stream to the data kept so far, and fit the model to them.
 
-        A single sequence continues the previous one. Several sequences, or one inside a list ``[x]``, start anew. Up to ``memory``
-        symbols the whole stream is kept, and the result equals that of ``fit`` on it. Beyond that, a random sample of blocks of
-        neighbouring symbols is kept, in which every block of the stream has the same chance to be, however old it is. The model
-        and its standard errors are then those of the sample, which does not depend on how the stream was cut into pieces.
-        ``save`` stores the sample with the model, so that the stream can continue after ``load``.
+        A single sequence continues the previous one. Several sequences, or one inside a list
+        ``[x]``, start anew. Up to ``memory`` symbols the whole stream is kept, and the result
+        equals that of ``fit`` on it. Beyond that, a random sample of blocks of neighbouring symbols
+        is kept, in which every block of the stream has the same chance to be, however old it is.
+        The model and its standard errors are then those of the sample, which does not depend on how
+        the stream was cut into pieces. ``save`` stores the sample with the model, so that the
+        stream can continue after ``load``.
 
         Parameters
         ----------
         X : sequences, optional
-            The next piece, in any form that ``fit`` accepts except Dask collections. By default the data kept so far are fitted.
+            The next piece, in any form that ``fit`` accepts except Dask collections. By default the
+            data kept so far are fitted.
         y : ignored
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
         memory : int, default 5,000,000
-            The number of symbols to keep, the same in all calls. A fit takes about 30 bytes of memory for each.
+            The number of symbols to keep, the same in all calls. A fit takes about 30 bytes of
+            memory for each.
         fit : bool, default True
-            Whether to fit the model now. Every fit uses all the data kept, so with many small pieces it pays to fit seldom.
+            Whether to fit the model now. Every fit uses all the data kept, so with many small
+            pieces it pays to fit seldom.
 
         Returns
         -------
@@ -235,32 +286,47 @@ class SparseContextualBigram(LagPredictor):
         if X is not None:
             self._kept.take(as_sequences(X, lengths), settings.max_lag, memory)
         if fit:
-            self._fit_windows(self._kept.windows(bool(settings.context)), self._kept.classes, settings, None, None)
+            self._fit_windows(
+                self._kept.windows(bool(settings.context)), self._kept.classes, settings, None, None
+            )
         return self
 
     def _fit_windows(
-        self, data: Data, classes: NDArray[Any], settings: LagSettings, width: int | None, known: LagModel | None
+        self,
+        data: Data,
+        classes: NDArray[Any],
+        settings: LagSettings,
+        width: int | None,
+        known: LagModel | None,
     ) -> None:
         """Fit the model to windows, take it, and warn of what is wrong with it."""
         progress = _say if self.verbose else None
         model, facts = fit_lags(data, classes, settings, init=known, progress=progress)
         self._take(model, facts, width)
         for problem in problems(facts):
-            warnings.warn(problem, ConvergenceWarning if "converge" in problem else UserWarning, stacklevel=3)
+            warnings.warn(
+                problem, ConvergenceWarning if "converge" in problem else UserWarning, stacklevel=3
+            )
 
     def _settings(self) -> LagSettings:
         """The parameters of the fit."""
-        return LagSettings(**{name: getattr(self, name) for name in LagSettings.__dataclass_fields__})
+        return LagSettings(
+            **{name: getattr(self, name) for name in LagSettings.__dataclass_fields__}
+        )
 
     @property
     def n_seen_(self) -> int:
         """The number of symbols that ``partial_fit`` has received so far; 0 if it was not used."""
         return 0 if self._kept is None else self._kept.seen
 
-    def stability(self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0) -> NDArray[Any]:
-        """Estimate how stable the lags are: in which fraction of random halves of X each lag is found again.
+    def stability(
+        self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0
+    ) -> NDArray[Any]:
+        """Estimate how stable the lags are: in which fraction of random halves of X each lag is
+        found again.
 
-        Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary`` shows the result from then on.
+        Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary``
+        shows the result from then on.
 
         Parameters
         ----------
@@ -294,7 +360,7 @@ class SparseContextualBigram(LagPredictor):
         self._evidence = {**self._evidence, "found": found}
         return found
 
-    # ------------------------------------------------------------------------------------------------- keeping it
+    # ----------------------------------------------------------------------------------- keeping it
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Save the model to a file that ``load`` reads; loading it does not execute code.
@@ -312,7 +378,8 @@ class SparseContextualBigram(LagPredictor):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a model that ``save`` wrote; raise a ``DamagedFileError`` if the file is not as it was written.
+        """Read a model that ``save`` wrote; raise a ``DamagedFileError`` if the file is not as it
+        was written.
 
         Parameters
         ----------

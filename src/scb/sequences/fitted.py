@@ -56,7 +56,9 @@ class FittedLags(BaseEstimator):
             errors=self._errors,
             rest=self.rest_,
             rest_ratio=self._rest_ratio,
-            matrices=self.transition_ if isinstance(self.transition_, dict) else {SHARED: self.transition_},
+            matrices=self.transition_
+            if isinstance(self.transition_, dict)
+            else {SHARED: self.transition_},
             prior=self.prior_,
             frequencies=self.frequencies_,
             background=self._background,
@@ -65,11 +67,14 @@ class FittedLags(BaseEstimator):
 
     def _facts(self) -> FitFacts:
         """How the fit went."""
-        return FitFacts(**{name: getattr(self, f"{name}_") for name in FitFacts.__dataclass_fields__})
+        return FitFacts(
+            **{name: getattr(self, f"{name}_") for name in FitFacts.__dataclass_fields__}
+        )
 
     @property
     def lags_(self) -> dict[str, NDArray[Any]]:
-        """A table of the lags found, as (lags,) arrays ``context``, ``lag``, ``weight`` and ``stderr``.
+        """A table of the lags found, as (lags,) arrays ``context``, ``lag``, ``weight`` and
+        ``stderr``.
 
         In a model without context, the entries of ``context`` are None.
         """
@@ -77,11 +82,13 @@ class FittedLags(BaseEstimator):
 
     @property
     def influence_(self) -> csr_array:
-        """How much the symbol at each lag changes the law of the next symbol, as a sparse array like ``attention_``.
+        """How much the symbol at each lag changes the distribution of the next symbol, as a sparse
+        array like ``attention_``.
 
-        It is a total variation distance, averaged over the symbols that occur. Unlike the weights, it does not depend on how a
-        part that all matrices have in common is divided among them. For lag 1 it is 0 in a model with context, because the symbol
-        at lag 1 is the context and cannot vary.
+        It is a total variation distance, averaged over the symbols that occur. Unlike the weights,
+        it does not depend on how a part that all matrices have in common is divided among them. For
+        lag 1 it is 0 in a model with context, because the symbol at lag 1 is the context and cannot
+        vary.
         """
         return self._model().influence()
 
@@ -91,7 +98,8 @@ class FittedLags(BaseEstimator):
         Returns
         -------
         LagSummary
-            A table that can be printed; ``to_pandas()`` converts it to a data frame, and ``columns`` has it as a dictionary.
+            A table that can be printed; ``to_pandas()`` converts it to a data frame, and
+            ``columns`` has it as a dictionary.
         """
         return LagSummary(self._model(), self._facts())
 

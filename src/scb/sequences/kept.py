@@ -1,8 +1,10 @@
-"""What is kept of a stream of symbols: all of it as long as it fits, then a random sample of its blocks.
+"""What is kept of a stream of symbols: all of it as long as it fits, then a random sample of its
+blocks.
 
-A stream is cut into blocks of neighbours, each with the ``max_lag`` symbols before it to look back at. Each block draws a rank when
-it begins. Where blocks must go, those with the highest ranks do: so what is kept is a sample in which all blocks have the same
-chance, whenever they came (bottom-k sampling), and the same one however the stream was cut into pieces.
+A stream is cut into blocks of neighbours, each with the ``max_lag`` symbols before it to look back
+at. Each block draws a rank when it begins. Where blocks must go, those with the highest ranks do:
+so what is kept is a sample in which all blocks have the same chance, whenever they came (bottom-k
+sampling), and the same one however the stream was cut into pieces.
 """
 
 from dataclasses import dataclass, field
@@ -29,8 +31,10 @@ class KeptSymbols:
 
     max_lag: int
     memory: int  # symbols that may be kept
-    classes: NDArray[Any] = field(default_factory=lambda: np.zeros(0))  # all symbols that ever came, sorted
-    blocks: list[NDArray[np.int16]] = field(default_factory=list)  # codes of symbols; the first ``max_lag`` are to look back at
+    # All symbols that ever came, sorted
+    classes: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+    # Codes of symbols; the first ``max_lag`` are to look back at
+    blocks: list[NDArray[np.int16]] = field(default_factory=list)
     ranks: list[float] = field(default_factory=list)  # of the blocks
     limit: float = 1.0  # blocks with a higher rank are not kept
     begun: int = 0  # blocks so far
@@ -49,9 +53,14 @@ class KeptSymbols:
 
     def take(self, sequences: Sequences, max_lag: int, memory: int) -> None:
         """The next piece: one sequence goes on where the last one ended, many begin anew."""
-        for name, value, before in (("max_lag", max_lag, self.max_lag), ("memory", memory, self.memory)):
+        for name, value, before in (
+            ("max_lag", max_lag, self.max_lag),
+            ("memory", memory, self.memory),
+        ):
             if value != before:
-                raise InputError(f"{name} = {value}, and it was {before} when the stream began: it must stay the same")
+                raise InputError(
+                    f"{name} = {value}, and it was {before} when the stream began: it must stay the same"
+                )
         codes, found = factorise(sequences)
         classes = united_classes([self.classes, found])
         if len(classes):
@@ -71,7 +80,9 @@ class KeptSymbols:
         if self.last is not None and self.last_rank < self.limit:
             blocks = [*blocks, self.last]
         codes = [block.astype(np.int64) for block in blocks]
-        return windows_of_codes(codes, len(self.classes), self.max_lag, contexts, skipped=self.max_lag)
+        return windows_of_codes(
+            codes, len(self.classes), self.max_lag, contexts, skipped=self.max_lag
+        )
 
     def _recode(self, classes: NDArray[Any]) -> None:
         """Codes of symbols among more of them."""
@@ -86,7 +97,11 @@ class KeptSymbols:
         """Symbols that go on where the last block ends."""
         while codes.size:
             if self.last is None or self.last.size == self.max_lag + self.length:
-                before = np.full(self.max_lag, MISSING, _CODE) if self.last is None else self.last[self.last.size - self.max_lag :]
+                before = (
+                    np.full(self.max_lag, MISSING, _CODE)
+                    if self.last is None
+                    else self.last[self.last.size - self.max_lag :]
+                )
                 self._close()
                 self.last = before.copy()
                 self.last_rank = float(np.random.default_rng(self.begun).random())
@@ -118,7 +133,7 @@ class KeptSymbols:
                 del self.ranks[at]
                 del self.blocks[at]
 
-    # --------------------------------------------------------------------------------------------- on disk
+    # -------------------------------------------------------------------------------------- on disk
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All of it as arrays, for a file that has ``max_lag`` and the classes already."""
@@ -128,23 +143,45 @@ class KeptSymbols:
             "codes": np.concatenate([np.zeros(0, _CODE), *blocks]),
             "lengths": np.array([block.size for block in blocks], np.int64),
             "ranks": np.array([*ranks, self.limit]),
-            "about": np.array([self.memory, self.begun, self.seen, self.last is not None], np.int64),
+            "about": np.array(
+                [self.memory, self.begun, self.seen, self.last is not None], np.int64
+            ),
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], max_lag: int, classes: NDArray[Any]) -> "KeptSymbols":
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], max_lag: int, classes: NDArray[Any]
+    ) -> "KeptSymbols":
         """What ``arrays`` made; an InputError where it cannot be."""
-        codes, lengths, ranks, about = (arrays[name] for name in ("codes", "lengths", "ranks", "about"))
+        codes, lengths, ranks, about = (
+            arrays[name] for name in ("codes", "lengths", "ranks", "about")
+        )
         memory, begun, seen, goes_on = (int(x) for x in about)
-        whole = codes.dtype == _CODE and codes.ndim == lengths.ndim == 1 and lengths.sum() == codes.size
-        if not whole or (lengths < max_lag).any() or ((codes < MISSING) | (codes >= len(classes))).any():
+        whole = (
+            codes.dtype == _CODE and codes.ndim == lengths.ndim == 1 and lengths.sum() == codes.size
+        )
+        if (
+            not whole
+            or (lengths < max_lag).any()
+            or ((codes < MISSING) | (codes >= len(classes))).any()
+        ):
             raise InputError("its stream does not hold blocks of its symbols")
-        if ranks.shape != (len(lengths) + 1,) or not ((ranks >= 0) & (ranks <= 1)).all() or not 0 <= goes_on <= 1:
+        if (
+            ranks.shape != (len(lengths) + 1,)
+            or not ((ranks >= 0) & (ranks <= 1)).all()
+            or not 0 <= goes_on <= 1
+        ):
             raise InputError("the blocks of its stream have no ranks")
         if min(begun, seen) < 0 or goes_on > len(lengths):
             raise InputError("its stream does not say how long it was")
-        blocks = [block.copy() for block in np.split(codes, np.cumsum(lengths)[:-1])] if len(lengths) else []
-        kept = cls(max_lag, memory, classes, blocks, ranks[:-1].tolist(), float(ranks[-1]), begun, seen)
+        blocks = (
+            [block.copy() for block in np.split(codes, np.cumsum(lengths)[:-1])]
+            if len(lengths)
+            else []
+        )
+        kept = cls(
+            max_lag, memory, classes, blocks, ranks[:-1].tolist(), float(ranks[-1]), begun, seen
+        )
         if goes_on:
             kept.last = kept.blocks.pop()
             kept.last_rank = kept.ranks.pop()

@@ -1,4 +1,6 @@
-"""What each lag of a model is worth, found when it is first asked for: a fit itself does not need it, and it takes longer."""
+"""What each lag of a model is worth, found when it is first asked for: a fit itself does not need
+it, and it takes longer.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
@@ -11,9 +13,11 @@ from scb.mixture.evidence import PendingEvidence
 
 
 def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
-    """Columns nats, delta_bic and influence_stderr, in the order of ``LagModel.table``, of a fit to n windows.
+    """Columns nats, delta_bic and influence_stderr, in the order of ``LagModel.table``, of a fit to
+    n windows.
 
-    They are found later where the rows of the fit are here and small enough to be kept until then; else at once.
+    They are found later where the rows of the fit are here and small enough to be kept until then;
+    else at once.
     """
     alone = pending.without_samples()
     return _columns(pending, n) if alone is None else LaterColumns(partial(_columns, alone, n))
@@ -22,14 +26,21 @@ def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
 def _columns(pending: PendingEvidence, n: int) -> dict[str, Array]:
     evidence = pending.find()
     nats, parameters, errors = (
-        np.concatenate([one[::-1] for one in columns] or [np.zeros(0)])  # a longer lag is an earlier position
+        # a longer lag is an earlier position
+        np.concatenate([one[::-1] for one in columns] or [np.zeros(0)])
         for columns in (evidence.nats, evidence.parameters, evidence.influence_errors)
     )
-    return {"nats": nats, "delta_bic": 2 * nats - np.log(n) * parameters, "influence_stderr": errors}
+    return {
+        "nats": nats,
+        "delta_bic": 2 * nats - np.log(n) * parameters,
+        "influence_stderr": errors,
+    }
 
 
 class LaterColumns(Mapping[str, Array]):
-    """Columns that are found when the first of them is looked at. They are pickled and copied as a dict of what was found."""
+    """Columns that are found when the first of them is looked at. They are pickled and copied as a
+    dict of what was found.
+    """
 
     def __init__(self, find: Callable[[], dict[str, Array]]) -> None:
         self._find: Callable[[], dict[str, Array]] | None = find

@@ -1,8 +1,10 @@
-"""A fitted model of lags: the next symbol has the law a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ], where k is the current symbol.
+"""A fitted model of lags: the next symbol has the distribution a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ],
+where k is the current symbol.
 
-G is the background: the law of all labels, or what the recent symbols say. Weights and matrices, and what follows from them: the
-law of the next symbol, the likelihood of data, how far each lag moves the law, sequences drawn from it, and a picture. How the lags
-are found is told in ``lag_fit``, and how it is kept on disk in ``model_file``.
+G is the background: the distribution of all labels, or what the recent symbols say. Weights and
+matrices, and what follows from them: the distribution of the next symbol, the likelihood of data,
+how far each lag moves the distribution, sequences drawn from it, and a picture. How the lags are
+found is told in ``lag_fit``, and how it is kept on disk in ``model_file``.
 """
 
 from collections.abc import Mapping
@@ -18,11 +20,11 @@ from scb.geometry import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
 from scb.mixture.fit import INCOMPLETE
-from scb.mixture.law import Mixture
+from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.windows import Block
-from scb.sequences.rivals.background import WindowLaw
+from scb.sequences.baselines.background import WindowBackground
 from scb.sequences.symbols import MISSING
 from scb.task.sampling import closed_cumulative, token_dtype
 
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     pass
 
 SHARED = 0  # stands for the lag of a matrix that all lags share
-_BURN_IN = 10  # times max_lag: symbols that a sequence drawn from nothing loses at its start
+# Times max_lag: symbols that a sequence drawn from nothing loses at its start
+_BURN_IN = 10
 
 
 @dataclass(frozen=True)
@@ -53,18 +56,23 @@ class LagModel:
 
     classes: NDArray[Any]  # (N,), the symbols, sorted
     context: bool  # whether the current symbol chooses the weights
-    # attention, errors: sparse (contexts, max_lag), the weight of lag ℓ in column ℓ − 1 and its standard error
+    # attention, errors: sparse (contexts, max_lag), the weight of lag ℓ in column ℓ − 1 and its
+    # standard error
     attention: csr_array
     errors: csr_array
-    # rest, rest_ratio: (contexts,), the weight of the background, and twice its log-likelihood ratio beside the lags
+    # rest, rest_ratio: (contexts,), the weight of the background, and twice its log-likelihood
+    # ratio beside the lags
     rest: Array
     rest_ratio: Array
-    matrices: dict[int, Array]  # lag → (N, N); one matrix under ``SHARED`` where all lags share it
-    # prior, frequencies: (N,), the law of the labels, and of all symbols
+    # Lag → (N, N); one matrix under ``SHARED`` where all lags share it
+    matrices: dict[int, Array]
+    # prior, frequencies: (N,), the distribution of the labels, and of all symbols
     prior: Array
     frequencies: Array
-    background: WindowLaw | None = None  # gives each window a law of its own; without, the background is ``prior``
-    evidence: Mapping[str, Array] = field(default_factory=dict)  # columns beside those of ``table``; see ``lag_evidence``
+    # Gives each window a distribution of its own; without, the background is ``prior``
+    background: WindowBackground | None = None
+    # Columns beside those of ``table``; see ``lag_evidence``
+    evidence: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def max_lag(self) -> int:
@@ -77,7 +85,9 @@ class LagModel:
         return "shared" if SHARED in self.matrices else "per_lag"
 
     def table(self) -> dict[str, NDArray[Any]]:
-        """The lags in the support as columns context, lag, weight, stderr; the context is None in a model without."""
+        """The lags in the support as columns context, lag, weight, stderr; the context is None in a
+        model without.
+        """
         a = self.attention
         rows = np.repeat(np.arange(len(a.indptr) - 1), np.diff(a.indptr))
         contexts = self.classes[rows] if self.context else np.full(rows.size, None, dtype=object)
@@ -87,20 +97,26 @@ class LagModel:
     def whole_table(self) -> dict[str, NDArray[Any]]:
         """``table``, and beside it what each lag does and how sure that is.
 
-        - influence, influence_stderr: how far the symbol at the lag moves the law of the next one; NaN where it cannot be said
+        - influence, influence_stderr: how far the symbol at the lag moves the distribution of the
+          next one; NaN where it cannot be said
         - nats: what the log-likelihood loses without the lag, everything else fitted again
         - delta_bic: by how much the BIC is worse without it
-        - found: in which part of random halves of the data it is found again, once that was asked for
+        - found: in which part of random halves of the data it is found again, once that was asked
+          for
         """
         return {**self.table(), "influence": self.influence().data, **self.evidence}
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:
-        """(contexts,): where lags were found, but something is left that no lag explains; never where the background is a model."""
+        """(contexts,): where lags were found, but something is left that no lag explains; never
+        where the background is a model.
+        """
         return (self.rest_ratio >= INCOMPLETE) & (self.background is None)
 
     def influence(self) -> csr_array:
-        """How far each lag in the support moves the law of the next symbol, in total variation, on average over symbols."""
+        """How far each lag in the support moves the distribution of the next symbol, in total
+        variation, on average over symbols.
+        """
         influence = self.attention.copy()
         for i, lag in enumerate((influence.indices + 1).tolist()):
             if self.context and lag == 1:
@@ -111,11 +127,13 @@ class LagModel:
             influence.data[i] *= float(distance @ self.frequencies)
         return influence
 
-    # --------------------------------------------------------------------------------------------- as a mixture
+    # --------------------------------------------------------------------------------- as a mixture
 
     @cached_property
     def slots(self) -> Slots:
-        """Where the slots of a window of max_lag symbols look; slot 0 is the background, the law of all labels."""
+        """Where the slots of a window of max_lag symbols look; slot 0 is the background, the
+        distribution of all labels.
+        """
         positions = self.max_lag - 1 - self.attention.indices.astype(np.intp)
         owners = None if SHARED in self.matrices else [self.max_lag - lag for lag in self.matrices]
         return Slots.of(np.split(positions, self.attention.indptr[1:-1]), owners)
@@ -127,18 +145,26 @@ class LagModel:
         q[:, 0] = self.rest
         for k, weights in enumerate(np.split(self.attention.data, self.attention.indptr[1:-1])):
             q[k, 1 : 1 + weights.size] = weights
-        nobody = np.repeat(self.prior[:, None], len(self.classes), axis=1)  # a matrix to point to where there is none
+        # a matrix to point to where there is none
+        nobody = np.repeat(self.prior[:, None], len(self.classes), axis=1)
         matrices = list(self.matrices.values()) or [nobody]
         return Mixture.of(np.column_stack(matrices), self.prior, q)
 
     def with_background(self, data: Data) -> Data:
-        """Windows, each with its own background where there is more than the law of all labels."""
+        """Windows, each with its own background where there is more than the distribution of all
+        labels.
+        """
         return data if self.background is None else self.background.attached(data)
 
     def loglik(self, data: Data) -> float:
         """Log-likelihood of the labels of windows, in nats; −∞ if one of them is impossible."""
         with np.errstate(divide="ignore"):
-            return self.with_background(data).rows(self.slots).total(RowTable.evaluate, self.mixture).loglik
+            return (
+                self.with_background(data)
+                .rows(self.slots)
+                .total(RowTable.evaluate, self.mixture)
+                .loglik
+            )
 
     def log_likelihoods(self, data: Data) -> Array:
         """(n,): the log-likelihood of each label of windows that lie in this process, in nats."""
@@ -146,34 +172,45 @@ class LagModel:
         with np.errstate(divide="ignore"):
             return np.log(rows.likelihoods(self.mixture))[rows.row_numbers]
 
-    def laws(self, codes: NDArray[np.int64]) -> Array:
-        """(n, N): the law of what comes after each symbol of a sequence; the background stands for what is not there."""
+    def distributions(self, codes: NDArray[np.int64]) -> Array:
+        """(n, N): the distribution of what comes after each symbol of a sequence; the background
+        stands for what is not there.
+        """
         N = len(self.classes)
         codes = codes if codes.size else np.array([MISSING])
         there = codes >= 0
-        tokens = np.concatenate([np.full(self.max_lag, N), np.where(there, codes, N)]).astype(token_dtype(N + 1))
+        tokens = np.concatenate([np.full(self.max_lag, N), np.where(there, codes, N)]).astype(
+            token_dtype(N + 1)
+        )
         starts = np.arange(1, codes.size + 1)
         last = np.where(there, codes, 0) if self.context else np.zeros(codes.size, np.int64)
-        partition = Partition.of([Block(tokens, starts, last, np.zeros(codes.size, np.int64))])  # nobody looks at the labels
+        # Nobody looks at the labels
+        partition = Partition.of([Block(tokens, starts, last, np.zeros(codes.size, np.int64))])
         shape = Shape(N, N if self.context else 1, self.max_lag)
-        data = self.with_background(Data.of(Here(), [partition], shape, self.frequencies, independent=False))
+        data = self.with_background(
+            Data.of(Here(), [partition], shape, self.frequencies, independent=False)
+        )
         (partition,) = data.partitions
         rows = partition.rows(shape, self.slots, counted=False)
-        laws = rows.laws(self.mixture)
+        distributions = rows.distributions(self.mixture)
         if self.context:  # nothing is known of the context where the current symbol is missing
-            given, state = rows.background_laws(self.mixture)
-            laws[~there] = given[state[~there]]
-        return laws
+            given, state = rows.background_distributions(self.mixture)
+            distributions[~there] = given[state[~there]]
+        return distributions
 
-    def draw(self, length: int, before: NDArray[np.int64] | None, rng: np.random.Generator) -> NDArray[Any]:
-        """(length,) codes that go on from those ``before``; from nothing unless given, with the first ones thrown away."""
+    def draw(
+        self, length: int, before: NDArray[np.int64] | None, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """(length,) codes that go on from those ``before``; from nothing unless given, with the
+        first ones thrown away.
+        """
         N = len(self.classes)
         skipped = 0
         if before is None:
             before = rng.choice(N, size=self.max_lag, p=self.prior / self.prior.sum())
             skipped = _BURN_IN * self.max_lag
         if self.background is not None or before.size < self.max_lag or (before < 0).any():
-            return self._draw_by_laws(skipped + length, before, rng)[skipped:]
+            return self._draw_step_by_step(skipped + length, before, rng)[skipped:]
         tokens = np.empty(before.size + skipped + length, dtype=token_dtype(N))
         tokens[: before.size] = before
         lags = np.where(self.slots.positions >= 0, self.max_lag - self.slots.positions, 0)
@@ -184,10 +221,12 @@ class LagModel:
         continue_lags(tokens, before.size, weights, lags.T, columns, first.T, u)
         return tokens[before.size + skipped :]
 
-    def _draw_by_laws(self, length: int, before: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """The same one law after the other, where gaps or a background ask for it."""
+    def _draw_step_by_step(
+        self, length: int, before: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """The same one distribution after the other, where gaps or a background ask for it."""
         codes = before.tolist()
         for u in rng.random(length).tolist():
-            law = self.laws(np.array(codes[-self.max_lag :], np.int64))[-1]
-            codes.append(int(np.searchsorted(np.cumsum(law)[:-1], u, side="right")))
+            distribution = self.distributions(np.array(codes[-self.max_lag :], np.int64))[-1]
+            codes.append(int(np.searchsorted(np.cumsum(distribution)[:-1], u, side="right")))
         return np.array(codes[before.size :], np.int64)

@@ -1,4 +1,6 @@
-"""What can be asked of a fitted model of lags: scores, laws of the next symbol, sequences drawn from it, forecasts."""
+"""What can be asked of a fitted model of lags: scores, distributions of the next symbol, sequences
+drawn from it, forecasts.
+"""
 
 from typing import Any
 
@@ -15,7 +17,9 @@ from scb.task.task import generator
 
 
 class LagPredictor(FittedLags):
-    """Everything that a fitted estimator does with sequences; how it came to be fitted is the business of who inherits."""
+    """Everything that a fitted estimator does with sequences; how it came to be fitted is the
+    business of who inherits.
+    """
 
     def _codes(self, X: Any, lengths: Any) -> tuple[list[NDArray[np.int64]], bool]:
         """Sequences in codes of the symbols of the fit, and whether they are many."""
@@ -42,7 +46,8 @@ class LagPredictor(FittedLags):
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
 
@@ -56,13 +61,14 @@ class LagPredictor(FittedLags):
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
         """Compute the mean log-likelihood of the predicted symbols, in nats; higher is better.
 
-        Symbols that follow another one in their sequence are predicted, whatever ``max_lag`` is, so that scores of models with
-        different ``max_lag`` can be compared.
+        Symbols that follow another one in their sequence are predicted, whatever ``max_lag`` is, so
+        that scores of models with different ``max_lag`` can be compared.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
         y : ignored
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
@@ -77,12 +83,14 @@ class LagPredictor(FittedLags):
         return loglik / n
 
     def perplexity(self, X: Any, *, lengths: Any = None) -> float:
-        """Compute the perplexity exp(−score): the effective number of equally likely symbols at each prediction.
+        """Compute the perplexity exp(−score): the effective number of equally likely symbols at
+        each prediction.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
 
@@ -99,7 +107,8 @@ class LagPredictor(FittedLags):
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
 
@@ -117,7 +126,8 @@ class LagPredictor(FittedLags):
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
 
@@ -130,15 +140,17 @@ class LagPredictor(FittedLags):
         return 2 * self.n_parameters_ - 2 * loglik
 
     def predict_proba(self, X: Any, *, lengths: Any = None) -> Array:
-        """Predict the distribution of the next symbol: after each symbol of one sequence, or after the end of each of several.
+        """Predict the distribution of the next symbol: after each symbol of one sequence, or after
+        the end of each of several.
 
-        A lag that reaches beyond the start or to a missing symbol contributes the background. If the current symbol is missing in
-        a model with context, the prediction is the background.
+        A lag that reaches beyond the start or to a missing symbol contributes the background. If
+        the current symbol is missing in a model with context, the prediction is the background.
 
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
 
@@ -150,8 +162,8 @@ class LagPredictor(FittedLags):
         model = self._model()
         codes, many = self._codes(X, lengths)
         if many:
-            return np.concatenate([model.laws(x[-self.max_lag :])[-1:] for x in codes])
-        return np.concatenate([model.laws(x)[: x.size] for x in codes])
+            return np.concatenate([model.distributions(x[-self.max_lag :])[-1:] for x in codes])
+        return np.concatenate([model.distributions(x)[: x.size] for x in codes])
 
     def predict_log_proba(self, X: Any, *, lengths: Any = None) -> Array:
         """Compute the logarithm of ``predict_proba``.
@@ -159,7 +171,8 @@ class LagPredictor(FittedLags):
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
 
@@ -177,7 +190,8 @@ class LagPredictor(FittedLags):
         Parameters
         ----------
         X : sequences
-            One sequence of symbols or several, in any form that ``fit`` accepts except Dask collections.
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
 
@@ -189,7 +203,9 @@ class LagPredictor(FittedLags):
         best = self.predict_proba(X, lengths=lengths).argmax(axis=1)
         return self.classes_[best]
 
-    def sample(self, length: int, *, start: Any = None, random_state: int | np.random.Generator = 0) -> NDArray[Any]:
+    def sample(
+        self, length: int, *, start: Any = None, random_state: int | np.random.Generator = 0
+    ) -> NDArray[Any]:
         """Draw a sequence from the model.
 
         Parameters
@@ -197,8 +213,9 @@ class LagPredictor(FittedLags):
         length : int
             The number of symbols to draw.
         start : sequence of symbols, optional
-            At least ``max_lag`` symbols to continue from, which are not part of the result. By default the start is drawn
-            independently from ``prior_``, and the first 10·max_lag symbols after it are discarded.
+            At least ``max_lag`` symbols to continue from, which are not part of the result. By
+            default the start is drawn independently from ``prior_``, and the first 10·max_lag
+            symbols after it are discarded.
         random_state : int or numpy.random.Generator, default 0
             The source of randomness.
 
@@ -211,16 +228,30 @@ class LagPredictor(FittedLags):
         length = integer("length", length, low=0)
         before = None
         if start is not None:
-            ((before,), _) = self._codes([start], None) if isinstance(start, list | tuple) else self._codes(start, None)
+            ((before,), _) = (
+                self._codes([start], None)
+                if isinstance(start, list | tuple)
+                else self._codes(start, None)
+            )
             if before.size < self.max_lag or (before < 0).any():
-                raise InputError(f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing")
+                raise InputError(
+                    f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing"
+                )
         return self.classes_[model.draw(length, before, generator(random_state))]
 
-    def forecast(self, X: Any, steps: int, *, n_samples: int = 1000, random_state: int | np.random.Generator = 0) -> Array:
-        """Predict the distribution of the symbol 1, 2, … steps after the end of a sequence, from random continuations.
+    def forecast(
+        self,
+        X: Any,
+        steps: int,
+        *,
+        n_samples: int = 1000,
+        random_state: int | np.random.Generator = 0,
+    ) -> Array:
+        """Predict the distribution of the symbol 1, 2, … steps after the end of a sequence, from
+        random continuations.
 
-        The first distribution is exact and equals that of ``predict_proba``. The probabilities of the others have a standard
-        error of at most 0.5/√n_samples.
+        The first distribution is exact and equals that of ``predict_proba``. The probabilities of
+        the others have a standard error of at most 0.5/√n_samples.
 
         Parameters
         ----------
@@ -247,6 +278,9 @@ class LagPredictor(FittedLags):
         before = codes[0][-self.max_lag :]
         rng = generator(random_state)
         paths = np.array([model.draw(steps, before, rng) for _ in range(n_samples)])
-        laws = np.array([np.bincount(step, minlength=len(self.classes_)) for step in paths.T]) / n_samples
-        laws[0] = model.laws(before)[-1]
-        return laws
+        distributions = (
+            np.array([np.bincount(step, minlength=len(self.classes_)) for step in paths.T])
+            / n_samples
+        )
+        distributions[0] = model.distributions(before)[-1]
+        return distributions

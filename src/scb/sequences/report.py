@@ -1,4 +1,6 @@
-"""What a fit found, as one HTML page that needs nothing else and can be sent: symbols are escaped, pictures are inside."""
+"""What a fit found, as one HTML page that needs nothing else and can be sent: symbols are escaped,
+pictures are inside.
+"""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -40,7 +42,7 @@ class Bits(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a symbol at a lag does to the law of the next one, in percentage points."""
+    """What a symbol at a lag does to the distribution of the next one, in percentage points."""
 
     context: str
     lag: int
@@ -65,21 +67,35 @@ class LagTable:
 HEADINGS = {
     "context": ("now", "{}", "the current symbol"),
     "lag": ("lag", "{}", "how many symbols before the one that is predicted"),
-    "weight": ("weight", "{:.3f}", "the part of the law of the next symbol that comes from this lag"),
+    "weight": (
+        "weight",
+        "{:.3f}",
+        "the part of the distribution of the next symbol that comes from this lag",
+    ),
     "influence": (
         "influence",
         "{:.3f}",
-        "how far the symbol at this lag moves the law of the next one (mean total variation); none for the context",
+        "how far the symbol at this lag moves the distribution of the next one (mean total variation); none for the context",
     ),
     "influence_stderr": ("± s.e.", "{:.3f}", "standard error of the influence"),
-    "nats": ("nats", "{:,.1f}", "what the log-likelihood of the data loses without this lag, everything else fitted again"),
-    "delta_bic": ("ΔBIC", "{:,.1f}", "by how much the BIC is worse without it; beyond 10 the evidence is very strong"),
+    "nats": (
+        "nats",
+        "{:,.1f}",
+        "what the log-likelihood of the data loses without this lag, everything else fitted again",
+    ),
+    "delta_bic": (
+        "ΔBIC",
+        "{:,.1f}",
+        "by how much the BIC is worse without it; beyond 10 the evidence is very strong",
+    ),
     "found": ("found", "{:.0%}", "part of random halves of the data in which it is found again"),
 }
 
 
 def compared(likelihoods: Mapping[str, Array]) -> list[Bits]:
-    """Models by the bits that they need for held-out symbols, best first, from the log-likelihood (n,) of each symbol in nats."""
+    """Models by the bits that they need for held-out symbols, best first, from the log-likelihood
+    (n,) of each symbol in nats.
+    """
     own = likelihoods[OWN]
     bits = {name: float(-values.mean() / np.log(2)) for name, values in likelihoods.items()}
     best = min(bits.values())
@@ -99,7 +115,9 @@ def compared(likelihoods: Mapping[str, Array]) -> list[Bits]:
 
 
 def paired_error(differences: Array) -> float:
-    """Standard error of the mean of differences (n,) that neighbours may share: from the means of blocks of neighbours."""
+    """Standard error of the mean of differences (n,) that neighbours may share: from the means of
+    blocks of neighbours.
+    """
     blocks = np.array_split(differences, min(_BLOCKS, max(2, differences.size // 10)))
     sizes = np.array([block.size for block in blocks])
     means = np.array([block.mean() if block.size else 0.0 for block in blocks])
@@ -108,7 +126,7 @@ def paired_error(differences: Array) -> float:
 
 
 def effects(model: LagModel) -> list[Effect]:
-    """What the lags that move the law of the next symbol most do to it, strongest first."""
+    """What the lags that move the distribution of the next symbol most do to it, strongest first."""
     influence = model.influence()
     rows = np.repeat(np.arange(len(influence.indptr) - 1), np.diff(influence.indptr))
     names = [shown(x) for x in model.classes.tolist()]
@@ -152,17 +170,23 @@ def _cell(name: str, value: Any) -> str:
     value = value.item() if hasattr(value, "item") else value
     if name == "context":
         return shown(value)
-    if isinstance(value, float) and (not np.isfinite(value) or (name == "influence" and value == 0)):
+    if isinstance(value, float) and (
+        not np.isfinite(value) or (name == "influence" and value == 0)
+    ):
         return "–"
     return HEADINGS[name][1].format(value)
 
 
 def _rest(model: LagModel) -> str:
-    """How much of the law is left to the background, in words."""
+    """How much of the distribution is left to the background, in words."""
     if model.background is None:
         return ""
     low, high = float(model.rest.min()), float(model.rest.max())
-    much = f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}, depending on the current symbol"
+    much = (
+        f"{low:.2f}"
+        if high - low < 0.005
+        else f"{low:.2f} to {high:.2f}, depending on the current symbol"
+    )
     return f"The background, {model.background.name}, has weight {much}; the lags share the rest."
 
 
@@ -184,7 +208,8 @@ def write_report(
     path : where it goes
     title : what the data are called
     data : what was done with them, a sentence each
-    likelihoods : by name, the log-likelihood (n,) of each held-out symbol in nats, that of the model as ``OWN``; may be empty
+    likelihoods : by name, the log-likelihood (n,) of each held-out symbol in nats, that of the
+    model as ``OWN``; may be empty
     command : what to type to get the same
     settings : of the fit, by name
     warnings : what the reader should not miss
@@ -192,10 +217,16 @@ def write_report(
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("scb.sequences", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("scb.sequences", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     image = BytesIO()
-    figure: Any = (plot_influence(model) if model.influence().max() > 0 else plot_attention(model)).figure
+    figure: Any = (
+        plot_influence(model) if model.influence().max() > 0 else plot_attention(model)
+    ).figure
     figure.savefig(image, format="png", dpi=150)
     page = environment.get_template("report.html.j2").render(
         title=title,
@@ -216,4 +247,5 @@ def write_report(
         date=date.today().isoformat(),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, page.encode(errors="replace"))  # a file name may hold bytes that are no text
+    # a file name may hold bytes that are no text
+    write_atomically(path, page.encode(errors="replace"))

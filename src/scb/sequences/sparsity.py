@@ -1,4 +1,6 @@
-"""How many lags are worth having: models with one lag in each context, with two, and so on, on symbols that they have not seen."""
+"""How many lags are worth having: models with one lag in each context, with two, and so on, on
+symbols that they have not seen.
+"""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -20,16 +22,19 @@ if TYPE_CHECKING:
 
 
 class SparsityPath(ModelTable):
-    """The table that ``scb.sparsity_path`` returns: models with one lag in each context, with two, and so on.
+    """The table that ``scb.sparsity_path`` returns: models with one lag in each context, with two,
+    and so on.
 
-    The last row is the model whose lags were selected automatically. Printing the object shows the table.
+    The last row is the model whose lags were selected automatically. Printing the object shows the
+    table.
 
     Attributes
     ----------
     columns : dict of (models,) arrays
-        The columns of the table: ``lags``, the number of lags in each context or "auto"; ``total``, the number over all contexts;
-        ``parameters``; ``bic``; ``bits``, the mean number of bits per held-out symbol; ``difference``, how much larger that is
-        than for the best model; and ``error``, the standard error of the difference.
+        The columns of the table: ``lags``, the number of lags in each context or "auto"; ``total``,
+        the number over all contexts; ``parameters``; ``bic``; ``bits``, the mean number of bits per
+        held-out symbol; ``difference``, how much larger that is than for the best model; and
+        ``error``, the standard error of the difference.
 
     Examples
     --------
@@ -46,8 +51,8 @@ class SparsityPath(ModelTable):
     def plot(self, criterion: Literal["bits", "bic"] = "bits", ax: "Axes | None" = None) -> "Axes":
         """Plot the bits per held-out symbol, or the BIC, against the total number of lags.
 
-        Error bars show the standard error of the difference from the best model. The model whose lags were selected
-        automatically is drawn as a separate point.
+        Error bars show the standard error of the difference from the best model. The model whose
+        lags were selected automatically is drawn as a separate point.
 
         Parameters
         ----------
@@ -71,27 +76,53 @@ class SparsityPath(ModelTable):
         total = self.columns["total"]
         value = self.columns[criterion]
         error = self.columns["error"] if criterion == "bits" else np.zeros(len(value))
-        ax.errorbar(total[given], value[given], error[given], marker="o", capsize=3, label="same number in each context")
-        ax.errorbar(total[~given], value[~given], error[~given], marker="s", capsize=3, ls="none", label="selected automatically")
-        for x, y, name in zip(total[given], value[given], self.columns["lags"][given].tolist(), strict=True):
+        ax.errorbar(
+            total[given],
+            value[given],
+            error[given],
+            marker="o",
+            capsize=3,
+            label="same number in each context",
+        )
+        ax.errorbar(
+            total[~given],
+            value[~given],
+            error[~given],
+            marker="s",
+            capsize=3,
+            ls="none",
+            label="selected automatically",
+        )
+        for x, y, name in zip(
+            total[given], value[given], self.columns["lags"][given].tolist(), strict=True
+        ):
             ax.annotate(name, (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
-        ax.set(xlabel="lags, over all contexts", ylabel={"bits": "bits per held-out symbol", "bic": "BIC"}[criterion])
+        ax.set(
+            xlabel="lags, over all contexts",
+            ylabel={"bits": "bits per held-out symbol", "bic": "BIC"}[criterion],
+        )
         ax.legend(fontsize=8)
         return ax
 
 
 def sparsity_path(
-    model: SparseContextualBigram, X: Any, numbers: Sequence[int] = (1, 2, 3, 4), *, lengths: Any = None, held_out: float = 0.2
+    model: SparseContextualBigram,
+    X: Any,
+    numbers: Sequence[int] = (1, 2, 3, 4),
+    *,
+    lengths: Any = None,
+    held_out: float = 0.2,
 ) -> SparsityPath:
-    """Fit models with 1, 2, … lags in each context, and compare how well they predict held-out symbols.
+    """Fit models with 1, 2, … lags in each context, and compare how well they predict held-out
+    symbols.
 
     A model whose lags are selected automatically, as with ``lags="auto"``, is fitted too.
 
     Parameters
     ----------
     model : SparseContextualBigram
-        An estimator that has the parameters to use. It need not be fitted and is not changed. If it is ``verbose``, progress is
-        printed.
+        An estimator that has the parameters to use. It need not be fitted and is not changed. If it
+        is ``verbose``, progress is printed.
     X : sequences
         One sequence of symbols or several, in any form that ``fit`` accepts.
     numbers : sequence of int, default (1, 2, 3, 4)
@@ -99,18 +130,21 @@ def sparsity_path(
     lengths : list of int, optional
         The lengths of the sequences, if X is several sequences one after the other.
     held_out : float, default 0.2
-        The fraction of X that is predicted and not used to fit: the end of a single sequence, or the last of several sequences.
+        The fraction of X that is predicted and not used to fit: the end of a single sequence, or
+        the last of several sequences.
 
     Returns
     -------
     SparsityPath
-        A table with the number of lags in each context and in total, the number of parameters, the BIC on the data of the fit,
-        the bits per held-out symbol, the difference from the best model, and the standard error of that difference over blocks
-        of neighbouring symbols. It has the methods ``to_pandas`` and ``plot``.
+        A table with the number of lags in each context and in total, the number of parameters, the
+        BIC on the data of the fit, the bits per held-out symbol, the difference from the best
+        model, and the standard error of that difference over blocks of neighbouring symbols. It has
+        the methods ``to_pandas`` and ``plot``.
 
     Examples
     --------
-    Here one lag is enough. A second one in each context hardly improves the prediction and costs parameters:
+    Here one lag is enough. A second one in each context hardly improves the prediction and costs
+    parameters:
 
     >>> import scb
     >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
@@ -139,15 +173,28 @@ def sparsity_path(
         fitted, facts = fit_lags(data, classes, replace(settings, lags=lags))
         bits.append(-fitted.log_likelihoods(unseen) / np.log(2))
         bic = np.log(facts.n_windows) * facts.n_parameters - 2 * facts.loglik
-        rows.append({"lags": str(lags), "total": fitted.attention.nnz, "parameters": facts.n_parameters, "bic": float(bic)})
+        rows.append(
+            {
+                "lags": str(lags),
+                "total": fitted.attention.nnz,
+                "parameters": facts.n_parameters,
+                "bic": float(bic),
+            }
+        )
     best = min(bits, key=lambda one: float(one.mean()))
     for row, one in zip(rows, bits, strict=True):
-        row |= {"bits": float(one.mean()), "difference": float((one - best).mean()), "error": paired_error(one - best)}
+        row |= {
+            "bits": float(one.mean()),
+            "difference": float((one - best).mean()),
+            "error": paired_error(one - best),
+        }
     return SparsityPath({name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
 def _parted(codes: list[Codes], part: float, max_lag: int) -> tuple[list[Codes], list[Codes], int]:
-    """What is fitted, what is predicted, and how many symbols at the start of that are only there to be looked back at."""
+    """What is fitted, what is predicted, and how many symbols at the start of that are only there
+    to be looked back at.
+    """
     if len(codes) > 1:
         cut = min(max(1, round(len(codes) * (1 - part))), len(codes) - 1)
         return codes[:cut], codes[cut:], 0

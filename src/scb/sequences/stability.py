@@ -1,5 +1,6 @@
-"""Which lags are found again in other data: random halves of the windows, in pairs without a window in common (Shah and Samworth
-2013). Halves are made of blocks of neighbours, because neighbours are not independent.
+"""Which lags are found again in other data: random halves of the windows, in pairs without a window
+in common (Shah and Samworth 2013). Halves are made of blocks of neighbours, because neighbours are
+not independent.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from scb.geometry import Array
 from scb.inputs import InputError, integer
 from scb.mixture.data import Data
 from scb.mixture.fit import fit_mixture
-from scb.sequences.lag_fit import LagSettings, background_law
+from scb.sequences.lag_fit import LagSettings, chosen_background
 from scb.sequences.lag_model import LagModel
 from scb.task.task import generator
 
@@ -18,15 +19,22 @@ _BLOCKS = 100
 
 
 def found_again(
-    model: LagModel, data: Data, settings: LagSettings, halves: int, seed: int, progress: Callable[[int, int], None] | None = None
+    model: LagModel,
+    data: Data,
+    settings: LagSettings,
+    halves: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Array:
-    """For each row of ``model.table``, the fraction of the random halves of the data in which its lag is found."""
+    """For each row of ``model.table``, the fraction of the random halves of the data in which its
+    lag is found.
+    """
     if integer("n_halves", halves, low=2) % 2:
         raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
     if not (isinstance(settings.lags, str) and settings.lags == "auto"):
         raise InputError("lags were given, not found: there is nothing to be found again")
-    law = background_law(settings.background, data, model.classes)
-    windows = data if law is None else law.cross_fitted(data)
+    distribution = chosen_background(settings.background, data, model.classes)
+    windows = data if distribution is None else distribution.cross_fitted(data)
     rng = generator(seed)
     attention = model.attention
     contexts = np.repeat(np.arange(len(attention.indptr) - 1), np.diff(attention.indptr))
@@ -39,5 +47,8 @@ def found_again(
                 progress(2 * pair + turn + 1, halves)
             half = windows.of_groups(chosen)
             found = fit_mixture(half, matrices=model.transition)
-            times += [data.T - 1 - lag in found.support[k] for k, lag in zip(contexts, attention.indices, strict=True)]
+            times += [
+                data.T - 1 - lag in found.support[k]
+                for k, lag in zip(contexts, attention.indices, strict=True)
+            ]
     return times / halves

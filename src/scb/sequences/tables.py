@@ -1,7 +1,8 @@
-"""Sequences in tables: a column of symbols, of one sequence or of many that another column tells apart; or a sequence in each row.
+"""Sequences in tables: a column of symbols, of one sequence or of many that another column tells
+apart; or a sequence in each row.
 
-A table is whatever speaks Arrow: a frame of pandas or polars, a table of Arrow. What was done with it is told in words, and where
-it can be meant in more than one way, an error says what to say.
+A table is whatever speaks Arrow: a frame of pandas or polars, a table of Arrow. What was done with
+it is told in words, and where it can be meant in more than one way, an error says what to say.
 """
 
 from collections import Counter
@@ -13,8 +14,10 @@ import numpy as np
 from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError, shown
 
-_DIFFERENT = 2  # times as many kinds that a column has if it holds the names of sequences rather than symbols
-_COMMON = 0.5  # part of the kinds of each column that occur in others too, where columns are steps of one sequence
+# Times as many kinds that a column has if it holds the names of sequences rather than symbols
+_DIFFERENT = 2
+# Part of the kinds of each column that occur in others too, where columns are steps of one sequence
+_COMMON = 0.5
 
 
 @dataclass(frozen=True)
@@ -54,16 +57,21 @@ def as_arrow(X: Any) -> Any:
 class Columns(NamedTuple):
     """Which columns of a table say what."""
 
-    column: str | None = None  # the symbols; where its cells are lists, each is a sequence
-    group: str | None = None  # to which sequence a row belongs; the rows of several may be mixed
-    order: str | None = None  # by what the rows of each sequence are sorted; without, they stay as they are
+    # The symbols; where its cells are lists, each is a sequence
+    column: str | None = None
+    # To which sequence a row belongs; the rows of several may be mixed
+    group: str | None = None
+    # By what the rows of each sequence are sorted; without, they stay as they are
+    order: str | None = None
 
 
 def lay_out(table: Any, columns: Columns, option: str = "{}=") -> Laid:
-    """Sequences from a table of Arrow; ``option`` is how a user says which columns are meant, for messages.
+    """Sequences from a table of Arrow; ``option`` is how a user says which columns are meant, for
+    messages.
 
-    Where it is not said, a table of one column is one sequence; if its columns have their symbols in common, each row is one; of
-    two columns that have not, the one with far more kinds holds the names of the sequences.
+    Where it is not said, a table of one column is one sequence; if its columns have their symbols
+    in common, each row is one; of two columns that have not, the one with far more kinds holds the
+    names of the sequences.
     """
     names = list(table.column_names)
     if table.num_rows == 0:
@@ -83,7 +91,9 @@ def lay_out(table: Any, columns: Columns, option: str = "{}=") -> Laid:
             return _wide(table)
         elif left == names and len(left) == 2 and (found := _names_and_symbols(table)):
             columns = found
-            guessed = f" (guessed: {option.format('column')} and {option.format('group')} say otherwise)"
+            guessed = (
+                f" (guessed: {option.format('column')} and {option.format('group')} say otherwise)"
+            )
         else:
             raise InputError(_ambiguous(table, left, option))
     if _is_list(table[columns.column].type):
@@ -95,17 +105,23 @@ def _require_different(names: list[str]) -> None:
     """InputError if two columns have one name."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise InputError(f"there are {names.count(twice[0])} columns {twice[0]!r}: each must have a name of its own")
+        raise InputError(
+            f"there are {names.count(twice[0])} columns {twice[0]!r}: each must have a name of its own"
+        )
 
 
 def _require_symbols(name: str, kind: Any, lists: bool) -> None:
-    """InputError if the cells of a column are neither symbols nor, where these are allowed, lists of symbols."""
+    """InputError if the cells of a column are neither symbols nor, where these are allowed, lists
+    of symbols.
+    """
     import pyarrow as pa
 
     inner = kind.value_type if (lists and _is_list(kind)) or pa.types.is_dictionary(kind) else kind
     if pa.types.is_nested(inner):
         wanted = "single values, or lists of them" if lists else "single values"
-        raise InputError(f"column {name!r} has cells of type {shown(str(kind))}: they must be {wanted}")
+        raise InputError(
+            f"column {name!r} has cells of type {shown(str(kind))}: they must be {wanted}"
+        )
 
 
 def _long(table: Any, columns: Columns, guessed: str) -> Laid:
@@ -118,18 +134,25 @@ def _long(table: Any, columns: Columns, guessed: str) -> Laid:
     sorted_by = "in the order of the rows"
     if order is not None:
         if table[order].null_count:
-            raise InputError(f"column {order!r} has {table[order].null_count:,} empty cells: rows cannot be sorted by it")
+            raise InputError(
+                f"column {order!r} has {table[order].null_count:,} empty cells: rows cannot be sorted by it"
+            )
         keys = table.append_column("row of the table", pa.array(rows))
         try:
-            rows = pc.sort_indices(keys, sort_keys=[(order, "ascending"), ("row of the table", "ascending")]).to_numpy()  # pyright: ignore
+            by = [(order, "ascending"), ("row of the table", "ascending")]
+            rows = pc.sort_indices(keys, sort_keys=by).to_numpy()  # pyright: ignore
         except (pa.ArrowTypeError, pa.ArrowNotImplementedError):
             kind = shown(str(table[order].type))
-            raise InputError(f"column {order!r} has cells of type {kind}: rows cannot be sorted by it") from None
+            raise InputError(
+                f"column {order!r} has cells of type {kind}: rows cannot be sorted by it"
+            ) from None
         sorted_by = f"sorted by {order!r}"
     values = table[column]
     if group is None:
         flat = values if order is None else values.take(pa.array(rows))
-        return Laid(flat, [len(flat)], None, f"column {column!r} is one sequence, {sorted_by}", many=False)
+        return Laid(
+            flat, [len(flat)], None, f"column {column!r} is one sequence, {sorted_by}", many=False
+        )
     encoded = table[group].combine_chunks().dictionary_encode()
     of = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     rows = rows[np.argsort(of[rows], kind="stable")]
@@ -137,7 +160,9 @@ def _long(table: Any, columns: Columns, guessed: str) -> Laid:
     rows = rows[nameless:]  # −1 comes first
     present, lengths = np.unique(of[rows], return_counts=True)
     if present.size == 0:
-        raise InputError(f"column {group!r} is empty: it must say to which sequence each row belongs")
+        raise InputError(
+            f"column {group!r} is empty: it must say to which sequence each row belongs"
+        )
     kinds = encoded.dictionary.to_pylist()
     said = f"column {column!r} in {present.size:,} sequences, one for each {group!r}{guessed}, {sorted_by}"
     if nameless:
@@ -155,7 +180,12 @@ def _listed(table: Any, columns: Columns) -> Laid:
     cells = cells.chunk(0) if isinstance(cells, pa.ChunkedArray) else cells
     lengths = pc.list_value_length(cells).fill_null(0).to_pylist()  # pyright: ignore
     names = None if group is None else table[group].to_pylist()
-    return Laid(cells.flatten(), lengths, names, f"column {column!r}: each of its {len(lengths):,} cells is a sequence")
+    return Laid(
+        cells.flatten(),
+        lengths,
+        names,
+        f"column {column!r}: each of its {len(lengths):,} cells is a sequence",
+    )
 
 
 def _wide(table: Any) -> Laid:
@@ -163,7 +193,8 @@ def _wide(table: Any) -> Laid:
     import pyarrow as pa
 
     columns = [table[name] for name in table.column_names]
-    if any(pa.types.is_floating(column.type) for column in columns):  # integers with gaps come as floats
+    # Integers with gaps come as floats
+    if any(pa.types.is_floating(column.type) for column in columns):
         columns = [column.cast(pa.float64()) for column in columns]
     flat = [x for row in zip(*(column.to_pylist() for column in columns), strict=True) for x in row]
     said = f"each of the {table.num_rows:,} rows is a sequence of {len(columns)} symbols, in the order of the columns"
@@ -178,7 +209,9 @@ def _kinds(column: Any) -> set[Any]:
 def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
 
 
 def _is_wide(table: Any) -> bool:
@@ -197,7 +230,9 @@ def _is_wide(table: Any) -> bool:
 
 
 def _names_and_symbols(table: Any) -> Columns | None:
-    """Of two columns, which one names the sequences and which one holds the symbols; None if that cannot be told."""
+    """Of two columns, which one names the sequences and which one holds the symbols; None if that
+    cannot be told.
+    """
     first, second = table.column_names
     if _is_list(table[first].type) != _is_list(table[second].type):
         return Columns(first, second) if _is_list(table[first].type) else Columns(second, first)
@@ -205,7 +240,8 @@ def _names_and_symbols(table: Any) -> Columns | None:
         return None
     many = len(_kinds(table[first]))
     few = len(_kinds(table[second]))
-    if many == table.num_rows or few == table.num_rows:  # a name for each row: then no sequence has two symbols
+    # a name for each row: then no sequence has two symbols
+    if many == table.num_rows or few == table.num_rows:
         return None
     if many >= _DIFFERENT * few:
         return Columns(second, first)
@@ -216,7 +252,11 @@ def _names_and_symbols(table: Any) -> Columns | None:
 
 def _ambiguous(table: Any, left: list[str], option: str) -> str:
     """What to say where a table can be read in more than one way."""
-    about = ", ".join(f"{name} ({len(_kinds(table[name])):,} kinds)" for name in left if not _is_list(table[name].type))
+    about = ", ".join(
+        f"{name} ({len(_kinds(table[name])):,} kinds)"
+        for name in left
+        if not _is_list(table[name].type)
+    )
     say = f"say which one with {option.format('column')}, with {option.format('group')} to which sequence a row belongs"
     say += f", with {option.format('order')} what sorts rows"
     return f"which column holds the symbols? There are {about or ', '.join(left)}: {say}"

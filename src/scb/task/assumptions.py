@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scb.task.task import Task
 
-CONDITION = 2.0  # Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
+# Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
+CONDITION = 2.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Assumption:
 class Assumptions(dict[str, Assumption]):
     """The report of ``Task.check``: a dictionary from the letter of each assumption to its result.
 
-    Each value has the attributes ``name``, ``statement``, ``measured`` and ``holds``. Printing the report gives a table.
+    Each value has the attributes ``name``, ``statement``, ``measured`` and ``holds``. Printing the
+    report gives a table.
 
     Examples
     --------
@@ -67,8 +69,20 @@ def check_assumptions(task: "Task", C: float) -> Assumptions:
     contrast = task.K_P / float(mu @ mu)
     report = (
         Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
-        Assumption("b", f"well-conditioned: C ≤ {C:g}", measured=condition, holds=condition <= C * (1 + 1e-9)),
-        Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9),
-        Assumption("d", f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}", measured=length, holds=length >= 1),
+        Assumption(
+            "b",
+            f"well-conditioned: C ≤ {C:g}",
+            measured=condition,
+            holds=condition <= C * (1 + 1e-9),
+        ),
+        Assumption(
+            "c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9
+        ),
+        Assumption(
+            "d",
+            f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}",
+            measured=length,
+            holds=length >= 1,
+        ),
     )
     return Assumptions({assumption.name: assumption for assumption in report})

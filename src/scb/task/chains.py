@@ -1,7 +1,7 @@
-"""Markov chains with a given stationary law, built from couplings of μ with itself.
+"""Markov chains with a given stationary distribution, built from couplings of μ with itself.
 
-A coupling is a nonnegative (N, N) matrix J whose rows and columns both sum to μ. Then P = J diag(1/μ) has
-columns that sum to 1 and Pμ = μ; couplings are convex, so mixtures of such P keep μ.
+A coupling is a nonnegative (N, N) matrix J whose rows and columns both sum to μ. Then P = J
+diag(1/μ) has columns that sum to 1 and Pμ = μ; couplings are convex, so mixtures of such P keep μ.
 """
 
 from collections.abc import Callable
@@ -11,17 +11,20 @@ import numpy as np
 from scb.geometry import Array, centred_square, mu_inner
 from scb.inputs import InputError
 
-CONTRAST = 1.4  # of the ensemble "strong": K_P is at least this many times ‖μ‖²; assumption (c) asks for 1
+# Of the ensemble "strong": K_P is at least this many times ‖μ‖²; assumption (c) asks for 1
+CONTRAST = 1.4
 
 
 def stationary(P: Array) -> Array:
-    """The stationary law μ of an irreducible P (columns sum to 1): Pμ = μ, 1ᵀμ = 1, μ > 0.
+    """The stationary distribution μ of an irreducible P (columns sum to 1): Pμ = μ, 1ᵀμ = 1, μ > 0.
 
-    By the elimination of Grassmann, Taksar and Heyman: it never subtracts, so each entry of μ is right to nearly full
-    relative precision, real and positive. A reducible P is refused: its μ is not unique, or has zeros.
+    By the elimination of Grassmann, Taksar and Heyman: it never subtracts, so each entry of μ is
+    right to nearly full relative precision, real and positive. A reducible P is refused: its μ is
+    not unique, or has zeros.
     """
     _check_irreducible(P)
-    G = P.T.copy()  # row-stochastic: G[m, n] = Pr(m → n)
+    # Row-stochastic: G[m, n] = Pr(m → n)
+    G = P.T.copy()
     N = G.shape[0]
     for last in range(N - 1, 0, -1):
         leave = G[last, :last].sum()
@@ -33,12 +36,15 @@ def stationary(P: Array) -> Array:
     mu /= mu.sum()
     error = float(np.abs(P @ mu - mu).max())
     if not error <= 1e-12:
-        raise InputError(f"P has no stationary law to 1e-12: |Pμ − μ| is {error:.3g}")
+        raise InputError(f"P has no stationary distribution to 1e-12: |Pμ − μ| is {error:.3g}")
     return mu
 
 
 def _check_irreducible(P: Array) -> None:
-    for graph, words in ((P > 0, "cannot be reached from token 0"), (P.T > 0, "cannot reach token 0")):
+    for graph, words in (
+        (P > 0, "cannot be reached from token 0"),
+        (P.T > 0, "cannot reach token 0"),
+    ):
         reached = np.zeros(len(P), dtype=bool)
         new = np.arange(len(P)) == 0
         while new.any():
@@ -47,7 +53,7 @@ def _check_irreducible(P: Array) -> None:
         if not reached.all():
             missed = np.flatnonzero(~reached)[:5].tolist()
             raise InputError(
-                f"P is reducible: token(s) {missed} {words}, so its stationary law is not unique or has zeros; "
+                f"P is reducible: token(s) {missed} {words}, so its stationary distribution is not unique or has zeros; "
                 "every token must be reachable from every other"
             )
 
@@ -66,13 +72,16 @@ def sinkhorn(M: Array, mu: Array, tolerance: float = 1e-14, max_iterations: int 
 
 
 def staircase(mu: Array, rng: np.random.Generator) -> Array:
-    """A random extreme coupling: fill the cells greedily along two random orders of the tokens; 2N − 1 cells at most."""
+    """A random extreme coupling: fill the cells greedily along two random orders of the tokens; 2N
+    − 1 cells at most.
+    """
     N = len(mu)
     rows = rng.permutation(N)
     columns = rng.permutation(N)
     ends_row = np.cumsum(mu[rows])
     ends_column = np.cumsum(mu[columns])
-    # Both orders cut [0, 1] into pieces; each piece of the common refinement is the mass of one cell.
+    # Both orders cut [0, 1] into pieces; each piece of the common refinement is the mass of one
+    # cell.
     cuts = np.sort(np.concatenate([ends_row, ends_column]))
     lengths = np.diff(cuts, prepend=0.0)
     middle = np.concatenate([[0.0], cuts[:-1]]) + lengths / 2
@@ -86,8 +95,8 @@ def staircase(mu: Array, rng: np.random.Generator) -> Array:
 def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> Array:
     """Draw a random positive P with stationary distribution μ and K_P ≥ contrast·‖μ‖².
 
-    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. Where that falls short (small N),
-    it is mixed with just enough of an extreme coupling.
+    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. Where that
+    falls short (small N), it is mixed with just enough of an extreme coupling.
 
     Parameters
     ----------
@@ -115,7 +124,8 @@ def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> A
     target = contrast * float(mu @ mu)
     dense = sinkhorn(rng.exponential(size=(len(mu), len(mu))) ** 2 + 1e-6, mu) / mu
     candidates = (staircase(mu, rng) / mu for _ in range(50))
-    identity = np.eye(len(mu))  # K_P = 1 − ‖μ‖², the largest there is
+    # K_P = 1 − ‖μ‖², the largest there is
+    identity = np.eye(len(mu))
     sharp = next((P for P in candidates if centred_square(P, mu) >= 1.02 * target), identity)
     share = _crossing(lambda c: centred_square((1 - c) * dense + c * sharp, mu) - target)
     P = (1 - share) * dense + share * sharp
@@ -140,14 +150,16 @@ def softmax_transition(N: int, rng: np.random.Generator) -> Array:
 
 
 def with_contrast(P: Array, mu: Array, K_P: float) -> Array:
-    """P moved to ‖P − μ1ᵀ‖_μ² = K_P, with the same stationary law μ.
+    """P moved to ‖P − μ1ᵀ‖_μ² = K_P, with the same stationary distribution μ.
 
-    Where K_P falls, P goes straight towards μ1ᵀ, so that √K_P falls in proportion; where it rises, straight towards the
-    identity, whose K_P = 1 − ‖μ‖² is the largest there is, as far as it takes.
+    Where K_P falls, P goes straight towards μ1ᵀ, so that √K_P falls in proportion; where it rises,
+    straight towards the identity, whose K_P = 1 − ‖μ‖² is the largest there is, as far as it takes.
     """
     largest = 1 - float(mu @ mu)
     if not 0 < K_P < largest:
-        raise InputError(f"K_P = {K_P}: it must lie between 0 and 1 − ‖μ‖² = {largest:.4g} of this task")
+        raise InputError(
+            f"K_P = {K_P}: it must lie between 0 and 1 − ‖μ‖² = {largest:.4g} of this task"
+        )
     present = centred_square(P, mu)
     if present >= K_P:
         c = np.sqrt(K_P / present)
@@ -160,19 +172,26 @@ def with_contrast(P: Array, mu: Array, K_P: float) -> Array:
 
 
 def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Generator) -> Array:
-    """A transition matrix with stationary law μ whose centred μ-cosine with P is ``overlap``."""
+    """A transition matrix with stationary distribution μ whose centred μ-cosine with P is
+    ``overlap``.
+    """
     for attempt in range(300):
-        contrast = (1.0, 0.5, 0.0)[attempt // 100]  # less and less sharp, since sharp ones are few where N is small
+        # Less and less sharp, since sharp ones are few where N is small
+        contrast = (1.0, 0.5, 0.0)[attempt // 100]
         other = random_transition(mu, contrast, rng)
         if _cosine(other, P, mu) <= overlap:
             share = _crossing(lambda c: _cosine((1 - c) * other + c * P, P, mu) - overlap)  # noqa: B023
             related = (1 - share) * other + share * P
             return related / related.sum(axis=0)
-    raise InputError(f"overlap = {overlap}: no transition matrix that far from P was found; a larger overlap would do")
+    raise InputError(
+        f"overlap = {overlap}: no transition matrix that far from P was found; a larger overlap would do"
+    )
 
 
 def _crossing(f: Callable[[float], float]) -> float:
-    """The smallest c in [0, 1] at which an f that ends above 0 stays at or above 0, by bisection; 0 if f(0) ≥ 0."""
+    """The smallest c in [0, 1] at which an f that ends above 0 stays at or above 0, by bisection; 0
+    if f(0) ≥ 0.
+    """
     low, high = 0.0, 1.0
     if f(low) >= 0:
         return low
@@ -194,14 +213,20 @@ def _cosine(X: Array, Y: Array, mu: Array) -> float:
 def of_ensemble(ensemble: str, N: int, rng: np.random.Generator) -> Array:
     """A random P of one of the ensembles that ``Task.random`` knows."""
     if ensemble != "strong":
-        return {"dirichlet": dirichlet_transition, "uniform": uniform_transition, "softmax": softmax_transition}[ensemble](N, rng)
-    mu = near_uniform(rng, (N, 1))[:, 0]  # the stationary law is drawn before P
+        return {
+            "dirichlet": dirichlet_transition,
+            "uniform": uniform_transition,
+            "softmax": softmax_transition,
+        }[ensemble](N, rng)
+    mu = near_uniform(rng, (N, 1))[:, 0]  # the stationary distribution is drawn before P
     if N == 2:
         return np.array([[0.0, 1.0], [1.0, 0.0]])
     return random_transition(mu, CONTRAST, rng)
 
 
 def near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-    """Columns that sum to 1, with entries proportional to uniforms on [2/3, 4/3]: within a factor 2 of equal ones."""
+    """Columns that sum to 1, with entries proportional to uniforms on [2/3, 4/3]: within a factor 2
+    of equal ones.
+    """
     w = rng.uniform(2 / 3, 4 / 3, shape)
     return w / w.sum(axis=0)

@@ -28,12 +28,16 @@ def write_npz(path: Path, arrays: dict[str, NDArray[Any]], overwrite: bool) -> N
 
 
 def stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file as ``np.savez`` writes it. A compressed one is refused: few bytes of it can become any number."""
+    """The arrays of an .npz file as ``np.savez`` writes it. A compressed one is refused: few bytes
+    of it can become any number.
+    """
     arrays = {}
     with ZipFile(io.BytesIO(content)) as archive:
         for member in archive.infolist():
             if member.compress_type != ZIP_STORED or member.file_size > len(content):
                 raise InputError(f"{member.filename} is compressed, which Task.save does not do")
             data = archive.read(member)
-            arrays[member.filename.removesuffix(".npy")] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+            arrays[member.filename.removesuffix(".npy")] = np.lib.format.read_array(
+                io.BytesIO(data), allow_pickle=False
+            )
     return arrays

@@ -9,12 +9,21 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.inputs import InputError, boolean, integer, unmasked
-from scb.kernels.random import ALL_BITS, TokenLaw, continue_lags, draw_tokens, fill_words, token_law, token_scratch
+from scb.kernels.random import (
+    ALL_BITS,
+    TokenSampler,
+    continue_lags,
+    draw_tokens,
+    fill_words,
+    token_sampler,
+    token_scratch,
+)
 from scb.task import Seed, Task, generator
 
 Tokens = NDArray[np.unsignedinteger[Any]]
 
-_CHUNK = 1 << 20  # uniforms drawn at a time; the result does not depend on it
+# Uniforms drawn at a time; the result does not depend on it
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -50,23 +59,34 @@ class Batch:
     def __post_init__(self) -> None:
         for name in ("context", "last", "label"):
             if not isinstance(getattr(self, name), np.ndarray):
-                raise InputError(f"{name} is of type {type(getattr(self, name)).__name__}: it must be an array of tokens")
+                raise InputError(
+                    f"{name} is of type {type(getattr(self, name)).__name__}: it must be an array of tokens"
+                )
             unmasked(name, getattr(self, name))
             if getattr(self, name).dtype.kind not in "iuf":  # whole numbers of any type will do
-                raise InputError(f"{name} holds values of dtype {getattr(self, name).dtype}: it must hold tokens")
+                raise InputError(
+                    f"{name} holds values of dtype {getattr(self, name).dtype}: it must hold tokens"
+                )
         n = self.context.shape[0] if self.context.ndim else 0
         if self.context.ndim != 2 or self.last.shape != (n,) or self.label.shape != (n,):
             shapes = self.context.shape, self.last.shape, self.label.shape
-            raise InputError(f"context, last, label have shapes {shapes}: they must be (n, T), (n,), (n,)")
+            raise InputError(
+                f"context, last, label have shapes {shapes}: they must be (n, T), (n,), (n,)"
+            )
 
     @property
     def tokens(self) -> Tokens:
         """The context and the last token of each sample, as an (n, T + 1) array.
 
-        It is a view if both are slices of one array, as in the batches of ``scb.stream``, and a copy otherwise.
+        It is a view if both are slices of one array, as in the batches of ``scb.stream``, and a
+        copy otherwise.
         """
         base = self.context.base
-        if base is not None and base is self.last.base and base.shape == (len(self), self.context.shape[1] + 1):
+        if (
+            base is not None
+            and base is self.last.base
+            and base.shape == (len(self), self.context.shape[1] + 1)
+        ):
             return base
         return np.column_stack((self.context, self.last))
 
@@ -85,8 +105,8 @@ def token_dtype(N: int) -> np.dtype[Any]:
 def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Batch:
     """Draw n independent samples of a task.
 
-    For each sample, a context of T tokens and a last token k are drawn independently from μ, then a position s from Q[:, k],
-    and finally the label from P[:, x_s].
+    For each sample, a context of T tokens and a last token k are drawn independently from μ, then a
+    position s from Q[:, k], and finally the label from P[:, x_s].
 
     Parameters
     ----------
@@ -97,14 +117,14 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness; ``None`` draws a fresh seed from the operating system.
     compiled : bool, default False
-        Whether to draw the contexts with the compiled generator of the training engine, which is much faster. The distribution
-        is the same, but the same seed gives different samples.
+        Whether to draw the contexts with the compiled generator of the training engine, which is
+        much faster. The distribution is the same, but the same seed gives different samples.
 
     Returns
     -------
     Batch
-        The samples: ``context`` (n, T), ``last`` (n,) and ``label`` (n,). The dtype is the smallest unsigned integer type that
-        holds the tokens.
+        The samples: ``context`` (n, T), ``last`` (n,) and ``label`` (n,). The dtype is the smallest
+        unsigned integer type that holds the tokens.
 
     Examples
     --------
@@ -132,15 +152,22 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
 
 
 class Labels:
-    """Draws the label of each sample, given its tokens: a position s ~ q^(k) for the last token k, then a label o ~ P[:, x_s]."""
+    """Draws the label of each sample, given its tokens: a position s ~ q^(k) for the last token k,
+    then a label o ~ P[:, x_s].
+    """
 
     def __init__(self, task: Task) -> None:
         self._positions = task.positions
-        self._q = closed_cumulative(task.weights)[:-1]  # (Q − 1, N): as many of these as a uniform number exceeds, so far is it
+        # (Q − 1, N): as many of these as a uniform number exceeds, so far is it
+        self._q = closed_cumulative(task.weights)[:-1]
         self._P = closed_cumulative(task.P)[:-1]  # (N − 1, N)
 
-    def __call__(self, context: Tokens, last: Tokens, u_source: Array, u_label: Array) -> NDArray[np.intp]:
-        """(n,): labels of samples with these contexts (n, ≥ T) and last tokens (n,), by two uniform numbers (n,) for each."""
+    def __call__(
+        self, context: Tokens, last: Tokens, u_source: Array, u_label: Array
+    ) -> NDArray[np.intp]:
+        """(n,): labels of samples with these contexts (n, ≥ T) and last tokens (n,), by two uniform
+        numbers (n,) for each.
+        """
         slot = (u_source >= self._q[:, last]).sum(axis=0)
         source = context[np.arange(len(last)), self._positions[slot, last]]
         return (u_label >= self._P[:, source]).sum(axis=0)
@@ -149,14 +176,16 @@ class Labels:
 def compiled_tokens(task: Task, key: np.uint64, shape: tuple[int, int]) -> Tokens:
     """Tokens iid from μ, of the stream ``key``, by compiled code."""
     tokens = np.empty(shape, token_dtype(task.N))
-    draw_tokens(np.uint64(key), _token_law(task.mu.tobytes()), token_scratch(), tokens.reshape(-1))
+    draw_tokens(
+        np.uint64(key), _token_sampler(task.mu.tobytes()), token_scratch(), tokens.reshape(-1)
+    )
     return tokens
 
 
 @lru_cache(maxsize=8)
-def _token_law(mu: bytes) -> TokenLaw:
+def _token_sampler(mu: bytes) -> TokenSampler:
     """The tables for drawing from μ, which take longer to make than a batch takes to draw."""
-    return token_law(np.frombuffer(mu))
+    return token_sampler(np.frombuffer(mu))
 
 
 def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
@@ -190,8 +219,9 @@ def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
 def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -> Tokens:
     """Generate one long sequence of tokens, or several independent ones.
 
-    The first T + 1 tokens are drawn independently from μ. Each further token is the label of the T + 1 tokens before it: the
-    token just before it selects the column of the attention, and the T tokens before that one are the context.
+    The first T + 1 tokens are drawn independently from μ. Each further token is the label of the T
+    + 1 tokens before it: the token just before it selects the column of the attention, and the T
+    tokens before that one are the context.
 
     Parameters
     ----------
@@ -202,8 +232,8 @@ def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness; ``None`` draws a fresh seed from the operating system.
     n : int, optional
-        The number of independent sequences. Sequence i does not depend on n. By default one sequence is returned as a
-        one-dimensional array.
+        The number of independent sequences. Sequence i does not depend on n. By default one
+        sequence is returned as a one-dimensional array.
 
     Returns
     -------
@@ -239,12 +269,20 @@ def _sequence(task: Task, length: int, rng: np.random.Generator) -> Tokens:
     if length > start:
         q = closed_cumulative(task.weights)
         lags = task.T + 1 - task.positions
-        continue_lags(tokens, start, q, lags, closed_cumulative(task.P), np.zeros_like(lags), rng.random((length - start, 2)))
+        continue_lags(
+            tokens,
+            start,
+            q,
+            lags,
+            closed_cumulative(task.P),
+            np.zeros_like(lags),
+            rng.random((length - start, 2)),
+        )
     return tokens
 
 
 def _draw(p: Array, n: int, rng: np.random.Generator) -> Tokens:
-    """n independent tokens with law p."""
+    """n independent tokens with distribution p."""
     edges = closed_cumulative(p)[:-1]
     tokens = np.empty(n, dtype=token_dtype(len(p)))
     for start in range(0, n, _CHUNK):
@@ -254,7 +292,9 @@ def _draw(p: Array, n: int, rng: np.random.Generator) -> Tokens:
 
 
 def closed_cumulative(p: Array) -> Array:
-    """Cumulative sums of distributions in columns, with rounding taken out: from the last positive mass on, exactly 1."""
+    """Cumulative sums of distributions in columns, with rounding taken out: from the last positive
+    mass on, exactly 1.
+    """
     cumulative = np.asfortranarray(np.cumsum(p, axis=0))
     cumulative[cumulative >= cumulative[-1] * (1 - 1e-14)] = 1.0
     return cumulative

@@ -1,4 +1,6 @@
-"""Fresh samples of a task without end, mini-batch by mini-batch: what one feeds to a training loop of one's own."""
+"""Fresh samples of a task without end, mini-batch by mini-batch: what one feeds to a training loop
+of one's own.
+"""
 
 from typing import Any
 
@@ -29,8 +31,8 @@ class Stream:
     Attributes
     ----------
     step : int
-        The number of the mini-batch that comes next. Batch i depends on the task, ``batch_size``, ``seed`` and i only. So a
-        stream that starts at the ``step`` of an earlier one continues it.
+        The number of the mini-batch that comes next. Batch i depends on the task, ``batch_size``,
+        ``seed`` and i only. So a stream that starts at the ``step`` of an earlier one continues it.
 
     Examples
     --------
@@ -43,7 +45,9 @@ class Stream:
     True
     """
 
-    def __init__(self, task: Task, batch_size: int, seed: int, dtype: np.dtype[Any], start: int) -> None:
+    def __init__(
+        self, task: Task, batch_size: int, seed: int, dtype: np.dtype[Any], start: int
+    ) -> None:
         self.task = task
         self.batch_size = batch_size
         self.seed = seed
@@ -85,8 +89,16 @@ class Stream:
         return f"Stream({sizes}, seed={self.seed}, dtype={self.dtype}, step={self.step})"
 
 
-def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike | None = None, start: int = 0) -> Stream:
-    """Return an endless iterator over mini-batches of fresh samples, for a training loop of your own.
+def stream(
+    task: Task,
+    batch_size: int = 64,
+    seed: int = 0,
+    *,
+    dtype: DTypeLike | None = None,
+    start: int = 0,
+) -> Stream:
+    """Return an endless iterator over mini-batches of fresh samples, for a training loop of your
+    own.
 
     The samples are drawn by compiled code.
 
@@ -99,16 +111,16 @@ def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike 
     seed : int, default 0
         The seed of the samples; the same seed gives the same batches.
     dtype : integer dtype, optional
-        The type of the tokens. The default is the smallest unsigned integer type that holds them; embedding layers usually need
-        ``np.int64``.
+        The type of the tokens. The default is the smallest unsigned integer type that holds them;
+        embedding layers usually need ``np.int64``.
     start : int, default 0
         The number of the first batch. To continue an earlier stream, pass its ``step``.
 
     Returns
     -------
     Stream
-        An iterator whose items are of type ``Batch``. The T + 1 tokens of each sample are contiguous in memory, and
-        ``batch.tokens`` is a (batch_size, T + 1) view of them.
+        An iterator whose items are of type ``Batch``. The T + 1 tokens of each sample are
+        contiguous in memory, and ``batch.tokens`` is a (batch_size, T + 1) view of them.
 
     Examples
     --------
@@ -122,7 +134,9 @@ def stream(task: Task, batch_size: int = 64, seed: int = 0, *, dtype: DTypeLike 
     except (TypeError, ValueError):
         raise InputTypeError(f"dtype = {dtype!r}: it must be an integer type") from None
     if chosen.kind not in "iu" or np.iinfo(chosen).max < task.N - 1:
-        raise InputError(f"dtype = {chosen}: it must be an integer type that holds tokens up to {task.N - 1}")
+        raise InputError(
+            f"dtype = {chosen}: it must be an integer type that holds tokens up to {task.N - 1}"
+        )
     return Stream(
         task,
         batch_size=integer("batch_size", batch_size, low=1),

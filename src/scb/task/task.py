@@ -1,4 +1,6 @@
-"""The sparse contextual bigram: a transition matrix P, its stationary law μ, and a sparse attention Q."""
+"""The sparse contextual bigram: a transition matrix P, its stationary distribution μ, and a sparse
+attention Q.
+"""
 
 from functools import cached_property
 from os import PathLike
@@ -14,40 +16,51 @@ from scb.inputs import DamagedFileError, InputError, file_path, integer, number,
 from scb.model import LinearTransformer
 from scb.task import chains
 from scb.task.assumptions import CONDITION, Assumptions, check_assumptions
-from scb.task.columns import attention_entries, distributions, pack, sparse_entries, transition_matrix
 from scb.task.npz import stored_arrays, write_npz
 from scb.task.seeds import Seed, generator
+from scb.task.sparse_columns import (
+    attention_entries,
+    distributions,
+    pack,
+    sparse_entries,
+    transition_matrix,
+)
 
 _STORED = ("P", "positions", "weights", "T")
 Ensemble = Literal["strong", "dirichlet", "uniform", "softmax"]
 ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
-"""The laws of a random P that ``Task.random`` knows."""
+"""The distributions of a random P that ``Task.random`` knows."""
 
 
 class Task:
-    """A sparse contextual bigram: a transition matrix P and an attention Q, which is stored in sparse form.
+    """A sparse contextual bigram: a transition matrix P and an attention Q, which is stored in
+    sparse form.
 
-    A sample is a context x of T tokens, followed by a last token k; all T + 1 tokens are drawn independently from μ, the
-    stationary law of P. The next token, which is to be predicted, then has the law Σ_t Q[t, k]·P[:, x_t]. Invalid P or Q raise
-    an ``InputError`` that says what is wrong.
+    A sample is a context x of T tokens, followed by a last token k; all T + 1 tokens are drawn
+    independently from μ, the stationary distribution of P. The next token, which is to be
+    predicted, then has the distribution Σ_t Q[t, k]·P[:, x_t]. Invalid P or Q raise an
+    ``InputError`` that says what is wrong.
 
     Parameters
     ----------
     P : (N, N) array
-        The transition matrix; column m is the law of the next token if the position attended to holds token m.
-        It must be irreducible, so that its stationary law μ is unique and positive.
+        The transition matrix; column m is the distribution of the next token if the position
+        attended to holds token m. It must be irreducible, so that its stationary distribution μ is
+        unique and positive.
     Q : (T, N) array or scipy sparse array
-        The attention; column k is a distribution over the T positions, used when the last token is k.
+        The attention; column k is a distribution over the T positions, used when the last token is
+        k.
 
     Attributes
     ----------
     P, mu : (N, N) and (N,) arrays
-        The transition matrix, and its stationary law: Pμ = μ.
+        The transition matrix, and its stationary distribution: Pμ = μ.
     T : int
         The number of positions in the context.
     positions, weights : (Q, N) arrays
-        The sparse form of the attention: column k holds the positions with non-zero attention after last token k, in ascending
-        order, and their weights. Columns with fewer positions than the longest one are padded with weight 0 at position 0.
+        The sparse form of the attention: column k holds the positions with non-zero attention after
+        last token k, in ascending order, and their weights. Columns with fewer positions than the
+        longest one are padded with weight 0 at position 0.
 
     Examples
     --------
@@ -86,15 +99,16 @@ class Task:
 
     @classmethod
     def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> "Task":
-        """Make a task from the positions and weights of a sparse attention, without building the dense (T, N) matrix.
+        """Make a task from the positions and weights of a sparse attention, without building the
+        dense (T, N) matrix.
 
         Parameters
         ----------
         P : (N, N) array
             The transition matrix; every column is a distribution.
         positions : (Q, N) integer array
-            Column k holds the positions, in 0 … T − 1, attended to after last token k. Within a column, positions whose weights
-            are not 0 must be distinct.
+            Column k holds the positions, in 0 … T − 1, attended to after last token k. Within a
+            column, positions whose weights are not 0 must be distinct.
         weights : (Q, N) array
             The attention weights at these positions; every column sums to 1.
         T : int
@@ -115,7 +129,9 @@ class Task:
         task._set(matrix, *sparse_entries(positions, weights, len(matrix), T), T)
         return task
 
-    def _set(self, P: Array, rows: NDArray[Any], columns: NDArray[Any], values: Array, T: int) -> None:
+    def _set(
+        self, P: Array, rows: NDArray[Any], columns: NDArray[Any], values: Array, T: int
+    ) -> None:
         self.positions, weights = pack(rows, columns, values, len(P))
         self.weights = distributions("Q", weights)
         self.P = P
@@ -126,38 +142,50 @@ class Task:
 
     @classmethod
     def random(
-        cls, N: int, T: int, sparsity: int, seed: Seed = 0, *, ensemble: Ensemble = "strong", K_P: float | None = None
+        cls,
+        N: int,
+        T: int,
+        sparsity: int,
+        seed: Seed = 0,
+        *,
+        ensemble: Ensemble = "strong",
+        K_P: float | None = None,
     ) -> "Task":
-        """Draw a random task: a transition matrix P from one of four ensembles, and a random sparse attention Q.
+        """Draw a random task: a transition matrix P from one of four ensembles, and a random sparse
+        attention Q.
 
-        In every column of Q, exactly ``sparsity`` positions are non-zero. They are drawn uniformly without replacement, and each
-        weight lies between 1/2 and 2 times 1/``sparsity``.
+        In every column of Q, exactly ``sparsity`` positions are non-zero. They are drawn uniformly
+        without replacement, and each weight lies between 1/2 and 2 times 1/``sparsity``.
 
         Parameters
         ----------
         N, T, sparsity : int
-            The number of tokens, the number of positions, and the number of positions that each token attends to.
+            The number of tokens, the number of positions, and the number of positions that each
+            token attends to.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
             The source of randomness; ``None`` draws a fresh seed from the operating system.
         ensemble : {"strong", "dirichlet", "uniform", "softmax"}, default "strong"
             The distribution of P.
 
-            - "strong" meets the paper's assumptions (a), (b) and (c): first μ is drawn with N·μ in [1/2, 2], then a P with this
-              stationary law and K_P ≥ 1.4 ‖μ‖²;
+            - "strong" meets the paper's assumptions (a), (b) and (c): first μ is drawn with N·μ in
+              [1/2, 2], then a P with this stationary distribution and K_P ≥ 1.4 ‖μ‖²;
             - "dirichlet": independent columns, uniform on the simplex;
             - "uniform": independent uniform entries, with each column divided by its sum;
             - "softmax": each column is the softmax of independent standard normal numbers.
 
-            The last three are common notions of a random transition matrix. Their K_P is smaller, so that for small N they
-            hardly ever meet (c), and N·μ may leave [1/2, 2]. ``Task.check`` reports what a task meets.
+            The last three are common notions of a random transition matrix. Their K_P is smaller,
+            so that for small N they hardly ever meet (c), and N·μ may leave [1/2, 2].
+            ``Task.check`` reports what a task meets.
         K_P : float, optional
-            The wanted value of K_P = ‖P − μ1ᵀ‖_μ², between 0 and 1 − ‖μ‖². P is moved to it along the line to μ1ᵀ (which lowers
-            K_P) or to the identity (which raises it); μ stays the same. By default P is used as drawn.
+            The wanted value of K_P = ‖P − μ1ᵀ‖_μ², between 0 and 1 − ‖μ‖². P is moved to it along
+            the line to μ1ᵀ (which lowers K_P) or to the identity (which raises it); μ stays the
+            same. By default P is used as drawn.
 
         Returns
         -------
         Task
-            The random task. For N = 2, assumption (c) allows only one P, the swap of the two tokens, so "strong" always has it.
+            The random task. For N = 2, assumption (c) allows only one P, the swap of the two
+            tokens, so "strong" always has it.
 
         Examples
         --------
@@ -181,20 +209,24 @@ class Task:
         P = chains.of_ensemble(ensemble, N, rng)
         if K_P is not None:
             P = chains.with_contrast(P, chains.stationary(P), number("K_P", K_P))
-        positions = np.stack([rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1)
+        positions = np.stack(
+            [rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1
+        )
         return cls.sparse(P, positions, chains.near_uniform(rng, (sparsity, N)), T)
 
     def related(self, overlap: float, seed: Seed = 0) -> "Task":
-        """Draw a task with the same μ and Q and with a transition matrix P̂ that is correlated with P.
+        """Draw a task with the same μ and Q and with a transition matrix P̂ that is correlated with
+        P.
 
-        P̂ is a mixture of P and an independent random transition matrix with the same μ. In the paper's transfer learning, P̂ is
-        the matrix learned from another task, from which training starts.
+        P̂ is a mixture of P and an independent random transition matrix with the same μ. In the
+        paper's transfer learning, P̂ is the matrix learned from another task, from which training
+        starts.
 
         Parameters
         ----------
         overlap : float
-            The correlation of the two matrices: the centred μ-cosine ⟨P̂ − μ1ᵀ, P − μ1ᵀ⟩_μ / √(K_P̂ K_P), between 0 and 1. It is
-            met up to rounding. With N = 2 only 1 is possible.
+            The correlation of the two matrices: the centred μ-cosine ⟨P̂ − μ1ᵀ, P − μ1ᵀ⟩_μ / √(K_P̂
+            K_P), between 0 and 1. It is met up to rounding. With N = 2 only 1 is possible.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
             The source of randomness of the independent matrix.
 
@@ -233,7 +265,9 @@ class Task:
 
     @property
     def weight_threshold(self) -> float:
-        """The threshold, 1/(6·sparsity), below which Algorithm 1 sets attention weights to 0 before Stage 3."""
+        """The threshold, 1/(6·sparsity), below which Algorithm 1 sets attention weights to 0 before
+        Stage 3.
+        """
         return 1 / (6 * self.sparsity)
 
     @cached_property
@@ -248,18 +282,23 @@ class Task:
 
     @property
     def support(self) -> list[NDArray[np.intp]]:
-        """The positions that each token attends to, as a list of N arrays (size,) in ascending order."""
+        """The positions that each token attends to, as a list of N arrays (size,) in ascending
+        order.
+        """
         return [self.positions[self.weights[:, k] > 0, k] for k in range(self.N)]
 
     @property
     def Q(self) -> Array:
-        """The attention as a dense, column-contiguous (T, N) array; each access builds a new array of 8·T·N bytes."""
+        """The attention as a dense, column-contiguous (T, N) array; each access builds a new array
+        of 8·T·N bytes.
+        """
         Q = np.zeros((self.T, self.N), order="F")
         np.add.at(Q, (self.positions, np.arange(self.N)), self.weights)
         return Q
 
     def inner_Q(self, A: Array) -> float:
-        """Compute the weighted inner product ⟨A, Q⟩_μ = Σ_k μ_k Σ_t A[t, k]·Q[t, k] in O(N·sparsity) operations.
+        """Compute the weighted inner product ⟨A, Q⟩_μ = Σ_k μ_k Σ_t A[t, k]·Q[t, k] in
+        O(N·sparsity) operations.
 
         Parameters
         ----------
@@ -273,7 +312,8 @@ class Task:
         return mu_inner(A[self.positions, np.arange(self.N)], self.weights, self.mu)
 
     def model(self) -> LinearTransformer:
-        """Make the linear transformer with V = P and A = Q, which predicts the true law of the next token.
+        """Make the linear transformer with V = P and A = Q, which predicts the true distribution of
+        the next token.
 
         Returns
         -------
@@ -287,12 +327,14 @@ class Task:
         Parameters
         ----------
         C : float, default 2
-            The constant of assumption (b): the non-zero weights of Q times ``sparsity``, and N·μ, must lie in [1/C, C].
+            The constant of assumption (b): the non-zero weights of Q times ``sparsity``, and N·μ,
+            must lie in [1/C, C].
 
         Returns
         -------
         Assumptions
-            A report that holds, for each assumption, its statement, the measured value and whether it holds.
+            A report that holds, for each assumption, its statement, the measured value and whether
+            it holds.
 
         Examples
         --------
@@ -306,7 +348,8 @@ class Task:
         return check_assumptions(self, number("C", C, low=0))
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Save the task as a NumPy .npz file without pickles, with a digest by which ``load`` detects damage.
+        """Save the task as a NumPy .npz file without pickles, with a digest by which ``load``
+        detects damage.
 
         Parameters
         ----------
@@ -315,11 +358,16 @@ class Task:
         overwrite : bool, default False
             Whether to replace a file that is not a task, too.
         """
-        write_npz(file_path("path", path), {name: np.asarray(getattr(self, name)) for name in _STORED}, overwrite)
+        write_npz(
+            file_path("path", path),
+            {name: np.asarray(getattr(self, name)) for name in _STORED},
+            overwrite,
+        )
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Task":
-        """Read a task that ``save`` wrote; raise a ``DamagedFileError`` if the file is not as it was written.
+        """Read a task that ``save`` wrote; raise a ``DamagedFileError`` if the file is not as it
+        was written.
 
         Parameters
         ----------
@@ -333,16 +381,28 @@ class Task:
         content, sealed = read_sealed(file_path("path", path))
         try:
             arrays = stored_arrays(content)
-            task = cls.sparse(arrays["P"], arrays["positions"], arrays["weights"], arrays["T"].item())
+            task = cls.sparse(
+                arrays["P"], arrays["positions"], arrays["weights"], arrays["T"].item()
+            )
         except KeyError as error:
             raise DamagedFileError(f"{path} is not a task: it lacks {error}") from None
-        except (BadZipFile, ValueError, TypeError, EOFError, OverflowError, MemoryError, NotImplementedError) as error:
+        except (
+            BadZipFile,
+            ValueError,
+            TypeError,
+            EOFError,
+            OverflowError,
+            MemoryError,
+            NotImplementedError,
+        ) as error:
             raise DamagedFileError(f"{path} is damaged, or not a task ({error})") from None
         warn_unless(sealed, file_path("path", path))
         return task
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Task) and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _STORED)
+        return isinstance(other, Task) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in _STORED
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -1,4 +1,6 @@
-"""The paper's mathematics: closed forms, dynamics, noise, inequalities with their constants, the planner, the Cramér–Rao bound."""
+"""The paper's mathematics: closed forms, dynamics, noise, inequalities with their constants, the
+planner, the Cramér–Rao bound.
+"""
 
 from scb.lazy import submodules
 

@@ -1,4 +1,6 @@
-"""The constants of the planner: the factors that the paper hides in Θ(1). Their defaults are measured values."""
+"""The constants of the planner: the factors that the paper hides in Θ(1). Their defaults are
+measured values.
+"""
 
 from dataclasses import dataclass, field
 
@@ -13,8 +15,8 @@ def _measured(name: str) -> float:
 class Constants:
     """The constant factors c of the lemmas, used by ``scb.plan``.
 
-    Attributes for which no default is given here have the value that ``scb.theory.bounds.BOUNDS`` lists under the same name,
-    together with the statement that the factor belongs to.
+    Attributes for which no default is given here have the value that ``scb.theory.bounds.BOUNDS``
+    lists under the same name, together with the statement that the factor belongs to.
 
     Attributes
     ----------
@@ -25,7 +27,8 @@ class Constants:
     stage1_steps, stage1_noise : float
         The factors of the number of steps and of the allowed noise in Stage 1.
     rounding : float, default 1/4
-        The factor of the threshold c·α/Q before Stage 2. The default gives half of the smallest entry α/(C·Q), for C = 2.
+        The factor of the threshold c·α/Q before Stage 2. The default gives half of the smallest
+        entry α/(C·Q), for C = 2.
     rounding_error, stage2_lambda, stage2_steps, bias, errors, boundary : float
         The factors of the lemmas on Stage 2.
     normalisation : float, default 1/6
@@ -33,7 +36,8 @@ class Constants:
     separated : float, default 0.1
         The factor of ‖Δ_A‖_μ ≤ c/(Q√N), the range of errors for which ``rounding_A`` was measured.
     rounding_A : float
-        The factor of the error after the rounding before Stage 3, listed in ``BOUNDS`` as ``rounding_A_sharp``.
+        The factor of the error after the rounding before Stage 3, listed in ``BOUNDS`` as
+        ``rounding_A_sharp``.
     stage3_attention, stage3_noise, stage3_steps : float
         The factors of the lemmas on Stage 3.
     theta : float, default 1

@@ -1,6 +1,8 @@
-"""Appendix C, second half: how the signals α and the errors ‖Δ‖² move in one step; and the population process.
+"""Appendix C, second half: how the signals α and the errors ‖Δ‖² move in one step; and the
+population process.
 
-Steps are V ← V − η_V(E∇̂_V l + h_V) and A ← A − η_A(E∇̂_A l + h_A), where h is the gradient noise of a mini-batch.
+Steps are V ← V − η_V(E∇̂_V l + h_V) and A ← A − η_A(E∇̂_A l + h_A), where h is the gradient noise
+of a mini-batch.
 """
 
 from dataclasses import dataclass
@@ -16,7 +18,8 @@ from scb.theory.expectations import expected_preconditioned_gradients
 class StepNoise:
     """The six numbers through which the gradient noise affects the signals and errors in one step.
 
-    The noise h_V and h_A is the difference between the preconditioned gradients of a mini-batch and their expectations.
+    The noise h_V and h_A is the difference between the preconditioned gradients of a mini-batch and
+    their expectations.
 
     Attributes
     ----------
@@ -43,9 +46,11 @@ class StepNoise:
 
 
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """Compute the expected preconditioned gradients from signals and errors (lemma "Expanding the gradients").
+    """Compute the expected preconditioned gradients from signals and errors (lemma "Expanding the
+    gradients").
 
-    α_V and α_A are the signals and Δ_V and Δ_A the errors of the point (V, A), as in ``geometry.population_projection``:
+    α_V and α_A are the signals and Δ_V and Δ_A the errors of the point (V, A), as in
+    ``geometry.population_projection``:
 
     | E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V + ‖Δ_A‖_μ²(V − μ1ᵀ)
     | E∇̂_A l = K_P α_V(α_V α_A − 1)(Q − 11ᵀ/T) + K_P α_V² Δ_A + ‖Δ_V‖_μ²(A − 11ᵀ/T)
@@ -53,7 +58,7 @@ def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     V, A : (N, N) and (T, N) arrays
         The value matrix and the attention, with 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
 
@@ -82,12 +87,19 @@ def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
         + (a_A**2 * task.K_Q + 1 / T) * delta_V
         + p.delta_A**2 * (V - mu)
     )
-    gA = task.K_P * a_V * (a_V * a_A - 1) * (task.Q - 1 / T) + task.K_P * a_V**2 * delta_A + p.delta_V**2 * (A - 1 / T)
+    gA = (
+        task.K_P * a_V * (a_V * a_A - 1) * (task.Q - 1 / T)
+        + task.K_P * a_V**2 * delta_A
+        + p.delta_V**2 * (A - 1 / T)
+    )
     return gV, gA
 
 
-def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise) -> tuple[float, float]:
-    """Compute the signals (α_V, α_A) after one step (lemma "Dynamics of the population projection").
+def signal_step(
+    task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise
+) -> tuple[float, float]:
+    """Compute the signals (α_V, α_A) after one step (lemma "Dynamics of the population
+    projection").
 
     | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T − η_V α_V‖Δ_A‖_μ² − (η_V/K_P)⟨h_V, P⟩_μ
     | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V − η_A α_A‖Δ_V‖_μ² − (η_A/K_Q)⟨h_A, Q⟩_μ
@@ -95,7 +107,7 @@ def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: St
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     p : Projection
         The signals and errors of the current (V, A), from ``geometry.population_projection``.
     eta_V, eta_A : float
@@ -118,13 +130,21 @@ def signal_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: St
     [0.0025, 0.0]
     """
     a_V, a_A = p.alpha_V, p.alpha_A
-    grow_V = task.K_Q * (1 - a_A * a_V) * a_A + (1 - a_V) / task.T - a_V * p.delta_A**2 - noise.along_P / task.K_P
+    grow_V = (
+        task.K_Q * (1 - a_A * a_V) * a_A
+        + (1 - a_V) / task.T
+        - a_V * p.delta_A**2
+        - noise.along_P / task.K_P
+    )
     grow_A = task.K_P * (1 - a_V * a_A) * a_V - a_A * p.delta_V**2 - noise.along_Q / task.K_Q
     return a_V + eta_V * grow_V, a_A + eta_A * grow_A
 
 
-def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise) -> tuple[float, float]:
-    """Compute the squared errors (‖Δ_V‖_μ², ‖Δ_A‖_μ²) after one step (lemma "Dynamics of the errors").
+def error_step(
+    task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise
+) -> tuple[float, float]:
+    """Compute the squared errors (‖Δ_V‖_μ², ‖Δ_A‖_μ²) after one step (lemma "Dynamics of the
+    errors").
 
     With c_V = 1 − η_V(α_A² K_Q + 1/T + ‖Δ_A‖_μ²) and c_A = 1 − η_A(K_P α_V² + ‖Δ_V‖_μ²):
 
@@ -136,7 +156,7 @@ def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Ste
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     p : Projection
         The signals and errors of the current (V, A), from ``geometry.population_projection``.
     eta_V, eta_A : float
@@ -169,13 +189,16 @@ def error_step(task: Task, p: Projection, eta_V: float, eta_A: float, noise: Ste
     return next_V, next_A
 
 
-def population_step(task: Task, V: Array, A: Array, eta_V: float, eta_A: float) -> tuple[Array, Array]:
-    """Take one step of preconditioned gradient descent on V and A with the expected gradients, that is, without noise.
+def population_step(
+    task: Task, V: Array, A: Array, eta_V: float, eta_A: float
+) -> tuple[Array, Array]:
+    """Take one step of preconditioned gradient descent on V and A with the expected gradients, that
+    is, without noise.
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     V, A : (N, N) and (T, N) arrays
         The value matrix and the attention, with 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
     eta_V, eta_A : float
@@ -202,9 +225,16 @@ def population_step(task: Task, V: Array, A: Array, eta_V: float, eta_A: float) 
 
 
 def population_recursion(
-    K_P: float, K_Q: float, T: float, eta_V: float, eta_A: float, steps: int, start: tuple[float, float] = (0.0, 0.0)
+    K_P: float,
+    K_Q: float,
+    T: float,
+    eta_V: float,
+    eta_A: float,
+    steps: int,
+    start: tuple[float, float] = (0.0, 0.0),
 ) -> Array:
-    """Compute the path of the signals (α_V, α_A) under training without noise, the paper's population process.
+    """Compute the path of the signals (α_V, α_A) under training without noise, the paper's
+    population process.
 
     | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T
     | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V
@@ -243,7 +273,8 @@ def population_recursion(
 
 
 def population_drift(alpha: Array, K_P: float, K_Q: float, T: float) -> Array:
-    """Compute the change of the signals (α_V, α_A) in one step without noise, divided by the step sizes η_V and η_A.
+    """Compute the change of the signals (α_V, α_A) in one step without noise, divided by the step
+    sizes η_V and η_A.
 
     Parameters
     ----------

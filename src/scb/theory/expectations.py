@@ -1,4 +1,6 @@
-"""Appendix B: joint probabilities, expected gradients, and the population loss. Tests check them against full enumeration."""
+"""Appendix B: joint probabilities, expected gradients, and the population loss. Tests check them
+against full enumeration.
+"""
 
 import numpy as np
 
@@ -8,14 +10,16 @@ from scb.task import Task
 
 
 def joint_probability(task: Task, k: int, t: int) -> Array:
-    """Compute the joint law of the label n and the token m at position t, given the last token k (Lemma 1 of Appendix B).
+    """Compute the joint distribution of the label n and the token m at position t, given the last
+    token k (Lemma 1 of Appendix B).
 
-    It is Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m, where q = Q[:, k].
+    It is Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m, where q = Q[:,
+    k].
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     k, t : int
         The last token, and a position.
 
@@ -36,14 +40,16 @@ def joint_probability(task: Task, k: int, t: int) -> Array:
 
 
 def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
-    """Compute the law of the label, given the last token k and the tokens at positions s ≠ t (Lemma 2 of Appendix B).
+    """Compute the distribution of the label, given the last token k and the tokens at positions s ≠
+    t (Lemma 2 of Appendix B).
 
-    Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n, where q = Q[:, k].
+    Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n,
+    where q = Q[:, k].
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     k, s, t : int
         The last token, and two different positions.
 
@@ -63,16 +69,19 @@ def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
         raise InputError(f"s = t = {s}: the two positions must differ")
     qs = task.Q[s, k]
     qt = task.Q[t, k]
-    return qs * task.P[:, :, None] + qt * task.P[:, None, :] + (1 - qs - qt) * task.mu[:, None, None]
+    return (
+        qs * task.P[:, :, None] + qt * task.P[:, None, :] + (1 - qs - qt) * task.mu[:, None, None]
+    )
 
 
 def token_second_moment(task: Task, s: int, t: int) -> Array:
-    """Compute E[e_{x_s} e_{x_t}ᵀ], which is diag(μ) if s = t and μμᵀ otherwise (Lemma 4 of Appendix B).
+    """Compute E[e_{x_s} e_{x_t}ᵀ], which is diag(μ) if s = t and μμᵀ otherwise (Lemma 4 of Appendix
+    B).
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the tokens.
+        The task that defines the distribution of the tokens.
     s, t : int
         Two positions.
 
@@ -93,12 +102,13 @@ def token_second_moment(task: Task, s: int, t: int) -> Array:
 
 
 def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
-    """Compute Σ_n E[V[n, x_s] V[n, x_t]], which is ‖V‖_μ² if s = t and ‖Vμ‖² otherwise (Lemma 5 of Appendix B).
+    """Compute Σ_n E[V[n, x_s] V[n, x_t]], which is ‖V‖_μ² if s = t and ‖Vμ‖² otherwise (Lemma 5 of
+    Appendix B).
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the tokens.
+        The task that defines the distribution of the tokens.
     V : (N, N) array
         Any value matrix. (The lemma assumes Vμ = μ, so that ‖Vμ‖² = ‖μ‖².)
     s, t : int
@@ -121,12 +131,13 @@ def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
 
 
 def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
-    """Compute E[V[x_o, x_t] | x_{T+1} = k] = Q[t, k]·⟨V, P⟩_μ + (1 − Q[t, k])·μᵀVμ (Lemma 6 of Appendix B).
+    """Compute E[V[x_o, x_t] | x_{T+1} = k] = Q[t, k]·⟨V, P⟩_μ + (1 − Q[t, k])·μᵀVμ (Lemma 6 of
+    Appendix B).
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     V : (N, N) array
         Any value matrix. (The lemma assumes Vμ = μ, so that μᵀVμ = ‖μ‖².)
     k, t : int
@@ -148,9 +159,11 @@ def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
 
 
 def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """Compute the expected gradients E∇_V l and E∇_A l of the loss for any V and A (lemma "Expected gradients").
+    """Compute the expected gradients E∇_V l and E∇_A l of the loss for any V and A (lemma "Expected
+    gradients").
 
-    With a^(k) = A[:, k], q^(k) = Q[:, k] and s_k = 1ᵀa^(k), the proof of the lemma gives, without constraints on V and A:
+    With a^(k) = A[:, k], q^(k) = Q[:, k] and s_k = 1ᵀa^(k), the proof of the lemma gives, without
+    constraints on V and A:
 
     | E∇_V l = ‖A‖_μ² V diag(μ) + (Σ_k μ_k s_k² − ‖A‖_μ²) Vμμᵀ − ⟨Q, A⟩_μ P diag(μ) − (Σ_k μ_k s_k − ⟨Q, A⟩_μ) μμᵀ
     | E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖Vμ‖²) a^(k) + (s_k‖Vμ‖² − μᵀVμ) 1 − (⟨V, P⟩_μ − μᵀVμ) q^(k) ]
@@ -158,7 +171,7 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     V, A : (N, N) and (T, N) arrays
         The value matrix and the attention.
 
@@ -179,7 +192,12 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     s = A.sum(axis=0)
     AA = mu_inner(A, A, mu)
     QA = task.inner_Q(A)
-    gV = AA * V * mu + np.outer((mu @ s**2 - AA) * (V @ mu), mu) - QA * P * mu - (mu @ s - QA) * np.outer(mu, mu)
+    gV = (
+        AA * V * mu
+        + np.outer((mu @ s**2 - AA) * (V @ mu), mu)
+        - QA * P * mu
+        - (mu @ s - QA) * np.outer(mu, mu)
+    )
     mean = V @ mu
     VV = mu_inner(V, V, mu) - mean @ mean
     VP = mu_inner(V, P, mu)
@@ -191,7 +209,8 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 
 
 def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """Compute the expected gradients by the lemma "Expected gradients" as printed, for 1ᵀA = 1ᵀ and Vμ = μ.
+    """Compute the expected gradients by the lemma "Expected gradients" as printed, for 1ᵀA = 1ᵀ and
+    Vμ = μ.
 
     | E∇_V l = ‖A‖_μ² V diag(μ) + (1 − ‖A‖_μ²) μμᵀ − ⟨Q, A⟩_μ P diag(μ) − (1 − ⟨Q, A⟩_μ) μμᵀ
     | E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖μ‖²) a^(k) + 1‖μ‖² − q^(k)⟨V, P⟩_μ − (1 − q^(k))‖μ‖² ]
@@ -199,7 +218,7 @@ def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Arra
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     V, A : (N, N) and (T, N) arrays
         The value matrix and the attention.
 
@@ -227,7 +246,8 @@ def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Arra
 
 
 def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """Compute E∇̂_V l and E∇̂_A l for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ (lemma "Expected preconditioned gradients").
+    """Compute E∇̂_V l and E∇̂_A l for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ (lemma "Expected preconditioned
+    gradients").
 
     | E∇̂_V l = ‖A‖_μ² (V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)
     | E∇̂_A l = (‖V‖_μ² − ‖μ‖²)(A − 11ᵀ/T) − (⟨V, P⟩_μ − ‖μ‖²)(Q − 11ᵀ/T)
@@ -235,7 +255,7 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     V, A : (N, N) and (T, N) arrays
         The value matrix and the attention.
 
@@ -272,7 +292,7 @@ def population_loss(task: Task, V: Array, A: Array) -> float:
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     V, A : (N, N) and (T, N) arrays
         The value matrix and the attention.
 
@@ -292,12 +312,13 @@ def population_loss(task: Task, V: Array, A: Array) -> float:
 
 
 def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> float:
-    """Compute the expected loss from V and a few moments of A, by the formula of ``population_loss``.
+    """Compute the expected loss from V and a few moments of A, by the formula of
+    ``population_loss``.
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     V : (N, N) array
         Any value matrix.
     s : (N,) array
@@ -325,12 +346,13 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> flo
 
 
 def best_value(task: Task, A: Array) -> Array:
-    """Compute the V that minimises the expected loss for a given A: V = μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P − μ1ᵀ).
+    """Compute the V that minimises the expected loss for a given A: V = μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P −
+    μ1ᵀ).
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     A : (T, N) array
         The attention, with columns that sum to 1.
 

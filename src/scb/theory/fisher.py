@@ -1,4 +1,6 @@
-"""Fisher information of (P, q) in samples of a mixture, by its blocks, and its inverse where columns sum to 1."""
+"""Fisher information of (P, q) in samples of a mixture, by its blocks, and its inverse where
+columns sum to 1.
+"""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,16 +17,19 @@ _DENSE = 1500  # parameters of an information that is decomposed as a whole, at 
 
 @dataclass(frozen=True)
 class Information:
-    """The Fisher information of (P, q) in samples of a mixture, stored as the blocks that do not vanish.
+    """The Fisher information of (P, q) in samples of a mixture, stored as the blocks that do not
+    vanish.
 
-    P is the (N, C) matrix of label distributions, and row k of the (K, s) array q has the weights of the mixture in context k,
-    for a task the last token. The blocks do not take into account that columns of P and rows of q sum to 1; ``variances``,
-    ``solve`` and ``inverse`` do, by working on the tangent space of these constraints.
+    P is the (N, C) matrix of label distributions, and row k of the (K, s) array q has the weights
+    of the mixture in context k, for a task the last token. The blocks do not take into account that
+    columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse`` do, by working on
+    the tangent space of these constraints.
 
     Attributes
     ----------
     PP : (N, C, C) array
-        For each label o, the block of the row P[o]. C is N for a single transition matrix and larger for several side by side.
+        For each label o, the block of the row P[o]. C is N for a single transition matrix and
+        larger for several side by side.
     Pq : (N, C, K, s) array
         The blocks between each row P[o] and each q[k].
     qq : (K, s, s) array
@@ -57,11 +62,14 @@ class Information:
     free_q: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array) -> "Information":
+    def of(
+        cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array
+    ) -> "Information":
         """Compute the information in given contexts; the expectation is over their labels only.
 
-        Entries of P and q that are 0 lie on the boundary of the parameter space and are treated as known. So is a column of P
-        whose token does not occur, because the samples have no information about it.
+        Entries of P and q that are 0 lie on the boundary of the parameter space and are treated as
+        known. So is a column of P whose token does not occur, because the samples have no
+        information about it.
 
         Parameters
         ----------
@@ -87,17 +95,29 @@ class Information:
         """
         PP, Pq, qq = blocks(P, q)
         nobody = np.zeros(len(tokens), np.int64), np.zeros((1, len(P)))  # there is no background
-        likelihood_information(tokens, last, weight, *nobody, np.ascontiguousarray(q), np.ascontiguousarray(P), PP, Pq, qq)
+        likelihood_information(
+            tokens,
+            last,
+            weight,
+            *nobody,
+            np.ascontiguousarray(q),
+            np.ascontiguousarray(P),
+            PP,
+            Pq,
+            qq,
+        )
         seen = np.einsum("omm->m", PP) > 0
         return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
     def variances(self) -> tuple[Array, Array]:
-        """Compute the variance bounds of all entries: the diagonal of the inverse on the tangent space.
+        """Compute the variance bounds of all entries: the diagonal of the inverse on the tangent
+        space.
 
         Returns
         -------
         of_P : (N, C) array
-            The variances of P; 0 for entries that are known, and NaN for entries that the information does not determine.
+            The variances of P; 0 for entries that are known, and NaN for entries that the
+            information does not determine.
         of_q : (K, s) array
             The variances of q, with the same conventions.
         """
@@ -111,7 +131,9 @@ class Information:
         return np.maximum(of_P, 0.0) * self.free_P, np.maximum(of_q, 0.0)
 
     def _variances_of_the_rest(self) -> tuple[Array, Array]:
-        """Variances where some directions are flat: NaN for the entries that move along them; all NaN if there are too many."""
+        """Variances where some directions are flat: NaN for the entries that move along them; all
+        NaN if there are too many.
+        """
         from scipy.linalg import block_diag
 
         (N, C), (K, s) = self.free_P.shape, self.free_q.shape
@@ -136,7 +158,8 @@ class Information:
         return variances[: N * C].reshape(N, C), variances[N * C :].reshape(K, s)
 
     def solve(self, gP: Array, gq: Array) -> tuple[Array, Array] | None:
-        """Apply the inverse on the tangent space to a pair of arrays; for the derivatives of the likelihood, a Newton step.
+        """Apply the inverse on the tangent space to a pair of arrays; for the derivatives of the
+        likelihood, a Newton step.
 
         Parameters
         ----------
@@ -153,7 +176,9 @@ class Information:
             return None
         rows, middle, moved, cov, basis = inverse
         step = _constrained(rows, middle, (gP * self.free_P)[:, :, None])[:, :, 0]
-        in_q = cov @ (basis.T @ (gq * self.free_q).ravel() - np.einsum("omr,om->r", moved, gP * self.free_P))
+        in_q = cov @ (
+            basis.T @ (gq * self.free_q).ravel() - np.einsum("omr,om->r", moved, gP * self.free_P)
+        )
         return step - moved @ in_q, (basis @ in_q).reshape(gq.shape)
 
     def times(self, in_P: Array, in_q: Array) -> tuple[Array, Array]:
@@ -191,15 +216,18 @@ class Information:
         """
         if ridge == 0:
             return self
-        PP, qq = (x + ridge * np.einsum("...mm->...m", x)[..., None] * np.eye(x.shape[-1]) for x in (self.PP, self.qq))
+        PP, qq = (
+            x + ridge * np.einsum("...mm->...m", x)[..., None] * np.eye(x.shape[-1])
+            for x in (self.PP, self.qq)
+        )
         return replace(self, PP=PP, qq=qq)
 
     def inverse(self) -> "Inverse | None":
         """Compute the inverse on the tangent space of the constraints, in parts.
 
-        With H the block-diagonal matrix of PP, the inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹ − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹.
-        The Schur complement of the q's, in coordinates of their tangent space, is S = qq − PqᵀC·Pq. It gives Cov q = S⁻¹ and
-        Cov P = C + C·Pq·S⁻¹·Pqᵀ·C.
+        With H the block-diagonal matrix of PP, the inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹
+        − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹. The Schur complement of the q's, in coordinates of their tangent
+        space, is S = qq − PqᵀC·Pq. It gives Cov q = S⁻¹ and Cov P = C + C·Pq·S⁻¹·Pqᵀ·C.
 
         Returns
         -------
@@ -220,7 +248,9 @@ class Information:
         moved = _constrained(rows, middle, cross)
         weights = np.zeros((K, s, K, s))
         weights[np.arange(K), :, np.arange(K), :] = self.qq
-        schur = basis.T @ weights.reshape(K * s, K * s) @ basis - cross.reshape(N * C, -1).T @ moved.reshape(N * C, -1)
+        schur = basis.T @ weights.reshape(K * s, K * s) @ basis - cross.reshape(
+            N * C, -1
+        ).T @ moved.reshape(N * C, -1)
         cov = _inverse_if_definite(schur) if schur.size else schur
         return None if cov is None else Inverse(rows, middle, moved, cov, basis)
 
@@ -287,7 +317,9 @@ def _constrained(rows: Array, middle: Array, X: Array) -> Array:
 
 
 def _inverse_if_definite(matrices: Array) -> Array | None:
-    """The inverses of matrices (…, n, n), if all are positive definite beyond rounding, whatever their coordinates' scales."""
+    """The inverses of matrices (…, n, n), if all are positive definite beyond rounding, whatever
+    their coordinates' scales.
+    """
     diagonal = np.einsum("...ii->...i", matrices)
     if not np.isfinite(matrices).all() or (diagonal <= 0).any():
         return None
@@ -301,7 +333,9 @@ def _inverse_if_definite(matrices: Array) -> Array | None:
 
 
 def _tangent(free: NDArray[np.bool_]) -> Array:
-    """An orthonormal basis (K·s, r) of the q's directions: in each row, those on free entries that sum to 0."""
+    """An orthonormal basis (K·s, r) of the q's directions: in each row, those on free entries that
+    sum to 0.
+    """
     return _basis(free.tobytes(), free.shape)
 
 

@@ -1,4 +1,6 @@
-"""The Gaussian model of the noise of a mini-batch gradient, which is quick to draw; ``noise`` has the exact covariance."""
+"""The Gaussian model of the noise of a mini-batch gradient, which is quick to draw; ``noise`` has
+the exact covariance.
+"""
 
 from math import sqrt
 from statistics import NormalDist
@@ -10,14 +12,15 @@ from scb.task import Task
 
 
 def residual_square(task: Task, p: Projection) -> float:
-    """Compute the mean squared residual E‖r‖², twice the expected loss, where r is the prediction minus e_o.
+    """Compute the mean squared residual E‖r‖², twice the expected loss, where r is the prediction
+    minus e_o.
 
     For 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ it is 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V.
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     p : Projection
         The signals and errors of the current (V, A), from ``geometry.population_projection``.
 
@@ -36,7 +39,12 @@ def residual_square(task: Task, p: Projection) -> float:
     >>> bool(abs(scb.theory.gaussian.residual_square(task, p) - 2 * loss) < 1e-12)
     True
     """
-    return 1 - float(task.mu @ task.mu) - 2 * (p.K_AQ + 1 / task.T) * p.K_VP + (p.K_A + 1 / task.T) * p.K_V
+    return (
+        1
+        - float(task.mu @ task.mu)
+        - 2 * (p.K_AQ + 1 / task.T) * p.K_VP
+        + (p.K_A + 1 / task.T) * p.K_V
+    )
 
 
 def residual_variance(square: float, N: int) -> float:
@@ -64,15 +72,16 @@ def residual_variance(square: float, N: int) -> float:
 
 
 def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, float]:
-    """Compute the standard deviations of the isotropic parts of the gradient noise h_V and h_A (see ``common_noise``).
+    """Compute the standard deviations of the isotropic parts of the gradient noise h_V and h_A (see
+    ``common_noise``).
 
-    They hold along any direction of unit length in the norm ‖·‖_μ. With ρ = E‖r‖²/(N − 1), the variance of the residual per
-    dimension, and batch size B, they are √(‖A‖_μ² ρ/B) and √(K_V ρ/B).
+    They hold along any direction of unit length in the norm ‖·‖_μ. With ρ = E‖r‖²/(N − 1), the
+    variance of the residual per dimension, and batch size B, they are √(‖A‖_μ² ρ/B) and √(K_V ρ/B).
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     p : Projection
         The signals and errors of the current (V, A), from ``geometry.population_projection``.
     batch_size : int
@@ -96,25 +105,27 @@ def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, flo
 
 
 def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Generator) -> Array:
-    """Draw the part g of the gradient noise that all columns of ∇_V diag(1/μ) have in common, the mean residual of a batch.
+    """Draw the part g of the gradient noise that all columns of ∇_V diag(1/μ) have in common, the
+    mean residual of a batch.
 
-    Let m = Xa^(k) be the attention that a sample gives to each token, and r its residual. Since m = μ + (m − μ), we have
-    ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
+    Let m = Xa^(k) be the attention that a sample gives to each token, and r its residual. Since m =
+    μ + (m − μ), we have ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
 
         h_V = g(1 − w)ᵀ + isotropic noise, and h_A = isotropic noise,
 
-    where w is the row of the projector (``geometry.projector_row``). The "euclidean" projector leaves g(1 − μ/‖μ‖²)ᵀ of the
-    common part, the "mu" projector removes it. The covariance of g is proportional to that of e_o, diag(μ) − μμᵀ, and has trace
-    E‖r‖²/B.
+    where w is the row of the projector (``geometry.projector_row``). The "euclidean" projector
+    leaves g(1 − μ/‖μ‖²)ᵀ of the common part, the "mu" projector removes it. The covariance of g is
+    proportional to that of e_o, diag(μ) − μμᵀ, and has trace E‖r‖²/B.
 
-    At the start of training the model is exact up to O(1/T) in the part of g, and has the right E‖h‖_μ². It neglects that r and
-    m depend on each other, that r is not isotropic in the other part, and correlations of order 1/T between entries of h_A.
-    ``theory.noise.GradientNoise`` has the exact covariance.
+    At the start of training the model is exact up to O(1/T) in the part of g, and has the right
+    E‖h‖_μ². It neglects that r and m depend on each other, that r is not isotropic in the other
+    part, and correlations of order 1/T between entries of h_A. ``theory.noise.GradientNoise`` has
+    the exact covariance.
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     p : Projection
         The signals and errors of the current (V, A), from ``geometry.population_projection``.
     batch_size : int
@@ -144,7 +155,8 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 
 
 def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
-    """Compute the threshold that is exceeded, on average, by ``false_positions`` out of ``entries`` standard normal variables.
+    """Compute the threshold that is exceeded, on average, by ``false_positions`` out of ``entries``
+    standard normal variables.
 
     Parameters
     ----------

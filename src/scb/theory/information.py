@@ -1,7 +1,8 @@
 """How well P and Q can be known from n samples: Fisher information and the Cramér–Rao bound.
 
-The law of the label is f_o = Σ_t q_t^(k) P[o, x_t]; that of the context does not depend on the parameters. Columns of P and of Q
-sum to 1, so information is inverted on the tangent space of these constraints. The support of Q is taken as known.
+The distribution of the label is f_o = Σ_t q_t^(k) P[o, x_t]; that of the context does not depend on
+the parameters. Columns of P and of Q sum to 1, so information is inverted on the tangent space of
+these constraints. The support of Q is taken as known.
 """
 
 from itertools import product
@@ -14,21 +15,25 @@ from scb.inputs import InputError
 from scb.task import Seed, Task
 from scb.theory.fisher import Information
 
-_ROWS = 2_000_000  # contexts enumerated at most; beyond that, they are drawn
+# Contexts enumerated at most; beyond that, they are drawn
+_ROWS = 2_000_000
 
 
 def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Information:
-    """Compute the expected Fisher information about (P, Q) in one sample of a task, with the support of Q known.
+    """Compute the expected Fisher information about (P, Q) in one sample of a task, with the
+    support of Q known.
 
-    The expectation is over the tokens at the positions attended to and the last token. It is computed exactly, by enumeration,
-    if they have at most two million combinations, N^(Q + 1), and as an average over random ones otherwise.
+    The expectation is over the tokens at the positions attended to and the last token. It is
+    computed exactly, by enumeration, if they have at most two million combinations, N^(Q + 1), and
+    as an average over random ones otherwise.
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     draws : int, default 400,000
-        The number of random contexts, if they cannot be enumerated; the relative error is of order 1/√draws.
+        The number of random contexts, if they cannot be enumerated; the relative error is of order
+        1/√draws.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these contexts.
 
@@ -80,9 +85,11 @@ class CramerRao(NamedTuple):
 
 
 def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> CramerRao:
-    """Compute the Cramér–Rao bound for estimates of (P, Q) from n independent samples, with the support of Q known.
+    """Compute the Cramér–Rao bound for estimates of (P, Q) from n independent samples, with the
+    support of Q known.
 
-    Entries that are exactly 0 lie on the boundary of the parameter space. They are treated as known and have bound 0.
+    Entries that are exactly 0 lie on the boundary of the parameter space. They are treated as known
+    and have bound 0.
 
     Parameters
     ----------
@@ -102,8 +109,8 @@ def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> Cram
 
     Examples
     --------
-    The smallest standard deviations that an unbiased estimate of the weights from 4,000 samples can have, and the standard errors
-    that ``recover`` reports:
+    The smallest standard deviations that an unbiased estimate of the weights from 4,000 samples can
+    have, and the standard errors that ``recover`` reports:
 
     >>> import scb
     >>> task = scb.Task.random(3, 20, 2, seed=0)

@@ -1,16 +1,19 @@
-"""The noise of a mini-batch gradient: its exact covariance at any (V, A). ``gaussian`` has a model of it that is quick to draw.
+"""The noise of a mini-batch gradient: its exact covariance at any (V, A). ``gaussian`` has a model
+of it that is quick to draw.
 
-A sample with last token k and mass m = Xa^(k) has the residual r = Vm − e_o and, with C = I − 11ᵀ/N and w the row of the
-projector (``geometry.projector_row``), the preconditioned gradients
+A sample with last token k and mass m = Xa^(k) has the residual r = Vm − e_o and, with C = I − 11ᵀ/N
+and w the row of the projector (``geometry.projector_row``), the preconditioned gradients
 
     ∇̂_V = C r zᵀ,  z = m/μ − (1ᵀm)w          ∇̂_{a^(k)} = (I − 11ᵀ/T)(VX)ᵀr / μ_k,
 
-and nothing in other columns of A. Given the context the label has the law λ = Pμ_q, μ_q = Xq^(k), so that with e = Vm − λ
+and nothing in other columns of A. Given the context the label has the distribution λ = Pμ_q, μ_q =
+Xq^(k), so that with e = Vm − λ
 
     E[rrᵀ | X, k] = eeᵀ + diag(λ) − λλᵀ.
 
-All of these are sums over independent tokens: second moments of gradients are moments of degree four of such sums, which
-``token_moments`` has in closed form. A mini-batch of B samples has 1/B of the covariance of one.
+All of these are sums over independent tokens: second moments of gradients are moments of degree
+four of such sums, which ``token_moments`` has in closed form. A mini-batch of B samples has 1/B of
+the covariance of one.
 """
 
 from functools import cached_property
@@ -24,24 +27,27 @@ from scb.theory.token_moments import Piece, Statistic, product_moment
 
 
 class GradientNoise:
-    """The exact covariance of the noise h = ∇̂l − E∇̂l in the preconditioned gradients of one sample, at any V and A.
+    """The exact covariance of the noise h = ∇̂l − E∇̂l in the preconditioned gradients of one
+    sample, at any V and A.
 
-    The noise has a part h_V for V and a part h_A for A. The covariance for a mini-batch of B samples is 1/B of this one. Full
-    covariances take O(N⁴) and O(T²N²) memory; everything else takes O(N³ + TN).
+    The noise has a part h_V for V and a part h_A for A. The covariance for a mini-batch of B
+    samples is 1/B of this one. Full covariances take O(N⁴) and O(T²N²) memory; everything else
+    takes O(N³ + TN).
 
     Parameters
     ----------
     task : Task
-        The task that defines the law of the samples.
+        The task that defines the distribution of the samples.
     V, A : (N, N) and (T, N) arrays
         The value matrix and the attention; they need not satisfy any constraint.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector in the preconditioner of V, which keeps Vμ = μ: orthogonal in the Euclidean inner product, as in the paper,
-        or in that weighted by μ.
+        The projector in the preconditioner of V, which keeps Vμ = μ: orthogonal in the Euclidean
+        inner product, as in the paper, or in that weighted by μ.
 
     Examples
     --------
-    At the start of training, the noise is larger with the paper's projector than with the other one:
+    At the start of training, the noise is larger with the paper's projector than with the other
+    one:
 
     >>> import scb
     >>> from scb.geometry import uniform_start
@@ -70,13 +76,15 @@ class GradientNoise:
 
     @cached_property
     def mean(self) -> tuple[Array, Array]:
-        """The expected preconditioned gradients E∇̂_V l, of shape (N, N), and E∇̂_A l, of shape (T, N)."""
+        """The expected preconditioned gradients E∇̂_V l, of shape (N, N), and E∇̂_A l, of shape (T,
+        N).
+        """
         mu = self.task.mu
         gV, gA = expected_gradients(self.task, self.V, self.A)
         gV = keep_mu((gV - gV.mean(axis=0)) / mu, mu, self.projector)
         return gV, (gA - gA.mean(axis=0)) / mu
 
-    # --------------------------------------------------------------------------------------------------- of V
+    # ----------------------------------------------------------------------------------------- of V
 
     def covariance_V(self) -> Array:
         """Compute the covariances Cov(h_V[n, i], h_V[m, j]) of all pairs of entries.
@@ -140,18 +148,24 @@ class GradientNoise:
             values = towards @ values
         return Statistic((Piece(self.A.sum(axis=0), constant), Piece(self.A, values)), row)
 
-    def _second_moment_V(self, one: Statistic, two: Statistic, kept: str, same_row: bool = False) -> Array:
+    def _second_moment_V(
+        self, one: Statistic, two: Statistic, kept: str, same_row: bool = False
+    ) -> Array:
         """E[(Cr)_n (Cr)_m z z'] with the rows n and m, or n twice."""
         C = self._centre
         rows = ("n", "n") if same_row else ("n", "m")
         factors = [self._mean_residual(row, C) for row in rows]
-        labels = [self._label_law(row, C) for row in rows]
+        labels = [self._label_distribution(row, C) for row in rows]
         mu = self.task.mu
-        found = product_moment([*factors, one, two], mu, kept) - product_moment([*labels, one, two], mu, kept)
-        label = self._label_law("l")
-        return found + product_moment([label, one, two], mu, kept, C, rows[0] + "l", C, rows[1] + "l")
+        found = product_moment([*factors, one, two], mu, kept) - product_moment(
+            [*labels, one, two], mu, kept
+        )
+        label = self._label_distribution("l")
+        return found + product_moment(
+            [label, one, two], mu, kept, C, rows[0] + "l", C, rows[1] + "l"
+        )
 
-    # --------------------------------------------------------------------------------------------------- of A
+    # ----------------------------------------------------------------------------------------- of A
 
     def covariance_A(self) -> Array:
         """Compute the covariances Cov(h_A[p, k], h_A[q, l]) of all pairs of entries.
@@ -212,26 +226,30 @@ class GradientNoise:
     def _token(self, position: str) -> Statistic:
         """Ve_{x_p} less its mean over positions: U e_{x_p} − (1/T) Σ_t U e_{x_t}, U = V − Vμ1ᵀ."""
         U = self.V - (self.V @ self.task.mu)[:, None]
-        return Statistic((Piece(None, U), Piece(np.full_like(self.A, -1 / self.task.T), U)), "n", position)
+        return Statistic(
+            (Piece(None, U), Piece(np.full_like(self.A, -1 / self.task.T), U)), "n", position
+        )
 
     def _second_moment_A(self, one: Statistic, two: Statistic, kept: str) -> Array:
-        """E[(rᵀy)(rᵀy') 1{k}]/μ_k² for statistics y and y' in the place of Ve_{x_t}; the first axis is k."""
+        """E[(rᵀy)(rᵀy') 1{k}]/μ_k² for statistics y and y' in the place of Ve_{x_t}; the first axis
+        is k.
+        """
         mu = self.task.mu
         other = two._replace(row="m")
         factors = [self._mean_residual("n"), one, self._mean_residual("m"), other]
-        labels = [self._label_law("n"), one, self._label_law("m"), other]
+        labels = [self._label_distribution("n"), one, self._label_distribution("m"), other]
         found = product_moment(factors, mu, kept) - product_moment(labels, mu, kept)
-        found = found + product_moment([self._label_law("n"), one, two], mu, kept)
+        found = found + product_moment([self._label_distribution("n"), one, two], mu, kept)
         return found / mu.reshape(-1, *[1] * (len(kept) - 1))
 
-    # ------------------------------------------------------------------------------------------------- of both
+    # -------------------------------------------------------------------------------------- of both
 
     @property
     def _centre(self) -> Array:
         N = self.task.N
         return np.eye(N) - 1 / N
 
-    def _label_law(self, row: str, left: Array | None = None) -> Statistic:
+    def _label_distribution(self, row: str, left: Array | None = None) -> Statistic:
         """λ = μ + Σ_t q_t (P − μ1ᵀ)e_{x_t}, or ``left`` times it."""
         task = self.task
         constant = task.mu
@@ -242,10 +260,15 @@ class GradientNoise:
         return Statistic((Piece(np.ones(task.N), constant), Piece(task.Q, values)), row)
 
     def _mean_residual(self, row: str, left: Array | None = None) -> Statistic:
-        """e = Vm − λ = s_k Vμ − μ + Σ_t (a_t (V − Vμ1ᵀ) − q_t (P − μ1ᵀ))e_{x_t}, or ``left`` times it."""
+        """e = Vm − λ = s_k Vμ − μ + Σ_t (a_t (V − Vμ1ᵀ) − q_t (P − μ1ᵀ))e_{x_t}, or ``left`` times
+        it.
+        """
         mu = self.task.mu
         left = np.eye(self.task.N) if left is None else left
         mean = left @ self.V @ mu
         moved = (Piece(self.A.sum(axis=0), mean), Piece(self.A, left @ self.V - mean[:, None]))
-        label = tuple(Piece(piece.weights, -piece.values) for piece in self._label_law(row, left).pieces)
+        label = tuple(
+            Piece(piece.weights, -piece.values)
+            for piece in self._label_distribution(row, left).pieces
+        )
         return Statistic(moved + label, row)

@@ -1,8 +1,10 @@
-"""The planner: batch sizes, λ, step counts and thresholds that the paper's lemmas ask for, stage by stage.
+"""The planner: batch sizes, λ, step counts and thresholds that the paper's lemmas ask for, stage by
+stage.
 
-It walks the chain of lemmas backwards: from ε to the error of A that Stage 3 tolerates, from there to the noise that Stage 2
-tolerates, and from there to a batch size. The factors that the paper hides in Θ(1) are the fields of ``Constants``. Where the paper
-has a formula in two versions, docs/paper/errata.md says which one is used here.
+It walks the chain of lemmas backwards: from ε to the error of A that Stage 3 tolerates, from there
+to the noise that Stage 2 tolerates, and from there to a batch size. The factors that the paper
+hides in Θ(1) are the fields of ``Constants``. Where the paper has a formula in two versions,
+docs/paper/errata.md says which one is used here.
 """
 
 from dataclasses import dataclass
@@ -21,11 +23,14 @@ class StagePlan:
     name : str
         The name of the stage.
     eta, steps, batch_size, lam : float, int, float and float
-        The step size η, the number of steps, the number of samples per step, and the proximal threshold λ.
+        The step size η, the number of steps, the number of samples per step, and the proximal
+        threshold λ.
     threshold : float or None
-        The value below which entries of A are set to 0 at the beginning of the stage, or None if they are not.
+        The value below which entries of A are set to 0 at the beginning of the stage, or None if
+        they are not.
     noise_V, noise_A : float or None
-        Bounds on the noise ‖h_V‖_μ and ‖h_A‖_μ that the batch size guarantees in all steps, or None if none is required.
+        Bounds on the noise ‖h_V‖_μ and ‖h_A‖_μ that the batch size guarantees in all steps, or None
+        if none is required.
     leaves : str
         What holds after the stage, as text.
 
@@ -55,14 +60,16 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The result of ``scb.plan``: the stages of training from scratch and of training with transfer.
+    """The result of ``scb.plan``: the stages of training from scratch and of training with
+    transfer.
 
     Attributes
     ----------
     K_P, K_Q : float
         The values of the task's constants that the plan assumes.
     stages, transfer : tuples of StagePlan
-        Stages 1 to 3 of training from scratch, and the stages with transfer, where a single step on A replaces Stage 1.
+        Stages 1 to 3 of training from scratch, and the stages with transfer, where a single step on
+        A replaces Stage 1.
     theta : float
         The weight θ of the pretrained P̂ in the initial V of transfer.
 
@@ -104,9 +111,11 @@ def plan(
     eta: float | None = None,
     constants: Constants | None = None,
 ) -> Plan:
-    """Compute the settings with which the paper guarantees ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ.
+    """Compute the settings with which the paper guarantees ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with
+    probability 1 − δ.
 
-    They are worst-case sufficient conditions, astronomically larger than what a run needs in practice.
+    They are worst-case sufficient conditions, astronomically larger than what a run needs in
+    practice.
 
     Parameters
     ----------
@@ -115,12 +124,14 @@ def plan(
     eps, delta : float, default 0.05
         The target accuracy ε of the squared distances, and the failure probability δ.
     K_P, K_Q : float, optional
-        The constants of the task, if known. The defaults 1/N and 1/Q are the orders that assumptions (b) and (c) imply.
+        The constants of the task, if known. The defaults 1/N and 1/Q are the orders that
+        assumptions (b) and (c) imply.
     overlap : float, optional
-        The centred μ-cosine of the task's P and the pretrained P̂, with K_P̂ = K_P. The default is the smallest value that the
-        paper allows.
+        The centred μ-cosine of the task's P and the pretrained P̂, with K_P̂ = K_P. The default is
+        the smallest value that the paper allows.
     eta : float, optional
-        The step size η of all stages. The default, min(K_P, K_Q, 1/10), is the largest that the lemma on Stage 1 allows.
+        The step size η of all stages. The default, min(K_P, K_Q, 1/10), is the largest that the
+        lemma on Stage 1 allows.
     constants : Constants, optional
         The factors of the lemmas. The default is ``Constants()``, with the measured values.
 
@@ -160,7 +171,11 @@ def plan(
     return Plan(
         K_P=K_P,
         K_Q=K_Q,
-        stages=(lemmas.stage1(), lemmas.stage2(lemmas.alpha, lemmas.error_after_stage1()), lemmas.stage3()),
+        stages=(
+            lemmas.stage1(),
+            lemmas.stage2(lemmas.alpha, lemmas.error_after_stage1()),
+            lemmas.stage3(),
+        ),
         transfer=(
             lemmas.first_step(alpha_V),
             lemmas.stage2(alpha_V, lemmas.error_after_first_step(theta, alpha_V)),
@@ -170,7 +185,8 @@ def plan(
     )
 
 
-_LEAST = 1e-12  # of what must be positive: below it, there is nothing to plan for
+# Of what must be positive: below it, there is nothing to plan for
+_LEAST = 1e-12
 
 
 def _check_sizes(N: int, T: int, sparsity: int) -> None:
@@ -188,11 +204,13 @@ def _check_between(low: float, high: float, **given: float | None) -> None:
 
 
 def attention_error(N: int, sparsity: int, eps: float, constants: Constants | None = None) -> float:
-    """Compute the error ‖Δ_A‖_μ² = O(ε²/(NQ)) that Stage 2 must reach so that ‖V − P‖_μ² ≤ ε after Stage 3.
+    """Compute the error ‖Δ_A‖_μ² = O(ε²/(NQ)) that Stage 2 must reach so that ‖V − P‖_μ² ≤ ε after
+    Stage 3.
 
-    Stage 3 requires ‖A_* − Q‖_μ ≤ c·ε/√Q, and rounding gives ‖A_* − Q‖_μ² ≤ c'·(‖Δ_A‖_μ² + Q/T²). (The paper's corollary has
-    ε/(Q√N), which does not follow. Its bound on rounding has NQ‖Δ_A‖_μ²; the factor N is kept here, to be safe.) For rounding
-    to find the positions, ‖Δ_A‖_μ must also be well below 1/(Q√N).
+    Stage 3 requires ‖A_* − Q‖_μ ≤ c·ε/√Q, and rounding gives ‖A_* − Q‖_μ² ≤ c'·(‖Δ_A‖_μ² + Q/T²).
+    (The paper's corollary has ε/(Q√N), which does not follow. Its bound on rounding has NQ‖Δ_A‖_μ²;
+    the factor N is kept here, to be safe.) For rounding to find the positions, ‖Δ_A‖_μ must also be
+    well below 1/(Q√N).
 
     Parameters
     ----------
@@ -220,7 +238,9 @@ def attention_error(N: int, sparsity: int, eps: float, constants: Constants | No
 
 @dataclass(frozen=True)
 class _Lemmas:
-    """The lemmas at one task, one accuracy and one set of constants; ``delta`` is the failure probability of a stage."""
+    """The lemmas at one task, one accuracy and one set of constants; ``delta`` is the failure
+    probability of a stage.
+    """
 
     N: int
     T: int
@@ -234,7 +254,9 @@ class _Lemmas:
 
     @property
     def alpha(self) -> float:
-        """min(1/2, c/(QN)): 𝒯₁ is the first step at which α_V or α_A reaches it. (The theorem leaves out the 1/2.)"""
+        """min(1/2, c/(QN)): 𝒯₁ is the first step at which α_V or α_A reaches it. (The theorem
+        leaves out the 1/2.)
+        """
         return min(0.5, self.c.stage1_signal / (self.Q * self.N))
 
     @property
@@ -243,12 +265,18 @@ class _Lemmas:
         return min(self.K_P / 4, self.K_Q / 4, 1 / (self.Q**4 * self.N**3))
 
     def stage1(self) -> StagePlan:
-        """Lemma "Main result of Stage 1", with the batch sizes of part V of its proof, one 𝒯₁ for the union over the steps."""
+        """Lemma "Main result of Stage 1", with the batch sizes of part V of its proof, one 𝒯₁ for
+        the union over the steps.
+        """
         length = max(log(self.T * self.K_Q), 1.0)
         steps = ceil(self.c.stage1_steps * length / self.eta)
         each = self.delta / steps
         noise = self.c.stage1_noise * sqrt(self.allowed / self.T) * min(self.K_P, self.K_Q) / length
-        second_order = 4 * max(self.c.square_A * self.T * self.N**2, self.c.square_V * self.N**3) / (each * noise**2)
+        second_order = (
+            4
+            * max(self.c.square_A * self.T * self.N**2, self.c.square_V * self.N**3)
+            / (each * noise**2)
+        )
         extreme = max(self.c.along_P * self.N**3, self.c.along_Q * self.Q * self.N**2)
         first_order = 2 * (extreme * 4 * self.T / self.K_P) ** 2 * log(8 / each)
         return StagePlan(
@@ -264,20 +292,25 @@ class _Lemmas:
         )
 
     def error_after_stage1(self) -> float:
-        """δ⁽²⁾ with δ_A² + δ_V² ≤ (δ⁽²⁾)² where Stage 2 begins: lemmas "Main result of Stage 1" and "Effect of rounding"."""
+        """δ⁽²⁾ with δ_A² + δ_V² ≤ (δ⁽²⁾)² where Stage 2 begins: lemmas "Main result of Stage 1" and
+        "Effect of rounding".
+        """
         square_A = (self.allowed + self.c.rounding_error) / self.T
         return sqrt(self.allowed / self.T / self.K_P + square_A / self.K_Q)
 
     def stage2(self, alpha: float, start: float) -> StagePlan:
-        """Lemmas "Gradient denoising", "bias of ĥ" and "Main lemma of Stage 2", from α_V, α_A ≥ ``alpha`` and δ ≤ ``start``.
+        """Lemmas "Gradient denoising", "bias of ĥ" and "Main lemma of Stage 2", from α_V, α_A ≥
+        ``alpha`` and δ ≤ ``start``.
 
-        The main lemma bears noise ‖ĥ_A‖_μ/(K_P√K_Q) + ‖h_V‖_μ/(√K_P K_Q) ≤ Err with c·max(δ, Err)·Err ≤ δ_*². Half of it is V's.
-        The lemma on ĥ gives ‖ĥ_A‖_μ ≤ c·ε₂/(QN²), which decides ε₂; with it go λ and the batch size.
+        The main lemma bears noise ‖ĥ_A‖_μ/(K_P√K_Q) + ‖h_V‖_μ/(√K_P K_Q) ≤ Err with c·max(δ,
+        Err)·Err ≤ δ_*². Half of it is V's. The lemma on ĥ gives ‖ĥ_A‖_μ ≤ c·ε₂/(QN²), which decides
+        ε₂; with it go λ and the batch size.
         """
         N, Q, eta = self.N, self.Q, self.eta
         square = attention_error(N, Q, self.eps, self.c)
         goal = sqrt(square / self.K_Q)  # δ_*
-        factor = 1.1 * self.c.errors * self.c.boundary  # 1.1: δ + η·Err ≤ 1.1·max(δ, Err)
+        # 1.1: δ + η·Err ≤ 1.1·max(δ, Err)
+        factor = 1.1 * self.c.errors * self.c.boundary
         err = min(goal / sqrt(factor), goal**2 / (factor * start), 0.025 * alpha)
         noise_V = err / 2 * sqrt(self.K_P) * self.K_Q
         noise_A = err / 2 * self.K_P * sqrt(self.K_Q)
@@ -300,12 +333,16 @@ class _Lemmas:
         )
 
     def coordinate_batch(self, relative: float, alpha: float, failure: float) -> float:
-        """Samples that bring every coordinate of ∇_A l within ``relative``·αK_P/(NQ): Hoeffding, and a union over NT of them."""
+        """Samples that bring every coordinate of ∇_A l within ``relative``·αK_P/(NQ): Hoeffding,
+        and a union over NT of them.
+        """
         xi = relative * alpha * self.K_P / (self.N * self.Q)
         return 2 * (self.c.coordinate * self.N / xi) ** 2 * log(2 * self.N * self.T / failure)
 
     def stage3(self) -> StagePlan:
-        """The last lemma of Stage 3: ‖h_V‖_μ ≤ c·ε√K_P K_Q in all steps, from E‖∇̂_V l‖_μ² ≤ c·N³ and Chebyshev."""
+        """The last lemma of Stage 3: ‖h_V‖_μ ≤ c·ε√K_P K_Q in all steps, from E‖∇̂_V l‖_μ² ≤ c·N³
+        and Chebyshev.
+        """
         steps = ceil(self.c.stage3_steps * log(1 / self.eps) / self.eta)
         noise = self.c.stage3_noise * self.eps * sqrt(self.K_P) * self.K_Q
         return StagePlan(
@@ -326,9 +363,11 @@ class _Lemmas:
         return min(1 / (self.N * self.K_P), 1 / log(1 / self.eps))
 
     def first_step(self, alpha_V: float) -> StagePlan:
-        """Lemma "First gradient step": Stage 2's concentration with relative accuracy ε_Tmp, at η = 1.
+        """Lemma "First gradient step": Stage 2's concentration with relative accuracy ε_Tmp, at η =
+        1.
 
-        The threshold lies at half of what a position of weight 1/(CQ) reaches, C = 2 (the paper prints it without the Q).
+        The threshold lies at half of what a position of weight 1/(CQ) reaches, C = 2 (the paper
+        prints it without the Q).
         """
         return StagePlan(
             name="Transfer",
@@ -343,6 +382,8 @@ class _Lemmas:
         )
 
     def error_after_first_step(self, theta: float, alpha_V: float) -> float:
-        """δ⁽²⁾ after transfer's step: lemmas "Initialization" (δ_V² ≤ c·θ²) and "First gradient step" (δ_A²)."""
+        """δ⁽²⁾ after transfer's step: lemmas "Initialization" (δ_V² ≤ c·θ²) and "First gradient
+        step" (δ_A²).
+        """
         square_A = self.c.step_error * ((self.step_accuracy * alpha_V) ** 2 / self.Q + 1 / self.T)
         return sqrt(self.c.start_error * theta**2 + square_A / self.K_Q)

@@ -1,12 +1,14 @@
 """Moments of sums over independent tokens: E[X₁ ⋯ X_d | last token k] for d ≤ 4, exactly.
 
-Each X is a ``Statistic``, a sum of pieces. Given k, a piece is a constant c_k·v, or a *token sum* Σ_t w[t, k]·L e_{x_t} with
-Lμ = 0, so that it has mean zero. Tokens are independent, so the expectation of a product of token sums is a sum over the ways to
-split them into blocks of two or more, which share a position:
+Each X is a ``Statistic``, a sum of pieces. Given k, a piece is a constant c_k·v, or a *token sum*
+Σ_t w[t, k]·L e_{x_t} with Lμ = 0, so that it has mean zero. Tokens are independent, so the
+expectation of a product of token sums is a sum over the ways to split them into blocks of two or
+more, which share a position:
 
     E[X₁X₂]     = (Σ_t w₁w₂) ⟨L₁L₂⟩                       ⟨L₁ … L_d⟩ = Σ_j μ_j L₁e_j ⊗ … ⊗ L_d e_j
     E[X₁X₂X₃]   = (Σ_t w₁w₂w₃) ⟨L₁L₂L₃⟩
-    E[X₁X₂X₃X₄] = (Σ_t w₁w₂w₃w₄) ⟨L₁L₂L₃L₄⟩ + Σ over the three pairings of (Σ_{t≠u} w₁w₂[t] w₃w₄[u]) ⟨L₁L₂⟩⟨L₃L₄⟩
+    E[X₁X₂X₃X₄] = (Σ_t w₁w₂w₃w₄) ⟨L₁L₂L₃L₄⟩ + Σ over the three pairings of (Σ_{t≠u} w₁w₂[t] w₃w₄[u])
+    ⟨L₁L₂⟩⟨L₃L₄⟩
 
 Which indices are summed and which stay is said by letters, as in ``np.einsum``.
 """
@@ -21,15 +23,16 @@ from scb.geometry import Array
 
 
 class Piece(NamedTuple):
-    """One term of a ``Statistic``: a constant c_k·v, or a sum over tokens Σ_t w[t, k]·L e_{x_t} with Lμ = 0.
+    """One term of a ``Statistic``: a constant c_k·v, or a sum over tokens Σ_t w[t, k]·L e_{x_t}
+    with Lμ = 0.
 
     Here k is the last token, and e_{x_t} the one-hot vector of the token at position t.
 
     Attributes
     ----------
     weights : (N,) or (T, N) array, or None
-        The factors c of a constant, or the weights w of a sum over tokens. None stands for the single token at the position that
-        the statistic's letter ``position`` names.
+        The factors c of a constant, or the weights w of a sum over tokens. None stands for the
+        single token at the position that the statistic's letter ``position`` names.
     values : (d,) or (d, N) array
         The vector v of a constant, or the matrix L of a sum over tokens.
 
@@ -51,7 +54,8 @@ class Piece(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """A random vector that is a sum of pieces, with letters that name its indices, as in ``np.einsum``.
+    """A random vector that is a sum of pieces, with letters that name its indices, as in
+    ``np.einsum``.
 
     Attributes
     ----------
@@ -78,18 +82,20 @@ class Statistic(NamedTuple):
 def product_moment(statistics: Sequence[Statistic], mu: Array, kept: str, *extra: Any) -> Array:
     """Compute the exact expectation of a product of up to four statistics, given the last token k.
 
-    The letters in ``kept`` become the axes of the result. All other indices are summed, with weights μ in the case of k.
+    The letters in ``kept`` become the axes of the result. All other indices are summed, with
+    weights μ in the case of k.
 
     Parameters
     ----------
     statistics : sequence of Statistic
         The factors, at most four.
     mu : (N,) array
-        The law of the tokens.
+        The distribution of the tokens.
     kept : str
         The letters to keep: those of rows, of positions and "k". Letters of positions must be kept.
     *extra : arrays and str
-        Further factors that are not random, in pairs of an array and its letters, one for each axis.
+        Further factors that are not random, in pairs of an array and its letters, one for each
+        axis.
 
     Returns
     -------
@@ -134,7 +140,9 @@ Factor = tuple[Piece, Statistic]
 
 
 def _splits(sums: list[Factor]) -> list[list[list[Factor]]]:
-    """All ways to split at most four token sums into blocks of at least two; one empty way if there are none."""
+    """All ways to split at most four token sums into blocks of at least two; one empty way if there
+    are none.
+    """
     if not sums:
         return [[]]
     ways = [[sums]] if len(sums) > 1 else []
@@ -145,12 +153,19 @@ def _splits(sums: list[Factor]) -> list[list[list[Factor]]]:
 
 
 def _position_sum(block: list[Factor]) -> list[Any]:
-    """Σ_t Π w[t, k] over the pieces of a block, and its letters; a piece that is one token alone fixes t instead of weighing it."""
+    """Σ_t Π w[t, k] over the pieces of a block, and its letters; a piece that is one token alone
+    fixes t instead of weighing it.
+    """
     alone = sorted({statistic.position for piece, statistic in block if piece.weights is None})
     operands: list[Any] = []
     t = alone[0] if alone else "t"
     if len(alone) == 2:  # two such tokens are the same one only where their positions are
-        sums = (piece.weights for _, statistic in block for piece in statistic.pieces if not piece.is_constant)
+        sums = (
+            piece.weights
+            for _, statistic in block
+            for piece in statistic.pieces
+            if not piece.is_constant
+        )
         T = next(len(weights) for weights in sums if weights is not None)
         operands = [np.eye(T), "".join(alone)]
     for piece, _ in block:
@@ -158,7 +173,11 @@ def _position_sum(block: list[Factor]) -> list[Any]:
             operands += [piece.weights, t + "k"]
     if not operands:
         return []
-    letters = "".join(alone) + "k" if any("k" in letters for letters in operands[1::2]) else "".join(alone)
+    letters = (
+        "".join(alone) + "k"
+        if any("k" in letters for letters in operands[1::2])
+        else "".join(alone)
+    )
     return [_einsum(operands, letters), letters]
 
 
@@ -172,7 +191,9 @@ def _token_mean(block: list[Factor], mu: Array) -> list[Any]:
 
 
 def _einsum(operands: list[Any], kept: str) -> Array:
-    """``np.einsum`` of operands in pairs with their letters; along a kept letter that none of them has, the result is constant."""
+    """``np.einsum`` of operands in pairs with their letters; along a kept letter that none of them
+    has, the result is constant.
+    """
     inputs = ",".join(operands[1::2])
     output = "".join(letter for letter in kept if letter in inputs)
     found = np.asarray(np.einsum(f"{inputs}->{output}", *operands[0::2]))

@@ -1,4 +1,5 @@
-"""The bridge to PyTorch: fresh samples for any loop, Algorithm 1 as an optimiser, a standard transformer, and ``probe``.
+"""The bridge to PyTorch: fresh samples for any loop, Algorithm 1 as an optimiser, a standard
+transformer, and ``probe``.
 
 It wants PyTorch, which scb itself does not: ``pip install '.[torch]'`` in the clone.
 """
@@ -8,11 +9,22 @@ from scb.extras import install as _install
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError(f"scb.torch needs PyTorch, which is not installed: {_install('torch')}") from error
+    raise ImportError(
+        f"scb.torch needs PyTorch, which is not installed: {_install('torch')}"
+    ) from error
 
 from scb.torch.data import Sequences, Stream
 from scb.torch.linear import Algorithm1, LinearAttention, follow
 from scb.torch.probing import Probe, probe
 from scb.torch.transformer import Transformer
 
-__all__ = ["Algorithm1", "LinearAttention", "Probe", "Sequences", "Stream", "Transformer", "follow", "probe"]
+__all__ = [
+    "Algorithm1",
+    "LinearAttention",
+    "Probe",
+    "Sequences",
+    "Stream",
+    "Transformer",
+    "follow",
+    "probe",
+]

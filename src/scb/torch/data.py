@@ -15,7 +15,9 @@ Pair = tuple[torch.Tensor, torch.Tensor]
 
 
 class _Endless(IterableDataset[Pair]):
-    """Endless, numbered mini-batches. Each of the W workers of a DataLoader makes every W-th one, so that they arrive in order."""
+    """Endless, numbered mini-batches. Each of the W workers of a DataLoader makes every W-th one,
+    so that they arrive in order.
+    """
 
     def __init__(self, task: Task, batch_size: int, seed: int, start: int) -> None:
         self.task = task
@@ -70,10 +72,12 @@ class _Endless(IterableDataset[Pair]):
 
 
 class Stream(_Endless):
-    """Endless mini-batches of fresh samples of a task: pairs ``(tokens, label)`` of shapes (B, T + 1) and (B,).
+    """Endless mini-batches of fresh samples of a task: pairs ``(tokens, label)`` of shapes (B, T +
+    1) and (B,).
 
-    ``tokens[:, -1]`` is the last token, which selects the column of the attention. The object is an iterator and also an
-    ``IterableDataset``: ``DataLoader(stream, batch_size=None, num_workers=…)`` yields the same batches in the same order.
+    ``tokens[:, -1]`` is the last token, which selects the column of the attention. The object is an
+    iterator and also an ``IterableDataset``: ``DataLoader(stream, batch_size=None, num_workers=…)``
+    yields the same batches in the same order.
 
     Parameters
     ----------
@@ -84,10 +88,12 @@ class Stream(_Endless):
     seed : int, default 0
         The seed of the samples; the same seed gives the same batches on the same kind of device.
     device : torch.device or str, default "cpu"
-        The device on which samples are drawn. On the CPU the compiled sampler of ``scb.stream`` draws them, elsewhere PyTorch
-        does; the two give different samples with the same distribution. A ``DataLoader`` with workers requires the CPU.
+        The device on which samples are drawn. On the CPU the compiled sampler of ``scb.stream``
+        draws them, elsewhere PyTorch does; the two give different samples with the same
+        distribution. A ``DataLoader`` with workers requires the CPU.
     start : int, default 0
-        The number of the first batch. Batch i depends on the task, ``batch_size``, ``seed`` and i only.
+        The number of the first batch. Batch i depends on the task, ``batch_size``, ``seed`` and i
+        only.
 
     Attributes
     ----------
@@ -108,7 +114,13 @@ class Stream(_Endless):
     """
 
     def __init__(
-        self, task: Task, batch_size: int = 64, seed: int = 0, device: torch.device | str = "cpu", *, start: int = 0
+        self,
+        task: Task,
+        batch_size: int = 64,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+        *,
+        start: int = 0,
     ) -> None:
         super().__init__(task, batch_size, seed, start)
         self.device = torch.device(device)
@@ -140,10 +152,12 @@ class Stream(_Endless):
 
 
 class Sequences(_Endless):
-    """Endless mini-batches of generated sequences for next-token training: pairs ``(inputs, targets)`` of shape (B, length).
+    """Endless mini-batches of generated sequences for next-token training: pairs ``(inputs,
+    targets)`` of shape (B, length).
 
-    ``targets[:, i]`` is the token after ``inputs[:, i]``. The first T + 1 tokens of a sequence are drawn independently from μ,
-    and each further one from the T + 1 tokens before it, as by ``scb.generate``.
+    ``targets[:, i]`` is the token after ``inputs[:, i]``. The first T + 1 tokens of a sequence are
+    drawn independently from μ, and each further one from the T + 1 tokens before it, as by
+    ``scb.generate``.
 
     Parameters
     ----------
@@ -156,7 +170,8 @@ class Sequences(_Endless):
     seed : int, default 0
         The seed of the sequences; the same seed gives the same batches.
     start : int, default 0
-        The number of the first batch. Batch i depends on the task, ``length``, ``batch_size``, ``seed`` and i only.
+        The number of the first batch. Batch i depends on the task, ``length``, ``batch_size``,
+        ``seed`` and i only.
 
     Examples
     --------
@@ -170,7 +185,9 @@ class Sequences(_Endless):
     (True, {'step': 0})
     """
 
-    def __init__(self, task: Task, length: int, batch_size: int = 64, seed: int = 0, *, start: int = 0) -> None:
+    def __init__(
+        self, task: Task, length: int, batch_size: int = 64, seed: int = 0, *, start: int = 0
+    ) -> None:
         super().__init__(task, batch_size, seed, start)
         self.length = integer("length", length, low=1)
 
@@ -188,12 +205,16 @@ class Sequences(_Endless):
             The tokens, and the tokens that follow them.
         """
         rng = np.random.default_rng(step_keys(self.seed, range(step, step + 1))[0])
-        tokens = torch.from_numpy(generate(self.task, self.length + 1, rng, n=self.batch_size).astype(np.int64))
+        tokens = torch.from_numpy(
+            generate(self.task, self.length + 1, rng, n=self.batch_size).astype(np.int64)
+        )
         return tokens[:, :-1], tokens[:, 1:]
 
 
 class Draws:
-    """Fresh samples of several tasks of one size at once, drawn on a device: tokens (G, B, T + 1) and labels (G, B)."""
+    """Fresh samples of several tasks of one size at once, drawn on a device: tokens (G, B, T + 1)
+    and labels (G, B).
+    """
 
     def __init__(self, tasks: Sequence[Task], seed: int, device: torch.device | str) -> None:
         def put(arrays: list[np.ndarray]) -> torch.Tensor:
@@ -207,7 +228,8 @@ class Draws:
         self.q = put([closed_cumulative(task.weights)[:-1].T for task in tasks])  # (G, N, Q − 1)
         self.P = put([closed_cumulative(task.P)[:-1].T for task in tasks])  # (G, N, N − 1)
         self.weights = put([task.weights.T for task in tasks])  # (G, N, Q)
-        self.laws = put([task.P.T for task in tasks])  # (G, N, N): row j is the law of what follows token j
+        # (G, N, N): row j is the distribution of what follows token j
+        self.distributions = put([task.P.T for task in tasks])
         self._each = torch.arange(len(tasks), device=device)[:, None]
 
     def __call__(self, step: int, B: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -215,9 +237,13 @@ class Draws:
         key = int(step_keys(self.seed, range(step, step + 1))[0])
         generator = torch.Generator(self.device).manual_seed(key % (1 << 63))
         G = len(self.mu)
-        u = torch.rand((G, B * (self.T + 1)), dtype=torch.float64, device=self.device, generator=generator)
+        u = torch.rand(
+            (G, B * (self.T + 1)), dtype=torch.float64, device=self.device, generator=generator
+        )
         tokens = torch.searchsorted(self.mu, u, right=True).view(G, B, self.T + 1)
-        of_slot, of_label = torch.rand((2, G, B, 1), dtype=torch.float64, device=self.device, generator=generator)
+        of_slot, of_label = torch.rand(
+            (2, G, B, 1), dtype=torch.float64, device=self.device, generator=generator
+        )
         last = tokens[..., -1]
         slot = (of_slot >= self.q[self._each, last]).sum(dim=2)
         position = self.positions[self._each, last].gather(2, slot[..., None])
@@ -226,11 +252,11 @@ class Draws:
         return tokens, label
 
     def truth(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(G, n, N): the true law of each label."""
+        """(G, n, N): the true distribution of each label."""
         last = tokens[..., -1]
         sources = tokens.gather(2, self.positions[self._each, last])  # (G, n, Q)
-        laws = self.laws[self._each[..., None], sources]  # (G, n, Q, N)
-        return (self.weights[self._each, last][..., None] * laws).sum(dim=2)
+        distributions = self.distributions[self._each[..., None], sources]  # (G, n, Q, N)
+        return (self.weights[self._each, last][..., None] * distributions).sum(dim=2)
 
 
 def _count(start: int, step: int) -> Iterator[int]:

@@ -1,7 +1,9 @@
-"""Many transformers of one shape, trained side by side: what a study of many tasks and learning rates wants.
+"""Many transformers of one shape, trained side by side: what a study of many tasks and learning
+rates wants.
 
-Parameters of all models are stacked along a first axis and go through ``torch.func.vmap``; each model has its own task and its own
-learning rate, and none knows of the others. On a GPU the steps are recorded once and replayed.
+Parameters of all models are stacked along a first axis and go through ``torch.func.vmap``; each
+model has its own task and its own learning rate, and none knows of the others. On a GPU the steps
+are recorded once and replayed.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,8 @@ from torch.func import functional_call, stack_module_state, vmap
 from scb.inputs import InputError, one_of
 
 Loss = Literal["cross-entropy", "square"]
-MOMENTS = (0.9, 0.999)  # Adam's; sgd has the first as its momentum
+# Adam's; sgd has the first as its momentum
+MOMENTS = (0.9, 0.999)
 
 
 class Ensemble:
@@ -41,11 +44,17 @@ class Ensemble:
         one_of("loss", loss, ("cross-entropy", "square"))
         one_of("optimiser", optimiser, ("adam", "sgd"))
         if len(models) != len(rates):
-            raise InputError(f"{len(models)} models and {len(rates)} learning rates: there must be one for each")
+            raise InputError(
+                f"{len(models)} models and {len(rates)} learning rates: there must be one for each"
+            )
         self.model = models[0]
         parameters, self.buffers = stack_module_state(list(models))
         self.parameters = {name: value.detach().clone() for name, value in parameters.items()}
-        self.trained = [name for name in self.parameters if not name.startswith(frozen)] if frozen else list(self.parameters)
+        self.trained = (
+            [name for name in self.parameters if not name.startswith(frozen)]
+            if frozen
+            else list(self.parameters)
+        )
         for name in self.trained:
             self.parameters[name].requires_grad_()
         self.loss = loss
@@ -53,15 +62,24 @@ class Ensemble:
         one = next(iter(self.parameters.values()))
         self.rates = torch.tensor(rates, device=one.device, dtype=one.dtype)
         self.count = torch.zeros((), device=one.device, dtype=torch.float64)
-        self.moments = {name: [torch.zeros_like(self.parameters[name]) for _ in MOMENTS] for name in self.trained}
+        self.moments = {
+            name: [torch.zeros_like(self.parameters[name]) for _ in MOMENTS]
+            for name in self.trained
+        }
         self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor] | None = None
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(G, n, N), from tokens (G, n, L); or what else the models make of (n, L), behind a first axis."""
-        return vmap(lambda p, b, x: functional_call(self.model, (p, b), (x,)))(self.parameters, self.buffers, tokens)
+        """(G, n, N), from tokens (G, n, L); or what else the models make of (n, L), behind a first
+        axis.
+        """
+        return vmap(lambda p, b, x: functional_call(self.model, (p, b), (x,)))(
+            self.parameters, self.buffers, tokens
+        )
 
     def step(self, tokens: torch.Tensor, label: torch.Tensor) -> None:
-        """Take one step of every model on its own mini-batch, (G, B, L) and (G, B); labels have the shape of logits without N."""
+        """Take one step of every model on its own mini-batch, (G, B, L) and (G, B); labels have the
+        shape of logits without N.
+        """
         if tokens.device.type != "cuda":
             self._step(tokens, label)
             return
@@ -78,8 +96,12 @@ class Ensemble:
         if self.loss == "cross-entropy":
             loss = -logits.log_softmax(dim=-1).gather(-1, label[..., None])
         else:
-            loss = 0.5 * (logits.softmax(dim=-1) - nn.functional.one_hot(label, logits.shape[-1])).square().sum(dim=-1)
-        gradients = torch.autograd.grad(loss.sum() / label[0].numel(), [self.parameters[name] for name in self.trained])
+            loss = 0.5 * (
+                logits.softmax(dim=-1) - nn.functional.one_hot(label, logits.shape[-1])
+            ).square().sum(dim=-1)
+        gradients = torch.autograd.grad(
+            loss.sum() / label[0].numel(), [self.parameters[name] for name in self.trained]
+        )
         with torch.no_grad():
             self.count += 1
             for name, gradient in zip(self.trained, gradients, strict=True):
@@ -101,7 +123,10 @@ class Ensemble:
 
     def _record(self, tokens: torch.Tensor, label: torch.Tensor) -> None:
         """Record a step as a CUDA graph; what was trained while it warmed up is put back."""
-        state = [self.count, *(x for name in self.trained for x in (self.parameters[name], *self.moments[name]))]
+        state = [
+            self.count,
+            *(x for name in self.trained for x in (self.parameters[name], *self.moments[name])),
+        ]
         before = [x.detach().clone() for x in state]
         inputs = tokens.clone(), label.clone()
         side = torch.cuda.Stream()
@@ -119,14 +144,22 @@ class Ensemble:
         self._graph = graph, *inputs
 
 
-def excess(truth: torch.Tensor, F: torch.Tensor, mu: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(G,) twice: what is left of the excess loss of a model that always predicts μ, in KL divergence and in squared error."""
+def excess(
+    truth: torch.Tensor, F: torch.Tensor, mu: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(G,) twice: what is left of the excess loss of a model that always predicts μ, in KL
+    divergence and in squared error.
+    """
     trivial = mu[:, None].expand_as(truth)
 
-    def divergence(law: torch.Tensor) -> torch.Tensor:
-        return (truth * (truth.clamp(min=1e-300).log() - law.clamp(min=1e-12).log())).sum(dim=2).mean(dim=1)
+    def divergence(distribution: torch.Tensor) -> torch.Tensor:
+        return (
+            (truth * (truth.clamp(min=1e-300).log() - distribution.clamp(min=1e-12).log()))
+            .sum(dim=2)
+            .mean(dim=1)
+        )
 
-    def square(law: torch.Tensor) -> torch.Tensor:
-        return (law - truth).square().sum(dim=2).mean(dim=1)
+    def square(distribution: torch.Tensor) -> torch.Tensor:
+        return (distribution - truth).square().sum(dim=2).mean(dim=1)
 
     return divergence(F) / divergence(trivial), square(F) / square(trivial)

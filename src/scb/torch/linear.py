@@ -1,4 +1,6 @@
-"""The paper's model and method in PyTorch: ``LinearAttention``, and Algorithm 1 as an optimiser for any loop."""
+"""The paper's model and method in PyTorch: ``LinearAttention``, and Algorithm 1 as an optimiser for
+any loop.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,9 +15,11 @@ from scb.training.stages import MeasuredNoise, Recipe, Stage
 
 
 class LinearAttention(nn.Module):
-    """The paper's one-layer linear transformer F(x, k) = V·X·A[:, k] as a PyTorch module with parameters V and A.
+    """The paper's one-layer linear transformer F(x, k) = V·X·A[:, k] as a PyTorch module with
+    parameters V and A.
 
-    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of token x_t.
+    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
+    token x_t.
 
     Parameters
     ----------
@@ -26,7 +30,7 @@ class LinearAttention(nn.Module):
     --------
     >>> import scb, scb.torch, torch
     >>> task = scb.Task.random(3, 40, 2)
-    >>> model = scb.torch.LinearAttention(task.P, task.Q)  # predicts the true law
+    >>> model = scb.torch.LinearAttention(task.P, task.Q)  # predicts the true distribution
     >>> tokens, label = next(scb.torch.Stream(task, 1000))
     >>> model.forward(tokens).sum(dim=1).allclose(torch.ones(1000, dtype=torch.float64))
     True
@@ -54,11 +58,14 @@ class LinearAttention(nn.Module):
         """
         context = tokens[:, :-1]
         weights = self.A.T[tokens[:, -1]]  # (B, T)
-        mass = torch.zeros(len(tokens), len(self.V), dtype=weights.dtype, device=weights.device).scatter_add(1, context, weights)
+        mass = torch.zeros(
+            len(tokens), len(self.V), dtype=weights.dtype, device=weights.device
+        ).scatter_add(1, context, weights)
         return mass @ self.V.T
 
     def loss(self, tokens: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        """Compute the paper's loss: the mean of ½‖e_o − F‖², with e_o the one-hot vector of the label and F the prediction.
+        """Compute the paper's loss: the mean of ½‖e_o − F‖², with e_o the one-hot vector of the
+        label and F the prediction.
 
         Parameters
         ----------
@@ -77,28 +84,32 @@ class LinearAttention(nn.Module):
 
 
 class Algorithm1(torch.optim.Optimizer):
-    """The paper's Algorithm 1 as a PyTorch optimiser: preconditioned, soft-thresholded and projected steps on V and A.
+    """The paper's Algorithm 1 as a PyTorch optimiser: preconditioned, soft-thresholded and
+    projected steps on V and A.
 
-    A step on V is V ← V − η_V (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ. A step on column k of A is
-    a ← Proj(soft(a − (η_A/μ_k)·∇_a, λ)), where soft is the soft threshold and Proj the projection onto 1ᵀa = 1. V and A are two
-    parameter groups, and their step sizes are called ``lr``, so that PyTorch's schedulers work with them. With ``lr`` = 0 a
+    A step on V is V ← V − η_V (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ.
+    A step on column k of A is a ← Proj(soft(a − (η_A/μ_k)·∇_a, λ)), where soft is the soft
+    threshold and Proj the projection onto 1ᵀa = 1. V and A are two parameter groups, and their step
+    sizes are called ``lr``, so that PyTorch's schedulers work with them. With ``lr`` = 0 a
     parameter stays fixed.
 
     Parameters
     ----------
     V, A : torch.nn.Parameter
-        The parameters to train, of shapes (N, N) and (T, N): those of a ``LinearAttention``, or of any module that has such a
-        part.
+        The parameters to train, of shapes (N, N) and (T, N): those of a ``LinearAttention``, or of
+        any module that has such a part.
     mu : (N,) array
-        The law μ of the tokens.
+        The distribution μ of the tokens.
     eta_V, eta_A : float
         The step sizes of V and A.
     lam : float, default 0
         The threshold λ of each proximal step.
     centred : bool, default False
-        Whether to subtract the mean of each column of A's gradient before the proximal step instead of after it.
+        Whether to subtract the mean of each column of A's gradient before the proximal step instead
+        of after it.
     projector : {"euclidean", "mu"}, default "mu"
-        The choice of w. "euclidean" is the paper's w = μ/‖μ‖², "mu" is w = 1, which has far less noise.
+        The choice of w. "euclidean" is the paper's w = μ/‖μ‖², "mu" is w = 1, which has far less
+        noise.
 
     Examples
     --------
@@ -135,7 +146,9 @@ class Algorithm1(torch.optim.Optimizer):
             number(name, value, low=0)
         N = len(mu)
         if V.shape != (N, N) or A.ndim != 2 or A.shape[1] != N:
-            raise InputError(f"V has shape {tuple(V.shape)} and A {tuple(A.shape)}: with {N} tokens, (N, N) and (T, N) go")
+            raise InputError(
+                f"V has shape {tuple(V.shape)} and A {tuple(A.shape)}: with {N} tokens, (N, N) and (T, N) go"
+            )
         self.mu = torch.as_tensor(np.array(mu), dtype=V.dtype, device=V.device)
         of_V = {"params": [V], "lr": eta_V, "layer": "V", "row": self._row(projector)}
         of_A = {"params": [A], "lr": eta_A, "layer": "A", "lam": lam, "centred": centred}
@@ -178,7 +191,8 @@ class Algorithm1(torch.optim.Optimizer):
         of_V, of_A = self.param_groups
         (V,) = of_V["params"]
         (A,) = of_A["params"]
-        lam = of_A["lam"](V, self.mu) if callable(of_A["lam"]) else of_A["lam"]  # of the V before the step
+        # Of the V before the step
+        lam = of_A["lam"](V, self.mu) if callable(of_A["lam"]) else of_A["lam"]
         if of_V["lr"] and V.grad is not None:
             H = (V.grad - V.grad.mean(dim=0)) / self.mu
             V -= of_V["lr"] * (H - torch.outer(H @ self.mu, of_V["row"]))
@@ -194,7 +208,9 @@ class Algorithm1(torch.optim.Optimizer):
         return torch.as_tensor(row, dtype=self.mu.dtype, device=self.mu.device)
 
 
-def follow(recipe: Recipe, batches: Callable[[int, int], tuple[torch.Tensor, torch.Tensor]]) -> LinearAttention:
+def follow(
+    recipe: Recipe, batches: Callable[[int, int], tuple[torch.Tensor, torch.Tensor]]
+) -> LinearAttention:
     """Train a ``LinearAttention`` by a recipe, with an ordinary PyTorch loop.
 
     Parameters
@@ -220,7 +236,9 @@ def follow(recipe: Recipe, batches: Callable[[int, int], tuple[torch.Tensor, tor
     True
     """
     if any(stage.rule != "proximal" for stage in recipe.stages):
-        raise InputError("a stage of the recipe is not proximal: Algorithm1 takes proximal steps only")
+        raise InputError(
+            "a stage of the recipe is not proximal: Algorithm1 takes proximal steps only"
+        )
     mu = recipe.mu
     model = LinearAttention(recipe.start.V, recipe.start.A)
     optimiser = Algorithm1(model.V, model.A, mu, eta_V=0.0, eta_A=0.0)
@@ -255,7 +273,11 @@ def _values(model: LinearAttention) -> tuple[Array, Array]:
 
 
 @torch.no_grad()
-def _round(model: LinearAttention, roundings: Iterable[Callable[[Array, Array, Array], tuple[Array, Array]]], mu: Array) -> None:
+def _round(
+    model: LinearAttention,
+    roundings: Iterable[Callable[[Array, Array, Array], tuple[Array, Array]]],
+    mu: Array,
+) -> None:
     for rounding in roundings:
         V, A = rounding(*_values(model), mu)
         model.V.copy_(torch.as_tensor(np.array(V)))

@@ -1,13 +1,15 @@
 """``probe``: what has a model learned, if all that it lets us see are its predictions?
 
-A sparse contextual bigram predicts F(x, k) = V·Σ_t a_t^(k) e_{x_t}. Tokens of a context are independent, so with G = F − E[F | k],
-U = V − Vμ1ᵀ and m = Σ_t a_t (e_{x_t} − μ) the form says G = U·m, and moments separate its two factors:
+A sparse contextual bigram predicts F(x, k) = V·Σ_t a_t^(k) e_{x_t}. Tokens of a context are
+independent, so with G = F − E[F | k], U = V − Vμ1ᵀ and m = Σ_t a_t (e_{x_t} − μ) the form says G =
+U·m, and moments separate its two factors:
 
     a_t^(k) = E[⟨G, U e_{x_t}⟩ | k] / E‖U e_x‖²         U = E[G mᵀ] E[m mᵀ]⁺
 
-Taking them in turns is a power iteration for the best such form. What stands out among the a_t is kept, and the rest of a column
-is one number for all positions; with so few unknowns least squares fits G exactly where it has the form, and what is left over is
-what the form does not explain. No label is drawn: the predictions themselves are regressed, and their noise is none.
+Taking them in turns is a power iteration for the best such form. What stands out among the a_t is
+kept, and the rest of a column is one number for all positions; with so few unknowns least squares
+fits G exactly where it has the form, and what is left over is what the form does not explain. No
+label is drawn: the predictions themselves are regressed, and their noise is none.
 """
 
 from collections.abc import Callable
@@ -33,41 +35,46 @@ FAINT = 0.01
 
 @dataclass(frozen=True)
 class Probe:
-    """The result of ``scb.torch.probe``: the sparse contextual bigram that best describes the predictions F of a model.
+    """The result of ``scb.torch.probe``: the sparse contextual bigram that best describes the
+    predictions F of a model.
 
-    Predictions hardly determine the scales of V − μ1ᵀ and A separately, only their product. Here A is scaled so that its columns
-    sum to 1 in the μ-weighted mean; ``signal`` does not depend on this choice.
+    Predictions hardly determine the scales of V − μ1ᵀ and A separately, only their product. Here A
+    is scaled so that its columns sum to 1 in the μ-weighted mean; ``signal`` does not depend on
+    this choice.
 
     Attributes
     ----------
     V : (N, N) array
         The value matrix that fits the predictions best.
     A : (T, N) array
-        The attention that fits best. In each column, the positions of the support have values of their own, and all others a
-        common value.
+        The attention that fits best. In each column, the positions of the support have values of
+        their own, and all others a common value.
     support : tuple of N integer arrays (size,)
         For each last token, the positions whose attention stands out.
     spread : float
-        How much predictions depend on the context: the root mean square of F − E[F | k], where k is the last token.
+        How much predictions depend on the context: the root mean square of F − E[F | k], where k is
+        the last token.
     unexplained : float
-        The fraction of the mean square of F − E[F | k] that the form of a sparse contextual bigram does not explain.
+        The fraction of the mean square of F − E[F | k] that the form of a sparse contextual bigram
+        does not explain.
     samples : int
         The number of contexts on which the model was evaluated.
     distance_V, distance_A : float
-        The distances ‖V − P‖_μ and ‖A − Q‖_μ from the task. These and the following attributes are NaN if the task is unknown.
+        The distances ‖V − P‖_μ and ‖A − Q‖_μ from the task. These and the following attributes are
+        NaN if the task is unknown.
     alpha_V, alpha_A : float
         The signals: how far V and A are on the way from the uniform start (0) to P and Q (1).
     mass : float
         The fraction of the attention, in absolute values, that lies on the true positions.
     excess, excess_trivial : float
-        The loss in excess of that of the true law, in nats, that is, the mean of KL(true law ‖ F); and the same for a model that
-        ignores the context and always predicts μ.
+        The loss in excess of that of the true distribution, in nats, that is, the mean of KL(true
+        distribution ‖ F); and the same for a model that ignores the context and always predicts μ.
 
     Examples
     --------
     >>> import scb, scb.torch
     >>> task = scb.Task.random(3, 40, 2)
-    >>> found = scb.torch.probe(scb.torch.LinearAttention(task.P, task.Q), task, output="law")
+    >>> found = scb.torch.probe(scb.torch.LinearAttention(task.P, task.Q), task, output="distribution")
     >>> found.found, round(found.signal, 3), bool(found.left < 1e-6), round(found.unexplained, 3)
     (True, 1.0, True, 0.0)
     """
@@ -88,12 +95,16 @@ class Probe:
 
     @property
     def found(self) -> bool:
-        """Whether predictions depend on the context at all, and on some positions more than on others."""
+        """Whether predictions depend on the context at all, and on some positions more than on
+        others.
+        """
         return self.spread >= FAINT and any(len(positions) for positions in self.support)
 
     @property
     def signal(self) -> float:
-        """The product α_V·α_A of the signals: 0 if nothing has been learned, and 1 for the true task."""
+        """The product α_V·α_A of the signals: 0 if nothing has been learned, and 1 for the true
+        task.
+        """
         return self.alpha_V * self.alpha_A if self.found else 0.0
 
     @property
@@ -103,16 +114,27 @@ class Probe:
 
     def __str__(self) -> str:
         """A few lines for people."""
-        lines = [f"{self.samples:,} contexts; predictions vary with the context by {self.spread:.3g} (root mean square)"]
+        lines = [
+            f"{self.samples:,} contexts; predictions vary with the context by {self.spread:.3g} (root mean square)"
+        ]
         if self.found:
-            lines.append(f"{self.unexplained:.1%} of that has not the form of a sparse contextual bigram")
-            lines += [f"after token {k}: " + _positions(t, self.A[t, k]) for k, t in enumerate(self.support)]
+            lines.append(
+                f"{self.unexplained:.1%} of that has not the form of a sparse contextual bigram"
+            )
+            lines += [
+                f"after token {k}: " + _positions(t, self.A[t, k])
+                for k, t in enumerate(self.support)
+            ]
         else:
             lines.append("nothing found: no position matters more than the others")
         if np.isfinite(self.excess):
-            lines.append(f"excess loss {self.excess:.4g} nats, {self.left:.1%} of that of a model that ignores the context")
+            lines.append(
+                f"excess loss {self.excess:.4g} nats, {self.left:.1%} of that of a model that ignores the context"
+            )
             if self.found:
-                lines.append(f"‖V − P‖ = {self.distance_V:.3g}, ‖A − Q‖ = {self.distance_A:.3g}, signal {self.signal:.3g}")
+                lines.append(
+                    f"‖V − P‖ = {self.distance_V:.3g}, ‖A − Q‖ = {self.distance_A:.3g}, signal {self.signal:.3g}"
+                )
                 lines.append(f"attention on the true positions: {self.mass:.1%}")
         return "\n".join(lines)
 
@@ -134,15 +156,16 @@ def probe(
     Parameters
     ----------
     model : callable
-        A function or module that maps integer tokens (B, T + 1) on ``device`` to logits or probabilities (B, N).
+        A function or module that maps integer tokens (B, T + 1) on ``device`` to logits or
+        probabilities (B, N).
     source : Task or callable
-        The task that the model was trained on, or a function (samples, seed) → tokens (samples, T + 1) that draws independent
-        tokens.
+        The task that the model was trained on, or a function (samples, seed) → tokens (samples, T +
+        1) that draws independent tokens.
     samples : int, default 20,000
         The number of contexts on which the model is evaluated, at least 100.
     seed : int, default 0
         The seed of the contexts.
-    output : {"logits", "law"}, default "logits"
+    output : {"logits", "distribution"}, default "logits"
         Whether the model returns logits or probabilities.
     device : torch.device or str, default "cpu"
         The device of the model.
@@ -152,22 +175,26 @@ def probe(
     Returns
     -------
     Probe
-        The best V and A, the positions that stand out, and the fraction of the predictions that they leave unexplained. If
-        ``source`` is a task, the distances from it are included.
+        The best V and A, the positions that stand out, and the fraction of the predictions that
+        they leave unexplained. If ``source`` is a task, the distances from it are included.
 
     Examples
     --------
     >>> import scb, scb.torch
     >>> task = scb.Task.random(3, 40, 2)
     >>> model = scb.torch.LinearAttention(task.P, task.Q)
-    >>> found = scb.torch.probe(model, task, output="law")
+    >>> found = scb.torch.probe(model, task, output="distribution")
     >>> bool(found.distance_V < 1e-3), bool(found.distance_A < 1e-3), round(found.mass, 3)
     (True, True, 1.0)
     """
     samples = integer("samples", samples, low=100)
-    one_of("output", output, ("logits", "law"))
-    tokens = sample(source, samples, seed).tokens if isinstance(source, Task) else np.asarray(source(samples, seed))
-    F = _laws(model, tokens, output, device, batch_size)
+    one_of("output", output, ("logits", "distribution"))
+    tokens = (
+        sample(source, samples, seed).tokens
+        if isinstance(source, Task)
+        else np.asarray(source(samples, seed))
+    )
+    F = _distributions(model, tokens, output, device, batch_size)
     N = F.shape[1]
     batch = Batch(tokens[:, :-1].astype(token_dtype(N)), tokens[:, -1], tokens[:, -1])
     mu = np.bincount(tokens.ravel(), minlength=N) / tokens.size
@@ -175,22 +202,27 @@ def probe(
     spread = float(np.sqrt(np.square(G).sum(axis=1).mean()))
     U, A = _power(G, batch, mu, seed)
     U, A, support = _refine(U, A, G, batch, mu)
-    V = (F.mean(axis=0) - U @ _mass(A, batch, mu).mean(axis=0))[:, None] + U  # F = Vμ + U·m where the columns of A sum to 1
+    # F = Vμ + U·m where the columns of A sum to 1
+    V = (F.mean(axis=0) - U @ _mass(A, batch, mu).mean(axis=0))[:, None] + U
     left = G - _predict(U, A, batch, mu)
     unexplained = float(np.square(left).sum() / max(np.square(G).sum(), 1e-300))
     found = Probe(V, A, support, spread=spread, unexplained=unexplained, samples=samples)
     return _against(found, source, F, batch) if isinstance(source, Task) else found
 
 
-def _laws(model: Model, tokens: np.ndarray, output: str, device: torch.device | str, batch_size: int) -> Array:
-    """(n, N): what the model predicts, as laws in float64."""
+def _distributions(
+    model: Model, tokens: np.ndarray, output: str, device: torch.device | str, batch_size: int
+) -> Array:
+    """(n, N): what the model predicts, as distributions in float64."""
     found = []
     with torch.no_grad():
         for start in range(0, len(tokens), batch_size):
             part = torch.from_numpy(tokens[start : start + batch_size].astype(np.int64)).to(device)
             out = model(part).double()
             if out.ndim != 2 or len(out) != len(part):
-                raise InputError(f"the model made {tuple(out.shape)} of tokens {tuple(part.shape)}: (B, N) is wanted")
+                raise InputError(
+                    f"the model made {tuple(out.shape)} of tokens {tuple(part.shape)}: (B, N) is wanted"
+                )
             found.append((out.softmax(dim=1) if output == "logits" else out).cpu().numpy())
     return np.concatenate(found)
 
@@ -212,8 +244,14 @@ def _power(G: Array, batch: Batch, mu: Array, seed: int, turns: int = 30) -> tup
     for turn in range(turns):
         U = U - (U @ mu)[:, None]
         before = U
-        A = scatter_scores(G @ U, batch, len(A)) / (counts * max(float(mu @ np.square(U).sum(axis=0)), 1e-300))
-        kept = A if turn < 5 else np.where(np.abs(A - np.median(A, axis=0)) > noise_threshold(A), A, 0.0)
+        A = scatter_scores(G @ U, batch, len(A)) / (
+            counts * max(float(mu @ np.square(U).sum(axis=0)), 1e-300)
+        )
+        kept = (
+            A
+            if turn < 5
+            else np.where(np.abs(A - np.median(A, axis=0)) > noise_threshold(A), A, 0.0)
+        )
         U = _regress(G, _mass(kept, batch, mu))
         if _cosine(U, before) > 1 - 1e-6:
             break
@@ -241,20 +279,27 @@ def _predict(U: Array, A: Array, batch: Batch, mu: Array) -> Array:
     return F - _means(F, batch.last)[batch.last]
 
 
-def _refine(U: Array, A: Array, G: Array, batch: Batch, mu: Array, turns: int = 100) -> tuple[Array, Array, tuple[np.ndarray, ...]]:
-    """Least squares for U, and for each column the entries that stand out and one common value, in turns until nothing moves."""
+def _refine(
+    U: Array, A: Array, G: Array, batch: Batch, mu: Array, turns: int = 100
+) -> tuple[Array, Array, tuple[np.ndarray, ...]]:
+    """Least squares for U, and for each column the entries that stand out and one common value, in
+    turns until nothing moves.
+    """
     T, N = A.shape
     stands_out = np.abs(A - np.median(A, axis=0)) > noise_threshold(A)
     support = tuple(np.flatnonzero(stands_out[:, k]) for k in range(N))
     if not stands_out.any():
         return U, np.full((T, N), 1 / T), support
     rows = [np.flatnonzero(batch.last == k) for k in range(N)]
-    shares = _mass(np.full((T, N), 1 / T), batch, mu)  # (n, N): what a uniform attention sees
+    # (n, N): what a uniform attention sees
+    shares = _mass(np.full((T, N), 1 / T), batch, mu)
     for _ in range(turns):
         before = U
         A = np.zeros((T, N))
         for k in range(N):
-            A[:, k] = _column(U, G[rows[k]], batch.context[rows[k]], shares[rows[k]], support[k], T, mu)
+            A[:, k] = _column(
+                U, G[rows[k]], batch.context[rows[k]], shares[rows[k]], support[k], T, mu
+            )
         A /= mu @ A.sum(axis=0) or 1.0
         U = _regress(G, _centred(_mass(A, batch, mu), batch.last))
         U = U - (U @ mu)[:, None]
@@ -267,11 +312,14 @@ def _centred(m: Array, last: np.ndarray) -> Array:
     return m - _means(m, last)[last]
 
 
-def _column(U: Array, G: Array, context: np.ndarray, shares: Array, positions: np.ndarray, T: int, mu: Array) -> Array:
-    """(T,): the column of A by least squares: an entry for each position that stands out, and one value for all.
+def _column(
+    U: Array, G: Array, context: np.ndarray, shares: Array, positions: np.ndarray, T: int, mu: Array
+) -> Array:
+    """(T,): the column of A by least squares: an entry for each position that stands out, and one
+    value for all.
 
-    The common value is hardly seen where T is large, since a uniform attention sees nearly the same in every context: it stays
-    at 0 unless it is three standard errors away.
+    The common value is hardly seen where T is large, since a uniform attention sees nearly the same
+    in every context: it stays at 0 unless it is three standard errors away.
     """
     if len(G) <= len(positions) + 1:
         return np.zeros(T)
@@ -300,7 +348,10 @@ def _against(found: Probe, task: Task, F: Array, batch: Batch) -> Probe:
     weight = np.abs(found.A)
     on = weight[task.positions, np.arange(task.N)].sum(axis=0)
     return Probe(
-        **{name: getattr(found, name) for name in ("V", "A", "support", "spread", "unexplained", "samples")},
+        **{
+            name: getattr(found, name)
+            for name in ("V", "A", "support", "spread", "unexplained", "samples")
+        },
         distance_V=distance_V(task, found.V),
         distance_A=distance_A(task, found.A),
         alpha_V=at.alpha_V,
@@ -313,7 +364,11 @@ def _against(found: Probe, task: Task, F: Array, batch: Batch) -> Probe:
 
 def _divergence(truth: Array, F: Array) -> float:
     """Mean of KL(truth ‖ F), in nats; a prediction of 0 or less counts as 1e-12."""
-    return float((truth * (np.log(np.maximum(truth, 1e-300)) - np.log(np.maximum(F, 1e-12)))).sum(axis=1).mean())
+    return float(
+        (truth * (np.log(np.maximum(truth, 1e-300)) - np.log(np.maximum(F, 1e-12))))
+        .sum(axis=1)
+        .mean()
+    )
 
 
 def _positions(t: np.ndarray, a: Array) -> str:

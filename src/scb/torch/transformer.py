@@ -1,8 +1,10 @@
-"""A small, standard decoder: embeddings, pre-norm attention and MLP blocks, readout. One file, nothing hidden.
+"""A small, standard decoder: embeddings, pre-norm attention and MLP blocks, readout. One file,
+nothing hidden.
 
-With one layer, the prediction after the last token needs one query only, and a key or value depends on a token and its position
-and on nothing else. There are T·N such pairs, often far fewer than tokens in a mini-batch: ``Transformer`` then works on a table
-of them, which gives the same numbers in a fraction of the time.
+With one layer, the prediction after the last token needs one query only, and a key or value depends
+on a token and its position and on nothing else. There are T·N such pairs, often far fewer than
+tokens in a mini-batch: ``Transformer`` then works on a table of them, which gives the same numbers
+in a fraction of the time.
 """
 
 from typing import Literal, get_args
@@ -17,7 +19,8 @@ Attention = Literal["softmax", "linear", "shrunk", "thresholded"]
 
 
 class Transformer(nn.Module):
-    """A small causal decoder-only transformer that maps token sequences to the logits of the next token.
+    """A small causal decoder-only transformer that maps token sequences to the logits of the next
+    token.
 
     Parameters
     ----------
@@ -30,21 +33,23 @@ class Transformer(nn.Module):
     mlp : int, default 4
         The width of the hidden layer of each MLP, as a multiple of ``width``. 0 leaves out the MLP.
     attention : {"softmax", "linear", "shrunk", "thresholded"}, default "softmax"
-        The kind of attention. "linear" uses the scores q·k/√d as weights, without a softmax. The last two apply the idea of the
-        paper's proximal step: "shrunk" subtracts ``shrink``/L from each softmax weight, where L is the number of tokens, sets
-        negative weights to 0 and normalises; "thresholded" is a softmax of scores that are centred and soft-thresholded at
+        The kind of attention. "linear" uses the scores q·k/√d as weights, without a softmax. The
+        last two apply the idea of the paper's proximal step: "shrunk" subtracts ``shrink``/L from
+        each softmax weight, where L is the number of tokens, sets negative weights to 0 and
+        normalises; "thresholded" is a softmax of scores that are centred and soft-thresholded at
         ``shrink`` standard deviations.
     norm : bool, default True
         Whether to use layer normalisation.
     shrink : float, default 1
         The amount of shrinkage for the attentions "shrunk" and "thresholded".
     centre : (N,) array, optional
-        The law μ of the tokens. If given, the μ-weighted mean over tokens is subtracted from the values at each position, so
-        that a value carries only how a token differs from the others, as with the projector "mu" of ``Algorithm1``. For one
-        layer only. By default values are not centred.
+        The distribution μ of the tokens. If given, the μ-weighted mean over tokens is subtracted
+        from the values at each position, so that a value carries only how a token differs from the
+        others, as with the projector "mu" of ``Algorithm1``. For one layer only. By default values
+        are not centred.
     init : float, optional
-        The standard deviation of the initial weights; GPT-2 uses 0.02. By default PyTorch's own initialisation is used, whose
-        weights are larger and learn these tasks from fewer samples.
+        The standard deviation of the initial weights; GPT-2 uses 0.02. By default PyTorch's own
+        initialisation is used, whose weights are larger and learn these tasks from fewer samples.
 
     Examples
     --------
@@ -71,19 +76,34 @@ class Transformer(nn.Module):
         init: float | None = None,
     ) -> None:
         super().__init__()
-        for name, value in (("N", N), ("T", T), ("width", width), ("heads", heads), ("layers", layers)):
+        for name, value in (
+            ("N", N),
+            ("T", T),
+            ("width", width),
+            ("heads", heads),
+            ("layers", layers),
+        ):
             integer(name, value, low=1)
         one_of("attention", attention, get_args(Attention))
         if width % heads:
-            raise InputError(f"width = {width}, heads = {heads}: the width must be a multiple of the heads")
+            raise InputError(
+                f"width = {width}, heads = {heads}: the width must be a multiple of the heads"
+            )
         if centre is not None and layers > 1:
-            raise InputError(f"layers = {layers}: values can be centred in a model of one layer only")
+            raise InputError(
+                f"layers = {layers}: values can be centred in a model of one layer only"
+            )
         self.embed = nn.Embedding(N, width)
         self.position = nn.Embedding(T + 1, width)
-        self.blocks = nn.ModuleList(Block(width, heads, mlp, attention, norm, shrink) for _ in range(layers))
+        self.blocks = nn.ModuleList(
+            Block(width, heads, mlp, attention, norm, shrink) for _ in range(layers)
+        )
         self.norm = nn.LayerNorm(width) if norm else nn.Identity()
         self.readout = nn.Linear(width, N, bias=False)
-        self.register_buffer("centre", None if centre is None else torch.tensor(centre, dtype=torch.get_default_dtype()))
+        self.register_buffer(
+            "centre",
+            None if centre is None else torch.tensor(centre, dtype=torch.get_default_dtype()),
+        )
         if init is not None:
             for module in self.modules():
                 if isinstance(module, nn.Linear | nn.Embedding):
@@ -120,7 +140,9 @@ class Transformer(nn.Module):
 class Block(nn.Module):
     """Attention, then an MLP, each on a normalised input and added to it."""
 
-    def __init__(self, width: int, heads: int, mlp: int, attention: Attention, norm: bool, shrink: float) -> None:
+    def __init__(
+        self, width: int, heads: int, mlp: int, attention: Attention, norm: bool, shrink: float
+    ) -> None:
         super().__init__()
         self.heads = heads
         self.attention = attention
@@ -133,7 +155,9 @@ class Block(nn.Module):
         self.mlp = None
         if mlp:
             self.norm_2 = nn.LayerNorm(width) if norm else nn.Identity()
-            self.mlp = nn.Sequential(nn.Linear(width, mlp * width), nn.GELU(), nn.Linear(mlp * width, width))
+            self.mlp = nn.Sequential(
+                nn.Linear(width, mlp * width), nn.GELU(), nn.Linear(mlp * width, width)
+            )
 
     def forward(self, x: torch.Tensor, *, last: bool) -> torch.Tensor:
         """(B, L, width) → the same; with ``last``, only its last position, (B, 1, width)."""
@@ -150,8 +174,12 @@ class Block(nn.Module):
         attended = (self._weights(scores) @ v).transpose(1, 2).flatten(2)  # (B, 1 or L, width)
         return self._add_mlp((x[:, -1:] if last else x) + self.out(attended))
 
-    def last_by_table(self, table: torch.Tensor, tokens: torch.Tensor, centre: torch.Tensor | None) -> torch.Tensor:
-        """(B, width): what ``forward`` gives at the last position, from the inputs for every position and token, (L, N, width)."""
+    def last_by_table(
+        self, table: torch.Tensor, tokens: torch.Tensor, centre: torch.Tensor | None
+    ) -> torch.Tensor:
+        """(B, width): what ``forward`` gives at the last position, from the inputs for every
+        position and token, (L, N, width).
+        """
         L, N, width = table.shape
         B = len(tokens)
         normed = self.norm_1(table)
@@ -163,11 +191,16 @@ class Block(nn.Module):
         v = v.view(L * N, self.heads, -1)
         scores = torch.einsum("khd,lmhd->khlm", q, k) / q.shape[-1] ** 0.5
         last = tokens[:, -1]
-        pair = torch.arange(L, device=tokens.device) * N + tokens  # (B, L): which row of the table
-        row = last[:, None] * self.heads + torch.arange(self.heads, device=tokens.device)  # (B, heads)
-        which = row[:, :, None] * (L * N) + pair[:, None]  # (B, heads, L), of the scores
+        # (B, L): which row of the table
+        pair = torch.arange(L, device=tokens.device) * N + tokens
+        # (B, heads)
+        row = last[:, None] * self.heads + torch.arange(self.heads, device=tokens.device)
+        # (B, heads, L), of the scores
+        which = row[:, :, None] * (L * N) + pair[:, None]
         weights = self._weights(scores.reshape(-1).gather(0, which.reshape(-1)).view(which.shape))
-        spread = weights.new_zeros(B, self.heads, L * N).scatter(2, pair[:, None].expand(B, self.heads, L), weights)
+        spread = weights.new_zeros(B, self.heads, L * N).scatter(
+            2, pair[:, None].expand(B, self.heads, L), weights
+        )
         attended = torch.einsum("bhp,phd->bhd", spread, v).reshape(B, width)
         return self._add_mlp(table[-1][last] + self.out(attended))
 
@@ -190,7 +223,9 @@ class Block(nn.Module):
 
 
 def _soft_threshold(scores: torch.Tensor, multiple: float) -> torch.Tensor:
-    """Logits without their mean and without what lies within ``multiple`` standard deviations; a masked logit, −∞, stays so."""
+    """Logits without their mean and without what lies within ``multiple`` standard deviations; a
+    masked logit, −∞, stays so.
+    """
     there = scores.isfinite()
     count = there.sum(dim=-1, keepdim=True)
     seen = scores.where(there, 0.0)

@@ -1,4 +1,6 @@
-"""What functions of the user's own return (rules, roundings, sources, conditions to stop), checked where it comes in."""
+"""What functions of the user's own return (rules, roundings, sources, conditions to stop), checked
+where it comes in.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +32,9 @@ def point(what: str, answer: Any, V: Array, A: Array) -> tuple[Array, Array]:
     return new_V, shaped_array(f"the A that {what} returns", answer[1], A.shape)
 
 
-def rounded(rounding: Callable[..., Any], V: Array, A: Array, mu: Array, stage: str) -> tuple[Array, Array]:
+def rounded(
+    rounding: Callable[..., Any], V: Array, A: Array, mu: Array, stage: str
+) -> tuple[Array, Array]:
     """The finite (V, A) that a rounding makes of one."""
     what = f"the rounding {named(rounding)} of stage {stage!r}"
     V, A = point(what, rounding(V, A, mu), V, A)
@@ -39,7 +43,9 @@ def rounded(rounding: Callable[..., Any], V: Array, A: Array, mu: Array, stage: 
 
 
 def gradient(source: Callable[..., Any], answer: Any, V: Array, A: Array) -> Gradient:
-    """The gradient that a source returns; whether its entries are finite is asked where a step has diverged."""
+    """The gradient that a source returns; whether its entries are finite is asked where a step has
+    diverged.
+    """
     what = f"the source {named(source)}"
     if not isinstance(answer, Gradient):
         raise InputError(f"{what} returns {shown(answer)}: it must return a scb.model.Gradient")
@@ -57,7 +63,9 @@ def stopped(stop: Callable[..., Any] | None, V: Array, A: Array, mu: Array, stag
         return False
     answer = stop(V, A, mu)
     if not isinstance(answer, bool | np.bool_):
-        raise InputError(f"the condition {named(stop)} of stage {stage!r} returns {shown(answer)}: it must return True or False")
+        raise InputError(
+            f"the condition {named(stop)} of stage {stage!r} returns {shown(answer)}: it must return True or False"
+        )
     return bool(answer)
 
 

@@ -1,4 +1,6 @@
-"""One training step as one would write it in NumPy, beside our engine; and processes that take turns, one for each contender."""
+"""One training step as one would write it in NumPy, beside our engine; and processes that take
+turns, one for each baseline.
+"""
 
 import os
 import resource
@@ -7,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter, sleep
@@ -27,10 +30,11 @@ LAM = 1e-4
 OURS = ("scb, 1 thread", "scb, 2 threads")
 # Busy until the other end of its stdin is closed, which happens however its parent ends.
 BUSY = "import os, threading\nthreading.Thread(target=lambda: (os.read(0, 1), os._exit(0))).start()\nwhile True: pass"
-Step = Callable[[int], float]  # takes a seed, goes one call further, and returns the loss of the mini-batch
+# Takes a seed, goes one call further, and returns the loss of the mini-batch
+Step = Callable[[int], float]
 
 
-class Contender(NamedTuple):
+class Baseline(NamedTuple):
     """How its step is made, how many training steps one call takes, and what must be installed."""
 
     make: Callable[[Task], Step]
@@ -44,13 +48,19 @@ def start(task: Task) -> tuple[Array, Array]:
 
 
 def stage_of(task: Task) -> Stage:
-    """η = 0.005, as in Stage 2 of the paper's experiment; smaller for large N, where 64 samples a step would diverge."""
+    """η = 0.005, as in Stage 2 of the paper's experiment; smaller for large N, where 64 samples a
+    step would diverge.
+    """
     eta = 0.005 if task.N <= 20 else 1e-4
-    return Stage("2", steps=1, eta_V=eta / task.K_Q, eta_A=eta / task.K_P, lam=LAM, batch_size=BATCH)
+    return Stage(
+        "2", steps=1, eta_V=eta / task.K_Q, eta_A=eta / task.K_P, lam=LAM, batch_size=BATCH
+    )
 
 
 def numpy_step(task: Task) -> Step:
-    """A batch as a (B, T) array; mass by one bincount, scores by one look-up, columns grouped by the last token."""
+    """A batch as a (B, T) array; mass by one bincount, scores by one look-up, columns grouped by
+    the last token.
+    """
     stage = stage_of(task)
     source = Reference(task)
     V, A = start(task)
@@ -80,44 +90,50 @@ def engine_step(task: Task, threads: int) -> Step:
     return step
 
 
-def contenders(file: Path | None) -> dict[str, Contender]:
-    """NumPy, those in ``CONTENDERS`` of the file whose library is installed, and ours."""
-    found = {"NumPy": Contender(numpy_step)}
+def baselines(file: Path | None) -> dict[str, Baseline]:
+    """NumPy, those in ``BASELINES`` of the file whose library is installed, and ours."""
+    found = {"NumPy": Baseline(numpy_step)}
     if file is not None:
-        found |= runpy.run_path(str(file))["CONTENDERS"]
+        found |= runpy.run_path(str(file))["BASELINES"]
     for threads, name in enumerate(OURS, start=1):
-        found[name] = Contender(lambda task, threads=threads: engine_step(task, threads), steps=50)
+        found[name] = Baseline(lambda task, threads=threads: engine_step(task, threads), steps=50)
     return {name: one for name, one in found.items() if one.needs is None or find_spec(one.needs)}
 
 
-def serve(contender: Contender, N: int, T: int) -> None:
-    """One contender in a process of its own: its first loss; milliseconds a step for each seed on stdin; at the end its memory."""
-    step = contender.make(Task.random(N, T, 2))
+def serve(baseline: Baseline, N: int, T: int) -> None:
+    """One baseline in a process of its own: its first loss; milliseconds a step for each seed on
+    stdin; at the end its memory.
+    """
+    step = baseline.make(Task.random(N, T, 2))
     print(step(0), flush=True)  # compiles
-    calls = max(1, 50_000 // T) if contender.steps == 1 else 1  # several steps where they are short: all are timed warm
+    # Several steps where they are short: all are timed warm
+    calls = max(1, 50_000 // T) if baseline.steps == 1 else 1
     for line in sys.stdin:
         begin = perf_counter()
         for call in range(calls):
             step(int(line) * calls + call)
-        print((perf_counter() - begin) / (calls * contender.steps) * 1e3, flush=True)
+        print((perf_counter() - begin) / (calls * baseline.steps) * 1e3, flush=True)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
 
 
 def _read(name: str, process: Any) -> float:
     line = process.stdout.readline()
     if not line:
-        raise InputError(f"the contender {name!r} failed; its message is above")
+        raise InputError(f"the baseline {name!r} failed; its message is above")
     return float(line)
 
 
 @contextmanager
 def busy_neighbours() -> Iterator[None]:
     """One busy process for each core, for as long as the context lasts, and this process."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     command = [sys.executable, "-c", BUSY]
     # In a session of its own: an interrupt from the terminal is for us alone.
     # The command is ours.
-    neighbours = [subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) for _ in range(cores)]  # noqa: S603
+    start = partial(subprocess.Popen, command, stdin=subprocess.PIPE, start_new_session=True)
+    neighbours = [start() for _ in range(cores)]
     try:
         sleep(0.2)  # until they are at it
         yield
@@ -128,21 +144,25 @@ def busy_neighbours() -> Iterator[None]:
 
 
 def _take_turns(processes: dict[str, Any], repeats: int) -> dict[str, float]:
-    """Median milliseconds a step of each contender, round by round; after a minute three rounds are enough."""
+    """Median milliseconds a step of each baseline, round by round; after a minute three rounds are
+    enough.
+    """
     times: dict[str, list[float]] = {name: [] for name in processes}
     deadline = perf_counter() + 60
     for i in range(repeats):
         if perf_counter() > deadline and i >= 3:
             break
         for name, process in processes.items():
-            sleep(0.02)  # lets the others' threads, which may wait actively, go to sleep
+            # Lets the others' threads, which may wait actively, go to sleep
+            sleep(0.02)
             print(i + 1, file=process.stdin, flush=True)
             times[name].append(_read(name, process))
     return {name: float(np.median(found)) for name, found in times.items()}
 
 
 def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str, Any]:
-    """Median milliseconds a step and peak memory of each contender, each in its own process (see ``serve``), taking turns.
+    """Median milliseconds a step and peak memory of each baseline, each in its own process (see
+    ``serve``), taking turns.
 
     Our engine is timed once more beside a busy process on each core (``busy_ms``).
     """
@@ -151,13 +171,22 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
     losses = {}
     memory = {}
     try:
-        for name in contenders(file):
-            command = [sys.executable, "-m", __name__, name, str(N), str(T), *([] if file is None else [str(file)])]
-            # In a session of its own: an interrupt from the terminal is for us alone. It is this Python, with no shell between.
+        for name in baselines(file):
+            command = [
+                sys.executable,
+                "-m",
+                __name__,
+                name,
+                str(N),
+                str(T),
+                *([] if file is None else [str(file)]),
+            ]
+            # In a session of its own: an interrupt from the terminal is for us alone. It is this
+            # Python, with no shell between.
             processes[name] = subprocess.Popen(command, start_new_session=True, **pipes)  # noqa: S603
             losses[name] = _read(name, processes[name])
         if max(losses.values()) > 2 * min(losses.values()):
-            raise InputError(f"the contenders do not compute the same: losses {losses}")
+            raise InputError(f"the baselines do not compute the same: losses {losses}")
         alone = _take_turns(processes, repeats)
         with busy_neighbours():
             busy = _take_turns({name: processes[name] for name in OURS}, repeats)
@@ -173,4 +202,4 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
 
 if __name__ == "__main__":
     name, N, T, *file = sys.argv[1:]
-    serve(contenders(Path(file[0]) if file else None)[name], int(N), int(T))
+    serve(baselines(Path(file[0]) if file else None)[name], int(N), int(T))

@@ -14,24 +14,33 @@ from scb.training.stages import Stage
 
 
 class Cuda:
-    """Fresh samples of a task, drawn, differentiated and forgotten on a GPU; V and A come back at the end of ``take``.
+    """Fresh samples of a task, drawn, differentiated and forgotten on a GPU; V and A come back at
+    the end of ``take``.
 
-    Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded otherwise (``kernels.cuda``), so
-    that a step agrees with the processor's to about 1e-7; on one kind of GPU it is the same to the last bit every time, however
-    the batch is divided. Where A is frozen, ``Fused`` takes the steps, which do not depend on T. Only large batches are drawn on
-    the GPU then: tokens at the positions where A is not 0, the same as in whole contexts (``Composed``); all, if A is seldom 0.
+    Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded
+    otherwise (``kernels.cuda``), so that a step agrees with the processor's to about 1e-7; on one
+    kind of GPU it is the same to the last bit every time, however the batch is divided. Where A is
+    frozen, ``Fused`` takes the steps, which do not depend on T. Only large batches are drawn on the
+    GPU then: tokens at the positions where A is not 0, the same as in whole contexts
+    (``Composed``); all, if A is seldom 0.
 
     Parameters
     ----------
     device : where to run; the current GPU of CuPy unless given
-    memory : bytes that a mini-batch may take; what is free unless given. A larger batch is divided into groups
+    memory : bytes that a mini-batch may take; what is free unless given. A larger batch is divided
+    into groups
     """
 
-    def __init__(self, task: Task, *, device: Device | None = None, memory: int | None = None) -> None:
+    def __init__(
+        self, task: Task, *, device: Device | None = None, memory: int | None = None
+    ) -> None:
         self.fresh = Fresh(task)
         self._host = Fused(task)
-        self._steps = DeviceSteps(Gpu() if device is None else device, self.fresh.law, task.T, memory=memory)
-        self._held: tuple[Array, Array] | None = None  # the V and A handed out last, which the device still has
+        self._steps = DeviceSteps(
+            Gpu() if device is None else device, self.fresh.sampler, task.T, memory=memory
+        )
+        # The V and A handed out last, which the device still has
+        self._held: tuple[Array, Array] | None = None
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
         """Take ``steps`` of a stage from (V, A)."""
@@ -46,9 +55,12 @@ class Cuda:
         hyper = hyperparameters(stage, mu, LIMIT)
         plain = stage.rule == "vanilla"
         done, losses = self._steps.take(keys, hyper, plain=plain, frozen=frozen)
-        if done < len(keys):  # what stands there now is beyond the limit: go again, up to the step before
+        # What stands there now is beyond the limit: go again, up to the step before
+        if done < len(keys):
             self._steps.put(V, A)
             self._steps.take(keys[:done], hyper, plain=plain, frozen=frozen)
         self._held = self._steps.get(None if not frozen else A)
         tried = min(done + 1, len(keys))
-        return Taken(*self._held, steps=done, loss=float(losses[tried - 1]), samples=tried * stage.batch_size)
+        return Taken(
+            *self._held, steps=done, loss=float(losses[tried - 1]), samples=tried * stage.batch_size
+        )

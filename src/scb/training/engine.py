@@ -1,4 +1,6 @@
-"""Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused`` is fast, ``cuda.Cuda`` faster."""
+"""Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused``
+is fast, ``cuda.Cuda`` faster.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +12,12 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array, projector_row
 from scb.inputs import InputError, shown
-from scb.kernels.step.batch import Frozen, FrozenDraws, LabelLaw, frozen_gradient
+from scb.kernels.step.batch import Frozen, FrozenDraws, LabelSampler, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
-from scb.task.columns import slots
 from scb.task.sampling import step_keys
+from scb.task.sparse_columns import slots
 from scb.training.answers import gradient as checked_gradient
 from scb.training.answers import named, point, refuse_nan
 from scb.training.sources import GradientSource
@@ -23,7 +25,8 @@ from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage, State, StatefulRule
 from scb.training.updates import precondition_V
 
-LIMIT = 1e6  # a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
+# a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
+LIMIT = 1e6
 
 NO_STATE: State = MappingProxyType({})
 OWN_RULES = ("proximal", "vanilla")  # steps of theirs become NaN only where they are too large
@@ -47,8 +50,18 @@ class Composed:
     source: GradientSource
     transformer: type[Transformer] = LinearTransformer
 
-    def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range, state: State | None = None) -> Taken:
-        """Take ``steps`` of a stage from (V, A); A are the parameters that the transformer has in its place.
+    def take(
+        self,
+        V: Array,
+        A: Array,
+        mu: Array,
+        stage: Stage,
+        seed: int,
+        steps: range,
+        state: State | None = None,
+    ) -> Taken:
+        """Take ``steps`` of a stage from (V, A); A are the parameters that the transformer has in
+        its place.
 
         ``state`` is what a stateful rule remembers; without one, the stage begins here.
         """
@@ -61,14 +74,19 @@ class Composed:
         samples = 0
         for done, key in enumerate(step_keys(seed, steps)):
             at = self.transformer(V, A)
-            gradient = checked_gradient(self.source, self.source(V, at.attention, stage.batch_size, key), V, A)
+            gradient = checked_gradient(
+                self.source, self.source(V, at.attention, stage.batch_size, key), V, A
+            )
             loss = gradient.loss
             samples += gradient.samples
             arguments = (V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
             answer = rule(*arguments, kept) if remembers else rule(*arguments)
             new_V, new_A, new_state = _after(V, A, answer, stage)
             with np.errstate(over="ignore", invalid="ignore"):
-                bounded = np.square(new_V).sum() < LIMIT**2 and (np.square(new_A).sum(axis=0) < LIMIT**2).all()
+                bounded = (
+                    np.square(new_V).sum() < LIMIT**2
+                    and (np.square(new_A).sum(axis=0) < LIMIT**2).all()
+                )
             if not bounded:
                 refuse_nan(f"the source {named(self.source)}", gradient.V, gradient.A)
                 return Taken(V, A, done, loss, samples, kept)
@@ -78,12 +96,16 @@ class Composed:
 
 
 def _after(V: Array, A: Array, answer: Any, stage: Stage) -> tuple[Array, Array, State]:
-    """What a rule returns for (V, A), laid out as a run is after it was saved and loaded: sums over it then give the same bits."""
+    """What a rule returns for (V, A), laid out as a run is after it was saved and loaded: sums over
+    it then give the same bits.
+    """
     what = f"the rule {named(stage.update)} of stage {stage.name!r}"
     state = NO_STATE
     if isinstance(stage.update, StatefulRule):
         if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[2], Mapping):
-            raise InputError(f"{what} returns {shown(answer)}: it must return V, A and its state, arrays by name")
+            raise InputError(
+                f"{what} returns {shown(answer)}: it must return V, A and its state, arrays by name"
+            )
         *answer, state = answer
     new_V, new_A = point(what, answer, V, A)
     if stage.rule not in OWN_RULES and (np.isnan(new_V).any() or np.isnan(new_A).any()):
@@ -96,11 +118,13 @@ def _after(V: Array, A: Array, answer: Any, stage: Stage) -> tuple[Array, Array,
 
 
 class Buffers:
-    """Copies of arrays of one shape, in blocks that come back by themselves: fresh pages can cost as much as an engine's steps.
+    """Copies of arrays of one shape, in blocks that come back by themselves: fresh pages can cost
+    as much as an engine's steps.
 
-    A block is lent through a ``_Loan``, the base of the array that the caller gets. NumPy keeps the base of an array, or the array
-    itself, alive for every view, memoryview or other buffer made from it. So a loan ends when the last of them is gone, whoever
-    holds it, and not before: nothing that can still be read is ever overwritten.
+    A block is lent through a ``_Loan``, the base of the array that the caller gets. NumPy keeps the
+    base of an array, or the array itself, alive for every view, memoryview or other buffer made
+    from it. So a loan ends when the last of them is gone, whoever holds it, and not before: nothing
+    that can still be read is ever overwritten.
     """
 
     def __init__(self, shape: tuple[int, int]) -> None:
@@ -120,11 +144,14 @@ class Buffers:
 
 
 class _Loan:
-    """Owner of a block while it is lent. It dies with the last array that needs the block, and puts it among the free ones."""
+    """Owner of a block while it is lent. It dies with the last array that needs the block, and puts
+    it among the free ones.
+    """
 
     def __init__(self, block: Array, free: list[Array]) -> None:
         self._block = block
-        self._free = free  # not the ``Buffers``: they may be collected before the loan, or after it
+        # Not the ``Buffers``: they may be collected before the loan, or after it
+        self._free = free
         self.__array_interface__ = block.__array_interface__
 
     def __del__(self) -> None:
@@ -135,16 +162,18 @@ class _Loan:
 class Fused:
     """Fresh samples of a task, with whole steps compiled into one.
 
-    Proximal stages go through ``kernels.step.fused``; they take the samples that ``Composed(Fresh(task))`` takes, and the same
-    steps to rounding. Where A is frozen, only the tokens that matter are drawn (``kernels.step.batch``): the law is the same, the
-    random numbers are others. Other rules go through ``Composed``.
+    Proximal stages go through ``kernels.step.fused``; they take the samples that
+    ``Composed(Fresh(task))`` takes, and the same steps to rounding. Where A is frozen, only the
+    tokens that matter are drawn (``kernels.step.batch``): the distribution is the same, the random
+    numbers are others. Other rules go through ``Composed``.
     """
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.fresh = Fresh(task)
         self._buffers = Buffers((task.T, task.N))
-        self._frozen: tuple[Array, Frozen] | None = None  # the A that was frozen last, and its columns
+        # The A that was frozen last, and its columns
+        self._frozen: tuple[Array, Frozen] | None = None
 
     def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
         """Take ``steps`` of a stage from (V, A)."""
@@ -153,28 +182,33 @@ class Fused:
         take = self._frozen_steps if stage.eta_A == 0 else self._steps
         return take(V, A, mu, stage, step_keys(seed, steps))
 
-    def _steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
+    def _steps(
+        self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]
+    ) -> Taken:
         hyper = hyperparameters(stage, mu, LIMIT)
         new_V = np.array(V, np.float64, order="C")
         new_A = self._buffers.copy(A)
-        done, loss = fused_steps(keys, self.fresh.law, hyper, new_V, new_A)
-        if done < len(keys):  # what stands there now is beyond the limit: go again, up to the step before
+        done, loss = fused_steps(keys, self.fresh.sampler, hyper, new_V, new_A)
+        # What stands there now is beyond the limit: go again, up to the step before
+        if done < len(keys):
             new_V[:] = V
             new_A[:] = A
-            fused_steps(keys[:done], self.fresh.law, hyper, new_V, new_A)
+            fused_steps(keys[:done], self.fresh.sampler, hyper, new_V, new_A)
         return Taken(new_V, new_A, done, loss, min(done + 1, len(keys)) * stage.batch_size)
 
-    def _frozen_steps(self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]) -> Taken:
+    def _frozen_steps(
+        self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]
+    ) -> Taken:
         if self._frozen is None or self._frozen[0] is not A:
             self._frozen = A, freeze(self.task, A)
         frozen = self._frozen[1]
-        law = self.fresh.law.labels
+        sampler = self.fresh.sampler.labels
         B = stage.batch_size
         V = np.array(V, np.float64, order="C")  # one type for Numba
         loss = np.nan
         for done, key in enumerate(keys):
-            draws = draw_frozen(self.task, law, frozen, B, np.random.default_rng(key))
-            loss, gV, _ = frozen_gradient(draws, law, frozen, V)
+            draws = draw_frozen(self.task, sampler, frozen, B, np.random.default_rng(key))
+            loss, gV, _ = frozen_gradient(draws, sampler, frozen, V)
             after = V - stage.eta_V / B * precondition_V(gV, mu, stage.projector)
             if not np.vdot(after, after) < LIMIT**2:
                 return Taken(V, A, done, loss / B, (done + 1) * B)
@@ -185,7 +219,8 @@ class Fused:
 def hyperparameters(stage: Stage, mu: Array, limit: float) -> Hyperparameters:
     """Those of a stage, as a compiled step wants them."""
     constant, per_spread, per_column = stage.affine_levels(mu)
-    # Integers and read-only arrays are other types to Numba, for which it would compile everything anew.
+    # Integers and read-only arrays are other types to Numba, for which it would compile everything
+    # anew.
     return Hyperparameters(
         batch_size=int(stage.batch_size),
         eta_V=float(stage.eta_V),
@@ -200,10 +235,15 @@ def hyperparameters(stage: Stage, mu: Array, limit: float) -> Hyperparameters:
     )
 
 
-def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.random.Generator) -> FrozenDraws:
-    """What is random in B samples where A is frozen; tokens outside the active positions only by their numbers."""
-    uniforms = rng.random((len(frozen.value) + 4, B))  # one call: calls take longer here than numbers
-    lasts = np.searchsorted(law.mu, uniforms[0], side="right")
+def draw_frozen(
+    task: Task, sampler: LabelSampler, frozen: Frozen, B: int, rng: np.random.Generator
+) -> FrozenDraws:
+    """What is random in B samples where A is frozen; tokens outside the active positions only by
+    their numbers.
+    """
+    # One call: calls take longer here than numbers
+    uniforms = rng.random((len(frozen.value) + 4, B))
+    lasts = np.searchsorted(sampler.mu, uniforms[0], side="right")
     u_source = uniforms[1]
     u_label = uniforms[2]
     u_tokens = uniforms[3:].reshape(B, -1)
@@ -212,14 +252,17 @@ def draw_frozen(task: Task, law: LabelLaw, frozen: Frozen, B: int, rng: np.rando
     else:
         left = task.T - frozen.counts[lasts]
         if frozen.source.min() < 0:
-            slot = (u_source >= law.q[:, lasts]).sum(axis=0)
-            left -= frozen.source[slot, lasts] < 0  # a source outside is drawn by itself, and not among the numbers
+            slot = (u_source >= sampler.q[:, lasts]).sum(axis=0)
+            # a source outside is drawn by itself, and not among the numbers
+            left -= frozen.source[slot, lasts] < 0
         rest = rng.multinomial(left, task.mu)
     return FrozenDraws(lasts, u_source, u_label, u_tokens, rest)
 
 
 def freeze(task: Task, A: Array) -> Frozen:
-    """The columns of A as their few active positions and a common value (the median, which most positions have)."""
+    """The columns of A as their few active positions and a common value (the median, which most
+    positions have).
+    """
     T, N = A.shape
     common = np.median(A, axis=0)
     columns, rows = np.nonzero((common != A).T)  # column by column
@@ -227,7 +270,8 @@ def freeze(task: Task, A: Array) -> Frozen:
     index = slots(counts)  # among the active ones of the column
     value = np.zeros((max(int(counts.max()), 1), N))
     value[index, columns] = A[rows, columns]
-    active = np.append(columns * T + rows, N * T)  # ascending; the last is beyond every position
+    # Ascending; the last is beyond every position
+    active = np.append(columns * T + rows, N * T)
     wanted = np.arange(N) * T + task.positions
     at = np.searchsorted(active, wanted)
     source = np.where(active[at] == wanted, np.append(index, -1)[at], -1)

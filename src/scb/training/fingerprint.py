@@ -1,4 +1,6 @@
-"""Digests of what determines a training run, part by part, so that a resume can say which part is another one."""
+"""Digests of what determines a training run, part by part, so that a resume can say which part is
+another one.
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -23,27 +25,42 @@ def fingerprints(**parts: Any) -> dict[str, str]:
 
 
 def identity(made_by: Mapping[str, str]) -> str:
-    """One digest of all parts that determine a run: its files carry it, so that none is taken for that of another run."""
+    """One digest of all parts that determine a run: its files carry it, so that none is taken for
+    that of another run.
+    """
     return fingerprints(run=dict(sorted(made_by.items())))["run"]
 
 
 def _add(digest: Any, value: Any) -> None:
     """Add a value to a digest: its kind, and what it is made of.
 
-    Functions count by their names, and by the numbers, texts and arrays of the functions around them that they use; those without a
-    name by their code, too. Objects of unknown kinds count by the names of their classes.
+    Functions count by their names, and by the numbers, texts and arrays of the functions around
+    them that they use; those without a name by their code, too. Objects of unknown kinds count by
+    the names of their classes.
     """
     if isinstance(value, np.ndarray):
-        values = np.broadcast_to(value.reshape(-1)[:1], (1,)) if value.size and not any(value.strides) else value
+        values = (
+            np.broadcast_to(value.reshape(-1)[:1], (1,))
+            if value.size and not any(value.strides)
+            else value
+        )
         _text(digest, "array", value.dtype.str, value.shape)
         digest.update(np.ascontiguousarray(values).tobytes())
     elif isinstance(value, Task):
-        _members(digest, "Task", {"T": value.T, "P": value.P, "positions": value.positions, "weights": value.weights})
+        _members(
+            digest,
+            "Task",
+            {"T": value.T, "P": value.P, "positions": value.positions, "weights": value.weights},
+        )
     elif isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         _text(digest, value.__module__, value.__qualname__)
         _function(digest, value)
     elif is_dataclass(value):
-        _members(digest, type(value).__qualname__, {field.name: getattr(value, field.name) for field in fields(value)})
+        _members(
+            digest,
+            type(value).__qualname__,
+            {field.name: getattr(value, field.name) for field in fields(value)},
+        )
     elif isinstance(value, Mapping):
         _members(digest, "mapping", value)
     elif isinstance(value, list | tuple):
@@ -62,7 +79,12 @@ def _function(digest: Any, value: Any) -> None:
     if code is None:
         return
     if code.co_name == "<lambda>":
-        _text(digest, code.co_code.hex(), code.co_names, [one for one in code.co_consts if isinstance(one, _PLAIN)])
+        _text(
+            digest,
+            code.co_code.hex(),
+            code.co_names,
+            [one for one in code.co_consts if isinstance(one, _PLAIN)],
+        )
     for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
         try:
             found = cell.cell_contents

@@ -60,31 +60,36 @@ def train(
     seed : int, default 0
         The seed of the run. The random numbers of step i depend on the seed and on i only.
     device : {"cpu", "cuda"}, default "cpu"
-        Where to compute. "cuda" is an NVIDIA GPU, used through CuPy. It draws the same samples as the CPU, but rounds
-        differently, so that results are not equal bit for bit.
+        Where to compute. "cuda" is an NVIDIA GPU, used through CuPy. It draws the same samples as
+        the CPU, but rounds differently, so that results are not equal bit for bit.
     source : callable, optional
-        The source of the gradients. The default draws fresh samples of the task with the compiled engine.
-        ``scb.training.sources`` has others: exact expectations, exact expectations with Gaussian noise, and a fixed data set.
+        The source of the gradients. The default draws fresh samples of the task with the compiled
+        engine. ``scb.training.sources`` has others: exact expectations, exact expectations with
+        Gaussian noise, and a fixed data set.
     start : Run, optional
-        An earlier run that has completed the first stages of the recipe, to continue from. By default training starts at the
-        recipe's initial point.
+        An earlier run that has completed the first stages of the recipe, to continue from. By
+        default training starts at the recipe's initial point.
     every : int, default 10
-        The number of steps between two evaluations. The run is also evaluated at the end of each stage.
+        The number of steps between two evaluations. The run is also evaluated at the end of each
+        stage.
     callbacks : sequence of callables, default ()
         Functions that are called with the run at every evaluation, for instance a ``ProgressBar``.
     checkpoint : str or path, optional
-        A directory in which the run is saved, at the first evaluation after ``checkpoint_every`` steps and at the end. By
-        default it is not saved. While it is written to, no other process can train there, and a run that is there is kept unless
-        ``resume`` or ``overwrite`` is given.
+        A directory in which the run is saved, at the first evaluation after ``checkpoint_every``
+        steps and at the end. By default it is not saved. While it is written to, no other process
+        can train there, and a run that is there is kept unless ``resume`` or ``overwrite`` is
+        given.
     checkpoint_every : int, default 100
         The number of steps between two checkpoints.
     resume : bool, default False
-        Whether to continue from ``checkpoint`` if it holds a run. The result is bit for bit that of an uninterrupted run. If the
-        checkpoint was made with another task, recipe, seed, source, start or ``every``, an ``InputError`` says what differs.
+        Whether to continue from ``checkpoint`` if it holds a run. The result is bit for bit that of
+        an uninterrupted run. If the checkpoint was made with another task, recipe, seed, source,
+        start or ``every``, an ``InputError`` says what differs.
     judge : bool, optional
-        Whether to test the result on held-out samples at the end. ``run.verdict`` then says "learned" or what is wrong. The
-        default is to do so if A has at most 10,000,000 entries, because it takes a few copies of A. Recipes that include such a
-        test are always judged. The held-out samples are further ones of the source, or of the task if the source is a data set.
+        Whether to test the result on held-out samples at the end. ``run.verdict`` then says
+        "learned" or what is wrong. The default is to do so if A has at most 10,000,000 entries,
+        because it takes a few copies of A. Recipes that include such a test are always judged. The
+        held-out samples are further ones of the source, or of the task if the source is a data set.
     overwrite : bool, default False
         Whether to replace a run, or a file of the same name, that is in ``checkpoint``.
     lock : bool, default True
@@ -93,7 +98,8 @@ def train(
     Returns
     -------
     Run
-        The run with the trained V (N, N) and A (T, N), the history of all evaluations, and the verdict.
+        The run with the trained V (N, N) and A (T, N), the history of all evaluations, and the
+        verdict.
 
     Examples
     --------
@@ -112,9 +118,13 @@ def train(
     fitted("judge", judge, bool | None)
     for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
         if not isinstance(value, kind):
-            raise InputTypeError(f"{name} is of type {type(value).__name__}: it must be a {kind.__name__}")
+            raise InputTypeError(
+                f"{name} is of type {type(value).__name__}: it must be a {kind.__name__}"
+            )
     if source is not None and not callable(source):
-        raise InputTypeError(f"source = {shown(source)}: it must be a function, or left out for fresh samples")
+        raise InputTypeError(
+            f"source = {shown(source)}: it must be a function, or left out for fresh samples"
+        )
     callbacks = functions("callbacks", callbacks)
     recipe.check_fits(task)
     made = made_by(task, recipe, seed, every=every, source=source, start=start, device=device)
@@ -128,7 +138,9 @@ def train(
                 folder.file(FILE).unlink(missing_ok=True)  # what is replaced is not mistaken for it
         saved = run.step
         while not run.finished:
-            run, batch_loss = advance(run, recipe, composed if remembers(recipe.stages[run.stage]) else engine, every)
+            run, batch_loss = advance(
+                run, recipe, composed if remembers(recipe.stages[run.stage]) else engine, every
+            )
             if run.finished:
                 held_out = Fresh(task) if isinstance(source, Dataset) else composed.source
                 run = judged(task, run, recipe, held_out, judge)
@@ -142,19 +154,29 @@ def train(
     return run
 
 
-def made_by(task: Task, recipe: Recipe, seed: int, *, every: int, source: Any, start: Any, device: Device) -> dict[str, str]:
+def made_by(
+    task: Task, recipe: Recipe, seed: int, *, every: int, source: Any, start: Any, device: Device
+) -> dict[str, str]:
     """Digests of everything that determines a run."""
-    made = fingerprints(task=task, recipe=recipe, seed=seed, every=every, source=source, start=start)
+    made = fingerprints(
+        task=task, recipe=recipe, seed=seed, every=every, source=source, start=start
+    )
     return made if device == "cpu" else made | fingerprints(device=device)
 
 
 @contextmanager
-def _opened(checkpoint: str | Path | Folder | None, *, resume: bool, overwrite: bool, lock: bool) -> Iterator[Folder | None]:
-    """The folder of checkpoints, which is open already if a command trains; InputError if it holds a run that is to be kept."""
+def _opened(
+    checkpoint: str | Path | Folder | None, *, resume: bool, overwrite: bool, lock: bool
+) -> Iterator[Folder | None]:
+    """The folder of checkpoints, which is open already if a command trains; InputError if it holds
+    a run that is to be kept.
+    """
     if checkpoint is None or isinstance(checkpoint, Folder):
         yield checkpoint
         return
-    with opened(file_path("checkpoint", checkpoint), "training", lock=lock, overwrite=overwrite) as folder:
+    with opened(
+        file_path("checkpoint", checkpoint), "training", lock=lock, overwrite=overwrite
+    ) as folder:
         if (folder.path / FILE).exists() and not (resume or overwrite):
             raise InputError(
                 f"{folder.path} holds a run, which is kept: go on with resume=True, give another directory as checkpoint,"
@@ -164,7 +186,9 @@ def _opened(checkpoint: str | Path | Folder | None, *, resume: bool, overwrite: 
 
 
 def _resumed(folder: Folder | None, made: dict[str, str]) -> Run | None:
-    """The run in a folder, if there is one; InputError unless it was made by the same task, recipe, and so on."""
+    """The run in a folder, if there is one; InputError unless it was made by the same task, recipe,
+    and so on.
+    """
     if folder is None or not (folder.path / FILE).exists():
         return None
     run = Run.load(folder.path)
@@ -179,15 +203,26 @@ def _first(task: Task, recipe: Recipe, seed: int, start: Run | None, made: dict[
         over = start.diverged is not None or start.stage >= len(recipe.stages)
         return replace(start, recipe=recipe.name, finished=over, made_by=made)
     V, A = recipe.start.V, recipe.start.A  # (N, N), (T, N)
-    facts = {"recipe": recipe.name, "transformer": recipe.transformer, "seed": seed, "samples": recipe.samples}
+    facts = {
+        "recipe": recipe.name,
+        "transformer": recipe.transformer,
+        "seed": seed,
+        "samples": recipe.samples,
+    }
     return evaluate(task, Run(V, A, **facts, made_by=made), batch_loss=np.nan)
 
 
-def fast_engine(task: Task, recipe: Recipe, device: Device, source: GradientSource | None) -> "Fused | Cuda | None":
-    """An engine that is faster than ``Composed``, if there is one for these; an InputError if the device cannot be used."""
+def fast_engine(
+    task: Task, recipe: Recipe, device: Device, source: GradientSource | None
+) -> "Fused | Cuda | None":
+    """An engine that is faster than ``Composed``, if there is one for these; an InputError if the
+    device cannot be used.
+    """
     if source is not None or recipe.transformer is not LinearTransformer:
         if device != "cpu":
-            raise InputError(f"device = {device!r} trains the linear transformer on fresh samples: leave it out for all else")
+            raise InputError(
+                f"device = {device!r} trains the linear transformer on fresh samples: leave it out for all else"
+            )
         return None
     if device == "cuda":
         from scb.training.cuda import Cuda
@@ -199,7 +234,9 @@ def fast_engine(task: Task, recipe: Recipe, device: Device, source: GradientSour
 def _check_resumable(run: Run, made_by: dict[str, str], checkpoint: Path) -> None:
     """InputError unless the run in the checkpoint was made by the same task, recipe, and so on."""
     if not run.made_by:
-        raise InputError(f"the run in {checkpoint} does not say what made it, and cannot be resumed: it is of an older version")
+        raise InputError(
+            f"the run in {checkpoint} does not say what made it, and cannot be resumed: it is of an older version"
+        )
     other = [name for name in made_by | run.made_by if run.made_by.get(name) != made_by.get(name)]
     if other:
         raise InputError(
@@ -212,8 +249,12 @@ def remembers(stage: Stage) -> bool:
     return isinstance(stage.update, StatefulRule)
 
 
-def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: int) -> tuple[Run, float]:
-    """Steps up to the next evaluation, stage end or question whether to stop; the run after them, and the last batch's loss."""
+def advance(
+    run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: int
+) -> tuple[Run, float]:
+    """Steps up to the next evaluation, stage end or question whether to stop; the run after them,
+    and the last batch's loss.
+    """
     stage = recipe.stages[run.stage]
     V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)
     if run.stage_step == 0:
@@ -223,25 +264,42 @@ def advance(run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: 
     now = stage.at(run.stage_step)
     steps = range(run.step, run.step + ahead)
     if isinstance(engine, Composed):
-        taken = engine.take(V, A, mu, now, run.seed, steps, state=run.state if run.stage_step else None)
+        taken = engine.take(
+            V, A, mu, now, run.seed, steps, state=run.state if run.stage_step else None
+        )
     else:
         taken = engine.take(V, A, mu, now, run.seed, steps)
     V, A = taken.V, taken.A
     diverged = taken.steps < ahead
-    tried = taken.steps + 1 if diverged else taken.steps  # a step that diverges counts, though (V, A) stay before it
+    # a step that diverges counts, though (V, A) stay before it
+    tried = taken.steps + 1 if diverged else taken.steps
     step = run.step + tried
     stage_step = run.stage_step + tried
-    after = replace(run, step=step, stage_step=stage_step, samples=run.samples + taken.samples, state=dict(taken.state))
+    after = replace(
+        run,
+        step=step,
+        stage_step=stage_step,
+        samples=run.samples + taken.samples,
+        state=dict(taken.state),
+    )
     if diverged:
         after = replace(after, diverged=step, finished=True)
     elif stage.over(stage_step, V, A, mu):
         V, A, mirrored = _rounded(V, A, mu, stage.leave, stage.name)
         after = replace(after, mirrored=step) if mirrored else after
-        after = replace(after, stage=run.stage + 1, stage_step=0, state={}, finished=run.stage + 1 == len(recipe.stages))
+        after = replace(
+            after,
+            stage=run.stage + 1,
+            stage_step=0,
+            state={},
+            finished=run.stage + 1 == len(recipe.stages),
+        )
     return replace(after, V=V, parameters=A), taken.loss
 
 
-def _rounded(V: Array, A: Array, mu: Array, roundings: Sequence[Rounding], stage: str) -> tuple[Array, Array, bool]:
+def _rounded(
+    V: Array, A: Array, mu: Array, roundings: Sequence[Rounding], stage: str
+) -> tuple[Array, Array, bool]:
     """(V, A) after these roundings, and whether one of them took the mirror image."""
     mirrored = False
     for rounding in roundings:
@@ -258,7 +316,9 @@ def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: 
         word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"
     elif judge or recipe.check is not None or (judge is None and run.parameters.size <= JUDGED):
         check = HeldOut.of(task, recipe.mu) if recipe.check is None else recipe.check
-        verdict = check(run.V, run.A, recipe.mu, source, step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2)))
+        verdict = check(
+            run.V, run.A, recipe.mu, source, step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2))
+        )
         word = verdict.word
         samples = verdict.samples
     else:
@@ -273,7 +333,8 @@ def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: 
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:
     """Append one row to the history."""
     between_stages = run.stage_step == 0 and run.step > 0
-    # Stages count from 1 in the history; a row between two of them is the last of the one that has ended.
+    # Stages count from 1 in the history; a row between two of them is the last of the one that has
+    # ended.
     stage = run.stage if between_stages else run.stage + 1
     row = {"step": run.step, "stage": stage, "samples": run.samples, "batch_loss": batch_loss}
     row |= metrics.measure(task, run.V, run.A)

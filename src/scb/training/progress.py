@@ -1,4 +1,6 @@
-"""How far a training run is, while it runs: on a terminal, in a notebook, and silently where nobody looks."""
+"""How far a training run is, while it runs: on a terminal, in a notebook, and silently where nobody
+looks.
+"""
 
 import sys
 from html import escape
@@ -17,14 +19,17 @@ _WIDTH = 16  # characters of the bar
 
 
 class ProgressBar:
-    """A progress bar for ``scb.train``: a callback that shows the stage, the step, the signals and the time left.
+    """A progress bar for ``scb.train``: a callback that shows the stage, the step, the signals and
+    the time left.
 
-    In a notebook it updates one output, and on a terminal one line of stderr. If stderr is not a terminal, it shows nothing.
+    In a notebook it updates one output, and on a terminal one line of stderr. If stderr is not a
+    terminal, it shows nothing.
 
     Parameters
     ----------
     steps : int
-        The number of steps of the whole run, ``recipe.steps``. If stages end early, the bar jumps to its end.
+        The number of steps of the whole run, ``recipe.steps``. If stages end early, the bar jumps
+        to its end.
 
     Examples
     --------
@@ -48,11 +53,13 @@ class ProgressBar:
             self._begun = (run.step, now)
         if run.finished or now >= self._shown + _PAUSE:
             self._shown = now
-            share = 1.0 if run.finished else min(run.step / self._steps, 1.0)  # a stage may end early
+            # a stage may end early
+            share = 1.0 if run.finished else min(run.step / self._steps, 1.0)
             self._show(share, self.text(run, now), run.finished)
 
     def text(self, run: "Run", now: float) -> str:
-        """Format the text beside the bar: the stage, the step, the signals, and the time left or, at the end, taken.
+        """Format the text beside the bar: the stage, the step, the signals, and the time left or,
+        at the end, taken.
 
         Parameters
         ----------
@@ -84,7 +91,9 @@ class ProgressBar:
         if run.finished:
             parts.append(f"{now - begin:.0f} s")
         elif run.step > step:
-            parts.append(f"{(now - begin) / (run.step - step) * (self._steps - run.step):.0f} s left")
+            parts.append(
+                f"{(now - begin) / (run.step - step) * (self._steps - run.step):.0f} s left"
+            )
         return "  ".join(parts)
 
     def _show(self, share: float, text: str, last: bool) -> None:

@@ -1,11 +1,12 @@
 """Roundings, which change (V, A) between stages, and conditions on which a stage ends early.
 
-Both are given V, A and μ, which the learner knows, and never the task. A rounding with a method ``on_collapsed`` can also be
-applied to the collapsed state of the simulation.
+Both are given V, A and μ, which the learner knows, and never the task. A rounding with a method
+``on_collapsed`` can also be applied to the collapsed state of the simulation.
 
-About the sign: (V, A) and its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same product of V − μ1ᵀ and A − 11ᵀ/T, so that they
-compute the same function up to O(1/T). The drift that should decide between them is 1/(T·K_Q), far below the noise of a small
-batch. But Q is sparse and nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all with the sign of α_A.
+About the sign: (V, A) and its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same product of V − μ1ᵀ
+and A − 11ᵀ/T, so that they compute the same function up to O(1/T). The drift that should decide
+between them is 1/(T·K_Q), far below the noise of a small batch. But Q is sparse and nonnegative, so
+A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all with the sign of α_A.
 """
 
 from collections.abc import Callable
@@ -20,8 +21,10 @@ from scb.theory.gaussian import noise_quantile
 if TYPE_CHECKING:
     from scb.training.simulation import Collapsed
 
-Rounding = Callable[[Array, Array, Array], tuple[Array, Array]]  # (V, A, μ) → (V, A), on entering or leaving a stage
-Stop = Callable[[Array, Array, Array], bool]  # (V, A, μ) → whether a stage may end early
+# (V, A, μ) → (V, A), on entering or leaving a stage
+Rounding = Callable[[Array, Array, Array], tuple[Array, Array]]
+# (V, A, μ) → whether a stage may end early
+Stop = Callable[[Array, Array, Array], bool]
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,9 @@ def mirror(V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
 
 
 def skewness(A: Array) -> Array:
-    """Return the skewness of the entries of each column of A, (N,); 0 for columns that are constant up to rounding."""
+    """Return the skewness of the entries of each column of A, (N,); 0 for columns that are constant
+    up to rounding.
+    """
     found = np.zeros(A.shape[1])
     for k in range(A.shape[1]):  # a column at a time, to copy no more than that
         centred = A[:, k] - A[:, k].mean()
@@ -193,24 +198,30 @@ def skewness(A: Array) -> Array:
 
 
 def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
-    """Return (V, A) or its mirror image, whichever has the larger μ-weighted mean skewness of A, and whether it is the mirror."""
+    """Return (V, A) or its mirror image, whichever has the larger μ-weighted mean skewness of A,
+    and whether it is the mirror.
+    """
     if mu @ skewness(A) >= 0:
         return V, A, False
     return *mirror(V, A, mu), True
 
 
 def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
-    """Return the threshold (N,) above which an entry of a column of A − 11ᵀ/T is unlikely to be noise.
+    """Return the threshold (N,) above which an entry of a column of A − 11ᵀ/T is unlikely to be
+    noise.
 
-    Most entries of a column are pure noise, so that 1.4826 times their median absolute deviation estimates its standard deviation.
-    On average, ``false_positions`` of N·T Gaussian entries exceed the threshold.
+    Most entries of a column are pure noise, so that 1.4826 times their median absolute deviation
+    estimates its standard deviation. On average, ``false_positions`` of N·T Gaussian entries exceed
+    the threshold.
     """
     spread = 1.4826 * np.median(np.abs(A - np.median(A, axis=0)), axis=0)
     return spread * noise_quantile(A.size, false_positions) + 1e-12
 
 
 def standing_out(A: Array, mu: Array) -> float:
-    """Estimate α_A without knowing the truth: the μ-weighted mean, over columns, of the mass that stands out of the noise."""
+    """Estimate α_A without knowing the truth: the μ-weighted mean, over columns, of the mass that
+    stands out of the noise.
+    """
     centred = A - np.median(A, axis=0)
     mass = np.where(np.abs(centred) > noise_threshold(A), centred, 0.0).sum(axis=0)
     return float(mu @ mass)

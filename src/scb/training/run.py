@@ -1,4 +1,6 @@
-"""A training run: where it stands, its history, and its file (arrays, with the facts as JSON in the header)."""
+"""A training run: where it stands, its history, and its file (arrays, with the facts as JSON in the
+header).
+"""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ from scb.geometry import Array
 from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer, one_of
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
-from scb.training.reading import RunSummary, curves, frame, typed
+from scb.training.run_summary import RunSummary, curves, frame, typed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +28,8 @@ COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A training run: the trained parameters, the history, and everything that is needed to continue it.
+    """A training run: the trained parameters, the history, and everything that is needed to
+    continue it.
 
     ``scb.train`` returns it and passes it to callbacks.
 
@@ -35,7 +38,8 @@ class Run:
     V : (N, N) array
         The value matrix.
     parameters : (T, N) array
-        The parameters of the attention: the attention A itself, or its logits for a softmax transformer.
+        The parameters of the attention: the attention A itself, or its logits for a softmax
+        transformer.
     recipe : str
         The name of the recipe.
     transformer : type
@@ -43,26 +47,33 @@ class Run:
     seed : int
         The seed of the run.
     history : dict of (evaluations,) arrays
-        The evaluations, by column: ``step``, ``stage``, ``samples``, ``batch_loss`` (the loss of the last mini-batch), and the
-        quantities of ``scb.measure``: the expected ``loss``, the signals ``alpha_V`` and ``alpha_A``, the errors ``delta_V`` and
-        ``delta_A``, the distances ``dist_V`` = ‖V − P‖_μ and ``dist_A`` = ‖A − Q‖_μ, the cosines ``sim_V`` and ``sim_A``, and the
-        last four after rounding, as in ``dist_A_star``.
+        The evaluations, by column: ``step``, ``stage``, ``samples``, ``batch_loss`` (the loss of
+        the last mini-batch), and the quantities of ``scb.measure``: the expected ``loss``, the
+        signals ``alpha_V`` and ``alpha_A``, the errors ``delta_V`` and ``delta_A``, the distances
+        ``dist_V`` = ‖V − P‖_μ and ``dist_A`` = ‖A − Q‖_μ, the cosines ``sim_V`` and ``sim_A``, and
+        the last four after rounding, as in ``dist_A_star``.
     step, stage, stage_step : int
-        The number of steps so far, the index of the current stage, and the number of steps taken in it.
+        The number of steps so far, the index of the current stage, and the number of steps taken in
+        it.
     samples : int
         The number of fresh samples so far.
     diverged : int or None
-        The step at which an entry of V or A reached 1e6 or became NaN, or None. V and A are then those before that step.
+        The step at which an entry of V or A reached 1e6 or became NaN, or None. V and A are then
+        those before that step.
     mirrored : int or None
-        The last step after which (V, A) was replaced by its mirror image to fix the sign (``resolve_sign``), or None.
+        The last step after which (V, A) was replaced by its mirror image to fix the sign
+        (``resolve_sign``), or None.
     finished : bool
         Whether all stages are completed or the run has diverged.
     verdict : str or None
-        The result of the test on held-out samples at the end: "learned", or what is wrong. None if there was no test.
+        The result of the test on held-out samples at the end: "learned", or what is wrong. None if
+        there was no test.
     state : dict of arrays
-        The state of the current stage's update rule, such as a momentum of V, (N, N); empty for rules without state.
+        The state of the current stage's update rule, such as a momentum of V, (N, N); empty for
+        rules without state.
     made_by : dict of str
-        Digests of everything that determines the run, such as task, recipe and seed. Resuming compares them.
+        Digests of everything that determines the run, such as task, recipe and seed. Resuming
+        compares them.
 
     Examples
     --------
@@ -91,7 +102,9 @@ class Run:
     recipe: str
     transformer: type[Transformer]
     seed: int
-    history: dict[str, Array] = field(default_factory=lambda: {name: np.empty(0) for name in COLUMNS})
+    history: dict[str, Array] = field(
+        default_factory=lambda: {name: np.empty(0) for name in COLUMNS}
+    )
     step: int = 0
     stage: int = 0
     stage_step: int = 0
@@ -119,7 +132,8 @@ class Run:
         Returns
         -------
         RunSummary
-            A table that can be printed or shown in a notebook; its ``columns`` and ``to_pandas()`` give the numbers.
+            A table that can be printed or shown in a notebook; its ``columns`` and ``to_pandas()``
+            give the numbers.
         """
         return RunSummary(self)
 
@@ -180,7 +194,8 @@ class Run:
     def save(self, directory: str | Path, *, overwrite: bool = False) -> None:
         """Save the run as ``run.safetensors`` in a directory.
 
-        An existing file is replaced atomically: if the process is killed, the old file or the new one is there, whole.
+        An existing file is replaced atomically: if the process is killed, the old file or the new
+        one is there, whole.
 
         Parameters
         ----------
@@ -190,7 +205,9 @@ class Run:
             Whether to replace a ``run.safetensors`` that holds no run. One that does is always
             replaced.
         """
-        facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)} | {"versions": versions()}
+        facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)} | {
+            "versions": versions()
+        }
         facts["softmax"] = facts.pop("transformer") is SoftmaxTransformer
         arrays: dict[str, Array] = {name: facts.pop(name) for name in ("V", "parameters")}
         state, facts["state"] = _flat(facts.pop("state"))
@@ -236,7 +253,9 @@ class Run:
 
 
 def _flat(state: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """What a rule remembers as flat arrays, and the shape and the order of each: sums over it give the same bits afterwards."""
+    """What a rule remembers as flat arrays, and the shape and the order of each: sums over it give
+    the same bits afterwards.
+    """
     flat = {}
     layouts = {}
     for name, value in state.items():
@@ -250,19 +269,32 @@ def _flat(state: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
 def _unflat(arrays: dict[str, Array], layouts: dict[str, Any]) -> dict[str, Array]:
     """What ``_flat`` has laid flat."""
     return {
-        name: arrays[f"state.{name}"].reshape(layout["shape"], order=one_of("order", layout["order"], ("C", "F")))
+        name: arrays[f"state.{name}"].reshape(
+            layout["shape"], order=one_of("order", layout["order"], ("C", "F"))
+        )
         for name, layout in layouts.items()
     }
 
 
-_TYPES = {"recipe": str, "diverged": int | None, "mirrored": int | None, "finished": bool, "verdict": str | None, "made_by": dict}
+_TYPES = {
+    "recipe": str,
+    "diverged": int | None,
+    "mirrored": int | None,
+    "finished": bool,
+    "verdict": str | None,
+    "made_by": dict,
+}
 _TYPES |= dict.fromkeys(("seed", "step", "stage", "stage_step", "samples"), int)
 
 
 def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     """The run that a file holds, whatever wrote it; an error says what cannot be."""
     later = ("verdict", "made_by")  # what older versions did not write
-    known = {name: fitted(name, facts[name], hint) for name, hint in _TYPES.items() if name in facts or name not in later}
+    known = {
+        name: fitted(name, facts[name], hint)
+        for name, hint in _TYPES.items()
+        if name in facts or name not in later
+    }
     for name in ("step", "stage", "stage_step", "samples"):
         integer(name, known[name], low=0)
     if any(array.dtype != np.float64 for array in arrays.values()):
@@ -270,10 +302,14 @@ def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     # Stored transposed; (N, N) row by row and (T, N) column by column, as the kernels want them.
     V = np.array(arrays.pop("V").T, order="C")
     parameters = np.array(arrays.pop("parameters").T, order="F")
-    transformer = SoftmaxTransformer if fitted("softmax", facts["softmax"], bool) else LinearTransformer
+    transformer = (
+        SoftmaxTransformer if fitted("softmax", facts["softmax"], bool) else LinearTransformer
+    )
     transformer(V, parameters)  # refuses shapes that do not go together
     history = {name: arrays[f"history.{name}"] for name in COLUMNS}
     if any(column.shape != (len(history["step"]),) for column in history.values()):
         raise InputError("its history has columns of different lengths")
     state = _unflat(arrays, fitted("state", facts.get("state", {}), dict))
-    return Run(V=V, parameters=parameters, transformer=transformer, history=history, state=state, **known)
+    return Run(
+        V=V, parameters=parameters, transformer=transformer, history=history, state=state, **known
+    )

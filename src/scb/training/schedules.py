@@ -14,9 +14,9 @@ from scb.inputs import InputError, number, real_array
 class MeasuredNoise:
     """A proximal threshold λ that is proportional to the noise of one entry of A in one step.
 
-    In column k, the noise has standard deviation η_A √(K_V ρ / (B μ_k)). Here η_A is the step size, B the batch size,
-    K_V = ‖V − μ1ᵀ‖_μ² for the current V, and ρ = (1 − ‖μ‖²)/(N − 1) the variance of the residual per dimension at the start of
-    training, where it is largest.
+    In column k, the noise has standard deviation η_A √(K_V ρ / (B μ_k)). Here η_A is the step size,
+    B the batch size, K_V = ‖V − μ1ᵀ‖_μ² for the current V, and ρ = (1 − ‖μ‖²)/(N − 1) the variance
+    of the residual per dimension at the start of training, where it is largest.
 
     Attributes
     ----------
@@ -39,14 +39,18 @@ Schedule = float | Callable[[int], float] | Sequence[float] | Array
 
 
 def tabulated(name: str, value: Any, steps: int, where: str = "") -> float | Array:
-    """A schedule as a number, or as the values (steps,) that it has: no one changes it then, and a resume can compare it."""
+    """A schedule as a number, or as the values (steps,) that it has: no one changes it then, and a
+    resume can compare it.
+    """
     if callable(value) and not isinstance(value, type):
         value = [value(step) for step in range(steps)]
     elif not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
         return number(name, value, low=0, where=where)
     values = real_array(name, value)
     if values.shape != (steps,):
-        raise InputError(f"{name} has shape {values.shape}{where}: a schedule must have one value for each of the {steps} steps")
+        raise InputError(
+            f"{name} has shape {values.shape}{where}: a schedule must have one value for each of the {steps} steps"
+        )
     for step, one in enumerate(values):
         number(f"{name} of step {step}", float(one), low=0, where=where)
     values.flags.writeable = False

@@ -1,6 +1,8 @@
-"""A training run as a few words: which task, which recipe with which options, which seed; from TOML, JSON or the command line.
+"""A training run as a few words: which task, which recipe with which options, which seed; from
+TOML, JSON or the command line.
 
-The options of a recipe are the arguments of its function, so that a new recipe or argument needs no second list.
+The options of a recipe are the arguments of its function, so that a new recipe or argument needs no
+second list.
 """
 
 import tomllib
@@ -46,7 +48,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """name=value, where the value is TOML, True or False, or a bare word; ``recipe_options`` then fits it to the recipe."""
+    """name=value, where the value is TOML, True or False, or a bare word; ``recipe_options`` then
+    fits it to the recipe.
+    """
     name, separator, value = text.partition("=")
     if not separator:
         raise InputError(f"--set {text}: it must be name=value")
@@ -66,12 +70,18 @@ def arguments(function: Any) -> dict[str, Any]:
     names = [name for name in signature(function).parameters if name != "task"]
     for name in names:
         if name not in hints:
-            raise InputError(f"{function.__module__}:{function.__qualname__} has an argument {name!r} without a type: give it one")
+            raise InputError(
+                f"{function.__module__}:{function.__qualname__} has an argument {name!r} without a type: give it one"
+            )
     return {name: hints[name] for name in names}
 
 
-def pretrained_value(task: Task, *, overlap: float = 0.6, related_seed: int = 1, pretrained: str | None = None) -> Array:
-    """The V_hat of a recipe that transfers: the P̂ of a related task, or the V of the run saved in ``pretrained``."""
+def pretrained_value(
+    task: Task, *, overlap: float = 0.6, related_seed: int = 1, pretrained: str | None = None
+) -> Array:
+    """The V_hat of a recipe that transfers: the P̂ of a related task, or the V of the run saved in
+    ``pretrained``.
+    """
     if pretrained is not None:
         return Run.load(pretrained).V
     return task.related(overlap, related_seed).P
@@ -79,7 +89,9 @@ def pretrained_value(task: Task, *, overlap: float = 0.6, related_seed: int = 1,
 
 @cache
 def recipe_hints(recipe: str) -> dict[str, Any]:
-    """The options of a recipe and their types; in place of a V_hat, which nobody writes down, those of ``pretrained_value``."""
+    """The options of a recipe and their types; in place of a V_hat, which nobody writes down, those
+    of ``pretrained_value``.
+    """
     hints = arguments(RECIPES[recipe])
     if "V_hat" in hints:
         del hints["V_hat"]
@@ -89,19 +101,33 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
 
 def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a recipe with those that were not given, as its types have them."""
-    functions = [RECIPES[recipe], pretrained_value] if "V_hat" in arguments(RECIPES[recipe]) else [RECIPES[recipe]]
-    parameters = {name: parameter for function in functions for name, parameter in signature(function).parameters.items()}
-    defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
+    functions = (
+        [RECIPES[recipe], pretrained_value]
+        if "V_hat" in arguments(RECIPES[recipe])
+        else [RECIPES[recipe]]
+    )
+    parameters = {
+        name: parameter
+        for function in functions
+        for name, parameter in signature(function).parameters.items()
+    }
+    defaults = {
+        name: one.default for name, one in parameters.items() if one.default is not one.empty
+    }
     return recipe_options(recipe, defaults) | recipe_options(recipe, options)
 
 
 def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe, checked and as its types have them; ValueError for a name or value that it does not take."""
+    """The options of a recipe, checked and as its types have them; ValueError for a name or value
+    that it does not take.
+    """
     one_of("recipe", recipe, RECIPES)
     hints = recipe_hints(recipe)
     for name in options:
         if name not in hints:
-            raise InputError(f"recipe {recipe!r} has no option {name!r}: it has {', '.join(sorted(hints))}")
+            raise InputError(
+                f"recipe {recipe!r} has no option {name!r}: it has {', '.join(sorted(hints))}"
+            )
     return {name: fitted(name, value, hints[name]) for name, value in options.items()}
 
 
@@ -114,7 +140,9 @@ def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
         given["V_hat"] = pretrained_value(task, **of_V_hat)
     made = make(task, **given)
     if not isinstance(made, Recipe):
-        raise InputError(f"recipe = {recipe!r} gives a {type(made).__name__}: it must give a scb.Recipe")
+        raise InputError(
+            f"recipe = {recipe!r} gives a {type(made).__name__}: it must give a scb.Recipe"
+        )
     return made
 
 
@@ -127,11 +155,13 @@ class TrainingSettings:
     T: int = 5000
     sparsity: int = 2
     task_seed: int = 0
-    ensemble: Ensemble = "strong"  # the law of P
+    ensemble: Ensemble = "strong"  # the distribution of P
     K_P: float | None = None  # of P, if it is to be moved there
     recipe: str = "tuned"  # name of one of ``recipes.RECIPES``
-    options: dict[str, Any] = field(default_factory=dict)  # of the recipe, by the names of ``recipe_hints``
-    source: str = "fresh"  # of gradients, name of one of ``SOURCES``
+    # Of the recipe, by the names of ``recipe_hints``
+    options: dict[str, Any] = field(default_factory=dict)
+    # Of gradients, name of one of ``SOURCES``
+    source: str = "fresh"
     seed: int = 0  # of the training run
     every: int = 10  # steps between two rows of the history
     device: Literal["cpu", "cuda"] = "cpu"  # where steps are taken
@@ -140,39 +170,56 @@ class TrainingSettings:
         hints = get_type_hints(type(self)) | {"options": dict}
         for name, hint in hints.items():
             object.__setattr__(self, name, fitted(name, getattr(self, name), hint))
-        recipe_options(self.recipe, self.options)  # refuses what does not fit; the file keeps what was written
+        # Refuses what does not fit; the file keeps what was written
+        recipe_options(self.recipe, self.options)
         one_of("source", self.source, SOURCES)
         integer("every", self.every, low=1)
         integer("seed", self.seed, low=0)
 
     @classmethod
     def read(cls, path: str | Path) -> "TrainingSettings":
-        """From a TOML file, or the JSON file of a run, with the names of the fields; a name that means nothing is refused."""
+        """From a TOML file, or the JSON file of a run, with the names of the fields; a name that
+        means nothing is refused.
+        """
         values = _read_kept(Path(path))[0] if Path(path).name == FILE else read_toml(Path(path))
         hints = get_type_hints(cls) | {"options": dict}
         for name, value in values.items():
             if name not in cls.__dataclass_fields__:
-                raise InputError(f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}")
+                raise InputError(
+                    f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}"
+                )
             fitted(f"{path} has {name}", value, hints[name])
         return cls(**values)
 
     def build(self) -> tuple[Task, Recipe]:
         """The task and the recipe."""
-        task = Task.random(self.N, self.T, self.sparsity, self.task_seed, ensemble=self.ensemble, K_P=self.K_P)
+        task = Task.random(
+            self.N, self.T, self.sparsity, self.task_seed, ensemble=self.ensemble, K_P=self.K_P
+        )
         return task, build_recipe(self.recipe, task, self.options)
 
     def build_source(self, task: Task) -> GradientSource | None:
-        """The source of gradients; None for fresh samples, for which ``train`` has an engine of its own."""
+        """The source of gradients; None for fresh samples, for which ``train`` has an engine of its
+        own.
+        """
         return None if self.source == "fresh" else SOURCES[self.source](task)
 
     def differences(self, other: "TrainingSettings") -> dict[str, tuple[Any, Any]]:
-        """What differs between two: name → (here, there). An option that is not given counts as what it is then."""
+        """What differs between two: name → (here, there). An option that is not given counts as
+        what it is then.
+        """
         here, there = (settings._flat() for settings in (self, other))
         names = dict.fromkeys((*here, *there))
-        return {name: (here.get(name), there.get(name)) for name in names if here.get(name) != there.get(name)}
+        return {
+            name: (here.get(name), there.get(name))
+            for name in names
+            if here.get(name) != there.get(name)
+        }
 
     def _flat(self) -> dict[str, Any]:
-        """All fields and all options by name; an option that has the name of a field is called one of the recipe."""
+        """All fields and all options by name; an option that has the name of a field is called one
+        of the recipe.
+        """
         found = asdict(self)
         for name, value in all_options(self.recipe, found.pop("options")).items():
             found[f"{name} of the recipe" if name in found else name] = value
@@ -208,5 +255,7 @@ def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
         others.append(TASK)
     if others:
         files = " and ".join(str(directory / name) for name in others)
-        raise InputError(f"{directory / RUN_FILE} is of another run than {files}: put back the files that belong together")
+        raise InputError(
+            f"{directory / RUN_FILE} is of another run than {files}: put back the files that belong together"
+        )
     return run, settings

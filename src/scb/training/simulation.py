@@ -1,10 +1,13 @@
-"""A fast simulation of training with Gaussian gradients, which follows signals and errors instead of (T, N) arrays.
+"""A fast simulation of training with Gaussian gradients, which follows signals and errors instead
+of (T, N) arrays.
 
-The noise is that of the source ``Gaussian``. On V it is isotropic in ⟨·, ·⟩_μ except along one direction û of the rows, in which
-the Euclidean projector lets more of it through. So the state of V is α_V, ‖Δ_V‖² and its part along û, a vector (N,). For λ = 0 the
-state of A is α_A and ‖Δ_A‖², and a step costs O(N). For λ > 0, a column of A is one common value plus the entries that a proximal
-step has left above it: the support of Q and a few survivors of the noise. The number of other entries that exceed ±λ is binomial,
-and the amounts by which they do are drawn from a tail of the normal law, so that a step costs O(N·Q + survivors).
+The noise is that of the source ``Gaussian``. On V it is isotropic in ⟨·, ·⟩_μ except along one
+direction û of the rows, in which the Euclidean projector lets more of it through. So the state of V
+is α_V, ‖Δ_V‖² and its part along û, a vector (N,). For λ = 0 the state of A is α_A and ‖Δ_A‖², and
+a step costs O(N). For λ > 0, a column of A is one common value plus the entries that a proximal
+step has left above it: the support of Q and a few survivors of the noise. The number of other
+entries that exceed ±λ is binomial, and the amounts by which they do are drawn from a tail of the
+normal sampler, so that a step costs O(N·Q + survivors).
 """
 
 from dataclasses import dataclass
@@ -27,19 +30,27 @@ from scb.training.updates import soft_threshold
 
 
 class Columns:
-    """The attention A as a common value per column plus the entries that differ from it, starting at given α_A and ‖Δ_A‖_μ.
+    """The attention A as a common value per column plus the entries that differ from it, starting
+    at given α_A and ‖Δ_A‖_μ.
 
-    The direction of Δ_A at the start is uniform. Its entries are drawn as normal variables, which is exact up to O(1/(NT)).
+    The direction of Δ_A at the start is uniform. Its entries are drawn as normal variables, which
+    is exact up to O(1/(NT)).
     """
 
     def __init__(self, task: Task, alpha: float, delta: float, rng: np.random.Generator) -> None:
         self.task = task
         self.rng = rng
-        self.common = np.full(task.N, (1 - alpha) / task.T)  # (N,), the mean of all entries but the support and the survivors
-        self.spread = delta / np.sqrt(task.N * task.T * task.mu)  # (N,), their standard deviation; 0 after a proximal step
-        support = self.common + alpha * task.weights + self.spread * rng.normal(size=task.weights.shape)
-        self.support = np.where(task.weights > 0, support, self.common)  # (Q, N), entries at the positions of the task
-        self.column = np.empty(0, dtype=np.intp)  # of each survivor, an entry outside the support that stands out
+        # (N,), the mean of all entries but the support and the survivors
+        self.common = np.full(task.N, (1 - alpha) / task.T)
+        # (N,), their standard deviation; 0 after a proximal step
+        self.spread = delta / np.sqrt(task.N * task.T * task.mu)
+        support = (
+            self.common + alpha * task.weights + self.spread * rng.normal(size=task.weights.shape)
+        )
+        # (Q, N), entries at the positions of the task
+        self.support = np.where(task.weights > 0, support, self.common)
+        # Of each survivor, an entry outside the support that stands out
+        self.column = np.empty(0, dtype=np.intp)
         self.value = np.empty(0)  # of each survivor
 
     @property
@@ -59,14 +70,18 @@ class Columns:
     def constants(self) -> tuple[float, float]:
         """Return the constants K_A and K_AQ."""
         mu, T = self.task.mu, self.task.T
-        squares = self._total(self.value**2, self.support**2) + self.others * (self.common**2 + self.spread**2)
+        squares = self._total(self.value**2, self.support**2) + self.others * (
+            self.common**2 + self.spread**2
+        )
         K_A = float(mu @ squares) - 1 / T
         K_AQ = float(mu @ (self.task.weights * self.support).sum(axis=0)) - 1 / T
         return K_A, K_AQ
 
     def keep_above(self, level: Array) -> None:
         """Set every entry below ``level`` (N,) to 0; equal entries stay equal."""
-        fresh_column, fresh_value = self._emerge(self.common, self.spread, above=level, below=np.full(self.task.N, -np.inf))
+        fresh_column, fresh_value = self._emerge(
+            self.common, self.spread, above=level, below=np.full(self.task.N, -np.inf)
+        )
         column = np.append(self.column, fresh_column)
         value = np.append(self.value, fresh_value)
         self._set_survivors(column, np.where(value >= level[column], value, 0.0))
@@ -75,9 +90,15 @@ class Columns:
     def descend(self, shrink: float, pull: float, noise: Array, lam: Array) -> None:
         """a ← Proj(soft(shrink·a + pull·q + noise·N(0, 1), λ)), entry by entry."""
         spread = np.hypot(shrink * self.spread, noise)
-        fresh_column, fresh_value = self._emerge(shrink * self.common, spread, above=lam, below=-lam)
+        fresh_column, fresh_value = self._emerge(
+            shrink * self.common, spread, above=lam, below=-lam
+        )
         value = shrink * self.value + noise[self.column] * self.rng.normal(size=self.value.shape)
-        support = shrink * self.support + pull * self.task.weights + noise * self.rng.normal(size=self.support.shape)
+        support = (
+            shrink * self.support
+            + pull * self.task.weights
+            + noise * self.rng.normal(size=self.support.shape)
+        )
         column = np.append(self.column, fresh_column)
         self._set_survivors(column, soft_threshold(np.append(value, fresh_value), lam[column]))
         self.support = soft_threshold(support, lam)
@@ -114,10 +135,14 @@ class Columns:
         self.common = np.zeros(self.task.N)
         self.spread = np.zeros(self.task.N)
 
-    def _emerge(self, mean: Array, spread: Array, above: Array, below: Array) -> tuple[NDArray[np.intp], Array]:
-        """Which of the other entries, N(mean, spread²) each, lie above or below two levels: their columns and values.
+    def _emerge(
+        self, mean: Array, spread: Array, above: Array, below: Array
+    ) -> tuple[NDArray[np.intp], Array]:
+        """Which of the other entries, N(mean, spread²) each, lie above or below two levels: their
+        columns and values.
 
-        How many do so is binomial, and by how much is a tail of the normal law; so only those are drawn.
+        How many do so is binomial, and by how much is a tail of the normal distribution; so only
+        those are drawn.
         """
         random = spread > 0
         scale = np.where(random, spread, 1.0)
@@ -125,7 +150,9 @@ class Columns:
         columns = []
         values = []
         for sign, level in ((1.0, above), (-1.0, below)):
-            chance = np.where(random, ndtr(-sign * (level - mean) / scale), sign * mean > sign * level)
+            chance = np.where(
+                random, ndtr(-sign * (level - mean) / scale), sign * mean > sign * level
+            )
             count = self.rng.binomial(left, np.clip(chance, 0, 1))
             left = left - count
             column = np.repeat(np.arange(self.task.N), count)
@@ -141,32 +168,43 @@ class Collapsed:
 
     task: Task
     rng: np.random.Generator
-    p: Projection  # α, K and ‖Δ‖ of the point
-    along: Array  # (N,), (V − μ1ᵀ)diag(μ)û: the part of V along û
-    columns: Columns | None = None  # A entry by entry, from the first step or rounding that asks for entries; None before
+    # α, K and ‖Δ‖ of the point
+    p: Projection
+    # (N,), (V − μ1ᵀ)diag(μ)û: the part of V along û
+    along: Array
+    # A entry by entry, from the first step or rounding that asks for entries; None before
+    columns: Columns | None = None
 
     @cached_property
     def leak(self) -> float:
-        """How much of the common noise the Euclidean projector lets through along û: ‖1 − μ/‖μ‖²‖_μ."""
+        """How much of the common noise the Euclidean projector lets through along û: ‖1 −
+        μ/‖μ‖²‖_μ.
+        """
         return leaking_direction(self.task.mu)[1]
 
     @cached_property
     def truth_along(self) -> Array:
         """The part of P along û, (N,)."""
-        return (self.task.P - self.task.mu[:, None]) @ (self.task.mu * leaking_direction(self.task.mu)[0])
+        return (self.task.P - self.task.mu[:, None]) @ (
+            self.task.mu * leaking_direction(self.task.mu)[0]
+        )
 
     def entries(self) -> Columns:
-        """Return A entry by entry; on first use it is drawn from its law given ``p``."""
+        """Return A entry by entry; on first use it is drawn from its distribution given ``p``."""
         if self.columns is None:
             self.columns = Columns(self.task, self.p.alpha_A, self.p.delta_A, self.rng)
         return self.columns
 
     def round(self, roundings: tuple[Rounding, ...]) -> None:
-        """Apply to this state what roundings do to (V, A); raise an InputError for one that cannot be applied."""
+        """Apply to this state what roundings do to (V, A); raise an InputError for one that cannot
+        be applied.
+        """
         for rounding in roundings:
             on_collapsed = getattr(rounding, "on_collapsed", None)
             if on_collapsed is None:
-                raise InputError(f"{rounding} cannot be simulated: only roundings that have on_collapsed can")
+                raise InputError(
+                    f"{rounding} cannot be simulated: only roundings that have on_collapsed can"
+                )
             on_collapsed(self)
 
     def place(self, alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> None:
@@ -185,15 +223,28 @@ class Collapsed:
             self.columns.mirror()
 
 
-COLUMNS = ("step", "stage", "samples", "loss", "alpha_V", "alpha_A", "delta_V", "delta_A", "dist_V", "dist_A", "explicit")
+COLUMNS = (
+    "step",
+    "stage",
+    "samples",
+    "loss",
+    "alpha_V",
+    "alpha_A",
+    "delta_V",
+    "delta_A",
+    "dist_V",
+    "dist_A",
+    "explicit",
+)
 """Columns of a history; ``explicit`` is how many survivors of the noise A has outside the support."""
 
 
 def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict[str, Array]:
     """Simulate a run with Gaussian gradients.
 
-    The history has the same distribution as that of ``train(task, recipe, source=Gaussian(task))``, with two differences: the sign
-    is settled by that of α_A instead of by skewness, and the ``stop`` of a stage is ignored.
+    The history has the same distribution as that of ``train(task, recipe, source=Gaussian(task))``,
+    with two differences: the sign is settled by that of α_A instead of by skewness, and the
+    ``stop`` of a stage is ignored.
 
     Parameters
     ----------
@@ -220,7 +271,8 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     >>> bool(history["alpha_A"][-1] > 0.9)
     True
     """
-    only = "only 'proximal' stages of the linear transformer can be simulated"  # the theory of the dynamics is that of their steps
+    # The theory of the dynamics is that of their steps
+    only = "only 'proximal' stages of the linear transformer can be simulated"
     if recipe.transformer is not LinearTransformer:
         raise InputError(f"recipe {recipe.name!r} trains a {recipe.transformer.__name__}: {only}")
     for stage in recipe.stages:
@@ -244,11 +296,16 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
                 state.round(stage.leave)
             if step % every == 0 or step == recipe.steps:
                 rows.append(_row(state, step, number, samples))
-    return {name: np.array(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
+    return {
+        name: np.array(values)
+        for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)
+    }
 
 
 def _step(state: Collapsed, stage: Stage) -> None:
-    """One step: V, and A where it is collapsed, by the lemmas on the dynamics; a sparse A entry by entry."""
+    """One step: V, and A where it is collapsed, by the lemmas on the dynamics; a sparse A entry by
+    entry.
+    """
     task, p, columns = state.task, state.p, state.columns
     scale_V, scale_A = noise_scales(task, p, stage.batch_size)
     h_along, noise = _draw_noise(state, stage, scale_V, scale_A)
@@ -275,8 +332,8 @@ def _step(state: Collapsed, stage: Stage) -> None:
 def leaking_direction(mu: Array) -> tuple[Array, float]:
     """Return û (N,), the unit vector of ⟨·, ·⟩_μ along 1 − μ/‖μ‖², and the length of 1 − μ/‖μ‖².
 
-    The length says how much noise the Euclidean projector lets through. For a uniform μ it is 0, and û is any unit vector
-    orthogonal to 1.
+    The length says how much noise the Euclidean projector lets through. For a uniform μ it is 0,
+    and û is any unit vector orthogonal to 1.
     """
     leak = 1 - projector_row(mu, "euclidean")
     length = float(np.sqrt(mu @ leak**2))
@@ -285,10 +342,13 @@ def leaking_direction(mu: Array) -> tuple[Array, float]:
     return leak / np.sqrt(mu @ leak**2), length
 
 
-def _draw_noise(state: Collapsed, stage: Stage, scale_V: float, scale_A: float) -> tuple[Array, StepNoise]:
+def _draw_noise(
+    state: Collapsed, stage: Stage, scale_V: float, scale_A: float
+) -> tuple[Array, StepNoise]:
     """The noise of V along û, (N,), and the numbers through which all of it enters a step.
 
-    Across û and on A the noise is isotropic: its parts along the truth and along what else there is are normal, the rest is χ².
+    Across û and on A the noise is isotropic: its parts along the truth and along what else there is
+    are normal, the rest is χ².
     """
     task, p, rng = state.task, state.p, state.rng
     normal = rng.normal(size=task.N)
@@ -297,9 +357,12 @@ def _draw_noise(state: Collapsed, stage: Stage, scale_V: float, scale_A: float) 
         h_along += state.leak * common_noise(task, p, stage.batch_size, rng)
     truth = state.truth_along
     K_across = max(task.K_P - truth @ truth, 0.0)  # of P across û
-    signal = (p.K_VP - state.along @ truth) / K_across if K_across > 1e-12 else 0.0  # of V across û: its α there
-    other = root(float(p.K_V - state.along @ state.along - signal**2 * K_across))  # the norm of what else V has across û
-    x, y = rng.normal(size=(2, 2))  # along the truth and along the other part, for V (across û) and A
+    # Of V across û: its α there
+    signal = (p.K_VP - state.along @ truth) / K_across if K_across > 1e-12 else 0.0
+    # The norm of what else V has across û
+    other = root(float(p.K_V - state.along @ state.along - signal**2 * K_across))
+    # Along the truth and along the other part, for V (across û) and A
+    x, y = rng.normal(size=(2, 2))
     dimensions = ((task.N - 1) * (task.N - 2), task.N * (task.T - 1))
     rest_V, rest_A = (rng.chisquare(left - 2) if left > 2 else 0.0 for left in dimensions)
     if dimensions[0] == 0:
@@ -308,7 +371,9 @@ def _draw_noise(state: Collapsed, stage: Stage, scale_V: float, scale_A: float) 
     noise = StepNoise(
         along_P=h_along @ truth + along_truth,
         along_Q=scale_A * np.sqrt(task.K_Q) * x[1],
-        along_V=h_along @ (state.along - p.alpha_V * truth) + (signal - p.alpha_V) * along_truth + scale_V * other * y[0],
+        along_V=h_along @ (state.along - p.alpha_V * truth)
+        + (signal - p.alpha_V) * along_truth
+        + scale_V * other * y[0],
         along_A=scale_A * p.delta_A * y[1],
         square_V=h_along @ h_along + scale_V**2 * (x[0] ** 2 + y[0] ** 2 + rest_V),
         square_A=scale_A**2 * (x[1] ** 2 + y[1] ** 2 + rest_A),
@@ -323,4 +388,16 @@ def _row(state: Collapsed, step: int, stage: int, samples: int) -> tuple:
     dist_V = np.hypot((1 - p.alpha_V) * np.sqrt(task.K_P), p.delta_V)
     dist_A = np.hypot((1 - p.alpha_A) * np.sqrt(task.K_Q), p.delta_A)
     explicit = 0 if state.columns is None else state.columns.value.size
-    return step, stage, samples, loss, p.alpha_V, p.alpha_A, p.delta_V, p.delta_A, dist_V, dist_A, explicit
+    return (
+        step,
+        stage,
+        samples,
+        loss,
+        p.alpha_V,
+        p.alpha_A,
+        p.delta_V,
+        p.delta_A,
+        dist_V,
+        dist_A,
+        explicit,
+    )

@@ -1,4 +1,6 @@
-"""What a recipe is made of: an initial point, and stages; and the two rules, made of the updates of Algorithm 1."""
+"""What a recipe is made of: an initial point, and stages; and the two rules, made of the updates of
+Algorithm 1.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +30,9 @@ State = Mapping[str, Array]
 
 @runtime_checkable
 class StatefulRule(Protocol):
-    """An update rule with a state, such as momentum. The state is reset at the start of each stage and saved with the run."""
+    """An update rule with a state, such as momentum. The state is reset at the start of each stage
+    and saved with the run.
+    """
 
     def start(self, V: Array, A: Array) -> State:
         """Return the state before the first step of a stage, given V (N, N) and A (T, N)."""
@@ -47,7 +51,8 @@ Rule = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of a recipe: a number of steps with one update rule, and what is done before and after them.
+    """A stage of a recipe: a number of steps with one update rule, and what is done before and
+    after them.
 
     Attributes
     ----------
@@ -56,25 +61,31 @@ class Stage:
     steps : int
         The largest number of steps.
     eta_V, eta_A : float, callable or (steps,) array
-        The step sizes of V and A: a number, a function of the step within the stage (counted from 0), or one value for each
-        step. 0 keeps V or A fixed.
+        The step sizes of V and A: a number, a function of the step within the stage (counted from
+        0), or one value for each step. 0 keeps V or A fixed.
     lam : float, callable, (steps,) array or MeasuredNoise, default 0
-        The threshold λ of each proximal step, in the same forms, or proportional to the noise (``recipes.MeasuredNoise``).
+        The threshold λ of each proximal step, in the same forms, or proportional to the noise
+        (``recipes.MeasuredNoise``).
     batch_size : int, default 64
         The number of samples per step.
     rule : str or callable, default "proximal"
-        The update rule: "proximal", the preconditioned, proximal and projected step of the paper; "vanilla", a plain gradient
-        step; the name of a rule that another package has registered; or a rule itself. A rule is a function
-        (V, A, gV, gA, mu, stage) → (V, A) or, if it needs memory, a ``training.stages.StatefulRule``. The stage passed to it
-        has numbers in place of schedules.
+        The update rule: "proximal", the preconditioned, proximal and projected step of the paper;
+        "vanilla", a plain gradient step; the name of a rule that another package has registered; or
+        a rule itself. A rule is a function (V, A, gV, gA, mu, stage) → (V, A) or, if it needs
+        memory, a ``training.stages.StatefulRule``. The stage passed to it has numbers in place of
+        schedules.
     centred : bool, default False
-        Whether to subtract the mean of each column of A's gradient before the proximal step instead of after it.
+        Whether to subtract the mean of each column of A's gradient before the proximal step instead
+        of after it.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector with which proximal steps keep Vμ = μ. "euclidean" is the paper's, "mu" has far less noise.
+        The projector with which proximal steps keep Vμ = μ. "euclidean" is the paper's, "mu" has
+        far less noise.
     enter, leave : tuple of callables, default ()
-        Functions (V, A, mu) → (V, A) that are applied, in this order, before the first step and after the last.
+        Functions (V, A, mu) → (V, A) that are applied, in this order, before the first step and
+        after the last.
     stop : callable, optional
-        A function (V, A, mu) → bool that decides whether to end the stage early. By default all steps are taken.
+        A function (V, A, mu) → bool that decides whether to end the stage early. By default all
+        steps are taken.
     check_every : int, default 10
         The number of steps between two calls of ``stop``.
 
@@ -92,7 +103,8 @@ class Stage:
 
     name: str
     steps: int
-    eta_V: Any  # a Schedule; here and below, a number or an array (steps,) once the stage is made
+    # a Schedule; here and below, a number or an array (steps,) once the stage is made
+    eta_V: Any
     eta_A: Any
     lam: Any = 0.0  # or a MeasuredNoise
     batch_size: int = 64
@@ -105,7 +117,8 @@ class Stage:
     check_every: int = 10
 
     def __post_init__(self) -> None:
-        # Types are made to be what they are declared to be: to Numba an int is not a float, and it would compile everything anew.
+        # Types are made to be what they are declared to be: to Numba an int is not a float, and it
+        # would compile everything anew.
         where = f" in stage {self.name!r}"
         for name, low in (("steps", 0), ("batch_size", 1), ("check_every", 1)):
             object.__setattr__(self, name, integer(name, getattr(self, name), low=low, where=where))
@@ -118,7 +131,8 @@ class Stage:
         for name in ("enter", "leave"):
             object.__setattr__(self, name, functions(name, getattr(self, name), where))
         if not callable(self.rule):
-            RULES[one_of("rule", self.rule, RULES)]  # one of another package is loaded here, where it can still be refused
+            # One of another package is loaded here, where it can still be refused
+            RULES[one_of("rule", self.rule, RULES)]
         projector_row(np.ones(1), self.projector)  # refuses a name that it does not know
 
     @property
@@ -141,7 +155,10 @@ class Stage:
         if not self.scheduled:
             return self
         values = {name: getattr(self, name) for name in ("eta_V", "eta_A", "lam")}
-        return replace(self, **{name: float(v[step]) for name, v in values.items() if isinstance(v, np.ndarray)})
+        return replace(
+            self,
+            **{name: float(v[step]) for name, v in values.items() if isinstance(v, np.ndarray)},
+        )
 
     @property
     def update(self) -> Rule:
@@ -156,7 +173,7 @@ class Stage:
         K_V : float
             The value of ‖V − μ1ᵀ‖_μ² before the step.
         mu : (N,) array
-            The law of the tokens.
+            The distribution of the tokens.
 
         Returns
         -------
@@ -173,7 +190,7 @@ class Stage:
         Parameters
         ----------
         mu : (N,) array
-            The law of the tokens.
+            The distribution of the tokens.
 
         Returns
         -------
@@ -193,7 +210,8 @@ class Stage:
         return float(self.lam), 0.0, np.ones(len(mu))
 
     def ahead(self, step: int) -> int:
-        """Return the number of steps that can be taken before ``over`` must be called or a step size or λ changes.
+        """Return the number of steps that can be taken before ``over`` must be called or a step
+        size or λ changes.
 
         Parameters
         ----------
@@ -225,19 +243,25 @@ class Stage:
         -------
         bool
         """
-        return step >= self.steps or (step % self.check_every == 0 and stopped(self.stop, V, A, mu, self.name))
+        return step >= self.steps or (
+            step % self.check_every == 0 and stopped(self.stop, V, A, mu, self.name)
+        )
 
 
-# ------------------------------------------------------------------------------------------------------ updates
+# ------------------------------------------------------------------------------------------ updates
 
 
-def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage) -> tuple[Array, Array]:
-    """Take one step of the paper's equations for V and a: precondition, descend, soft-threshold, project.
+def proximal_step(
+    V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage
+) -> tuple[Array, Array]:
+    """Take one step of the paper's equations for V and a: precondition, descend, soft-threshold,
+    project.
 
     Parameters
     ----------
     V, A, gV, gA, mu : (N, N), (T, N), (N, N), (T, N) and (N,) array
-        The value matrix and the attention, the gradients with respect to them, and the stationary law.
+        The value matrix and the attention, the gradients with respect to them, and the stationary
+        distribution.
     stage : Stage
         The step sizes, λ and the projector.
 
@@ -261,7 +285,9 @@ def proximal_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: St
     return V, A
 
 
-def vanilla_step(V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage) -> tuple[Array, Array]:
+def vanilla_step(
+    V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage
+) -> tuple[Array, Array]:
     """One step of plain gradient descent."""
     return V - stage.eta_V * gV, A - stage.eta_A * gA
 
@@ -281,16 +307,18 @@ class Recipe:
     start : GivenStart or UniformAttention
         The initial point, of a class in ``scb.training.starts``.
     mu : (N,) array
-        The stationary law that preconditioning uses.
+        The stationary distribution that preconditioning uses.
     stages : tuple of Stage
-        The stages, in order. Those with 0 steps are left out, with their ``enter`` and ``leave``; one at least must be left.
+        The stages, in order. Those with 0 steps are left out, with their ``enter`` and ``leave``;
+        one at least must be left.
     samples : int, default 0
         The number of samples used before the first step, to estimate quantities that are not known.
     transformer : type, default LinearTransformer
         The class of the transformer that is trained.
     check : HeldOut, optional
-        A test on held-out samples, of class ``scb.training.verdict.HeldOut``, that is part of the recipe: its samples are
-        counted, and a failed run gives a warning. By default ``train`` decides whether a run is tested.
+        A test on held-out samples, of class ``scb.training.verdict.HeldOut``, that is part of the
+        recipe: its samples are counted, and a failed run gives a warning. By default ``train``
+        decides whether a run is tested.
 
     Examples
     --------
@@ -318,18 +346,30 @@ class Recipe:
     def __post_init__(self) -> None:
         fitted("name", self.name, str)
         object.__setattr__(self, "samples", integer("samples", self.samples, low=0))
-        if not isinstance(self.stages, list | tuple) or not all(isinstance(stage, Stage) for stage in self.stages):
-            raise InputTypeError(f"stages = {self.stages!r} of a recipe: it must be a tuple of Stage")
+        if not isinstance(self.stages, list | tuple) or not all(
+            isinstance(stage, Stage) for stage in self.stages
+        ):
+            raise InputTypeError(
+                f"stages = {self.stages!r} of a recipe: it must be a tuple of Stage"
+            )
         object.__setattr__(self, "stages", tuple(stage for stage in self.stages if stage.steps))
         if not self.stages:
-            raise InputError(f"recipe {self.name!r} has 0 steps in all stages: at least one stage must have steps")
+            raise InputError(
+                f"recipe {self.name!r} has 0 steps in all stages: at least one stage must have steps"
+            )
         mu = real_array("mu", self.mu)
         if mu.ndim != 1 or not (mu > 0).all() or not abs(mu.sum() - 1) <= 1e-6:
-            raise InputError(f"mu = {mu} of a recipe: it must be a law with positive probabilities, one for each token")
+            raise InputError(
+                f"mu = {mu} of a recipe: it must be a distribution with positive probabilities, one for each token"
+            )
         V, A = np.asarray(self.start.V), np.asarray(self.start.A)
         if V.shape != (len(mu), len(mu)) or A.ndim != 2 or A.shape[1] != len(mu):
-            raise InputError(f"the start of a recipe has V {V.shape} and A {A.shape}: with {len(mu)} tokens, (N, N) and (T, N) go")
-        if not np.isfinite(V).all() or (isinstance(self.start, GivenStart) and not np.isfinite(A).all()):
+            raise InputError(
+                f"the start of a recipe has V {V.shape} and A {A.shape}: with {len(mu)} tokens, (N, N) and (T, N) go"
+            )
+        if not np.isfinite(V).all() or (
+            isinstance(self.start, GivenStart) and not np.isfinite(A).all()
+        ):
             raise InputError("the start of a recipe holds NaN or infinity: V and A must be finite")
 
     def check_fits(self, task: Task) -> None:
@@ -342,7 +382,9 @@ class Recipe:
         """
         if self.start.A.shape != (task.T, task.N):
             T, N = self.start.A.shape
-            raise InputError(f"the recipe is for N = {N} tokens and T = {T} positions, the task has N = {task.N} and T = {task.T}")
+            raise InputError(
+                f"the recipe is for N = {N} tokens and T = {T} positions, the task has N = {task.N} and T = {task.T}"
+            )
 
     @property
     def steps(self) -> int:

@@ -8,9 +8,10 @@ from scb.geometry import Array, Projector, keep_mu
 def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean") -> Array:
     """Return ∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ). Steps along it keep 1ᵀV = 1ᵀ and Vμ = μ.
 
-    The paper's projector, "euclidean", has w = μ/‖μ‖². That of the μ-inner product, "mu", has w = 1. Expected gradients are the
-    same with both, since (E∇_V)1 = 0 if V and A satisfy the constraints. The gradient of a sample differs: near the start it is
-    r·1ᵀdiag(μ), where r is the residual. The paper's projector leaves r(1 − μ/‖μ‖²)ᵀ of it, noise that does not shrink as T
+    The paper's projector, "euclidean", has w = μ/‖μ‖². That of the μ-inner product, "mu", has w =
+    1. Expected gradients are the same with both, since (E∇_V)1 = 0 if V and A satisfy the
+    constraints. The gradient of a sample differs: near the start it is r·1ᵀdiag(μ), where r is the
+    residual. The paper's projector leaves r(1 − μ/‖μ‖²)ᵀ of it, noise that does not shrink as T
     grows. The other projector removes it.
 
     Parameters
@@ -18,7 +19,7 @@ def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean
     gradient : (N, N) array
         ∇_V of the loss.
     mu : (N,) array
-        The stationary law.
+        The stationary distribution.
     projector : {"euclidean", "mu"}
         The paper's, or that of the μ-inner product.
 
@@ -48,7 +49,7 @@ def precondition_A(gradient: Array, mu: Array) -> Array:
     gradient : (T, N) array
         ∇_A of the loss.
     mu : (N,) array
-        The stationary law.
+        The stationary distribution.
 
     Returns
     -------

@@ -1,14 +1,17 @@
-"""Whether a run has learned its task, in words: judged by held-out samples without knowing the truth, or by the truth itself.
+"""Whether a run has learned its task, in words: judged by held-out samples without knowing the
+truth, or by the truth itself.
 
-At (P, Q) the expected preconditioned gradients vanish, and elsewhere they say how far it is: with S = ‖A‖_μ² and
-K_V = ‖V − μ1ᵀ‖_μ²
+At (P, Q) the expected preconditioned gradients vanish, and elsewhere they say how far it is: with S
+= ‖A‖_μ² and K_V = ‖V − μ1ᵀ‖_μ²
 
     E∇̂_V l = S(V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)        E∇̂_A l = K_V(A − 11ᵀ/T) − K_VP(Q − 11ᵀ/T),
 
-so E∇̂_V l / S is V − P where A is right, and A − E∇̂_A l / K_V is Q where V is. The product of two independent estimates of a
-gradient has no noise on average, so ⟨g, g'⟩_μ measures squared distances down to well below the noise of either.
+so E∇̂_V l / S is V − P where A is right, and A − E∇̂_A l / K_V is Q where V is. The product of two
+independent estimates of a gradient has no noise on average, so ⟨g, g'⟩_μ measures squared distances
+down to well below the noise of either.
 
-What a learner is taken to know beside its samples is what Algorithm 1 takes as known: μ, K_P, and how many positions matter.
+What a learner is taken to know beside its samples is what Algorithm 1 takes as known: μ, K_P, and
+how many positions matter.
 """
 
 from collections.abc import Mapping
@@ -30,7 +33,8 @@ from scb.training.updates import precondition_A, precondition_V
 GOOD = "learned"
 TOLERANCE = 0.05
 """The largest ‖V − P‖_μ and ‖A − Q‖_μ that count as learned."""
-HELD_OUT = 1 << 40  # steps whose keys no run uses: their samples are not those that it was trained on
+# Steps whose keys no run uses: their samples are not those that it was trained on
+HELD_OUT = 1 << 40
 
 
 class Distance(NamedTuple):
@@ -58,7 +62,8 @@ class Findings(NamedTuple):
     ----------
     share : the ratio K_V / K_P, which is α_V² up to noise
     signal : α_A, or its estimate from the entries of A that stand out of the noise, 0 if none does
-    dist_V, dist_A, dist_A_star : the distances ‖V − P‖_μ and ‖A − Q‖_μ, and the latter for A thresholded and normalised
+    dist_V, dist_A, dist_A_star : the distances ‖V − P‖_μ and ‖A − Q‖_μ, and the latter for A
+    thresholded and normalised
     """
 
     share: float
@@ -69,8 +74,14 @@ class Findings(NamedTuple):
 
 
 def in_words(found: Findings, tolerance: float = TOLERANCE) -> str:
-    """Return the verdict: "learned", or what is wrong, beginning with one of a few fixed phrases and followed by numbers."""
-    if 0.5 <= found.share <= 2 and found.dist_V.within(tolerance) and found.dist_A.within(tolerance):
+    """Return the verdict: "learned", or what is wrong, beginning with one of a few fixed phrases
+    and followed by numbers.
+    """
+    if (
+        0.5 <= found.share <= 2
+        and found.dist_V.within(tolerance)
+        and found.dist_A.within(tolerance)
+    ):
         return GOOD
     if found.signal < 0:
         return f"sign unresolved: (V, A) is the mirror image of the truth, with a signal of {found.signal:.2g}"
@@ -78,25 +89,36 @@ def in_words(found: Findings, tolerance: float = TOLERANCE) -> str:
         return f"too slow: nothing in A stands out of the noise yet, and V has {found.share:.2g} of K_P"
     if found.dist_A_star.within(tolerance):
         return (
-            f"learned up to normalisation: ‖A* − Q‖ is about {found.dist_A_star}, while (V, A) itself is {_fault(found, tolerance)}"
+            f"learned up to normalisation: ‖A* − Q‖ is about {found.dist_A_star},"
+            f" while (V, A) itself is {_fault(found, tolerance)}"
         )
     return _fault(found, tolerance)
 
 
 def _fault(found: Findings, tolerance: float) -> str:
-    """What is wrong with a point that has the right sign: α_V α_A, by which the model predicts, is far from 1, or it is noise."""
+    """What is wrong with a point that has the right sign: α_V α_A, by which the model predicts, is
+    far from 1, or it is noise.
+    """
     if found.signal * root(found.share) < 0.5:
         return f"too slow: the signal has come to {found.signal:.2g}, and V has {found.share:.2g} of K_P"
-    name, worst = max((("‖V − P‖", found.dist_V), ("‖A − Q‖", found.dist_A)), key=lambda one: one[1].value)
+    name, worst = max(
+        (("‖V − P‖", found.dist_V), ("‖A − Q‖", found.dist_A)), key=lambda one: one[1].value
+    )
     if worst.beyond(tolerance) or found.share > 2:
         return f"too noisy: {name} is about {worst}, more than {tolerance:g}"
     return f"undecided: {name} is about {worst}, and the held-out samples are too few to tell that from {tolerance:g}"
 
 
 def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
-    """The verdict by the truth, from the last row of a history; that of a simulation has no normalised A."""
-    distances = (Distance(float(last.get(name, np.inf))) for name in ("dist_V", "dist_A", "dist_A_star"))
-    return in_words(Findings(float(last["alpha_V"]) ** 2, float(last["alpha_A"]), *distances), tolerance)
+    """The verdict by the truth, from the last row of a history; that of a simulation has no
+    normalised A.
+    """
+    distances = (
+        Distance(float(last.get(name, np.inf))) for name in ("dist_V", "dist_A", "dist_A_star")
+    )
+    return in_words(
+        Findings(float(last["alpha_V"]) ** 2, float(last["alpha_A"]), *distances), tolerance
+    )
 
 
 @dataclass(frozen=True)
@@ -123,7 +145,8 @@ class HeldOut:
     Parameters
     ----------
     batch_size : the number of samples in each batch
-    K_P : the constant ‖P − μ1ᵀ‖_μ² of the task; a V with less than half of it, or more than twice, has not learned P
+    K_P : the constant ‖P − μ1ᵀ‖_μ² of the task; a V with less than half of it, or more than twice,
+    has not learned P
     sparsity : the largest number of positions that a token attends to
     tolerance : the largest distance that counts as learned
     """
@@ -135,16 +158,20 @@ class HeldOut:
 
     @classmethod
     def of(cls, task: Task, mu: Array, tolerance: float = TOLERANCE) -> "HeldOut":
-        """Make a judge with batches so large that the standard errors of squared distances are a quarter of tolerance².
+        """Make a judge with batches so large that the standard errors of squared distances are a
+        quarter of tolerance².
 
-        At the truth these errors are (N − 1)ρ/(‖Q‖_μ² B) for V and √(NQ)·ρ/(K_P B) for the entries of A that are compared.
+        At the truth these errors are (N − 1)ρ/(‖Q‖_μ² B) for V and √(NQ)·ρ/(K_P B) for the entries
+        of A that are compared.
         """
         N, Q = task.N, task.sparsity
         rho = residual_variance(1 - float(mu @ mu), N)
         per_sample = max((N - 1) * rho * Q, sqrt(N * Q) * rho / task.K_P)  # ‖Q‖_μ² is 1/Q at least
         return cls(ceil(4 * per_sample / tolerance**2), task.K_P, Q, tolerance)
 
-    def __call__(self, V: Array, A: Array, mu: Array, source: GradientSource, keys: NDArray[np.uint64]) -> Verdict:
+    def __call__(
+        self, V: Array, A: Array, mu: Array, source: GradientSource, keys: NDArray[np.uint64]
+    ) -> Verdict:
         """Judge (V, A) by the gradients that ``source`` returns for two keys."""
         one, two = (source(V, A, self.batch_size, key) for key in keys)
         square_A = mu_inner(A, A, mu)
@@ -155,10 +182,15 @@ class HeldOut:
         if K_V > 1e-12:
             estimates = [A - precondition_A(g.A, mu) / K_V for g in (one, two)]
             dist_A = self._distance_A(A, estimates, mu)
-            dist_A_star = self._distance_A(threshold_normalize(A, 1 / (6 * self.sparsity)), estimates, mu)
-        signal = standing_out(A, mu) if self._is_sparse(A) else 1.0  # without noise to compare with, distances alone must tell
+            dist_A_star = self._distance_A(
+                threshold_normalize(A, 1 / (6 * self.sparsity)), estimates, mu
+            )
+        # Without noise to compare with, distances alone must tell
+        signal = standing_out(A, mu) if self._is_sparse(A) else 1.0
         found = Findings(K_V / self.K_P, signal, dist_V, dist_A, dist_A_star)
-        return Verdict(in_words(found, self.tolerance), dist_V.value, dist_A.value, one.samples + two.samples)
+        return Verdict(
+            in_words(found, self.tolerance), dist_V.value, dist_A.value, one.samples + two.samples
+        )
 
     def _is_sparse(self, A: Array) -> bool:
         """Whether most entries of a column are noise, so that the noise can be measured by them."""
@@ -167,9 +199,9 @@ class HeldOut:
     def _distance_A(self, A: Array, estimates: list[Array], mu: Array) -> Distance:
         """‖A − Q‖_μ from two independent estimates of βQ + (1 − β)11ᵀ/T, β = K_VP/K_V, all (T, N).
 
-        All but a few of the T·N entries are noise: looked at is where A stands out, and where the first estimate does; elsewhere Q
-        is 0. What columns sum to there tells β, which is not 1 where V is P on another scale. Where most positions matter, all are
-        looked at.
+        All but a few of the T·N entries are noise: looked at is where A stands out, and where the
+        first estimate does; elsewhere Q is 0. What columns sum to there tells β, which is not 1
+        where V is P on another scale. Where most positions matter, all are looked at.
         """
         T = len(A)
         there = np.ones(A.shape, dtype=bool)
@@ -180,18 +212,24 @@ class HeldOut:
             there = np.abs(A - np.median(A, axis=0)) > noise_threshold(A)
             there |= np.abs(apart) > spread * noise_quantile(A.size) + 1e-12
             share = mu @ there.mean(axis=0)
-            mass = np.mean([mu @ np.where(there, estimate, 0.0).sum(axis=0) for estimate in estimates])
+            mass = np.mean(
+                [mu @ np.where(there, estimate, 0.0).sum(axis=0) for estimate in estimates]
+            )
             beta = float((mass - share) / (1 - share))
         if not beta > 0.1:
             return Distance(np.inf)
-        errors = [np.where(there, A - (estimate - (1 - beta) / T) / beta, 0.0) for estimate in estimates]
+        errors = [
+            np.where(there, A - (estimate - (1 - beta) / T) / beta, 0.0) for estimate in estimates
+        ]
         seen = _distance(errors[0], errors[1], mu, max(int(there.sum()), 1))
         elsewhere = mu_norm(np.where(there, 0.0, A), mu)
         return Distance(float(np.hypot(seen.value, elsewhere)), seen.error)
 
 
 def _distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
-    """Estimate ‖x‖_μ from two independent estimates of x, both (·, N); the last argument is the dimension of their noise."""
+    """Estimate ‖x‖_μ from two independent estimates of x, both (·, N); the last argument is the
+    dimension of their noise.
+    """
     square = mu_inner(one, two, mu)
     noise = mu_norm(one - two, mu) / np.sqrt(2)
     value = root(square)

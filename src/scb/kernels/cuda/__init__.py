@@ -8,7 +8,7 @@
     pass 2         g (N, T) from the tokens and their scores                              gradient.cu
     update         V and A                                                                update.cu
 
-``stream.cuh`` draws tokens, bit for bit those of ``kernels.random``; those of one group of samples are kept from pass 1 to pass 2.
-Sums whose order could depend on how the work is divided are either sums of integers, or have an order that depends on the sizes
-of the batch and the task alone.
+``stream.cuh`` draws tokens, bit for bit those of ``kernels.random``; those of one group of samples
+are kept from pass 1 to pass 2. Sums whose order could depend on how the work is divided are either
+sums of integers, or have an order that depends on the sizes of the batch and the task alone.
 """

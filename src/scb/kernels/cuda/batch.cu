@@ -56,15 +56,15 @@ extern "C" __global__ void lay_out(const int* starts, int first, int last, int m
 }
 
 // Last token, and label from the token at a source position, of the samples first … last − 1.
-// positions and q are (TOKENS, sparsity), P is (TOKENS, TOKENS) with one law a row; q and P are cumulative.
+// positions and q are (TOKENS, sparsity), P is (TOKENS, TOKENS) with one distribution a row; q and P are cumulative.
 extern "C" __global__ void draw_labels(u64 key, int batch_size, int first, int last, const int* starts, const u16* whole,
                                        const u64* fraction, const u16* table, const int* positions, const double* q, int sparsity,
                                        const double* P, int* lasts, int* labels) {
-    Law law = {whole, fraction, table};
+    Distribution distribution = {whole, fraction, table};
     for (int i = first + blockIdx.x * blockDim.x + threadIdx.x; i < last; i += gridDim.x * blockDim.x) {
         int k = first_above(starts, TOKENS + 1, i) - 1;
         int slot = first_above(q + k * sparsity, sparsity, to_unit(random_word(key, (u64)batch_size + i)));
-        int source = draw_token(sample_key(key, batch_size, i), positions[k * sparsity + slot], law);
+        int source = draw_token(sample_key(key, batch_size, i), positions[k * sparsity + slot], distribution);
         lasts[i - first] = k;
         labels[i - first] = first_above(P + source * TOKENS, TOKENS, to_unit(random_word(key, 2ull * batch_size + i)));
     }
@@ -73,9 +73,9 @@ extern "C" __global__ void draw_labels(u64 key, int batch_size, int first, int l
 // Tokens of ``samples`` samples from ``first`` on, (samples, T); for tests.
 extern "C" __global__ void draw_tokens(u64 key, int batch_size, int first, int samples, int T, const u16* whole, const u64* fraction,
                                        const u16* table, u16* tokens) {
-    Law law = {whole, fraction, table};
+    Distribution distribution = {whole, fraction, table};
     long long count = (long long)samples * T;
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += (long long)gridDim.x * blockDim.x) {
-        tokens[i] = (u16)draw_token(sample_key(key, batch_size, first + (int)(i / T)), (u32)(i % T), law);
+        tokens[i] = (u16)draw_token(sample_key(key, batch_size, first + (int)(i / T)), (u32)(i % T), distribution);
     }
 }

@@ -10,7 +10,8 @@ from scb.extras import install
 from scb.inputs import InputError
 from scb.kernels.cuda.layout import source
 
-Launch = Callable[..., None]  # launch(kernel, grid, threads, shared bytes, *arguments)
+# launch(kernel, grid, threads, shared bytes, *arguments)
+Launch = Callable[..., None]
 
 
 class Device(Protocol):
@@ -35,16 +36,24 @@ class Gpu:
         try:
             import cupy  # pyright: ignore[reportMissingImports] (an extra)
         except ImportError:
-            raise InputError(f"device = 'cuda' needs CuPy: {install('cuda13')}, or cuda12 for an older driver") from None
+            raise InputError(
+                f"device = 'cuda' needs CuPy: {install('cuda13')}, or cuda12 for an older driver"
+            ) from None
         try:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:
-            raise InputError(f"device = 'cuda' finds no NVIDIA GPU whose driver fits CuPy {cupy.__version__}: {error}") from None
+            raise InputError(
+                f"device = 'cuda' finds no NVIDIA GPU whose driver fits CuPy {cupy.__version__}: {error}"
+            ) from None
         if count == 0:
-            raise InputError("device = 'cuda' finds no NVIDIA GPU; nvidia-smi lists those that the driver knows")
+            raise InputError(
+                "device = 'cuda' finds no NVIDIA GPU; nvidia-smi lists those that the driver knows"
+            )
         self.xp: Any = cupy
         self.processors: int = cupy.cuda.Device().attributes["MultiProcessorCount"]
-        self.name: str = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
+        self.name: str = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)[
+            "name"
+        ].decode()
 
     def free_memory(self) -> int:
         """Bytes that can still be taken, those in CuPy's pool included."""
@@ -57,7 +66,9 @@ class Gpu:
         module = _module(self.xp, self.xp.cuda.Device().id, options)
         kernels: dict[str, Any] = {}
 
-        def launch(name: str, grid: tuple[int, ...], threads: int, shared: int, *arguments: Any) -> None:
+        def launch(
+            name: str, grid: tuple[int, ...], threads: int, shared: int, *arguments: Any
+        ) -> None:
             if name not in kernels:
                 kernels[name] = module.get_function(name)
                 if shared > 48 * 1024:
@@ -69,7 +80,9 @@ class Gpu:
 
 @cache
 def _module(xp: Any, device: int, options: tuple[str, ...]) -> Any:
-    """The kernels as loaded on a device: once for each process, since a sweep trains on thousands of tasks of one size."""
+    """The kernels as loaded on a device: once for each process, since a sweep trains on thousands
+    of tasks of one size.
+    """
     return xp.RawModule(code=source(), options=options)
 
 

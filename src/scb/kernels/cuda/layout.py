@@ -1,4 +1,4 @@
-"""How a step is divided on a GPU, and a task's law as the kernels there want it."""
+"""How a step is divided on a GPU, and a task's distribution as the kernels there want it."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.inputs import InputError
-from scb.kernels.random import TokenLaw
+from scb.kernels.random import TokenSampler
 
 FEW = 4  # up to this many tokens, comparing with every threshold is quicker than a look-up
 SOME = 50  # up to this many, a thread has a histogram of its own
 MATRIX = 64  # above, products with V are left to the library of matrix products
 MOST = 4095  # tokens that an entry of the table can name
-UNIT = 8192  # samples: groups of a batch are multiples of it
+# Samples: groups of a batch are multiples of it
+UNIT = 8192
 CHUNK = 1024  # samples whose part of gV is one sum
 PIECE = 256  # samples whose part of g is one sum of 32-bit numbers
 SCORE_THREADS = 256
@@ -68,7 +69,10 @@ def layout(N: int, T: int) -> Layout:
     mass_threads = 128 if SOME / 2 < N <= SOME else 256
     while N > SOME and 4 * N * mass_threads // 32 > 96 * 1024:
         mass_threads //= 2
-    threads = next(x for x in (512, 320, 256, 128, 64, 32) if -(-T // (16 * x)) * 16 * x <= 1.05 * T + 512)  # little is empty
+    # Little is empty
+    threads = next(
+        x for x in (512, 320, 256, 128, 64, 32) if -(-T // (16 * x)) * 16 * x <= 1.05 * T + 512
+    )
     return Layout(mass_threads, threads, stage=max(4, min(64, 12_288 // N // 4 * 4)))
 
 
@@ -83,8 +87,8 @@ def token_bytes(N: int) -> int:
 
 
 @dataclass(frozen=True)
-class DeviceLaw:
-    """A law over tokens for ``stream.cuh``."""
+class DeviceSampler:
+    """A distribution over tokens for ``stream.cuh``."""
 
     whole: NDArray[np.uint16]  # (N − 1,), m_j
     fraction: NDArray[np.uint64]  # (N − 1,), ceil(2^53 f_j)
@@ -94,9 +98,9 @@ class DeviceLaw:
     mask: int
 
 
-def device_law(law: TokenLaw) -> DeviceLaw:
-    """The same law with the table of 16-bit entries that ``stream.cuh`` explains."""
-    whole = law.whole.astype(np.int64)
+def device_sampler(sampler: TokenSampler) -> DeviceSampler:
+    """The same distribution with the table of 16-bit entries that ``stream.cuh`` explains."""
+    whole = sampler.whole.astype(np.int64)
     if len(whole) + 1 > MOST or not len(whole):
         raise InputError(f"N = {len(whole) + 1}: on a GPU there must be 2 to {MOST:,} tokens")
     for shift in (3, 0):
@@ -107,21 +111,25 @@ def device_law(law: TokenLaw) -> DeviceLaw:
             break
     at = whole[np.minimum(below, len(whole) - 1)]
     field = 8 if token_bytes(len(whole) + 1) == 1 else 4
-    table = ((below << field) + np.where(inside > 0, (1 << field) - 1 - (at - cells), 0) - cells) % 65536
-    fraction = np.ceil(law.fraction * 2.0**53).astype(np.uint64)
-    return DeviceLaw(law.whole, fraction, table.astype(np.uint16), shift, field, int(law.mask))
+    table = (
+        (below << field) + np.where(inside > 0, (1 << field) - 1 - (at - cells), 0) - cells
+    ) % 65536
+    fraction = np.ceil(sampler.fraction * 2.0**53).astype(np.uint64)
+    return DeviceSampler(
+        sampler.whole, fraction, table.astype(np.uint16), shift, field, int(sampler.mask)
+    )
 
 
-def macros(N: int, law: DeviceLaw, sizes: Layout) -> dict[str, str]:
+def macros(N: int, sampler: DeviceSampler, sizes: Layout) -> dict[str, str]:
     """What the compiler is told."""
     return {
         "TOKENS": str(N),
         "FEW": str(FEW),
         "SOME": str(SOME),
         "MATRIX": str(MATRIX),
-        "SHIFT": str(law.shift),
-        "FIELD": str(law.field),
-        "MASK": f"{law.mask}ull",
+        "SHIFT": str(sampler.shift),
+        "FIELD": str(sampler.field),
+        "MASK": f"{sampler.mask}ull",
         "PIECE": str(PIECE),
         "CHUNK": str(CHUNK),
         "TILE": str(TILE),

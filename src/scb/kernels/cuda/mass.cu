@@ -112,7 +112,7 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
     __syncthreads();
     int i = blockIdx.x * MASS_THREADS + threadIdx.x;
     bool used = i < samples;  // others go along, since a warp writes together
-    Law law = {whole, fraction, cells};
+    Distribution distribution = {whole, fraction, cells};
     const int* a = W + (size_t)lasts[used ? i : 0] * stride;
     u64 stream = sample_key(key, batch_size, first + i);
     int b = blockIdx.y * range;
@@ -140,7 +140,7 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
             open &= open - 1;
             u32 t = 16 * b + j;
             int below = ((Token*)kept)[j];
-            int token = below + rise(stream, t, below, law);
+            int token = below + rise(stream, t, below, distribution);
             histogram[below * MASS_THREADS] -= a[t];
             histogram[token * MASS_THREADS] += a[t];
             ((Token*)kept)[j] = token;
@@ -165,7 +165,7 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
     __syncthreads();
     int i = blockIdx.x * (MASS_THREADS / 32) + warp;
     bool used = i < samples;
-    Law law = {whole, fraction, cells};
+    Distribution distribution = {whole, fraction, cells};
     const int* a = W + (size_t)lasts[used ? i : 0] * stride;
     Token* mine = tokens + (size_t)i * (16 * batches);
     u64 stream = sample_key(key, batch_size, first + i);
@@ -197,7 +197,7 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
             int j = position_of(bit % 32);
             u32 t = 4 * (4 * (begin + 32 * round) + 32 * (j / 4) + lane) + j % 4;
             int below = mine[t];
-            int steps = rise(stream, t, below, law);
+            int steps = rise(stream, t, below, distribution);
             if (steps > 0) {
                 atomicAdd(&histogram[below], -a[t]);
                 atomicAdd(&histogram[below + steps], a[t]);
@@ -216,13 +216,13 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
 extern "C" __global__ void add_active_mass(u64 key, int batch_size, int first, int samples, const int* W, int stride,
                                            const int* lasts, const int* starts, const int* positions, const u16* whole,
                                            const u64* fraction, const u16* table, int* mass) {
-    Law law = {whole, fraction, table};
+    Distribution distribution = {whole, fraction, table};
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= samples) return;
     int k = lasts[i];
     u64 stream = sample_key(key, batch_size, first + i);
     for (int j = starts[k]; j < starts[k + 1]; ++j) {
         int t = positions[j];
-        mass[(size_t)i * TOKENS + draw_token(stream, t, law)] += W[(size_t)k * stride + t];
+        mass[(size_t)i * TOKENS + draw_token(stream, t, distribution)] += W[(size_t)k * stride + t];
     }
 }

@@ -20,21 +20,23 @@ from scb.kernels.cuda.layout import (
     UPDATE_THREADS,
     Layout,
     batches,
-    device_law,
+    device_sampler,
     layout,
     macros,
     token_bytes,
 )
-from scb.kernels.step.batch import TaskLaw
+from scb.kernels.step.batch import TaskSampler
 from scb.kernels.step.share import Hyperparameters
 
 Array = NDArray[np.float64]
 
-Active = tuple[Any, Any]  # where each column's positions begin, and the positions at which A is not 0
+# Where each column's positions begin, and the positions at which A is not 0
+Active = tuple[Any, Any]
 
 NEVER = np.iinfo(np.int32).max  # the number of a step that has not failed
 _SHARE = 0.8  # of the free memory, for the mini-batch
-_TOKENS = 1 << 35  # bytes of tokens that are kept at a time at most: more would not be quicker
+# Bytes of tokens that are kept at a time at most: more would not be quicker
+_TOKENS = 1 << 35
 
 
 @dataclass(frozen=True)
@@ -45,26 +47,39 @@ class Workspace:
     most: int  # segments of a group
     lasts: Any  # (group,)
     labels: Any  # (group,)
-    tokens: Any  # (group, bytes of a row): those of all positions, from pass 1 to pass 2; empty where only a few are drawn
+    # (group, bytes of a row): those of all positions, from pass 1 to pass 2; empty where only a few
+    # are drawn
+    tokens: Any
     mass: Any  # (group, N), 32-bit integers
     scores: Any  # (group, N), 32 bits
-    partial: Any  # (most, stride), 32 bits: parts of g
-    chunks: Any  # (·, N, N): parts of gV, those of one unit of samples above MATRIX tokens
-    matrices: Any  # (3, UNIT, N): xa, r and u of one unit of samples, above MATRIX tokens
+    # (most, stride), 32 bits: parts of g
+    partial: Any
+    # (·, N, N): parts of gV, those of one unit of samples above MATRIX tokens
+    chunks: Any
+    # (3, UNIT, N): xa, r and u of one unit of samples, above MATRIX tokens
+    matrices: Any
     losses: Any  # (B,)
 
 
 class DeviceSteps:
     """(V, A) on a device, and steps of a stage on them.
 
-    Twin: ``kernels.step.fused``, which draws the same samples. Here every column of A takes every step at once, since a pass over A
-    costs nothing beside the drawing.
+    Twin: ``kernels.step.fused``, which draws the same samples. Here every column of A takes every
+    step at once, since a pass over A costs nothing beside the drawing.
     """
 
-    def __init__(self, device: Device, law: TaskLaw, T: int, *, sizes: Layout | None = None, memory: int | None = None) -> None:
-        N = len(law.labels.mu)
+    def __init__(
+        self,
+        device: Device,
+        sampler: TaskSampler,
+        T: int,
+        *,
+        sizes: Layout | None = None,
+        memory: int | None = None,
+    ) -> None:
+        N = len(sampler.labels.mu)
         xp = device.xp
-        tokens = device_law(law.tokens)
+        tokens = device_sampler(sampler.tokens)
         self.T = T
         self.N = N
         self.sizes = layout(N, T) if sizes is None else sizes
@@ -74,12 +89,13 @@ class DeviceSteps:
         self._memory = memory
         self._launch = device.compile(macros(N, tokens, self.sizes))
         self._table_bytes = 0 if tokens.shift == 0 else tokens.table.nbytes
-        self._law = tuple(map(xp.asarray, (tokens.whole, tokens.fraction, tokens.table)))
-        self._mu = xp.asarray(law.labels.mu)
-        self._largest_mu = float(np.diff(law.labels.mu, prepend=0.0).max())
-        self._positions = xp.asarray(np.ascontiguousarray(law.labels.positions.T, np.int32))  # (N, Q)
-        self._q = xp.asarray(np.ascontiguousarray(law.labels.q.T))
-        self._P = xp.asarray(np.ascontiguousarray(law.labels.P.T))
+        self._sampler = tuple(map(xp.asarray, (tokens.whole, tokens.fraction, tokens.table)))
+        self._mu = xp.asarray(sampler.labels.mu)
+        self._largest_mu = float(np.diff(sampler.labels.mu, prepend=0.0).max())
+        # (N, Q)
+        self._positions = xp.asarray(np.ascontiguousarray(sampler.labels.positions.T, np.int32))
+        self._q = xp.asarray(np.ascontiguousarray(sampler.labels.q.T))
+        self._P = xp.asarray(np.ascontiguousarray(sampler.labels.P.T))
         self.V = xp.empty((N, N))
         self.A = xp.zeros((N, self.stride))
         self.gV = xp.empty((N, N))
@@ -98,11 +114,14 @@ class DeviceSteps:
         """Take over V (N, N) and A (T, N)."""
         xp = self._device.xp
         self.V[...] = xp.asarray(np.ascontiguousarray(V, np.float64))
-        for k in range(self.N):  # a column at a time: A may be one number seen as an array
+        # a column at a time: A may be one number seen as an array
+        for k in range(self.N):
             self.A[k, : self.T] = xp.asarray(np.ascontiguousarray(A[:, k], np.float64))
 
     def get(self, A: Array | None = None) -> tuple[Array, Array]:
-        """Copies of V and A, the latter column-contiguous; or the A that is given, if it has not changed."""
+        """Copies of V and A, the latter column-contiguous; or the A that is given, if it has not
+        changed.
+        """
         V = np.empty((self.N, self.N))
         _to_host(self.V, V)
         if A is None:
@@ -111,18 +130,25 @@ class DeviceSteps:
         return V, A
 
     def active(self) -> Active | None:
-        """The positions at which A is not 0, for steps that leave it as it is; None if they are many."""
+        """The positions at which A is not 0, for steps that leave it as it is; None if they are
+        many.
+        """
         xp = self._device.xp
         columns, positions = xp.nonzero(self.A[:, : self.T])
         if 16 * len(positions) > self.N * self.T:
             return None
-        return xp.searchsorted(columns, xp.arange(self.N + 1)).astype(np.int32), positions.astype(np.int32)
+        return xp.searchsorted(columns, xp.arange(self.N + 1)).astype(np.int32), positions.astype(
+            np.int32
+        )
 
-    def take(self, keys: NDArray[np.uint64], hyper: Hyperparameters, *, plain: bool, frozen: bool = False) -> tuple[int, Array]:
-        """One step for each of ``keys``; ``plain`` are vanilla ones, ``frozen`` ones leave A as it is.
+    def take(
+        self, keys: NDArray[np.uint64], hyper: Hyperparameters, *, plain: bool, frozen: bool = False
+    ) -> tuple[int, Array]:
+        """One step for each of ``keys``; ``plain`` are vanilla ones, ``frozen`` ones leave A as it
+        is.
 
-        Returns the number of steps done, which is smaller than the number of keys if V or A reaches the limit (what stands there
-        then is beyond it), and the mean loss of each.
+        Returns the number of steps done, which is smaller than the number of keys if V or A reaches
+        the limit (what stands there then is beyond it), and the mean loss of each.
         """
         xp = self._device.xp
         failed = xp.full(1, NEVER, np.int32)
@@ -151,8 +177,11 @@ class DeviceSteps:
         _to_host(loss, host)
         return done, host
 
-    def differentiate(self, key: np.uint64, batch_size: int, frozen: bool = False, active: Active | None = None) -> Any:
-        """Summed gradients of a mini-batch at (V, A), into ``gV`` and, unless A is ``frozen``, ``g``; the loss of each sample.
+    def differentiate(
+        self, key: np.uint64, batch_size: int, frozen: bool = False, active: Active | None = None
+    ) -> Any:
+        """Summed gradients of a mini-batch at (V, A), into ``gV`` and, unless A is ``frozen``,
+        ``g``; the loss of each sample.
 
         With the ``active`` positions of a frozen A no other tokens are drawn.
         """
@@ -163,7 +192,9 @@ class DeviceSteps:
         )  # fmt: skip
         self._counts.fill(0)
         blocks = min(_blocks(batch_size, 256), 2 * self._device.processors)
-        self._launch("count_lasts", (blocks,), 256, 4 * self.N, key, batch_size, self._mu, self._counts)
+        self._launch(
+            "count_lasts", (blocks,), 256, 4 * self.N, key, batch_size, self._mu, self._counts
+        )
         self._launch("begin_columns", (1,), 1, 0, self._counts, self._starts)
         self.gV.fill(0)
         if not frozen:
@@ -176,21 +207,23 @@ class DeviceSteps:
                 self._add_gradient(first, last, work)
         return work.losses
 
-    def _draw_mass(self, key: np.uint64, B: int, first: int, last: int, work: Workspace, active: Active | None) -> None:
+    def _draw_mass(
+        self, key: np.uint64, B: int, first: int, last: int, work: Workspace, active: Active | None
+    ) -> None:
         """Last tokens, labels and mass of the samples first … last − 1."""
         N = self.N
         launch = self._launch
         samples = last - first
         launch(
             "draw_labels", (_blocks(samples, 128),), 128, 0,
-            key, B, first, last, self._starts, *self._law,
+            key, B, first, last, self._starts, *self._sampler,
             self._positions, self._q, self._q.shape[1], self._P, work.lasts, work.labels,
         )  # fmt: skip
         work.mass.fill(0)
         if active is not None:
             launch(
                 "add_active_mass", (-(-samples // 128),), 128, 0,
-                key, B, first, samples, self._W, self.stride, work.lasts, *active, *self._law, work.mass,
+                key, B, first, samples, self._W, self.stride, work.lasts, *active, *self._sampler, work.mass,
             )  # fmt: skip
             return
         blocks = -(-samples // self.sizes.mass_samples(N))
@@ -202,7 +235,7 @@ class DeviceSteps:
             "add_mass", (blocks, -(-self._batches // length)),
             self.sizes.mass_threads, self.sizes.mass_shared(N, self._table_bytes),
             key, B, first, samples, self._batches, length,
-            self._W, self.stride, self._totals, work.lasts, *self._law, work.mass, work.tokens,
+            self._W, self.stride, self._totals, work.lasts, *self._sampler, work.mass, work.tokens,
         )  # fmt: skip
 
     def _score(self, samples: int, work: Workspace, losses: Any) -> None:
@@ -224,16 +257,29 @@ class DeviceSteps:
         """Add the samples first … last − 1 to g."""
         N = self.N
         most = (last - first) // PIECE + 1 + N
-        self._launch("lay_out", (1,), 256, 0, self._starts, first, last, most, self._columns, self._segments)
+        self._launch(
+            "lay_out", (1,), 256, 0, self._starts, first, last, most, self._columns, self._segments
+        )
         tiles = self.stride // self.sizes.tile
         self._launch(
             "gradient", (tiles, most), self.sizes.gradient_threads, self.sizes.gradient_shared(N),
             first, self._batches, self._segments, work.tokens, work.scores, self.stride, work.partial,
         )  # fmt: skip
-        self._launch("add_segments", (-(-self.stride // 128), N), 128, 0, self._columns, work.partial, self.stride, self.g)
+        self._launch(
+            "add_segments",
+            (-(-self.stride // 128), N),
+            128,
+            0,
+            self._columns,
+            work.partial,
+            self.stride,
+            self.g,
+        )
 
     def _multiply(self, samples: int, work: Workspace, losses: Any) -> None:
-        """Scores, losses and gV by matrix products of fixed sizes, so that their rounding does not depend on the group."""
+        """Scores, losses and gV by matrix products of fixed sizes, so that their rounding does not
+        depend on the group.
+        """
         xp = self._device.xp
         for begin in range(0, samples, UNIT):
             size = min(UNIT, samples - begin)
@@ -241,17 +287,43 @@ class DeviceSteps:
             rows = chunks * CHUNK  # those without a sample are 0
             own = slice(begin, begin + size)
             xa, r, u = work.matrices[:, :rows]
-            self._launch("scale_mass", (rows,), ROW_THREADS, 0, size, work.mass[own], self._scale, work.lasts[own], xa)
+            self._launch(
+                "scale_mass",
+                (rows,),
+                ROW_THREADS,
+                0,
+                size,
+                work.mass[own],
+                self._scale,
+                work.lasts[own],
+                xa,
+            )
             xp.matmul(xa, self.V.T, out=r)
-            self._launch("subtract_labels", (size,), ROW_THREADS, 8 * ROW_THREADS, work.labels[own], r, losses[own])
+            self._launch(
+                "subtract_labels",
+                (size,),
+                ROW_THREADS,
+                8 * ROW_THREADS,
+                work.labels[own],
+                r,
+                losses[own],
+            )
             xp.matmul(r, self.V, out=u)
             self._launch("round_scores", (size,), ROW_THREADS, 0, u, work.scores[own])
             parts = work.chunks[:chunks]
-            xp.matmul(r.reshape(chunks, CHUNK, self.N).transpose(0, 2, 1), xa.reshape(chunks, CHUNK, self.N), out=parts)
-            self._launch("add_chunks", (-(-self.N * self.N // 128),), 128, 0, chunks, parts, self.gV)
+            xp.matmul(
+                r.reshape(chunks, CHUNK, self.N).transpose(0, 2, 1),
+                xa.reshape(chunks, CHUNK, self.N),
+                out=parts,
+            )
+            self._launch(
+                "add_chunks", (-(-self.N * self.N // 128),), 128, 0, chunks, parts, self.gV
+            )
 
     def _work(self, batch_size: int, *, all_tokens: bool) -> Workspace:
-        """Memory for a batch size, kept until another one is asked for; a batch that does not fit is divided into groups."""
+        """Memory for a batch size, kept until another one is asked for; a batch that does not fit
+        is divided into groups.
+        """
         if self._workspace is not None and self._workspace[0] == (batch_size, all_tokens):
             return self._workspace[1]
         self._workspace = None
@@ -261,7 +333,11 @@ class DeviceSteps:
         row = 16 * self._batches * token_bytes(N) if all_tokens else 0
         each = 8 + 8 * N + 4 * self.stride / PIECE + row
         each += 8 * N * N / CHUNK if N <= MATRIX else 0
-        fixed = 8 * batch_size + 4 * (N + 1) * self.stride + (0 if N <= MATRIX else 8 * (3 * UNIT * N + UNIT // CHUNK * N * N))
+        fixed = (
+            8 * batch_size
+            + 4 * (N + 1) * self.stride
+            + (0 if N <= MATRIX else 8 * (3 * UNIT * N + UNIT // CHUNK * N * N))
+        )
         memory = int(_SHARE * self._device.free_memory()) if self._memory is None else self._memory
         units = int((memory - fixed) / (each * UNIT))
         if all_tokens:
@@ -280,11 +356,15 @@ class DeviceSteps:
                 scores=xp.empty((size, N), np.float32),
                 partial=xp.empty((min(most, size // PIECE + 1 + N), self.stride), np.float32),
                 chunks=xp.empty((-(-(size if N <= MATRIX else min(UNIT, size)) // CHUNK), N, N)),
-                matrices=xp.empty((3, -(-min(UNIT, size) // CHUNK) * CHUNK if N > MATRIX else 0, N)),
+                matrices=xp.empty(
+                    (3, -(-min(UNIT, size) // CHUNK) * CHUNK if N > MATRIX else 0, N)
+                ),
                 losses=xp.empty(batch_size),
             )
         except MemoryError as error:
-            raise InputError(f"N = {N}, T = {self.T:,}: not even {UNIT:,} samples fit into the GPU's memory at a time") from error
+            raise InputError(
+                f"N = {N}, T = {self.T:,}: not even {UNIT:,} samples fit into the GPU's memory at a time"
+            ) from error
         self._segments = xp.empty((most, 2), np.int32)
         self._workspace = (batch_size, all_tokens), work
         return work

@@ -1,4 +1,4 @@
-// The counted stream of ``kernels.random``, bit for bit: random words, and tokens with a given law from 16 random bits each.
+// The counted stream of ``kernels.random``, bit for bit: random words, and tokens with a given distribution from 16 random bits each.
 //
 // A word of 64 bits stands for four tokens. Word i of a stream is a hash of the stream's key and i. Token t of a stream is the number
 // of thresholds m_j + f_j at or below w + u, where w are its 16 bits and u a fraction of 53 bits, which matters only where w = m_j (a
@@ -49,7 +49,7 @@ struct alignas(16) Batch {
     Quad quad[4];
 };
 
-struct Law {
+struct Distribution {
     const u16* whole;     // (THRESHOLDS,), m_j
     const u64* fraction;  // (THRESHOLDS,), ceil(2^53 f_j): u >= f_j exactly if its 53 bits reach this
     const u16* table;     // (CELLS,)
@@ -127,35 +127,35 @@ __device__ inline T& at_token(T* array, u32 found) {
 }
 
 // How many of the thresholds that equal the w of an open token, ``below`` and those after it, lie at or below w + u.
-__device__ inline int rise(u64 key, u32 t, int below, const Law& law) {
+__device__ inline int rise(u64 key, u32 t, int below, const Distribution& distribution) {
     u64 u = random_word(key, FRACTIONS + t) >> 11;
     int token = below;
-    if (TOKENS > FEW && SHIFT > 0) return u >= law.fraction[token];  // a cell holds one threshold
-    u16 w = law.whole[below];
-    while (token < THRESHOLDS && law.whole[token] == w && u >= law.fraction[token]) ++token;
+    if (TOKENS > FEW && SHIFT > 0) return u >= distribution.fraction[token];  // a cell holds one threshold
+    u16 w = distribution.whole[below];
+    while (token < THRESHOLDS && distribution.whole[token] == w && u >= distribution.fraction[token]) ++token;
     return token - below;
 }
 
 // How many thresholds lie below w, for token t of a stream; and whether another one equals w.
-__device__ inline int thresholds_below(u64 key, u32 t, const Law& law, bool& tied) {
+__device__ inline int thresholds_below(u64 key, u32 t, const Distribution& distribution, bool& tied) {
     u64 word = (random_word(key, t / 4) & MASK) >> (16 * (t % 4));
     if (TOKENS > FEW) {
-        u32 found = look_up(word, 0, law.table);
+        u32 found = look_up(word, 0, distribution.table);
         tied = is_tied(found);
         return token_of(found);
     }
     u32 w = sixteen_bits(word, 0);
     int below = 0;
-    while (below < THRESHOLDS && law.whole[below] < w) ++below;
-    tied = below < THRESHOLDS && law.whole[below] == w;
+    while (below < THRESHOLDS && distribution.whole[below] < w) ++below;
+    tied = below < THRESHOLDS && distribution.whole[below] == w;
     return below;
 }
 
 // Token t of a stream, exactly.
-__device__ inline int draw_token(u64 key, u32 t, const Law& law) {
+__device__ inline int draw_token(u64 key, u32 t, const Distribution& distribution) {
     bool tied;
-    int below = thresholds_below(key, t, law, tied);
-    return tied ? below + rise(key, t, below, law) : below;
+    int below = thresholds_below(key, t, distribution, tied);
+    return tied ? below + rise(key, t, below, distribution) : below;
 }
 
 struct alignas(16) Cells {

@@ -1,47 +1,70 @@
-"""A mini-batch: what is random in it, how its work is divided, and how its samples are drawn and differentiated."""
+"""A mini-batch: what is random in it, how its work is divided, and how its samples are drawn and
+differentiated.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from scb.kernels.compiler import compiled
-from scb.kernels.random import TokenLaw, TokenScratch, choose, draw_and_weigh, draw_tokens, first_above, random_word, to_unit
-from scb.kernels.step.columns import column_sum
+from scb.kernels.random import (
+    TokenSampler,
+    TokenScratch,
+    choose,
+    draw_and_weigh,
+    draw_tokens,
+    first_above,
+    random_word,
+    to_unit,
+)
+from scb.kernels.step.lazy_columns import column_sum
 from scb.kernels.threads import MOST_SHARES
 
 TILE = 8
-LANES = 8  # neighbouring positions that add into tables of their own, so that they need not wait for each other
+# Neighbouring positions that add into tables of their own, so that they need not wait for each
+# other
+LANES = 8
 
 
-class LabelLaw(NamedTuple):
-    """What decides the last token k ~ μ, the source ~ q^(k) and the label ~ P[:, source], each by one uniform."""
+class LabelSampler(NamedTuple):
+    """What decides the last token k ~ μ, the source ~ q^(k) and the label ~ P[:, source], each by
+    one uniform.
+    """
 
     mu: np.ndarray  # (N,), cumulative
-    positions: np.ndarray  # (Q, N), where the sources of each k may be
-    q: np.ndarray  # (Q, N), cumulative in each column
-    P: np.ndarray  # (N, N), cumulative in each column
+    # (Q, N), where the sources of each k may be
+    positions: np.ndarray
+    # (Q, N), cumulative in each column
+    q: np.ndarray
+    # (N, N), cumulative in each column
+    P: np.ndarray
 
 
-class TaskLaw(NamedTuple):
+class TaskSampler(NamedTuple):
     """A task, ready for drawing."""
 
-    tokens: TokenLaw
-    labels: LabelLaw
+    tokens: TokenSampler
+    labels: LabelSampler
 
 
 class MiniBatch(NamedTuple):
-    """All that is random in a mini-batch but its tokens, and its division: where shares, tiles and segments begin, and the end.
+    """All that is random in a mini-batch but its tokens, and its division: where shares, tiles and
+    segments begin, and the end.
 
-    ``kernels.step`` has a drawing. A tile holds whole segments, or a piece of a segment longer than ``TILE``.
+    ``kernels.step`` has a drawing. A tile holds whole segments, or a piece of a segment longer than
+    ``TILE``.
     """
 
     lasts: np.ndarray  # (B,), last tokens, ascending
-    keys: np.ndarray  # (B,), the streams of the samples' tokens
-    uniforms: np.ndarray  # (2, B), what decides source and label
+    # (B,), the streams of the samples' tokens
+    keys: np.ndarray
+    # (2, B), what decides source and label
+    uniforms: np.ndarray
     shares: np.ndarray  # which depend on the sizes alone, not on threads
     tiles: np.ndarray
     segments: np.ndarray
-    accumulator: np.ndarray  # of each segment, or −1: its column is updated in place
+    # Of each segment, or −1: its column is updated in place
+    accumulator: np.ndarray
 
 
 class Tile(NamedTuple):
@@ -49,24 +72,32 @@ class Tile(NamedTuple):
 
     tokens: np.ndarray  # (TILE, T)
     labels: np.ndarray  # (TILE,)
-    mass: np.ndarray  # (TILE, N), attention's mass Xa on each token
-    scores: np.ndarray  # (TILE, N), the derivative of the loss in the mass
-    lanes: np.ndarray  # (LANES, N), partial sums of the mass
+    # (TILE, N), attention's mass Xa on each token
+    mass: np.ndarray
+    # (TILE, N), the derivative of the loss in the mass
+    scores: np.ndarray
+    # (LANES, N), partial sums of the mass
+    lanes: np.ndarray
     scratch: TokenScratch
 
 
 class Frozen(NamedTuple):
-    """The columns of a frozen A, each a few *active* positions and one common value everywhere else.
+    """The columns of a frozen A, each a few *active* positions and one common value everywhere
+    else.
 
-    Steps on V alone only draw tokens that matter, so that they do not depend on T. Tokens at active positions are drawn one by
-    one. Of the others only the numbers of each token are needed, which are multinomial; and if the source of the label is one of
-    them, that token is drawn by itself and the numbers of the rest. The law of (Xa, label) is exactly that of whole contexts.
+    Steps on V alone only draw tokens that matter, so that they do not depend on T. Tokens at active
+    positions are drawn one by one. Of the others only the numbers of each token are needed, which
+    are multinomial; and if the source of the label is one of them, that token is drawn by itself
+    and the numbers of the rest. The distribution of (Xa, label) is exactly that of whole contexts.
     """
 
-    counts: np.ndarray  # (N,), active positions of each column
+    # (N,), active positions of each column
+    counts: np.ndarray
     value: np.ndarray  # (·, N), their weights
-    source: np.ndarray  # (Q, N), for each position of the task's support its index among the active ones, or −1
-    common: np.ndarray  # (N,), the weight of every other position
+    # (Q, N), for each position of the task's support its index among the active ones, or −1
+    source: np.ndarray
+    # (N,), the weight of every other position
+    common: np.ndarray
 
 
 class FrozenDraws(NamedTuple):
@@ -75,19 +106,24 @@ class FrozenDraws(NamedTuple):
     lasts: np.ndarray  # (B,), last tokens
     u_source: np.ndarray  # (B,)
     u_label: np.ndarray  # (B,)
-    u_tokens: np.ndarray  # (B, ·), of the tokens at active positions and, in the last column, of a source elsewhere
-    rest: np.ndarray  # (B, N), how often each token occurs at the positions that are left
+    # (B, ·), of the tokens at active positions and, in the last column, of a source elsewhere
+    u_tokens: np.ndarray
+    # (B, N), how often each token occurs at the positions that are left
+    rest: np.ndarray
 
 
 @compiled
 def share_count(batch_size, T):
-    """Into how many shares a mini-batch is divided; more would serve more threads, but each has a gradient in V of its own."""
+    """Into how many shares a mini-batch is divided; more would serve more threads, but each has a
+    gradient in V of its own.
+    """
     return min(max(batch_size * T >> 18, 2), MOST_SHARES)
 
 
 @compiled
 def draw_mini_batch(key, mu, batch_size, T, in_place):
-    """Everything random about a mini-batch but its tokens, from the stream ``key``. Twin: ``draw_mini_batch``.
+    """Everything random about a mini-batch but its tokens, from the stream ``key``. Twin:
+    ``draw_mini_batch``.
 
     ``mu`` is cumulative. ``in_place`` says whether segments may do without an accumulator.
     """
@@ -133,7 +169,9 @@ def _lay_out(lasts, shares, in_place):
             while j < shares[share + 1] and lasts[j] == lasts[i]:
                 j += 1
             segments[segment] = i
-            split = (i == shares[share] and i > 0 and lasts[i - 1] == lasts[i]) or (j < B and lasts[j] == lasts[i])
+            split = (i == shares[share] and i > 0 and lasts[i - 1] == lasts[i]) or (
+                j < B and lasts[j] == lasts[i]
+            )
             if in_place and not split and j - i <= TILE:
                 accumulator[segment] = -1
             else:
@@ -141,7 +179,8 @@ def _lay_out(lasts, shares, in_place):
                 used += 1
             segment += 1
             if i == shares[share] or j - begin > TILE:
-                for begin in range(i, j, TILE):  # a new tile; a long segment makes several
+                # a new tile; a long segment makes several
+                for begin in range(i, j, TILE):
                     tiles[tile] = begin
                     tile += 1
             i = j
@@ -150,8 +189,10 @@ def _lay_out(lasts, shares, in_place):
 
 
 @compiled(inline=True)
-def draw_samples(begin, end, batch, law, raw, offset, tile, first):
-    """Tokens, labels and mass of the samples begin … end − 1, which share their last token, into the tile from row ``first`` on."""
+def draw_samples(begin, end, batch, sampler, raw, offset, tile, first):
+    """Tokens, labels and mass of the samples begin … end − 1, which share their last token, into
+    the tile from row ``first`` on.
+    """
     N = raw.shape[1]
     k = batch.lasts[begin]
     a = raw[:, k]
@@ -162,7 +203,7 @@ def draw_samples(begin, end, batch, law, raw, offset, tile, first):
         tokens = tile.tokens[row]
         mass = tile.mass[row]
         if N > 3:
-            draw_tokens(batch.keys[i], law.tokens, tile.scratch, tokens)
+            draw_tokens(batch.keys[i], sampler.tokens, tile.scratch, tokens)
             for lane in range(LANES):
                 for n in range(N):
                     tile.lanes[lane, n] = 0.0
@@ -177,19 +218,22 @@ def draw_samples(begin, end, batch, law, raw, offset, tile, first):
                 for lane in range(LANES):
                     mass[n] += tile.lanes[lane, n]
         else:
-            above, last = draw_and_weigh(batch.keys[i], law.tokens, tile.scratch, tokens, a, shift)
+            above, last = draw_and_weigh(
+                batch.keys[i], sampler.tokens, tile.scratch, tokens, a, shift
+            )
             mass[0] = total - above
             if N == 3:
                 mass[1] = above - last
             mass[N - 1] = last
-        slot = choose(law.labels.q[:, k], batch.uniforms[0, i])
-        source = tokens[law.labels.positions[slot, k]]
-        tile.labels[row] = choose(law.labels.P[:, source], batch.uniforms[1, i])
+        slot = choose(sampler.labels.q[:, k], batch.uniforms[0, i])
+        source = tokens[sampler.labels.positions[slot, k]]
+        tile.labels[row] = choose(sampler.labels.P[:, source], batch.uniforms[1, i])
 
 
 @compiled(inline=True)
 def differentiate(V, labels, mass, scores, gV):
-    """With r = V·mass − e_o: scores = Vᵀr, gV += r·massᵀ for the samples of a tile (one a row); the summed loss ½‖r‖².
+    """With r = V·mass − e_o: scores = Vᵀr, gV += r·massᵀ for the samples of a tile (one a row); the
+    summed loss ½‖r‖².
 
     Four samples at a time, to read V and touch gV less often.
     """
@@ -249,7 +293,9 @@ def _differentiate_four(V, o, mass, scores, i, gV):
 
 @compiled(reorder=True)
 def add_scores(tokens, scores, begin, g):
-    """g[t] += Σ_i scores[i, x_i(begin + t)] for all t of g; four and two samples at a time to touch g less often."""
+    """g[t] += Σ_i scores[i, x_i(begin + t)] for all t of g; four and two samples at a time to touch
+    g less often.
+    """
     i = 0
     end = begin + g.size
     while i + 4 <= len(tokens):
@@ -272,8 +318,10 @@ def add_scores(tokens, scores, begin, g):
 
 
 @compiled
-def frozen_gradient(draws, law, frozen, V):
-    """Summed loss of a mini-batch with a ``LabelLaw``, its summed gradient in V, and each mass Xa (B, N). Twin: ``frozen_mass``."""
+def frozen_gradient(draws, sampler, frozen, V):
+    """Summed loss of a mini-batch with a ``LabelSampler``, its summed gradient in V, and each mass
+    Xa (B, N). Twin: ``frozen_mass``.
+    """
     B, N = draws.rest.shape
     tokens = np.empty(draws.u_tokens.shape[1], np.int64)
     labels = np.empty(B, np.int64)
@@ -284,15 +332,15 @@ def frozen_gradient(draws, law, frozen, V):
         for n in range(N):
             mass[i, n] = frozen.common[k] * draws.rest[i, n]
         for j in range(frozen.counts[k]):
-            tokens[j] = choose(law.mu, draws.u_tokens[i, j])
+            tokens[j] = choose(sampler.mu, draws.u_tokens[i, j])
             mass[i, tokens[j]] += frozen.value[j, k]
-        slot = choose(law.q[:, k], draws.u_source[i])
+        slot = choose(sampler.q[:, k], draws.u_source[i])
         active = frozen.source[slot, k]
         if active >= 0:
             token = tokens[active]
         else:
-            token = choose(law.mu, draws.u_tokens[i, -1])
+            token = choose(sampler.mu, draws.u_tokens[i, -1])
             mass[i, token] += frozen.common[k]
-        labels[i] = choose(law.P[:, token], draws.u_label[i])
+        labels[i] = choose(sampler.P[:, token], draws.u_label[i])
     loss = differentiate(V, labels, mass, np.empty((B, N)), gV)
     return loss, gV, mass

@@ -1,25 +1,39 @@
-"""Whole steps of the paper's update, fused with the drawing of their mini-batches; and the gradient of one mini-batch.
+"""Whole steps of the paper's update, fused with the drawing of their mini-batches; and the gradient
+of one mini-batch.
 
-All is one kernel, ``take_steps``, which Python calls on one or more threads (``kernels.threads``). A step is a turn: the caller
-prepares it, whoever is free draws and differentiates the shares of its mini-batch, and the caller adds up and updates. Results do
-not depend on who took which share.
+All is one kernel, ``take_steps``, which Python calls on one or more threads (``kernels.threads``).
+A step is a turn: the caller prepares it, whoever is free draws and differentiates the shares of its
+mini-batch, and the caller adds up and updates. Results do not depend on who took which share.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.kernels.compiler import compiled
-from scb.kernels.step.batch import TILE, TaskLaw, draw_mini_batch, share_count
-from scb.kernels.step.columns import apply_deferred_prox, column_sum, new_columns
+from scb.kernels.step.batch import TILE, TaskSampler, draw_mini_batch, share_count
+from scb.kernels.step.lazy_columns import apply_deferred_prox, column_sum, new_columns
 from scb.kernels.step.share import Array, Hyperparameters, descend, new_memory, take_share
-from scb.kernels.threads import MOST_SHARES, OVER, await_share, await_turn, hand_in, open_turn, run_together, take, thread_count
+from scb.kernels.threads import (
+    MOST_SHARES,
+    OVER,
+    await_share,
+    await_turn,
+    hand_in,
+    open_turn,
+    run_together,
+    take,
+    thread_count,
+)
 
-SHORT = 1 << 15  # tokens: a step with fewer is over before another thread has come to help
+# Tokens: a step with fewer is over before another thread has come to help
+SHORT = 1 << 15
 
 
 @compiled(inline=True)
 def _update_from_accumulators(segment, step, batch, hyper, columns, accumulators):
-    """Update the column of a segment, the first of its column, from the accumulators of all its segments. Its ‖·‖²."""
+    """Update the column of a segment, the first of its column, from the accumulators of all its
+    segments. Its ‖·‖².
+    """
     k = batch.lasts[batch.segments[segment]]
     raw = columns.raw[:, k]
     g = accumulators[batch.accumulator[segment]]
@@ -42,7 +56,9 @@ def _update_from_accumulators(segment, step, batch, hyper, columns, accumulators
 
 @compiled(reorder=True)
 def _step_V(V, G, mean, inverse, mu, projector_row, rate):
-    """V ← V − rate·(I − 11ᵀ/N) G diag(1/μ)(I − μwᵀ), w the ``projector_row``; mean and inverse (N,) are memory. The new ‖V‖²."""
+    """V ← V − rate·(I − 11ᵀ/N) G diag(1/μ)(I − μwᵀ), w the ``projector_row``; mean and inverse (N,)
+    are memory. The new ‖V‖².
+    """
     N = mu.size
     for m in range(N):
         mean[m] = 0.0
@@ -86,9 +102,14 @@ def _add_up(shares, losses, largest, gV):
 
 @compiled(inline=True)
 def _update(step, batch, hyper, V, columns, largest, gV, accumulators, scratch):
-    """Update V, and the columns that their shares have not updated, from what the shares have added up. Whether all is bounded."""
+    """Update V, and the columns that their shares have not updated, from what the shares have added
+    up. Whether all is bounded.
+    """
     for segment in range(batch.accumulator.size):
-        if batch.accumulator[segment] >= 0 and columns.done[batch.lasts[batch.segments[segment]]] <= step:
+        if (
+            batch.accumulator[segment] >= 0
+            and columns.done[batch.lasts[batch.segments[segment]]] <= step
+        ):
             square = _update_from_accumulators(segment, step, batch, hyper, columns, accumulators)
             largest = max(largest, square)
     rate = hyper.eta_V / hyper.batch_size
@@ -106,20 +127,24 @@ def _finish_column(k, step, columns):
 
 
 @compiled
-def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
-    """One step for each of ``keys`` on V (N, N) and the columns of A (T, N), in place; one thread's part of it.
+def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory):
+    """One step for each of ``keys`` on V (N, N) and the columns of A (T, N), in place; one thread's
+    part of it.
 
-    λ uses the K_V of the V before each step. Returns the number of steps done, which is smaller than the number of keys if V or A
-    reaches the limit. Without ``update`` there is one key, its mini-batch is only differentiated, and the number of accumulators is
-    returned. Twin: the source ``Fresh``, followed by ``stages.proximal_step``.
+    λ uses the K_V of the V before each step. Returns the number of steps done, which is smaller
+    than the number of keys if V or A reaches the limit. Without ``update`` there is one key, its
+    mini-batch is only differentiated, and the number of accumulators is returned. Twin: the source
+    ``Fresh``, followed by ``stages.proximal_step``.
     """
-    # The caller (me = 0) and the helpers go through the same loop, so that there is one compiled version of what a share does.
+    # The caller (me = 0) and the helpers go through the same loop, so that there is one compiled
+    # version of what a share does.
     T, N = columns.raw.shape
     shares = share_count(hyper.batch_size, T)
     mine = np.empty(MOST_SHARES, np.bool_)
-    turn = np.int64(-1)  # after the last step there is one more turn, for the columns that have been waiting
+    # After the last step there is one more turn, for the columns that have been waiting
+    turn = np.int64(-1)
     drawn = np.int64(0)  # the step whose batch this is
-    batch = draw_mini_batch(keys[0], law.labels.mu, hyper.batch_size, T, update)
+    batch = draw_mini_batch(keys[0], sampler.labels.mu, hyper.batch_size, T, update)
     bounded = True
     while True:
         if me == 0:
@@ -129,10 +154,13 @@ def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
             if turn < keys.size:
                 columns.lams[turn] = _lam(hyper, V)
                 if drawn != turn:
-                    batch = draw_mini_batch(keys[turn], law.labels.mu, hyper.batch_size, T, update)
+                    batch = draw_mini_batch(
+                        keys[turn], sampler.labels.mu, hyper.batch_size, T, update
+                    )
                     drawn = turn
                 for segment in range(batch.accumulator.size):
-                    if batch.accumulator[segment] >= 0:  # several shares may read these columns, so none may change them
+                    # Several shares may read these columns, so none may change them
+                    if batch.accumulator[segment] >= 0:
                         apply_deferred_prox(batch.lasts[batch.segments[segment]], turn, columns)
             open_turn(team, turn, shares)
         elif not await_turn(me, team):
@@ -142,13 +170,16 @@ def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
             mine[share] = take(team, share)
             if not mine[share]:
                 continue
-            if me > 0:  # a batch follows from its key: a helper makes its own copy
+            # a batch follows from its key: a helper makes its own copy
+            if me > 0:
                 turn = team.turn[0]
                 if drawn != turn and turn < keys.size:
-                    batch = draw_mini_batch(keys[turn], law.labels.mu, hyper.batch_size, T, update)
+                    batch = draw_mini_batch(
+                        keys[turn], sampler.labels.mu, hyper.batch_size, T, update
+                    )
                     drawn = turn
             if turn < keys.size:
-                take_share(share, turn, batch, law, hyper, V, columns, memory)
+                take_share(share, turn, batch, sampler, hyper, V, columns, memory)
             else:
                 for k in range(share, N, shares):
                     _finish_column(k, turn, columns)
@@ -162,7 +193,17 @@ def take_steps(me, team, update, keys, law, hyper, V, columns, memory):
                 _add_up(shares, memory.losses, memory.largest, memory.gV)
                 if update:
                     largest = memory.largest[0]
-                    bounded = _update(turn, batch, hyper, V, columns, largest, memory.gV[0], memory.accumulators, memory.mass[0])
+                    bounded = _update(
+                        turn,
+                        batch,
+                        hyper,
+                        V,
+                        columns,
+                        largest,
+                        memory.gV[0],
+                        memory.accumulators,
+                        memory.mass[0],
+                    )
     if me == 0:
         open_turn(team, np.int64(OVER), np.int64(0))  # literals would be other types
         if not update:
@@ -176,34 +217,52 @@ def _threads(batch_size: int, T: int) -> int:
     return 1 if batch_size * T < SHORT else min(thread_count(), share_count(batch_size, T))
 
 
-def fused_steps(keys: NDArray[np.uint64], law: TaskLaw, hyper: Hyperparameters, V: Array, A: Array) -> tuple[int, float]:
-    """One step for each of ``keys`` on V (N, N) and A (T, N), in place, on as many threads as may be used.
+def fused_steps(
+    keys: NDArray[np.uint64], sampler: TaskSampler, hyper: Hyperparameters, V: Array, A: Array
+) -> tuple[int, float]:
+    """One step for each of ``keys`` on V (N, N) and A (T, N), in place, on as many threads as may
+    be used.
 
-    Returns the number of steps done, which is smaller than the number of keys if V or A reaches the limit, and the mean loss of the
-    last one.
+    Returns the number of steps done, which is smaller than the number of keys if V or A reaches the
+    limit, and the mean loss of the last one.
     """
     if keys.size == 0:
         return 0, np.nan
     T, N = A.shape
     columns = new_columns(A, np.zeros(N), keys.size, hyper.per_column)
-    # Segments that have an accumulator are longer than a tile, or lie on either side of a border between shares.
-    memory = new_memory(T, N, law.tokens.table.dtype, min(N, hyper.batch_size // (TILE + 1)) + 2 * (MOST_SHARES - 1))
-    done = run_together(take_steps, _threads(hyper.batch_size, T), True, keys, law, hyper, V, columns, memory)
+    # Segments that have an accumulator are longer than a tile, or lie on either side of a border
+    # between shares.
+    memory = new_memory(
+        T,
+        N,
+        sampler.tokens.table.dtype,
+        min(N, hyper.batch_size // (TILE + 1)) + 2 * (MOST_SHARES - 1),
+    )
+    done = run_together(
+        take_steps, _threads(hyper.batch_size, T), True, keys, sampler, hyper, V, columns, memory
+    )
     return done, memory.losses[0] / hyper.batch_size
 
 
 def mini_batch_gradient(
-    key: np.uint64, law: TaskLaw, batch_size: int, V: Array, raw: Array, offset: Array, gA: Array
+    key: np.uint64,
+    sampler: TaskSampler,
+    batch_size: int,
+    V: Array,
+    raw: Array,
+    offset: Array,
+    gA: Array,
 ) -> tuple[float, Array]:
-    """Summed loss and gradient in V of a mini-batch drawn from the stream ``key``, at V and A = raw + offset.
+    """Summed loss and gradient in V of a mini-batch drawn from the stream ``key``, at V and A = raw
+    + offset.
 
-    The summed gradient in A is added to gA (T, N), of which only the columns of last tokens are touched. The result does
-    not depend on the number of threads. Twin: ``mini_batch_gradient``.
+    The summed gradient in A is added to gA (T, N), of which only the columns of last tokens are
+    touched. The result does not depend on the number of threads. Twin: ``mini_batch_gradient``.
     """
     T, N = raw.shape
     ones = np.ones(N)
     columns = new_columns(raw, offset, 1, ones)
-    memory = new_memory(T, N, law.tokens.table.dtype, min(N, batch_size) + MOST_SHARES - 1)
+    memory = new_memory(T, N, sampler.tokens.table.dtype, min(N, batch_size) + MOST_SHARES - 1)
     hyper = Hyperparameters(  # of which only the batch size is looked at
         batch_size=int(batch_size),
         eta_V=0.0,
@@ -217,7 +276,9 @@ def mini_batch_gradient(
         projector_row=ones,
     )
     keys = np.full(1, key, np.uint64)
-    used = run_together(take_steps, _threads(batch_size, T), False, keys, law, hyper, V, columns, memory)
+    used = run_together(
+        take_steps, _threads(batch_size, T), False, keys, sampler, hyper, V, columns, memory
+    )
     for i in range(used):
         gA[:, memory.column[i]] += memory.accumulators[i]
     return memory.losses[0], memory.gV[0]

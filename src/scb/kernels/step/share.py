@@ -1,4 +1,6 @@
-"""One share of a step: its samples are drawn and differentiated, and the columns that it has for itself are updated."""
+"""One share of a step: its samples are drawn and differentiated, and the columns that it has for
+itself are updated.
+"""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +10,7 @@ from numpy.typing import NDArray
 from scb.kernels.compiler import compiled
 from scb.kernels.random import CHUNK, TokenScratch, first_above
 from scb.kernels.step.batch import LANES, TILE, Tile, add_scores, differentiate, draw_samples
-from scb.kernels.step.columns import SURVIVORS, apply_deferred_prox, column_sum
+from scb.kernels.step.lazy_columns import SURVIVORS, apply_deferred_prox, column_sum
 from scb.kernels.threads import MOST_SHARES
 
 Array = NDArray[np.float64]
@@ -23,17 +25,21 @@ class Hyperparameters(NamedTuple):
     lam: float
     per_spread: float
     per_column: Array  # (N,)
-    centred: bool  # whether the mean of each column's gradient is taken out before the proximal step
-    limit: float  # a run has diverged once ‖V‖ or some ‖a^(k)‖ reaches it
+    # Whether the mean of each column's gradient is taken out before the proximal step
+    centred: bool
+    # a run has diverged once ‖V‖ or some ‖a^(k)‖ reaches it
+    limit: float
     mu: Array  # (N,), of the preconditioner
-    projector_row: Array  # (N,), the w of its projector H ↦ H − (Hμ)wᵀ
+    # (N,), the w of its projector H ↦ H − (Hμ)wᵀ
+    projector_row: Array
 
 
 class Memory(NamedTuple):
-    """What the shares of a step write to, each to its own place, which the first axis numbers, but in the last two.
+    """What the shares of a step write to, each to its own place, which the first axis numbers, but
+    in the last two.
 
-    The place of share i is 2i. Were places next to each other, the end of one and the beginning of the next would lie in one line
-    of the cache, for which two threads would have to wait in turn.
+    The place of share i is 2i. Were places next to each other, the end of one and the beginning of
+    the next would lie in one line of the cache, for which two threads would have to wait in turn.
     """
 
     tokens: NDArray[Any]  # (S, TILE, T)
@@ -41,16 +47,21 @@ class Memory(NamedTuple):
     mass: Array  # (S, TILE, N)
     scores: Array  # (S, TILE, N)
     lanes: Array  # (S, LANES, N)
-    words: NDArray[np.uint64]  # (S, CHUNK/4), these four are a ``TokenScratch`` for each share
+    # (S, CHUNK/4), these four are a ``TokenScratch`` for each share
+    words: NDArray[np.uint64]
     w: NDArray[np.uint16]  # (S, CHUNK)
     ties: NDArray[np.uint8]  # (S, CHUNK)
     eights: NDArray[np.uint64]  # (S, CHUNK/8)
     chunk: Array  # (S, CHUNK)
-    gV: Array  # (S, N, N), summed gradients in V
+    # (S, N, N), summed gradients in V
+    gV: Array
     losses: Array  # (S,), summed losses
-    largest: Array  # (S,), the largest ‖a‖² of the columns that were updated
-    accumulators: Array  # (·, T), gradients of columns that are not updated in place
-    column: NDArray[np.int64]  # (·,), which column that is, where nothing is updated
+    # (S,), the largest ‖a‖² of the columns that were updated
+    largest: Array
+    # (·, T), gradients of columns that are not updated in place
+    accumulators: Array
+    # (·,), which column that is, where nothing is updated
+    column: NDArray[np.int64]
 
 
 def new_memory(T: int, N: int, dtype: Any, accumulators: int) -> Memory:
@@ -98,7 +109,9 @@ def descend(raw, shift, g, coefficient, lam):
 
 @compiled(inline=True)
 def _update_in_place(k, step, hyper, columns, tokens, scores, g):
-    """Update column k from the tokens and scores of all its samples; a chunk of its gradient at a time is in ``g``. Its ‖·‖²."""
+    """Update column k from the tokens and scores of all its samples; a chunk of its gradient at a
+    time is in ``g``. Its ‖·‖².
+    """
     raw = columns.raw[:, k]
     T = raw.size
     coefficient = hyper.eta_A / (hyper.mu[k] * hyper.batch_size)
@@ -117,7 +130,9 @@ def _update_in_place(k, step, hyper, columns, tokens, scores, g):
         chunk = g[: min(CHUNK, T - start)]
         _clear(chunk)
         add_scores(tokens, scores, start, chunk)
-        s_here, square_here = descend(raw[start : start + chunk.size], shift, chunk, coefficient, lam)
+        s_here, square_here = descend(
+            raw[start : start + chunk.size], shift, chunk, coefficient, lam
+        )
         s += s_here
         square += square_here
         if square_here != 0.0 and count <= SURVIVORS:
@@ -133,8 +148,10 @@ def _update_in_place(k, step, hyper, columns, tokens, scores, g):
 
 
 @compiled(inline=True)
-def take_share(share, step, batch, law, hyper, V, columns, memory):
-    """Draw and differentiate one share of a mini-batch, and update the columns that need no accumulator."""
+def take_share(share, step, batch, sampler, hyper, V, columns, memory):
+    """Draw and differentiate one share of a mini-batch, and update the columns that need no
+    accumulator.
+    """
     place = 2 * share
     tile = Tile(
         memory.tokens[place],
@@ -142,7 +159,9 @@ def take_share(share, step, batch, law, hyper, V, columns, memory):
         memory.mass[place],
         memory.scores[place],
         memory.lanes[place],
-        TokenScratch(memory.words[place], memory.w[place], memory.ties[place], memory.eights[place]),
+        TokenScratch(
+            memory.words[place], memory.w[place], memory.ties[place], memory.eights[place]
+        ),
     )
     gV = memory.gV[place]
     for n in range(V.shape[0]):
@@ -153,12 +172,24 @@ def take_share(share, step, batch, law, hyper, V, columns, memory):
         begin = batch.tiles[number]
         end = batch.tiles[number + 1]
         size = end - begin
-        segments = range(first_above(batch.segments, begin) - 1, first_above(batch.segments, end - 1))
+        segments = range(
+            first_above(batch.segments, begin) - 1, first_above(batch.segments, end - 1)
+        )
         for segment in segments:
             i = max(batch.segments[segment], begin)
-            if batch.accumulator[segment] < 0:  # brought up to date just before it is read, so that it is in the cache
+            # Brought up to date just before it is read, so that it is in the cache
+            if batch.accumulator[segment] < 0:
                 apply_deferred_prox(batch.lasts[i], step, columns)
-            draw_samples(i, min(batch.segments[segment + 1], end), batch, law, columns.raw, columns.offset, tile, i - begin)
+            draw_samples(
+                i,
+                min(batch.segments[segment + 1], end),
+                batch,
+                sampler,
+                columns.raw,
+                columns.offset,
+                tile,
+                i - begin,
+            )
         loss += differentiate(V, tile.labels[:size], tile.mass[:size], tile.scores[:size], gV)
         for segment in segments:
             i = max(batch.segments[segment], begin)
@@ -166,7 +197,9 @@ def take_share(share, step, batch, law, hyper, V, columns, memory):
             tokens = tile.tokens[i - begin : j - begin]
             scores = tile.scores[i - begin : j - begin]
             if batch.accumulator[segment] < 0:
-                square = _update_in_place(batch.lasts[i], step, hyper, columns, tokens, scores, memory.chunk[place])
+                square = _update_in_place(
+                    batch.lasts[i], step, hyper, columns, tokens, scores, memory.chunk[place]
+                )
                 largest = max(largest, square)
             else:
                 g = memory.accumulators[batch.accumulator[segment]]

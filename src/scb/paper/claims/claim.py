@@ -100,7 +100,10 @@ class Claim:
             return self._judged(tables)
         parts = {}
         for name in ensembles:
-            mine = {key: pick(table, ensemble=name) if "ensemble" in table else table for key, table in tables.items()}
+            mine = {
+                key: pick(table, ensemble=name) if "ensemble" in table else table
+                for key, table in tables.items()
+            }
             parts[name] = self._judged(mine)
         return Outcome.together(parts)
 
@@ -111,7 +114,9 @@ class Claim:
         words = (self.words, self.control, self.change, self.instead)
         unknown = set().union(*map(_names, words)).difference(*outcome.numbers.values())
         if unknown:
-            raise ValueError(f"claim {self.id}: its judge gives no number {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"claim {self.id}: its judge gives no number {', '.join(sorted(unknown))}"
+            )
         return outcome
 
     @property
@@ -128,7 +133,11 @@ class Claim:
     def needs(self) -> tuple[str, ...]:
         """Names of the tables without which ``judge`` cannot do."""
         parameters = signature(self.judge).parameters.values()
-        return tuple(parameter.name.replace("_", " ") for parameter in parameters if parameter.default is Parameter.empty)
+        return tuple(
+            parameter.name.replace("_", " ")
+            for parameter in parameters
+            if parameter.default is Parameter.empty
+        )
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -179,14 +188,23 @@ class Claim:
             Empty if the claim holds.
         """
         if not outcome.ensembles:
-            words = {Verdict.CHANGED: self.change, Verdict.FAILS: self.instead or self.change}.get(outcome.verdict, "")
+            words = {Verdict.CHANGED: self.change, Verdict.FAILS: self.instead or self.change}.get(
+                outcome.verdict, ""
+            )
             return _phrases(words, outcome.numbers.get("", {}))
-        groups = {found: [name for name, part in outcome.ensembles.items() if part.verdict is found] for found in Verdict}
-        return "; ".join(self._told(outcome, found, names) for found, names in groups.items() if names)
+        groups = {
+            found: [name for name, part in outcome.ensembles.items() if part.verdict is found]
+            for found in Verdict
+        }
+        return "; ".join(
+            self._told(outcome, found, names) for found, names in groups.items() if names
+        )
 
     def _told(self, outcome: Outcome, found: Verdict, names: list[str]) -> str:
         """In which ensembles that is so, unless it is so in all, and why."""
-        reasons = "; ".join(filter(None, dict.fromkeys(self.note(outcome.ensembles[name]) for name in names)))
+        reasons = "; ".join(
+            filter(None, dict.fromkeys(self.note(outcome.ensembles[name]) for name in names))
+        )
         if len(names) == len(outcome.ensembles):
             return reasons
         words = {
@@ -209,8 +227,14 @@ class Claim:
         -------
         str
         """
-        sizes = [f"{symbol} = {_range(found)}" for symbol, column in SIZES.items() if (found := _found(column, tables))]
-        counts = sorted({_tasks(table) for table in tables if "replicate" in table and "N" in table})
+        sizes = [
+            f"{symbol} = {_range(found)}"
+            for symbol, column in SIZES.items()
+            if (found := _found(column, tables))
+        ]
+        counts = sorted(
+            {_tasks(table) for table in tables if "replicate" in table and "N" in table}
+        )
         if counts:
             many = " or ".join(map(str, counts))
             sizes.append(f"{many} random {'task' if counts == [1] else 'tasks'} at each point")
@@ -233,8 +257,14 @@ def _lines(words: str, outcome: Outcome) -> list[str]:
 
 def _phrases(words: str, numbers: Numbers) -> str:
     """Those phrases whose numbers are all there."""
-    given = {name: x if isinstance(x, str | Number) else Number(float(x)) for name, x in numbers.items() if x is not None}
-    return "; ".join(phrase.format_map(given) for phrase in words.split("; ") if _names(phrase) <= given.keys())
+    given = {
+        name: x if isinstance(x, str | Number) else Number(float(x))
+        for name, x in numbers.items()
+        if x is not None
+    }
+    return "; ".join(
+        phrase.format_map(given) for phrase in words.split("; ") if _names(phrase) <= given.keys()
+    )
 
 
 def _names(words: str) -> set[str]:
@@ -248,7 +278,11 @@ SIZES = {"N": "N", "T": "T", "B": "batch_size", "n": "n", "tokens": "length"}
 
 def _found(column: str, tables: tuple[Table, ...]) -> list[Any]:
     """The different values of a column in these tables; numbers ascend."""
-    found = list(dict.fromkeys(value for table in tables if column in table for value in table[column].tolist()))
+    found = list(
+        dict.fromkeys(
+            value for table in tables if column in table for value in table[column].tolist()
+        )
+    )
     return found if any(isinstance(value, str) for value in found) else sorted(found)
 
 

@@ -3,7 +3,7 @@
 As in the paper, the sign of the signal is not settled in these runs: about half of them grow
 towards the mirror image of the truth, away from P and Q. Where a sentence is about closeness to
 the truth, the share of all tasks decides whether it holds as printed, and the share of tasks in
-which noise chose the right sign decides whether it holds with the sign settled.
+which noise chose the right sign decides whether it holds with the sign resolved.
 """
 
 from functools import partial
@@ -20,7 +20,9 @@ END = 1000
 """Steps of the paper's experiment."""
 STAGE_ONE = 400
 """Steps of its Stage 1."""
-SETTING = "sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600, λ = 1e-5; the sign is not settled"
+SETTING = (
+    "sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600, λ = 1e-5; the sign is not settled"
+)
 RANDOM = "a randomly sampled transition matrix, N = 3, Q = 2, T = 5,000, B = 64"
 FIGURE_1 = "Section 5.1, Figure 1, caption"
 SIGNALS = "Appendix I, figure of the signals, caption"
@@ -60,7 +62,7 @@ def signal_after_stage_one(convergence: Table, ensembles: Table | None = None) -
     words="both closer in {both:share} of all, {both_right:share} where the sign is right "
     "(A in {A:share}, V in {V:share} of these); with λ = 1e-4 A in {A_large:share}, "
     "V in {V_large:share} of these",
-    change="settle the sign, and take λ = 1e-4 instead of 1e-5",
+    change="resolve the sign, and take λ = 1e-4 instead of 1e-5",
     instead="where the sign is right A comes closer, V hardly; and λ = 1e-4 slows both down",
     control="SGD, λ = 0: ‖A − Q‖ {sgd} against {proximal}",
 )
@@ -69,7 +71,10 @@ def proximal_beats_sgd(convergence: Table, ensembles: Table | None = None) -> Ou
     runs = joined(convergence, ensembles)
     ours, large, theirs = ends(runs, END, "proximal", "proximal, larger λ", "SGD")
     right = theirs["alpha_A"] > 0
-    closer, closer_large = ({layer: end[f"dist_{layer}"] < theirs[f"dist_{layer}"] for layer in "AV"} for end in (ours, large))
+    closer, closer_large = (
+        {layer: end[f"dist_{layer}"] < theirs[f"dist_{layer}"] for layer in "AV"}
+        for end in (ours, large)
+    )
     both = closer["A"] & closer["V"]
     return Outcome.judged(
         mostly(both),
@@ -90,8 +95,8 @@ def proximal_beats_sgd(convergence: Table, ensembles: Table | None = None) -> Ou
     "(the star) recovers the ground truth.",
     where=FIGURE_1,
     words="both within 0.05 in {found:share} of all, {found_right:share} where the sign is right; "
-    "with λ = 1e-4 and the sign settled in {large:share}",
-    change="settle the sign",
+    "with λ = 1e-4 and the sign resolved in {large:share}",
+    change="resolve the sign",
     instead="where the sign is right too, 1,000 steps are too few for slow tasks, or noise is left",
     control="SGD's star is as close in {sgd:share} of all, {sgd_right:share} where the sign is right",
 )
@@ -99,7 +104,9 @@ def star_recovers(convergence: Table, ensembles: Table | None = None) -> Outcome
     """After 1,000 steps ‖A* − Q‖_μ and ‖V* − P‖_μ are at most 0.05 in 90 % of tasks."""
     runs = joined(convergence, ensembles)
     last = ends(runs, END, "proximal", "proximal, larger λ", "SGD")
-    found, large, sgd = ((end["dist_A_star"] <= CLOSE) & (end["dist_V_star"] <= CLOSE) for end in last)
+    found, large, sgd = (
+        (end["dist_A_star"] <= CLOSE) & (end["dist_V_star"] <= CLOSE) for end in last
+    )
     right = last[0]["alpha_A"] > 0
     return Outcome.judged(
         mostly(found),
@@ -121,7 +128,7 @@ def star_recovers(convergence: Table, ensembles: Table | None = None) -> Outcome
     words="η₂: above half in {far:share} of all, {far_right:share} where the sign is right; "
     "η₂': farther in {farther:share} of all, {farther_right:share} where the sign is right; "
     "|α_A| {slow} with η₂', {fast} with η₂, proximal {proximal}",
-    change="settle the sign",
+    change="resolve the sign",
     instead="the smaller step is the less noisy one, which counts for more on some tasks",
 )
 def small_rate_is_slow(convergence: Table, ensembles: Table | None = None) -> Outcome:
@@ -211,7 +218,10 @@ def value_error_is_small(convergence: Table, ensembles: Table | None = None) -> 
     methods = ("proximal", "SGD")
     last = ends(joined(convergence, ensembles), END, *methods)
     worst = [end["delta_V_worst"] / np.sqrt(end["K_P"]) for end in last]
-    cases = {method: {"small": share(found <= 0.2), "worst": spread(found)} for method, found in zip(methods, worst, strict=True)}
+    cases = {
+        method: {"small": share(found <= 0.2), "worst": spread(found)}
+        for method, found in zip(methods, worst, strict=True)
+    }
     return Outcome.judged(all(mostly(found <= 0.2) for found in worst), cases=cases)
 
 
@@ -223,7 +233,7 @@ def value_error_is_small(convergence: Table, ensembles: Table | None = None) -> 
     where=SIMILARITY,
     words="more similar in {better:share} of all, {better_right:share} where the sign is right; "
     "there {before} before, {after} after",
-    change="settle the sign: in the mirror image nothing is left",
+    change="resolve the sign: in the mirror image nothing is left",
     instead="where the signal has not passed the threshold, nothing is left of it",
 )
 def normalisation_helps(convergence: Table, ensembles: Table | None = None) -> Outcome:
@@ -264,7 +274,9 @@ def proximal_similarity(convergence: Table, ensembles: Table | None = None) -> O
         "after": ours["sim_A_star"] > theirs["sim_A_star"],
         "misses": theirs["dist_A_star"] > CLOSE,
     }
-    numbers = {key: x for name, found in hits.items() for key, x in _both(name, found, right).items()}
+    numbers = {
+        key: x for name, found in hits.items() for key, x in _both(name, found, right).items()
+    }
     return Outcome.judged(
         all(map(mostly, hits.values())),
         all(mostly(found[right]) for found in hits.values()),
@@ -283,7 +295,7 @@ def proximal_similarity(convergence: Table, ensembles: Table | None = None) -> O
     condition='N = 3, 10, 20; "The batch size can be chosen from standard {64, 128, 256}"; gradient noise is large',
     words="star {star:share} of all, {star_right:share} where the sign is right; closer than SGD "
     "{closer:share} of all, {closer_right:share} where the sign is right",
-    change="settle the sign",
+    change="resolve the sign",
     instead="where the sign is right too, 1,000 steps are too few for slow tasks, or noise is left",
 )
 def larger_N_alike(larger_N: Table) -> Outcome:

@@ -66,7 +66,9 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
             "last": outside.max() if outside.size else None,
         }
     right = [name for name, case in cases.items() if case["close"] == case["runs"]]
-    return Outcome.judged(len(right) == len(cases), bool(right), cases=cases, right=" and ".join(right))
+    return Outcome.judged(
+        len(right) == len(cases), bool(right), cases=cases, right=" and ".join(right)
+    )
 
 
 @partial(
@@ -75,7 +77,7 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
     figure="F22",
     says="By the drift alone Stage 1 asks for batches of T² with the paper's projector, of T with the μ-projector.",
     where="Section 3.2, and Section 6, which asks for a better first stage",
-    setting="sparsity 2, Stage 1 alone, η = 0.05, sign not settled; NVIDIA H200",
+    setting="sparsity 2, Stage 1 alone, η = 0.05, sign not resolved; NVIDIA H200",
     words="B = {first:.0f} at T = {T:,.0f} to {last:2} at {T_last:,.0f}, T^{slope:.2f}",
 )
 def sign_by_drift_alone(long_signs: Table) -> Outcome:
@@ -130,7 +132,10 @@ def plan_keeps_its_promises(plan: Table) -> Outcome:
     """After Stage 1 one of the signals is at least min{1/2, 1/(QN)}, after Stage 2 ‖Δ_A‖_μ² is at
     most what Stage 3 bears, and after Stage 3 both squared distances are at most ε."""
     N, sparsity, epsilon = (plan[name][0] for name in ("N", "sparsity", "epsilon"))
-    first, second, third = ({name: column[plan["stage"] == stage][-1] for name, column in plan.items()} for stage in (1, 2, 3))
+    first, second, third = (
+        {name: column[plan["stage"] == stage][-1] for name, column in plan.items()}
+        for stage in (1, 2, 3)
+    )
     signal = max(first["alpha_V"], first["alpha_A"])
     asked = min(0.5, 1 / (sparsity * N))
     error = second["delta_A"] ** 2

@@ -18,11 +18,11 @@ from scb.paper.outcome import Outcome
 
 END = 1000
 SETTING = "sparsity 2, 400 steps of η = 0.01 and then of 0.005, times the factor that is named"
-LATE = "sparsity 2, B = 64, η = 0.01 for 400 steps, then 0.005; sign settled"
+LATE = "sparsity 2, B = 64, η = 0.01 for 400 steps, then 0.005; sign resolved"
 LATE_METHODS = {
-    "λ = 1e-5": "proximal, sign settled",
+    "λ = 1e-5": "proximal, sign resolved",
     "λ = 3e-4": "proximal, largest λ",
-    "λ = 0": "SGD, sign settled",
+    "λ = 0": "SGD, sign resolved",
 }
 
 
@@ -99,7 +99,7 @@ def rate_is_the_largest(stability: Table) -> Outcome:
     "{misses_right:share} where the sign is right; ‖Δ_A‖ {error}",
     instead="where the sign is right, normalisation still finds Q on some tasks",
     control="there the proximal star is within 0.05 in {found:share} where the sign is right, and "
-    "in {found_large:share} with λ = 1e-4 and the sign settled; with the paper's step sizes SGD's "
+    "in {found_large:share} with λ = 1e-4 and the sign resolved; with the paper's step sizes SGD's "
     "star is so in {found_calm:share} there",
 )
 def sgd_star_fails(stability: Table) -> Outcome:
@@ -135,7 +135,9 @@ def _late(
     cases = {}
     for label, method in LATE_METHODS.items():
         rows = pick(late, method=method)
-        good[label], numbers = look({x: column[rows["fitted"] >= 0.8] for x, column in rows.items()})
+        good[label], numbers = look(
+            {x: column[rows["fitted"] >= 0.8] for x, column in rows.items()}
+        )
         numbers["good"] = share(good[label])
         if label == "λ = 0":
             numbers = {f"{name}_0": x for name, x in numbers.items()}
@@ -212,7 +214,7 @@ def same_function(late: Table) -> Outcome:
     "necessary and outperforms SGD when batch size is small (gradient noise is large).",
     where="Appendix I",
     condition="batch size is small (gradient noise is large)",
-    setting="sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600; sign settled",
+    setting="sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600; sign resolved",
     words="SGD loses {sgd:.0%}, proximal {proximal:.0%}; SGD loses half or more in {hard:.0f} of "
     "{cells:.0f} cells, the proximal method at most 10 % in {saved:.0f} of these",
     instead="it helps in a band; noise wins in {both:.0f} cells, in which both lose",
@@ -226,7 +228,7 @@ def noise_dominates(noise_wins: Table) -> Outcome:
     for K_P in sorted(values(noise_wins, "K_P")):
         for batch in sorted(values(noise_wins, "batch_size")):
             lost = _lost(pick(noise_wins, K_P=K_P, batch_size=batch))
-            sgd = lost.pop("SGD, sign settled")
+            sgd = lost.pop("SGD, sign resolved")
             label = f"K_P = {K_P:g}, B = {batch}"
             cells[label] = {"sgd": sgd, "proximal": min(lost.values())}
     hard = {label: cell for label, cell in cells.items() if cell["sgd"] >= 0.5}
@@ -255,12 +257,14 @@ def _lost(runs: Table) -> dict[str, Any]:
     says="At B = 64 noise decides the sign, and the skewness of A tells which one it is.",
     where="Algorithm 1 as printed, run",
     setting="sparsity 2; as printed λ = 1e-5, settled λ = 1e-4",
-    words="negative in {printed:share} as printed, in {settled:share} with the sign settled",
+    words="negative in {printed:share} as printed, in {settled:share} with the sign resolved",
     instead="where the signal has not left the noise, skewness cannot tell",
 )
 def noise_decides_the_sign(convergence: Table, ensembles: Table | None = None) -> Outcome:
-    """As printed at least 10 % of runs end with α_A < 0; with the sign settled by skewness at most
+    """As printed at least 10 % of runs end with α_A < 0; with the sign resolved by skewness at most
     5 %."""
     runs = ends(joined(convergence, ensembles), END, "proximal", "proximal, larger λ")
     printed, settled = (share(end["alpha_A"] < 0) for end in runs)
-    return Outcome.judged(printed.estimate >= 0.1 and settled.estimate <= 0.05, printed=printed, settled=settled)
+    return Outcome.judged(
+        printed.estimate >= 0.1 and settled.estimate <= 0.05, printed=printed, settled=settled
+    )

@@ -49,7 +49,7 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     "along SGD trajectories quickly increases with the same batch size.",
     where="Appendix I, figure of the simulation, caption",
     condition="Gaussian noise in place of that of the batch; the batch is not named",
-    setting="sparsity 2, η = 0.02 for 600 steps, 0.01 for 400, λ at 4.5 standard deviations of an entry's noise, sign settled",
+    setting="sparsity 2, η = 0.02 for 600 steps, 0.01 for 400, λ at 4.5 standard deviations of an entry's noise, sign resolved",
     words="on {close:share}; ‖A − Q‖ {ours}, SGD {sgd}",
     instead="the paper does not name the batch; ours is large",
 )
@@ -91,7 +91,8 @@ def simulation_predicts(prediction: Table) -> Outcome:
         real, guess = map(at, both)
         columns = ("alpha_A", "alpha_V", "delta_A", "delta_V")
         errors["SGD" if lam == 0 else f"λ = {lam:.0e}"] = {
-            column: float(np.median(guess[column]) / np.median(real[column]) - 1) for column in columns
+            column: float(np.median(guess[column]) / np.median(real[column]) - 1)
+            for column in columns
         }
     good = {name: max(map(abs, error.values())) <= 0.1 for name, error in errors.items()}
     return Outcome.judged(all(good.values()), good.get("SGD", False), cases=errors)

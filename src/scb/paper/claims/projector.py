@@ -15,7 +15,7 @@ from scb.paper.stage_one import least_batches, stage_one_slopes
 DRAWS = 100
 """For an interval: each is a fit."""
 PROJECTORS = {"euclidean": "paper's projector", "mu": "μ-projector"}
-SETTING = f"sparsity 2, Stage 1 alone, η = 0.05, real gradients, {GOAL:.0%} of signs right, sign not settled"
+SETTING = f"sparsity 2, Stage 1 alone, η = 0.05, real gradients, {GOAL:.0%} of signs right, sign not resolved"
 EXPONENTS = "B = {first:,.0f} at T = {T:,.0f} to {last:,.0f} at {T_last:,.0f}, T^{slope:.2f}"
 
 
@@ -81,7 +81,7 @@ def noise_at_the_start(start_noise: Table) -> Outcome:
     figure="F14",
     says="With the μ-projector Stage 1 finds the sign more often.",
     where="Algorithm 1 with another projector; nothing else is changed",
-    setting="sparsity 2, Stage 1 alone, η = 0.01, sign not settled",
+    setting="sparsity 2, Stage 1 alone, η = 0.01, sign not resolved",
     words="wrong in {euclidean:share} with the paper's projector, in {mu:share} with the μ-projector",
 )
 def fewer_wrong_signs(wrong_signs: Table) -> Outcome:

@@ -28,7 +28,9 @@ rate_claim = partial(
 )
 
 
-def exponents(table: Table, asked: Mapping[int, tuple[str, ...]], base: Mapping[str, float] = BASE) -> Outcome:
+def exponents(
+    table: Table, asked: Mapping[int, tuple[str, ...]], base: Mapping[str, float] = BASE
+) -> Outcome:
     """The exponents of stages in sizes beside the printed ones, for both projectors; the claim
     holds if none is missed."""
     cases = {}
@@ -50,7 +52,9 @@ def exponents(table: Table, asked: Mapping[int, tuple[str, ...]], base: Mapping[
     for stage in asked:
         if none := (~np.isfinite(table[f"samples_{stage}"])).sum():
             cases[f"Stage {stage}"] = {"none": none, "searches": len(table["T"])}
-    return Outcome.judged(not missed, cases=cases, missed="; ".join(missed), none=None, searches=None)
+    return Outcome.judged(
+        not missed, cases=cases, missed="; ".join(missed), none=None, searches=None
+    )
 
 
 @rate_claim(
@@ -177,7 +181,7 @@ def error_grows_with_T(stage_two_error: Table) -> Outcome:
     quote="we have ‖A - Q‖_μ^2 ≤ ε and ‖V - P‖_μ^2 ≤ ε with probability at least 1 - δ",
     where="Theorem 1",
     condition="Assumption 1, (d) T ≥ (NQ)^10 included",
-    setting="recipe paper without settling the sign, with its thresholds; η = 0.05, λ = 1e-3",
+    setting="recipe paper without resolving the sign, with its thresholds; η = 0.05, λ = 1e-3",
     words="sign right in {right:share}, within ε in {close:share}, {samples:3} samples; within ε "
     "of those with the right sign: {told:share}",
     change="given the right sign; the theorem asks for B of T² and more, too much to run, and F14 shows what decides the sign",
@@ -219,7 +223,9 @@ def windows_work(windows: Table) -> Outcome:
     longest = pick(windows, length=windows["length"].max())
     cases = {}
     literal = False
-    for data, law in dict.fromkeys(zip(windows["data"].tolist(), windows["law"].tolist(), strict=True)):
+    for data, law in dict.fromkeys(
+        zip(windows["data"].tolist(), windows["law"].tolist(), strict=True)
+    ):
         rows = pick(longest, data=data, law=law)
         close = (rows["dist_V"] <= CLOSE) & (rows["dist_A"] <= CLOSE)
         literal |= (data, law) == ("sequence", "of the task") and mostly(close)

@@ -78,7 +78,10 @@ def drift_points_right(line: Table, stage_1: Table) -> Outcome:
 )
 def two_dimensions(line: Table) -> Outcome:
     """The two scalar equations agree with whole matrices to 1e-9 in α_V and α_A over all steps."""
-    error = {form: max(np.abs(line[f"alpha_{x}"] - line[f"{form}_{x}"]).max() for x in "VA") for form in ("recursion", "printed")}
+    error = {
+        form: max(np.abs(line[f"alpha_{x}"] - line[f"{form}_{x}"]).max() for x in "VA")
+        for form in ("recursion", "printed")
+    }
     return Outcome.judged(error["recursion"] <= 1e-9, **error)
 
 

@@ -31,7 +31,9 @@ FRESH = "query, key and position embedding are fresh"
 _claim = partial(partial, Claim, figure="F25", setting=ONE)
 
 
-def _samples(table: Table, study: str, N: int, T: int, variant: str, column: str = "samples_10") -> np.ndarray:
+def _samples(
+    table: Table, study: str, N: int, T: int, variant: str, column: str = "samples_10"
+) -> np.ndarray:
     """A column of one cell at its best learning rate; empty if it was not run."""
     rows = pick(table, study=study, N=N, T=T, variant=variant)
     return (best_setting(rows, "rate") if len(rows["T"]) else rows)[column]
@@ -70,10 +72,13 @@ def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outco
         mine = pick(transformers, study="scaling", N=N, variant="standard")
         others = {"algorithm": "Algorithm 1, mu", "recover": "recover"}
         cases[f"N = {N}"] = {"transformer": growth(mine, "rate")} | {
-            name: growth(pick(transformer_rivals, N=N, rival=rival), "setting") for name, rival in others.items()
+            name: growth(pick(transformer_rivals, N=N, baseline=baseline), "setting")
+            for name, baseline in others.items()
         }
     good = [
-        found["transformer"].low > 0.4 and found["algorithm"].high < 0.35 and found["recover"].high < 0.15
+        found["transformer"].low > 0.4
+        and found["algorithm"].high < 0.35
+        and found["recover"].high < 0.15
         for found in cases.values()
     ]
     return Outcome.judged(all(good), cases=cases)
@@ -95,11 +100,13 @@ def far_from_the_limit(transformers: Table, transformer_rivals: Table) -> Outcom
     for N in (3, 10):
         for T in _lengths(transformers, N):
             others = pick(transformer_rivals, N=N, T=T)
-            algorithm = best_setting(pick(others, rival="Algorithm 1, mu"), "setting")
+            algorithm = best_setting(pick(others, baseline="Algorithm 1, mu"), "setting")
             cases[f"N = {N}, T = {T:,}"] = {
-                "transformer": median(_samples(transformers, "scaling", N, T, "standard", "square_10")),
+                "transformer": median(
+                    _samples(transformers, "scaling", N, T, "standard", "square_10")
+                ),
                 "algorithm": median(algorithm["samples_10"]),
-                "recover": median(pick(others, rival="recover")["samples_10"]),
+                "recover": median(pick(others, baseline="recover")["samples_10"]),
             }
     factors = {}
     low = {}
@@ -132,7 +139,8 @@ def a_plateau_that_grows(transformers: Table) -> Outcome:
         shares = {}
         for T in _lengths(transformers, N):
             tenth, half = (
-                median(_samples(transformers, "scaling", N, T, "standard", column)) for column in ("samples_90", "samples_50")
+                median(_samples(transformers, "scaling", N, T, "standard", column))
+                for column in ("samples_90", "samples_50")
             )
             if np.isfinite(half):
                 shares[T] = tenth / half
@@ -201,7 +209,10 @@ def thresholds_in_attention(transformers: Table) -> Outcome:
     for small, factors in saved.items():
         for T in (128, 512):
             plain = median(_samples(transformers, f"scaling{small}", 10, T, "standard"))
-            found = [median(_samples(transformers, f"proximal{small}", 10, T, name)) for name in THRESHOLDS]
+            found = [
+                median(_samples(transformers, f"proximal{small}", 10, T, name))
+                for name in THRESHOLDS
+            ]
             factors.append(plain / min(found))
             label = f"{'weights 0.02' if small else 'PyTorch’s weights'}, T = {T}"
             names = ("half", "most", "logits")
@@ -265,7 +276,10 @@ def frozen_values_and_T(transformers: Table) -> Outcome:
         cases[f"N = {N}"] = {
             "fresh": growth(standard, "rate", "samples_50"),
             "frozen": growth(kept, "rate", "samples_50"),
-            **{f"at_{T}": median(best_setting(pick(kept, T=T), "rate")["samples_10"]) for T in (2048, 8192)},
+            **{
+                f"at_{T}": median(best_setting(pick(kept, T=T), "rate")["samples_10"])
+                for T in (2048, 8192)
+            },
         }
     flat = all(case["frozen"].high < 0.15 for case in cases.values())
     flatter = all(case["frozen"].high < case["fresh"].low for case in cases.values())

@@ -68,9 +68,13 @@ class RealJob(Job):
     def run(self) -> Rows:
         """The history, to six digits."""
         task = random_task(self.N, self.T, 2, 0)
-        recipe = GaussianJob(N=self.N, T=self.T, method=self.method, batch_size=self.batch_size).recipe(task)
+        recipe = GaussianJob(
+            N=self.N, T=self.T, method=self.method, batch_size=self.batch_size
+        ).recipe(task)
         if self.gradients == "real":
-            history = train(task, recipe, self.seed, device=self.device or "cpu", every=self.every, judge=False).history
+            history = train(
+                task, recipe, self.seed, device=self.device or "cpu", every=self.every, judge=False
+            ).history
         else:
             with np.errstate(over="ignore", invalid="ignore"):
                 history = simulate(task, recipe, self.seed, every=self.every)
@@ -105,7 +109,9 @@ class PlanJob(Job):
 
     def plan(self, task: Task) -> Plan:
         """What the lemmas ask for, K_P and K_Q being known."""
-        return make_plan(self.N, self.T, self.sparsity, self.epsilon, self.delta, K_P=task.K_P, K_Q=task.K_Q)
+        return make_plan(
+            self.N, self.T, self.sparsity, self.epsilon, self.delta, K_P=task.K_P, K_Q=task.K_Q
+        )
 
     def recipe(self, task: Task) -> Recipe:
         """The plan as a recipe."""
@@ -117,7 +123,9 @@ class PlanJob(Job):
         normalising = (ThresholdNormalize(three.threshold),)
         stages = (
             known.stage("1", one.steps, one.eta, batch_size=int(one.batch_size)),
-            known.stage("2", two.steps, two.eta, batch_size=int(two.batch_size), lam=two.lam, enter=rounding),
+            known.stage(
+                "2", two.steps, two.eta, batch_size=int(two.batch_size), lam=two.lam, enter=rounding
+            ),
             known.stage(
                 "3",
                 three.steps,
@@ -127,7 +135,9 @@ class PlanJob(Job):
                 enter=normalising,
             ),
         )
-        return Recipe("plan", UniformAttention(trivial_V(known.mu), task.T), known.mu, stages=stages)
+        return Recipe(
+            "plan", UniformAttention(trivial_V(known.mu), task.T), known.mu, stages=stages
+        )
 
     def run(self) -> Rows:
         """The history."""
@@ -160,7 +170,12 @@ SIGNS = {
 }
 """Projector → T → batch sizes around the least that finds the sign; at T = 500,000 the paper's
 would ask for 3·10⁷ a step."""
-LONG_LADDER = tuple((T, B, projector) for projector, ladder in SIGNS.items() for T, batches in ladder.items() for B in batches)
+LONG_LADDER = tuple(
+    (T, B, projector)
+    for projector, ladder in SIGNS.items()
+    for T, batches in ladder.items()
+    for B in batches
+)
 
 LARGE_BASE = BASE | {"T": 25_600}
 LARGE_AXES = {
@@ -171,7 +186,8 @@ LARGE_AXES = {
 }
 """Sizes beyond what a processor can bear: the rates of F15 are those of T = 400, and of T up to
 12,800."""
-SHORTER = (400, 1600, 6400, 25_600)  # T for the paper's projector, whose Stage 1 takes T² samples
+# T for the paper's projector, whose Stage 1 takes T² samples
+SHORTER = (400, 1600, 6400, 25_600)
 LARGE_SETTINGS = tuple(
     dict.fromkeys(
         [(*(LARGE_BASE | {axis: x}).values(), "mu") for axis, xs in LARGE_AXES.items() for x in xs]

@@ -30,7 +30,8 @@ class NoiseJob(Job):
     def run(self) -> Rows:
         """One row: ‖h_A‖_μ², the largest |entry| of h, and its mean square, where h is the noise of
         the gradient a unit of μ_k."""
-        task = random_task(self.N, self.T, 2, 0)  # one task, many batches: the noise of a batch, not of tasks
+        # One task, many batches: the noise of a batch, not of tasks
+        task = random_task(self.N, self.T, 2, 0)
         V = line_V(task, 0.5)
         A = line_A(task, 0.5)
         key = np.random.default_rng(self.seed).integers(0, 1 << 64, dtype=np.uint64)
@@ -60,7 +61,8 @@ class RoundingJob(Job):
         """One row: α_A and ‖Δ_A‖_μ² before and after, and whether the support is right."""
         task = random_task(self.N, self.T, 2, self.replicate)
         rng = np.random.default_rng(self.seed)
-        threshold = self.alpha / (6 * task.sparsity)  # a third of the least entry on the support, about α/(2Q)
+        # a third of the least entry on the support, about α/(2Q)
+        threshold = self.alpha / (6 * task.sparsity)
         noise = rng.normal(scale=threshold / 3 / np.sqrt(self.T), size=(self.T, task.N))
         A = project(line_A(task, self.alpha) + noise)
         before = population_projection(task, task.P, A)

@@ -38,10 +38,15 @@ class LineJob(Job):
             if step % 50 == 0:
                 p = population_projection(task, V, A)
                 off_line = max(mu_norm(D, task.mu) for D in deviations(task, V, A))
-                gap = 1 - p.alpha_A * p.alpha_V  # the matrix form as it is printed lacks the identity: one step of it
-                printed_V = self.eta * gap * p.alpha_A + self.eta * (1 - p.alpha_V) / (task.K_Q * self.T)
+                # The matrix form as it is printed lacks the identity: one step of it
+                gap = 1 - p.alpha_A * p.alpha_V
+                printed_V = self.eta * gap * p.alpha_A + self.eta * (1 - p.alpha_V) / (
+                    task.K_Q * self.T
+                )
                 printed_A = self.eta * gap * p.alpha_V
-                rows.append((step, p.alpha_V, p.alpha_A, off_line, *path[step], printed_V, printed_A))
+                rows.append(
+                    (step, p.alpha_V, p.alpha_A, off_line, *path[step], printed_V, printed_A)
+                )
         names = (
             "step",
             "alpha_V",
@@ -106,9 +111,13 @@ class NearOneJob(Job):
         """Every 20 steps: both signals."""
         more = 1 + self.delta
         less = 1 - self.delta
-        start = {"difference": (more, less), "sum": (less, less), "normalised": (more, 1.0)}[self.direction]
+        start = {"difference": (more, less), "sum": (less, less), "normalised": (more, 1.0)}[
+            self.direction
+        ]
         eta_A = 0.0 if self.direction == "normalised" else self.eta / self.K_P
-        path = population_recursion(self.K_P, self.K_Q, self.T, self.eta / self.K_Q, eta_A, self.steps, start)
+        path = population_recursion(
+            self.K_P, self.K_Q, self.T, self.eta / self.K_Q, eta_A, self.steps, start
+        )
         step = np.arange(0, self.steps + 1, 20)
         return {"step": step, "alpha_V": path[step, 0], "alpha_A": path[step, 1]}
 

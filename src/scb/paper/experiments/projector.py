@@ -37,7 +37,9 @@ def same_chain(N: int, T: int, replicate: int) -> Task:
 def sign_batch(task: Task, eta: float, projector: Projector, goal: float = GOAL) -> float:
     """The B with which Stage 1 should find the sign with probability ``goal``, by the noise at the
     start."""
-    variance = GradientNoise(task, *uniform_start(task.mu, task.T), projector).variance_along_V(task.P)
+    variance = GradientNoise(task, *uniform_start(task.mu, task.T), projector).variance_along_V(
+        task.P
+    )
     return float(NormalDist().inv_cdf(goal) ** 2 * eta * task.T**2 * variance / (2 * task.K_P**2))
 
 
@@ -66,7 +68,10 @@ class StartNoiseJob(Job):
         mu = task.mu
         V, A = uniform_start(mu, self.T)
         mean = expected_gradients(task, V, A)[0]
-        draws = [Fresh(task)(V, A, self.batch_size, key).V for key in step_keys(self.seed, range(self.batches))]
+        draws = [
+            Fresh(task)(V, A, self.batch_size, key).V
+            for key in step_keys(self.seed, range(self.batches))
+        ]
         squares = [mu_norm(precondition_V(g - mean, mu, self.projector), mu) ** 2 for g in draws]
         leak = np.sum(mu**3) / (mu @ mu) ** 2 - 1 if self.projector == "euclidean" else 0.0
         return {
@@ -114,7 +119,9 @@ class SignJob(Job):
             projector=self.projector,
             signal=(0.1, None),
         )
-        run = train(task, recipe, self.seed, device=self.device or "cpu", every=self.steps, judge=False)
+        run = train(
+            task, recipe, self.seed, device=self.device or "cpu", every=self.steps, judge=False
+        )
         alpha = run.history["alpha_A"][-1]
         return {"right": alpha > 0, "alpha_A": alpha, "samples": run.samples}
 

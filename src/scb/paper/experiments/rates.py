@@ -92,7 +92,8 @@ class MeanSignalReaches:
 class Least(NamedTuple):
     """What a search for the least batch found."""
 
-    batch_size: float  # ∞ if none up to the largest is enough; ``steps`` and ``samples`` are NaN then
+    # ∞ if none up to the largest is enough; ``steps`` and ``samples`` are NaN then
+    batch_size: float
     steps: float  # mean over the runs that succeeded
     points: list[Point]  # where these stand
 
@@ -128,7 +129,9 @@ def least_batch(
     return Least(float(batch), float(np.mean([end.steps for end in ends])), ends)
 
 
-def _succeed(attempt: Callable[[Point, int, int], Point | None], begin: list[Point], batch: int) -> list[Point] | None:
+def _succeed(
+    attempt: Callable[[Point, int, int], Point | None], begin: list[Point], batch: int
+) -> list[Point] | None:
     """Where the runs that succeed end; None as soon as too many have failed."""
     allowed = len(begin) - ceil(ENOUGH * len(begin))
     ends: list[Point] = []
@@ -171,7 +174,11 @@ class RateJob(Job):
     def cost(self) -> float:
         """Seconds, roughly, as measured."""
         sizes = 3 + 3e-4 * self.T + 0.25 * (self.N - 3) + 0.1 * self.sparsity**2
-        return (sizes + 6e-6 * self.T**2 if self.projector == "euclidean" else sizes) * self.runs / RUNS
+        return (
+            (sizes + 6e-6 * self.T**2 if self.projector == "euclidean" else sizes)
+            * self.runs
+            / RUNS
+        )
 
     @property
     def signal(self) -> float:
@@ -203,7 +210,9 @@ class RateJob(Job):
 
     def _starts(self) -> Iterable[Point]:
         for run in range(self.runs):
-            task = random_task(self.N, self.T, self.sparsity, self.replicate * self.runs + run, K_P=self.K_P)
+            task = random_task(
+                self.N, self.T, self.sparsity, self.replicate * self.runs + run, K_P=self.K_P
+            )
             yield Point(task, trivial_V(task.mu), np.broadcast_to(1 / self.T, (self.T, self.N)), 0)
 
     def _train(self, point: Point, stage: Stage, run: int) -> Point | None:
@@ -211,7 +220,9 @@ class RateJob(Job):
         task = point.task
         uniform = stage.name == "1"
         start = UniformAttention(point.V, self.T) if uniform else GivenStart(point.V, point.A)
-        seed = seed_of(use="rates", job=self.seed, stage=stage.name, batch_size=stage.batch_size, run=run)
+        seed = seed_of(
+            use="rates", job=self.seed, stage=stage.name, batch_size=stage.batch_size, run=run
+        )
         recipe = Recipe("rates", start, task.mu, (stage,))
         done = train(task, recipe, seed, device=self.device or "cpu", every=NEVER, judge=False)
         return None if done.diverged else Point(task, done.V, done.A, done.step)
@@ -220,7 +231,8 @@ class RateJob(Job):
         task = point.task
         stage = Stage(
             name="1",
-            steps=ceil((log(2 * self.T * task.K_Q) + 4) / self.eta),  # noise-free growth, e^(ητ)/(2TK_Q), and some more
+            # Noise-free growth, e^(ητ)/(2TK_Q), and some more
+            steps=ceil((log(2 * self.T * task.K_Q) + 4) / self.eta),
             eta_V=self.eta / task.K_Q,
             eta_A=self.eta / task.K_P,
             batch_size=batch_size,

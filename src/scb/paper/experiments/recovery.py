@@ -38,7 +38,8 @@ class SupportJob(Job):
     def run(self) -> Rows:
         """One row: n by the likelihood and by the moments alone."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        batch = sample(task, LADDER[-1], self.seed, compiled=True)  # its beginnings are the smaller samples
+        # Its beginnings are the smaller samples
+        batch = sample(task, LADDER[-1], self.seed, compiled=True)
         return {
             "likelihood": self._fewest(task, batch, "likelihood"),
             "moments": self._fewest(task, batch, "spectral"),

@@ -32,7 +32,9 @@ def second_stage(task: Task, multiple: float, batch_size: int, eta: float) -> Re
         centred=True,
         projector="mu",
     )
-    return Recipe("second stage", GivenStart(line_V(task, signal), line_A(task, signal)), task.mu, (stage,))
+    return Recipe(
+        "second stage", GivenStart(line_V(task, signal), line_A(task, signal)), task.mu, (stage,)
+    )
 
 
 @dataclass(frozen=True)
@@ -114,5 +116,8 @@ class StageTwoJob(Job):
             every=NEVER,
             judge=False,
         )
-        close = done.diverged is None and max(distance_V(task, done.V), distance_A(task, done.A)) ** 2 <= self.epsilon
+        close = (
+            done.diverged is None
+            and max(distance_V(task, done.V), distance_A(task, done.A)) ** 2 <= self.epsilon
+        )
         return Point(task, done.V, done.A, done.step) if close else None

@@ -60,7 +60,8 @@ class GaussianJob(Job):
     def run(self) -> Rows:
         """The history of the run."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        with np.errstate(over="ignore", invalid="ignore"):  # SGD with small batches diverges, and shows as NaN
+        # SGD with small batches diverges, and shows as NaN
+        with np.errstate(over="ignore", invalid="ignore"):
             return simulate(task, self.recipe(task), self.seed)
 
 
@@ -92,10 +93,17 @@ class PredictionJob(Job):
     def run(self) -> Rows:
         """The history of the stretch."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        stage = Stage("2", self.steps, self.eta / task.K_Q, self.eta / task.K_P, self.lam, self.batch_size)
-        recipe = Recipe("prediction", GivenStart(line_V(task, 0.3), line_A(task, 0.3)), task.mu, (stage,))
+        stage = Stage(
+            "2", self.steps, self.eta / task.K_Q, self.eta / task.K_P, self.lam, self.batch_size
+        )
+        recipe = Recipe(
+            "prediction", GivenStart(line_V(task, 0.3), line_A(task, 0.3)), task.mu, (stage,)
+        )
         if self.gradients == "real":
             history = train(task, recipe, self.seed, every=5, judge=False).history
         else:
             history = simulate(task, recipe, self.seed, every=5)
-        return {name: history[name] for name in ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")}
+        return {
+            name: history[name]
+            for name in ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")
+        }

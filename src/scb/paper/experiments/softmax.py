@@ -26,7 +26,8 @@ class OneStepJob(Job):
     seconds: ClassVar = 0.1
 
     T: int
-    size: float  # η·T: how far the step goes in units of the uniform attention 1/T
+    # η·T: how far the step goes in units of the uniform attention 1/T
+    size: float
     replicate: int
     N: int = 3
     batch_size: int = 64
@@ -42,7 +43,9 @@ class OneStepJob(Job):
         eta = self.size / self.T
         gradient = LinearTransformer(V, uniform).gradient(batch).A
         linear = -eta * (gradient - gradient.mean(axis=0))
-        logits = -(self.T**2) * eta * SoftmaxTransformer(V, np.zeros_like(uniform)).gradient(batch).A
+        logits = (
+            -(self.T**2) * eta * SoftmaxTransformer(V, np.zeros_like(uniform)).gradient(batch).A
+        )
         soft = SoftmaxTransformer(V, logits).attention - uniform
         return {
             "error": np.linalg.norm(soft - linear) / np.linalg.norm(linear),

@@ -11,7 +11,8 @@ from scb.paper.experiments.training import shortened
 from scb.training.loop import train
 from scb.training.recipes import paper
 
-LONG = 59_049  # (NQ)^10 for N = 3 and Q = 1
+# (NQ)^10 for N = 3 and Q = 1
+LONG = 59_049
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,9 @@ class AssumptionsJob(Job):
             signal=(signal, 0.95),
             projector=self.projector,
         )
-        history = train(task, replace(recipe, name="theorem"), self.seed, every=5, judge=False).history
+        history = train(
+            task, replace(recipe, name="theorem"), self.seed, every=5, judge=False
+        ).history
         report = task.check()
         facts = {f"assumption_{name}": found.measured for name, found in report.items()}
         facts["inside"] = all(found.holds for found in report.values())
@@ -66,7 +69,9 @@ class AssumptionsJob(Job):
                 "dist_A",
             )
         }
-        return thinned({name: np.full(len(rows["step"]), fact) for name, fact in facts.items()} | rows)
+        return thinned(
+            {name: np.full(len(rows["step"]), fact) for name, fact in facts.items()} | rows
+        )
 
 
 def thinned(history: Table) -> Table:

@@ -84,13 +84,19 @@ class TrainingJob(Job):
             "batch_size": self.batch_size,
             "rate": self.rate,
         }
-        return seed_of(use="training", **facts, **{x: v for x, v in changed.items() if v != self.came_later[x]})
+        return seed_of(
+            use="training", **facts, **{x: v for x, v in changed.items() if v != self.came_later[x]}
+        )
 
     @property
     def columns(self) -> dict[str, Any]:
         """The seed and all fields but the methods, which are a column of their own, and what says
         how rows are chosen."""
-        return {name: value for name, value in super().columns.items() if name not in ("methods", "summary", "every")}
+        return {
+            name: value
+            for name, value in super().columns.items()
+            if name not in ("methods", "summary", "every")
+        }
 
     def recipe(self, method: str, task: Task) -> Recipe:
         """The recipe of a method, with the batch and the step sizes of this job."""
@@ -123,7 +129,9 @@ class TrainingJob(Job):
             }
             length = len(run.history["step"])
             worst = {"delta_V_worst": np.maximum.accumulate(run.history["delta_V"])}
-            table = {name: np.full(length, fact) for name, fact in facts.items()} | run.history | worst
+            table = (
+                {name: np.full(length, fact) for name, fact in facts.items()} | run.history | worst
+            )
             tables.append(summarised(table, self.summary) if self.summary else table)
         return concatenate(tables)
 
@@ -146,7 +154,10 @@ def lost_to_noise(runs: Table) -> NDArray[np.bool_]:
 
 def shortened(table: Table) -> Table:
     """All numbers to six digits, so that files stay small."""
-    return {name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x for name, x in table.items()}
+    return {
+        name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x
+        for name, x in table.items()
+    }
 
 
 LATE = ("proximal, sign settled", "proximal, largest λ", "SGD, sign settled")
@@ -174,7 +185,9 @@ class LateJob(Job):
         """One row a method: distance and loss at the end, where they were least, and the loss where
         the distance was."""
         size = {"N": self.N, "T": self.T, "ensemble": self.ensemble}
-        job = TrainingJob(methods=LATE, replicate=self.replicate, steps=self.steps, every=50, **size)
+        job = TrainingJob(
+            methods=LATE, replicate=self.replicate, steps=self.steps, every=50, **size
+        )
         table = job.table(job.run())
         rows = []
         for method in LATE:
@@ -221,7 +234,10 @@ class SoftmaxJob(Job):
         recipe = {"softmax": softmax, "linear": tuned}[self.model](task)
         run = train(task, recipe, self.seed, every=20, judge=False)
         if not self.patterns:
-            return {name: run.history[name] for name in ("step", "samples", "loss", "dist_V", "dist_A", "sim_V", "sim_A")}
+            return {
+                name: run.history[name]
+                for name in ("step", "samples", "loss", "dist_V", "dist_A", "sim_V", "sim_A")
+            }
         tables = []
         for name, matrix in {"V": run.V, "A": run.A, "P": task.P, "Q": task.Q}.items():
             row, column = np.indices(matrix.shape).reshape(2, -1)
@@ -261,12 +277,19 @@ class LastStageJob(Job):
         recipe = tuned(task)
         one, two, three = recipe.stages
         if self.last == "not normalised":
-            three = replace(two, name="3", steps=three.steps, batch_size=three.batch_size, enter=(), stop=None)
-        history = train(task, replace(recipe, stages=(one, two, three)), self.seed, every=50, judge=False).history
+            three = replace(
+                two, name="3", steps=three.steps, batch_size=three.batch_size, enter=(), stop=None
+            )
+        history = train(
+            task, replace(recipe, stages=(one, two, three)), self.seed, every=50, judge=False
+        ).history
         before = np.flatnonzero(history["stage"] == 2)[-1]
         found = {}
         for when, i in (("before", before), ("after", -1)):
-            found |= {f"{name}_{when}": history[name][i] for name in ("dist_V", "dist_A", "alpha_V", "alpha_A")}
+            found |= {
+                f"{name}_{when}": history[name][i]
+                for name in ("dist_V", "dist_A", "alpha_V", "alpha_A")
+            }
         return found
 
 

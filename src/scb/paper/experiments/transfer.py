@@ -43,16 +43,22 @@ class TransferJob(Job):
         samples, distances at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         if self.overlap:
-            related = task.related(self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate))
+            related = task.related(
+                self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate)
+            )
             recipe = transfer(task, related.P, least_overlap=self.overlap, accuracy=0.04, eta=1 / 3)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that it has failed: the distances say it too
+                # That it has failed: the distances say it too
+                warnings.simplefilter("ignore", UserWarning)
                 history = train(task, recipe, self.seed, every=1).history
         else:
-            history = train(task, tuned(task, accuracy=0.04), self.seed, every=10, judge=False).history
+            history = train(
+                task, tuned(task, accuracy=0.04), self.seed, every=10, judge=False
+            ).history
         samples = history["samples"]
         good = (history["dist_V"] <= self.epsilon) & (history["dist_A"] <= self.epsilon)
-        known = np.flatnonzero(history["dist_A_star"] > 0.1)[-1] + 1  # from here on, A normalised has the support of Q
+        # From here on, A normalised has the support of Q
+        known = np.flatnonzero(history["dist_A_star"] > 0.1)[-1] + 1
         return {
             "reached": samples[np.argmax(good)] if good.any() else np.inf,
             "found": samples[known] if known < len(samples) else np.inf,
@@ -82,7 +88,9 @@ def family_task(family: str, N: int, T: int, sparsity: int, replicate: int) -> T
         return Task.sparse(0.35 * task.P + 0.65 * task.mu[:, None], task.positions, task.weights, T)
     mu = 1 / np.arange(1, N + 1)
     rng = np.random.default_rng(seed_of(use="zipf", N=N, replicate=replicate))
-    return Task.sparse(random_transition(mu / mu.sum(), contrast=1.0, rng=rng), task.positions, task.weights, T)
+    return Task.sparse(
+        random_transition(mu / mu.sum(), contrast=1.0, rng=rng), task.positions, task.weights, T
+    )
 
 
 @dataclass(frozen=True)
@@ -109,11 +117,14 @@ class PretrainedJob(Job):
     def run(self) -> Rows:
         """One row: what V̂ was like, what became of it, and what the run says of itself."""
         task = family_task(self.family, self.N, self.T, self.sparsity, self.replicate)
-        seed = seed_of(use="related", N=self.N, T=self.T, overlap=self.overlap, replicate=self.replicate)
+        seed = seed_of(
+            use="related", N=self.N, T=self.T, overlap=self.overlap, replicate=self.replicate
+        )
         first = task.related(self.overlap, seed)
         V_hat = train(first, tuned(first), seed, every=1000, judge=False).V
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it has failed: the verdict says it too
+            # That it has failed: the verdict says it too
+            warnings.simplefilter("ignore", UserWarning)
             run = train(task, transfer(task, V_hat, theta=self.theta), self.seed, every=1)
         last = {name: column[-1] for name, column in run.history.items()}
         alpha, _, delta = signal_V(task, V_hat)
@@ -162,7 +173,8 @@ class DriftJob(Job):
             batch_size=batch_size,
             resolve_sign=False,
         )
-        from scb.training.simulation import simulate  # not above: the other jobs do without SciPy
+        # Not above: the other jobs do without SciPy
+        from scb.training.simulation import simulate
 
         history = simulate(task, recipe, self.seed)
         large = np.flatnonzero(np.abs(history["alpha_A"]) >= 0.1)

@@ -51,7 +51,9 @@ class WindowsJob(Job):
         """One row: signals and distances at the end; whether A has the right support, and whether
         the likelihood finds it."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        seed = seed_of(use="windows", N=self.N, T=self.T, length=self.length, replicate=self.replicate)
+        seed = seed_of(
+            use="windows", N=self.N, T=self.T, length=self.length, replicate=self.replicate
+        )
         if self.data == "sequence":
             data = windows(generate(task, self.length, seed), self.T)
         else:
@@ -63,7 +65,10 @@ class WindowsJob(Job):
         run = train(task, recipe, self.seed, source=Dataset(data), every=20, judge=False)
         ends = {name: run.history[name][-1] for name in ("alpha_V", "alpha_A", "dist_V", "dist_A")}
         return ends | {
-            "exact": all(np.array_equal(np.flatnonzero(run.A[:, k]), support) for k, support in enumerate(task.support)),
+            "exact": all(
+                np.array_equal(np.flatnonzero(run.A[:, k]), support)
+                for k, support in enumerate(task.support)
+            ),
             "diverged": run.diverged is not None,
             "likelihood": exact(task, recover(data, N=self.N)),
         }
@@ -86,9 +91,15 @@ class MarginalJob(Job):
         """One row: Σ|frequency − μ|/2; what chance would make of it, from the spread of 40 parts;
         the largest difference/error."""
         task = random_task(self.N, self.T, 2, self.replicate)
-        tokens = generate(task, self.length, self.seed)[10 * self.T :]  # the beginning is drawn from μ
+        # The beginning is drawn from μ
+        tokens = generate(task, self.length, self.seed)[10 * self.T :]
         size = len(tokens) // self.parts
-        counts = np.stack([np.bincount(tokens[i * size : (i + 1) * size], minlength=self.N) for i in range(self.parts)])
+        counts = np.stack(
+            [
+                np.bincount(tokens[i * size : (i + 1) * size], minlength=self.N)
+                for i in range(self.parts)
+            ]
+        )
         shares = counts / size  # (parts, N)
         difference = shares.mean(axis=0) - task.mu
         error = shares.std(axis=0, ddof=1) / np.sqrt(self.parts)

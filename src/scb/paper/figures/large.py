@@ -10,7 +10,7 @@ from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.figures.rates import exponent_panels
-from scb.paper.stage_one import law_share, least_at_each, power_laws
+from scb.paper.stage_one import least_at_each, power_laws, share_by_power_law
 from scb.theory.planner import attention_error
 
 CURVES = {
@@ -47,7 +47,9 @@ def real(table: Table) -> Figure:
                     run = pick(runs, trial=i)
                     y = np.where(run[column] > 0, run[column], np.nan)
                     style = (
-                        {"color": "0.1", "linestyle": "--", "linewidth": 1.2} if number else {"color": COLOURS[1], "linewidth": 0.8}
+                        {"color": "0.1", "linestyle": "--", "linewidth": 1.2}
+                        if number
+                        else {"color": COLOURS[1], "linewidth": 0.8}
                     )
                     ax.plot(run["step"], y, label=label, **style)
                     label = None
@@ -66,7 +68,9 @@ def real(table: Table) -> Figure:
 def signs(table: Table) -> Figure:
     """F22: the least batch against T, and how often Stage 1 finds the sign with a multiple of
     it."""
-    figure, (left, right) = panels(2, "F22  Stage 1 by the drift alone, at long lengths", width=4.4, height=3.4)
+    figure, (left, right) = panels(
+        2, "F22  Stage 1 by the drift alone, at long lengths", width=4.4, height=3.4
+    )
     for number, projector in enumerate(("euclidean", "mu")):
         mine = pick(table, projector=projector)
         law, low, high = power_laws(mine, RIGHT)[projector]
@@ -81,7 +85,9 @@ def signs(table: Table) -> Figure:
         left.plot(T, law.least(T), color=COLOURS[number], label=text)
         left.plot(T, each, **points)
         power = 2 - number
-        left.plot(T, law.least(T)[0] * (T / T[0]) ** power, color="0.6", linewidth=0.8, linestyle=":")
+        left.plot(
+            T, law.least(T)[0] * (T / T[0]) ** power, color="0.6", linewidth=0.8, linestyle=":"
+        )
         left.annotate(
             "T²" if number == 0 else "T",
             (T[-1], law.least(T)[0] * (T[-1] / T[0]) ** power),
@@ -93,7 +99,9 @@ def signs(table: Table) -> Figure:
             right.plot(batch / law.least(t), share, label=label, alpha=0.7, **points)
             label = None
     ratio = np.geomspace(0.05, 8, 100)
-    right.plot(ratio, law_share(ratio, RIGHT), color="0.4", linewidth=1.0, label="Φ(z√(B/B$_T$))")
+    right.plot(
+        ratio, share_by_power_law(ratio, RIGHT), color="0.4", linewidth=1.0, label="Φ(z√(B/B$_T$))"
+    )
     left.set(
         xscale="log",
         yscale="log",
@@ -104,8 +112,13 @@ def signs(table: Table) -> Figure:
     left.legend(loc="upper left", fontsize=7)
     right.set(xscale="log", xlabel="B / B$_T$", title="share of right signs", ylim=(0.4, 1.03))
     right.legend(loc="lower right", fontsize=7)
-    runs = f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks a point, no sign resolution"
-    caption(figure, f"{runs}; lines: one law for all T; marks: each T by itself; dotted: T and T²")
+    runs = (
+        f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks a point, no sign resolution"
+    )
+    caption(
+        figure,
+        f"{runs}; lines: one distribution for all T; marks: each T by itself; dotted: T and T²",
+    )
     return figure
 
 
@@ -126,11 +139,15 @@ def rates(table: Table) -> Figure:
 def plan(table: Table) -> Figure:
     """F24: one run at the planner's batch sizes, stage by stage, with what the lemmas promise at
     the end of each."""
-    figure, (signals, errors) = panels(2, "F24  Algorithm 1 at the planner's own batch sizes", width=4.4, height=3.2)
+    figure, (signals, errors) = panels(
+        2, "F24  Algorithm 1 at the planner's own batch sizes", width=4.4, height=3.2
+    )
     N, sparsity, epsilon = (float(table[name][0]) for name in ("N", "sparsity", "epsilon"))
     ends = [int(table["step"][table["stage"] == stage][-1]) for stage in STAGES]
     for number, column in enumerate(("alpha_V", "alpha_A")):
-        signals.plot(table["step"], table[column], label=CURVES[column], **look(number, marker=True))
+        signals.plot(
+            table["step"], table[column], label=CURVES[column], **look(number, marker=True)
+        )
     squares = {"‖Δ$_A$‖$_μ^2$": "delta_A", "‖A − Q‖$_μ^2$": "dist_A", "‖V − P‖$_μ^2$": "dist_V"}
     for number, (symbol, column) in enumerate(squares.items()):
         shown = where(table, table[column] > 0)

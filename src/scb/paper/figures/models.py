@@ -25,17 +25,23 @@ def softmax(patterns: Table, table: Table) -> Figure:
     }
     kinds = (("attention", "last token", "position", 0.8), ("values", "from", "to", 0.5))
     for column, (name, (model, *matrices)) in enumerate(sources.items()):
-        for ax, matrix, (what, xlabel, ylabel, darkest) in zip(axes[:, column], matrices, kinds, strict=True):
+        for ax, matrix, (what, xlabel, ylabel, darkest) in zip(
+            axes[:, column], matrices, kinds, strict=True
+        ):
             entries = pick(patterns, model=model, matrix=matrix)
             shown = np.empty((entries["row"].max() + 1, entries["column"].max() + 1))
             shown[entries["row"], entries["column"]] = entries["value"]
-            image = ax.imshow(shown, cmap="Greys", vmin=0, vmax=darkest, aspect="auto", interpolation="nearest")
+            image = ax.imshow(
+                shown, cmap="Greys", vmin=0, vmax=darkest, aspect="auto", interpolation="nearest"
+            )
             ax.grid(visible=False)
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set(title=f"{name}: {what}", xlabel=xlabel, ylabel=ylabel)
             if column == 2:
                 figure.colorbar(image, ax=ax, shrink=0.8)
-    for ax, y, title in zip(axes[:, 3], ("loss", "sim_A"), ("population loss", "similarity with Q"), strict=True):
+    for ax, y, title in zip(
+        axes[:, 3], ("loss", "sim_A"), ("population loss", "similarity with Q"), strict=True
+    ):
         for number, model in enumerate(("softmax", "linear")):
             _by_samples(ax, pick(table, model=model), y, number, model)
         ax.set(title=title, xlabel="samples")
@@ -74,7 +80,9 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
             mine = pick(simulated, N=N, method=method, batch_size=batch)
             for ax, column in zip(row, ("alpha_A", "delta_A", "dist_A"), strict=True):
                 band(ax, quartiles(mine, "step", column), number, method)
-        row[0].set_ylabel(f"N = {N}, T = {simulated['T'][0]:,}\nsimulated, B = {batch:,}", fontsize=8)
+        row[0].set_ylabel(
+            f"N = {N}, T = {simulated['T'][0]:,}\nsimulated, B = {batch:,}", fontsize=8
+        )
         for ax, title in zip(row, ("signal α$_A$", "‖Δ$_A$‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
             ax.set_title(f"N = {N}: {title}")
     axes[0, 1].legend()
@@ -103,17 +111,23 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
 
 def flow(training: Table, near: Table) -> Figure:
     """F9: the flow of (α_V, α_A) under real runs; differences and sums near (1, 1)."""
-    figure, (left, right) = panels(2, "F9  The population process in two dimensions", width=4.4, height=3.8)
+    figure, (left, right) = panels(
+        2, "F9  The population process in two dimensions", width=4.4, height=3.8
+    )
     K_P = float(np.median(training["K_P"]))
     K_Q = float(np.median(training["K_Q"]))
     x, y = np.meshgrid(np.linspace(-0.3, 1.3, 40), np.linspace(-0.3, 1.5, 40))
     points = np.stack([x.ravel(), y.ravel()], axis=1)
-    drift = np.array([population_drift(point, K_P, K_Q, int(training["T"][0])) for point in points]).reshape(*x.shape, 2)
+    drift = np.array(
+        [population_drift(point, K_P, K_Q, int(training["T"][0])) for point in points]
+    ).reshape(*x.shape, 2)
     grey = {"color": "0.75", "linewidth": 0.6, "arrowsize": 0.6, "density": 1.2}
     left.streamplot(x, y, drift[..., 0] / K_Q, drift[..., 1] / K_P, **grey)
     training = with_right_sign(training)
     shown = np.unique(training["replicate"])[:10]  # more lines would hide each other
-    for number, (method, name) in enumerate((("proximal, larger λ", "proximal, λ = 1e-4"), ("SGD", "SGD"))):
+    for number, (method, name) in enumerate(
+        (("proximal, larger λ", "proximal, λ = 1e-4"), ("SGD", "SGD"))
+    ):
         mine = pick(training, method=method)
         for i in shown:
             run = pick(mine, replicate=i)

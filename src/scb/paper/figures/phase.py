@@ -45,7 +45,9 @@ class Phase(NamedTuple):
         xs, ys = (_in_order(values(table, name)) for name in (x, y))
         masks = [[(table[x] == a) & (table[y] == b) for a in xs] for b in ys]
         successes = np.array([[int(table["success"][mask].sum()) for mask in row] for row in masks])
-        return cls(xs, ys, successes, np.array([[int(mask.sum()) for mask in row] for row in masks]))
+        return cls(
+            xs, ys, successes, np.array([[int(mask.sum()) for mask in row] for row in masks])
+        )
 
 
 def split(table: Table, x: str, y: str, panel: str | None) -> list[tuple[str, Phase]]:
@@ -54,7 +56,10 @@ def split(table: Table, x: str, y: str, panel: str | None) -> list[tuple[str, Ph
     if panel is None:
         return [("", Phase.of(table, x, y))]
     found = _in_order(values(table, panel))
-    return [(f"{panel} = {text(value)}", Phase.of(pick(table, **{panel: value}), x, y)) for value in found]
+    return [
+        (f"{panel} = {text(value)}", Phase.of(pick(table, **{panel: value}), x, y))
+        for value in found
+    ]
 
 
 def _in_order(found: list[Any]) -> list[Any]:
@@ -64,9 +69,9 @@ def _in_order(found: list[Any]) -> list[Any]:
 def noise_wins(table: Table) -> Figure:
     """F13: how many tasks each method does not lose to noise, by batch size and by K_P."""
     names = {
-        "proximal, sign settled": "proximal, λ = 1e-5",
+        "proximal, sign resolved": "proximal, λ = 1e-5",
         "proximal, larger λ": "proximal, λ = 1e-4",
-        "SGD, sign settled": "SGD",
+        "SGD, sign resolved": "SGD",
     }
     last = concatenate([_last(pick(table, method=method)) for method in values(table, "method")])
     found = last | {
@@ -74,7 +79,7 @@ def noise_wins(table: Table) -> Figure:
         "method": np.array([names[method] for method in last["method"]]),
     }
     size = f"N = {table['N'][0]}, T = {table['T'][0]:,}, sparsity 2"
-    setting = f"{size}, uniform ensemble moved to K$_P$, 1,000 steps, sign settled"
+    setting = f"{size}, uniform ensemble moved to K$_P$, 1,000 steps, sign resolved"
     return phase(
         found,
         "batch_size",
@@ -91,7 +96,9 @@ def _last(runs: Table) -> Table:
 
 
 @quiet
-def phase(table: Table, x: str, y: str, panel: str | None = None, title: str = "", setting: str = "") -> Figure:
+def phase(
+    table: Table, x: str, y: str, panel: str | None = None, title: str = "", setting: str = ""
+) -> Figure:
     """Colour: the success rate. Lines: where it, and the ends of its 95 % interval (Wilson's), are
     one half.
 
@@ -106,14 +113,24 @@ def phase(table: Table, x: str, y: str, panel: str | None = None, title: str = "
         "height": min(max(3.0, 0.34 * down + 1.2), 7),
     }
     counts = np.concatenate([part.trials.ravel() for _, part in parts])
-    seeds = f"{counts.max()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
-    figure, axes = panels(len(parts), f"{title or 'How often runs succeed'} ({seeds} seeds a cell)", **size)
+    seeds = (
+        f"{counts.max()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+    )
+    figure, axes = panels(
+        len(parts), f"{title or 'How often runs succeed'} ({seeds} seeds a cell)", **size
+    )
     crossed = [_draw(ax, part) for ax, (_, part) in zip(axes, parts, strict=True)]
     for ax, (name, _) in zip(axes, parts, strict=True):
         ax.set(xlabel=NAMES.get(x, x), ylabel=NAMES.get(y, y), title=name)
-    bar = figure.colorbar(axes[0].collections[0], ax=axes, label="success rate", pad=0.02, aspect=30)
+    bar = figure.colorbar(
+        axes[0].collections[0], ax=axes, label="success rate", pad=0.02, aspect=30
+    )
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-    meaning = "solid line: rate 1/2; dashed: where an end of its 95 % interval is 1/2" if any(crossed) else ""
+    meaning = (
+        "solid line: rate 1/2; dashed: where an end of its 95 % interval is 1/2"
+        if any(crossed)
+        else ""
+    )
     caption(figure, "\n".join(filter(None, (setting, meaning))))
     return figure
 
@@ -126,7 +143,9 @@ def _draw(ax: Axes, part: Phase) -> bool:
     ax.set_facecolor("0.85")  # cells without runs
     ax.grid(visible=False)
     slanted = max(len(text(value)) for value in part.xs) * len(part.xs) > 50
-    ax.set_xticks(u, [text(value) for value in part.xs], rotation=45 if slanted else 0, fontsize=7.5)
+    ax.set_xticks(
+        u, [text(value) for value in part.xs], rotation=45 if slanted else 0, fontsize=7.5
+    )
     ax.set_yticks(v, [text(value) for value in part.ys], fontsize=7.5)
     if min(part.rate.shape) == 1 or not part.trials.all():
         return False

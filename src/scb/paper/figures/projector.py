@@ -19,7 +19,9 @@ def projectors(noise: Table, signs: Table, stage_one: Table) -> Figure:
         for size, N in enumerate(values(noise, "N")):
             mine = pick(noise, projector=projector, N=N)
             line = {"color": COLOURS[number], "linestyle": LINES[size]}
-            left.plot(*by_value(mine, "T", "exact", np.mean), **line, label=name if size == 0 else None)
+            left.plot(
+                *by_value(mine, "T", "exact", np.mean), **line, label=name if size == 0 else None
+            )
             left.plot(
                 *by_value(mine, "T", "square", np.mean),
                 marker=MARKERS[size],
@@ -78,7 +80,10 @@ def projectors(noise: Table, signs: Table, stage_one: Table) -> Figure:
         title=f"samples of Stage 1 for {GOAL:.0%} right signs",
     )
     right.legend(loc="upper left")
-    sizes = " and ".join(f"N = {N} ({line})" for N, line in zip(values(noise, "N"), ("solid, ○", "dashed, □"), strict=False))
+    sizes = " and ".join(
+        f"N = {N} ({line})"
+        for N, line in zip(values(noise, "N"), ("solid, ○", "dashed, □"), strict=False)
+    )
     runs = f"{replicates(signs)} and {replicates(stage_one)} runs a point on random tasks (N = 3), sparsity 2, no sign resolution"
     caption(
         figure,

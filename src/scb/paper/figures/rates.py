@@ -47,7 +47,9 @@ def log_ticks(ax: Axes, xs: list[float]) -> None:
     low, high = ax.get_ylim()
     if high < 100 * low:  # too few powers of ten to read anything off
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}" if y >= 1 else f"{y:g}"))
+        ax.yaxis.set_major_formatter(
+            FuncFormatter(lambda y, _: f"{y:,.0f}" if y >= 1 else f"{y:g}")
+        )
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.tick_params(axis="y", labelsize=7)
 
@@ -125,7 +127,9 @@ def regulariser(least: Table, error: Table) -> Figure:
 def softmax(attention: Table, one_step: Table) -> Figure:
     """F17: samples until the signal shows, ‖Δ_A‖ at half of it, and how far one step of softmax is
     from one of the linear model."""
-    figure, (first, error, step) = panels(3, "F17  Softmax attention beside the linear model", width=3.6, height=3.2)
+    figure, (first, error, step) = panels(
+        3, "F17  Softmax attention beside the linear model", width=3.6, height=3.2
+    )
     for ax, column in ((first, "samples_10"), (error, "delta_50")):
         for number, method in enumerate(values(attention, "method")):
             quartile_bars(ax, pick(attention, method=method), "T", column, number, method)
@@ -159,7 +163,9 @@ def theorem(table: Table) -> Figure:
             if not good:
                 line = {"linewidth": 0.7, "alpha": 0.6, "linestyle": "--"}
             for ax, name in zip(axes, ("dist_A", "dist_V"), strict=True):
-                ax.plot(run["samples"] / 1000, run[name], color=COLOURS[number], label=label, **line)
+                ax.plot(
+                    run["samples"] / 1000, run[name], color=COLOURS[number], label=label, **line
+                )
             label = None
     for ax, name in zip(axes, ("‖A − Q‖$_μ$", "‖V − P‖$_μ$"), strict=True):
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
@@ -189,8 +195,12 @@ def windows(table: Table, marginal: Table) -> Figure:
     axes[1].legend(fontsize=7, loc="lower left")
     distance = np.sort(marginal["distance"])
     axes[2].step(distance, np.arange(1, len(distance) + 1) / len(distance), where="post", **look(0))
-    axes[2].axvline(float(np.median(marginal["error"])), color="0.5", linestyle=":", label="by chance")
-    axes[2].set(xscale="log", xlabel="total variation from μ", title="frequencies of tokens: share of tasks")
+    axes[2].axvline(
+        float(np.median(marginal["error"])), color="0.5", linestyle=":", label="by chance"
+    )
+    axes[2].set(
+        xscale="log", xlabel="total variation from μ", title="frequencies of tokens: share of tasks"
+    )
     axes[2].tick_params(labelsize=7)
     axes[2].legend(fontsize=7)
     words = f"N = {table['N'][0]}, Q = 2, T = {table['T'][0]}; recipe tuned"

@@ -12,9 +12,15 @@ from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
 def transfer(table: Table, drift: Table) -> Figure:
     """F7: samples until both distances are ε, and what the sign of the drift would ask for."""
     figure, (ax,) = panels(1, "F7  Samples needed against sequence length", width=6.0, height=3.4)
-    lines = {"from scratch, sign settled by skewness": (pick(table, overlap=0.0), "reached")}
-    lines |= {f"transferred, overlap {o:g}": (pick(table, overlap=o), "reached") for o in values(table, "overlap") if o}
-    _against_T(ax, lines, apart=0.04, drift=drift, by_drift="Stage 1 by the drift alone (simulated)")
+    lines = {"from scratch, sign resolved by skewness": (pick(table, overlap=0.0), "reached")}
+    lines |= {
+        f"transferred, overlap {o:g}": (pick(table, overlap=o), "reached")
+        for o in values(table, "overlap")
+        if o
+    }
+    _against_T(
+        ax, lines, apart=0.04, drift=drift, by_drift="Stage 1 by the drift alone (simulated)"
+    )
     ax.set_ylim(1e3, None)
     ax.legend(loc="upper left", fontsize=7)
     until = f"until ‖V − P‖$_μ$ and ‖A − Q‖$_μ$ ≤ {table['epsilon'][0]:g}"
@@ -28,14 +34,22 @@ def transfer(table: Table, drift: Table) -> Figure:
 def support(found: Table, trained: Table, drift: Table) -> Figure:
     """F10: samples until the whole support is known, against T; and how many tasks are there,
     against n."""
-    figure, (ax, success) = panels(2, "F10  Samples until the whole support is known", width=4.8, height=3.6)
-    lines = {"Algorithm 1, sign settled": (pick(trained, overlap=0.0), "found")}
-    lines |= {f"transfer, overlap {o:g}": (pick(trained, overlap=o), "found") for o in values(trained, "overlap") if o}
+    figure, (ax, success) = panels(
+        2, "F10  Samples until the whole support is known", width=4.8, height=3.6
+    )
+    lines = {"Algorithm 1, sign resolved": (pick(trained, overlap=0.0), "found")}
+    lines |= {
+        f"transfer, overlap {o:g}": (pick(trained, overlap=o), "found")
+        for o in values(trained, "overlap")
+        if o
+    }
     lines |= {
         "moments alone": (found, "moments"),
         "likelihood, started from moments": (found, "likelihood"),
     }
-    _against_T(ax, lines, apart=0.03, drift=drift, by_drift="Stage 1 by the drift alone (simulated)")
+    _against_T(
+        ax, lines, apart=0.03, drift=drift, by_drift="Stage 1 by the drift alone (simulated)"
+    )
     ax.set(title="median and quartiles", ylim=(80, None))
     ax.legend(loc="upper left", fontsize=6.5)
     for number, T in enumerate(values(found, "T")):
@@ -44,11 +58,15 @@ def support(found: Table, trained: Table, drift: Table) -> Figure:
         success.step(least, share, where="post", label=f"T = {T:,}", **look(number))
     success.set(title="share of tasks, by likelihood", xlabel="samples", ylim=(0, 1.05))
     success.legend(loc="lower right")
-    caption(figure, f"N = 3, sparsity 2; median and quartiles over {replicates(found)} random tasks")
+    caption(
+        figure, f"N = 3, sparsity 2; median and quartiles over {replicates(found)} random tasks"
+    )
     return figure
 
 
-def _against_T(ax: Axes, lines: dict[str, tuple[Table, str]], apart: float, drift: Table, by_drift: str) -> None:
+def _against_T(
+    ax: Axes, lines: dict[str, tuple[Table, str]], apart: float, drift: Table, by_drift: str
+) -> None:
     """Quartiles of columns of tables (label → table, column) beside each other, and the samples
     that the drift alone asks for."""
     for number, (label, (table, column)) in enumerate(lines.items()):
@@ -83,7 +101,9 @@ def bound(table: Table) -> Figure:
                 "color": COLOURS[number],
                 "markersize": 5,
             }
-            ax.plot(*by_value(mine, "n", f"square_{name}", np.mean), label=f"measured, N = {N}", **dots)
+            ax.plot(
+                *by_value(mine, "n", f"square_{name}", np.mean), label=f"measured, N = {N}", **dots
+            )
         ax.set(xscale="log", yscale="log", xlabel="samples n", title=f"mean ‖{error}‖²")
     axes[1].legend(loc="upper right", fontsize=7)
     caption(
@@ -95,8 +115,12 @@ def bound(table: Table) -> Figure:
 
 def sequences(table: Table) -> Figure:
     """F12: how often the support is exactly right, from one long sequence."""
-    figure, (ax,) = panels(1, "F12  One long sequence instead of independent samples", width=5.0, height=2.8)
-    for number, (name, label) in enumerate((("likelihood", "likelihood"), ("moments", "moments alone"))):
+    figure, (ax,) = panels(
+        1, "F12  One long sequence instead of independent samples", width=5.0, height=2.8
+    )
+    for number, (name, label) in enumerate(
+        (("likelihood", "likelihood"), ("moments", "moments alone"))
+    ):
         ax.plot(
             *by_value(table, "length", name, np.mean),
             marker=MARKERS[number],

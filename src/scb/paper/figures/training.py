@@ -51,7 +51,9 @@ def signals(table: Table) -> Figure:
         "delta_V": "‖Δ$_V$‖$_μ$",
         "delta_A": "‖Δ$_A$‖$_μ$",
     }
-    figure, axes = _four(with_right_sign(table), "F3  Signals, and distance to the population process", titles)
+    figure, axes = _four(
+        with_right_sign(table), "F3  Signals, and distance to the population process", titles
+    )
     axes[0, 0].legend(loc="center left")
     return figure
 
@@ -88,7 +90,9 @@ def similarity(table: Table) -> Figure:
 def sizes(smallest: Table, others: Table) -> Figure:
     """F6: distances and loss for each N, over the paper's 1,000 steps."""
     compared = where(smallest, np.isin(smallest["method"], ("proximal", "SGD")))
-    table = concatenate([with_right_sign(pick(part, N=N)) for part in (compared, others) for N in values(part, "N")])
+    table = concatenate(
+        [with_right_sign(pick(part, N=N)) for part in (compared, others) for N in values(part, "N")]
+    )
     Ns = values(table, "N")
     figure, axes = grid(len(Ns), 3, "F6  Distance and test loss as N grows", height=2.1)
     for row, N in zip(axes, Ns, strict=True):
@@ -112,13 +116,17 @@ def sizes(smallest: Table, others: Table) -> Figure:
 
 
 def signs(table: Table) -> Figure:
-    """F8: the signal at the end, seed by seed, by the letter and with the sign settled."""
-    figure, axes = panels(2, "F8  The sign: α$_A$ at the end of training, one dot a task", height=2.6)
-    methods = {"proximal": "as printed", "proximal, larger λ": "sign settled by skewness"}
+    """F8: the signal at the end, seed by seed, by the letter and with the sign resolved."""
+    figure, axes = panels(
+        2, "F8  The sign: α$_A$ at the end of training, one dot a task", height=2.6
+    )
+    methods = {"proximal": "as printed", "proximal, larger λ": "sign resolved by skewness"}
     for ax, (method, title) in zip(axes, methods.items(), strict=True):
         end = np.sort(at(pick(table, method=method))["alpha_A"])
         ax.axhline(0, color="0.4", linewidth=0.8)
-        ax.scatter(np.arange(1, len(end) + 1), end, c=np.where(end < 0, COLOURS[1], COLOURS[0]), s=14)
+        ax.scatter(
+            np.arange(1, len(end) + 1), end, c=np.where(end < 0, COLOURS[1], COLOURS[0]), s=14
+        )
         ax.set(
             title=f"{title}: {np.mean(end < 0):.0%} negative",
             xlabel="task, in order of α$_A$",
@@ -128,7 +136,8 @@ def signs(table: Table) -> Figure:
     axes[0].set_ylabel("α$_A$")
     caption(
         figure,
-        _setting(table).partition("\n")[0] + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5 and 1e-4",
+        _setting(table).partition("\n")[0]
+        + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5 and 1e-4",
     )
     return figure
 
@@ -136,8 +145,14 @@ def signs(table: Table) -> Figure:
 def _setting(table: Table, N: bool = True) -> str:
     """The line under a figure."""
     size = f"N = {values(table, 'N')[0]}, " if N else ""
-    tasks = replicates(table) if N else f"{min(replicates(pick(table, N=n)) for n in values(table, 'N'))} or more"
-    shown = f"median and quartiles over the {tasks} random tasks on which noise chose the right sign"
+    tasks = (
+        replicates(table)
+        if N
+        else f"{min(replicates(pick(table, N=n)) for n in values(table, 'N'))} or more"
+    )
+    shown = (
+        f"median and quartiles over the {tasks} random tasks on which noise chose the right sign"
+    )
     return f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64\n{shown}"
 
 
@@ -154,7 +169,9 @@ def _four(table: Table, title: str, titles: dict[str, str]) -> tuple[Figure, np.
 
 def _methods(ax: Axes, table: Table, column: str) -> None:
     for method in values(table, "method"):
-        band(ax, quartiles(pick(table, method=method), "step", column), NUMBER[method], NAMES[method])
+        band(
+            ax, quartiles(pick(table, method=method), "step", column), NUMBER[method], NAMES[method]
+        )
 
 
 def _stages(ax: Axes) -> None:

@@ -53,7 +53,9 @@ def pretrained(table: Table, overlaps: Table) -> Figure:
     axes[0].legend(loc="center right", fontsize=7)
     last = axes[-1]
     labels = []
-    for row, case in enumerate(dict.fromkeys(zip(*(table[name].tolist() for name in CASE), strict=True))):
+    for row, case in enumerate(
+        dict.fromkeys(zip(*(table[name].tolist() for name in CASE), strict=True))
+    ):
         mine = pick(table, **dict(zip(CASE, case, strict=True)))
         good = int(mine["learned"].sum())
         low, high = wilson(np.array(good), np.array(len(mine["learned"])))

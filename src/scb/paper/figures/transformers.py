@@ -15,7 +15,7 @@ LINES = {
     "its values are centred": ("proximal", "values centred"),
 }
 KEPT = {"its values are kept (same P)": "values", "its values are frozen (same P)": "frozen"}
-RIVALS = {"Algorithm 1": "Algorithm 1, mu", "recover": "recover"}
+BASELINES = {"Algorithm 1": "Algorithm 1, mu", "recover": "recover"}
 BARS = {
     "standard": ("scaling", "standard"),
     "two layers": ("design", "two layers"),
@@ -39,14 +39,22 @@ BARS = {
 GROUPS = {"scaling": 0, "design": 0, "proximal": 1, "transfer": 2}
 
 
-def samples(table: Table, rivals: Table) -> Figure:
+def samples(table: Table, baselines: Table) -> Figure:
     """F25: samples until a tenth of the excess loss is left, against T, and at T = 128 for one
     change at a time."""
-    figure, (ten, three, bars) = panels(3, "F25  Real transformers: samples until 10 % of the excess loss is left", 4.0, 4.4)
+    figure, (ten, three, bars) = panels(
+        3, "F25  Real transformers: samples until 10 % of the excess loss is left", 4.0, 4.4
+    )
     for ax, N in ((ten, 10), (three, 3)):
-        lines = {label: (pick(table, study=study, variant=variant), "rate") for label, (study, variant) in LINES.items()}
+        lines = {
+            label: (pick(table, study=study, variant=variant), "rate")
+            for label, (study, variant) in LINES.items()
+        }
         lines |= {label: (transferred(table, keep, "1"), "rate") for label, keep in KEPT.items()}
-        lines |= {label: (pick(rivals, rival=rival), "setting") for label, rival in RIVALS.items()}
+        lines |= {
+            label: (pick(baselines, baseline=baseline), "setting")
+            for label, baseline in BASELINES.items()
+        }
         for number, (label, (rows, setting)) in enumerate(lines.items()):
             mine = pick(rows, N=N)
             if len(mine["T"]):
@@ -90,7 +98,9 @@ def _line(ax: Axes, table: Table, setting: str, number: int, label: str) -> None
         middles.append(middle)
         lows.append(middle - low)
         highs.append(high - middle if np.isfinite(high) else 0.0)
-    ax.errorbar(xs, middles, np.array([lows, highs]), capsize=2, label=label, **look(number, marker=True))
+    ax.errorbar(
+        xs, middles, np.array([lows, highs]), capsize=2, label=label, **look(number, marker=True)
+    )
 
 
 def _bars(ax: Axes, table: Table) -> None:
@@ -121,7 +131,9 @@ def _bars(ax: Axes, table: Table) -> None:
 def stages(table: Table, decoders: Table) -> Figure:
     """F26: what probe sees along training; the two signals against each other; decoders on one long
     sequence."""
-    figure, (course, plane, sequences) = panels(3, "F26  How a real transformer learns, as probe sees it", 4.0, 3.6)
+    figure, (course, plane, sequences) = panels(
+        3, "F26  How a real transformer learns, as probe sees it", 4.0, 3.6
+    )
     fresh = pick(table, start="fresh")
     names = {
         "left": "excess loss left",
@@ -147,7 +159,9 @@ def stages(table: Table, decoders: Table) -> Figure:
                 color=COLOURS[number],
                 label=label,
             )
-            plane.plot(seen["alpha_V"][-1], seen["alpha_A"][-1], "o", markersize=3, color=COLOURS[number])
+            plane.plot(
+                seen["alpha_V"][-1], seen["alpha_A"][-1], "o", markersize=3, color=COLOURS[number]
+            )
             label = None
     plane.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":")
     plane.plot(1, 1, "*", color="black", markersize=9)
@@ -185,5 +199,7 @@ def stages(table: Table, decoders: Table) -> Figure:
 def _common(table: Table) -> Table:
     """The rows of the looks that all tasks have."""
     tasks = len(np.unique(table["replicate"]))
-    steps = [step for step in np.unique(table["samples"]) if np.sum(table["samples"] == step) == tasks]
+    steps = [
+        step for step in np.unique(table["samples"]) if np.sum(table["samples"] == step) == tasks
+    ]
     return where(table, np.isin(table["samples"], steps))

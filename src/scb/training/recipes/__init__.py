@@ -7,7 +7,20 @@ from scb.training.recipes.transfer import transfer
 from scb.training.schedules import MeasuredNoise
 from scb.training.stages import Recipe, Stage
 
-RECIPES = Registry("recipe", {recipe.__name__: recipe for recipe in (paper, tuned, sgd, softmax, transfer)})
+RECIPES = Registry(
+    "recipe", {recipe.__name__: recipe for recipe in (paper, tuned, sgd, softmax, transfer)}
+)
 """All recipes by name, those of other packages among them: what ``scb train --recipe`` and sweeps know."""
 
-__all__ = ["RECIPES", "Knowledge", "MeasuredNoise", "Recipe", "Stage", "paper", "sgd", "softmax", "transfer", "tuned"]
+__all__ = [
+    "RECIPES",
+    "Knowledge",
+    "MeasuredNoise",
+    "Recipe",
+    "Stage",
+    "paper",
+    "sgd",
+    "softmax",
+    "transfer",
+    "tuned",
+]

@@ -25,12 +25,13 @@ Rate = float | Callable[[int], float]
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The stationary law μ and the constants K_P and K_Q, which determine the preconditioner and the step sizes.
+    """The stationary distribution μ and the constants K_P and K_Q, which determine the
+    preconditioner and the step sizes.
 
     Attributes
     ----------
     mu : (N,) array
-        The stationary law of the tokens.
+        The stationary distribution of the tokens.
     K_P, K_Q : float
         The constants K_P = ‖P − μ1ᵀ‖_μ² and K_Q = ‖Q − 11ᵀ/T‖_μ².
     samples : int, default 0
@@ -62,7 +63,8 @@ class Knowledge:
         task : Task
             The task to learn.
         known : bool, default True
-            Whether to take the true values. If not, they are estimated from samples and nothing else.
+            Whether to take the true values. If not, they are estimated from samples and nothing
+            else.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
             The source of randomness of the samples.
 
@@ -86,7 +88,8 @@ class Knowledge:
         eta : float or callable
             The step size η, or a function that gives it for each step of the stage.
         **rest : any
-            Further arguments of ``Stage``; ``eta_V`` and ``eta_A`` among them replace the step sizes.
+            Further arguments of ``Stage``; ``eta_V`` and ``eta_A`` among them replace the step
+            sizes.
 
         Returns
         -------
@@ -104,7 +107,9 @@ def _divided(eta: Rate, constant: float) -> Rate:
 
 @dataclass(frozen=True)
 class Enough:
-    """Batch sizes of the three stages, λ of Stage 2 and 1/η that keep the noise below a target; see ``tuned``."""
+    """Batch sizes of the three stages, λ of Stage 2 and 1/η that keep the noise below a target; see
+    ``tuned``.
+    """
 
     batch_sizes: tuple[int, int, int]
     lam: float
@@ -118,10 +123,13 @@ class Enough:
 
 
 def enough(k: Knowledge, sparsity: int, eta: float, accuracy: float) -> Enough:
-    """Return the settings of ``tuned`` for steps of size η and a target for the noise in A and in V."""
+    """Return the settings of ``tuned`` for steps of size η and a target for the noise in A and in
+    V.
+    """
     N = len(k.mu)
     rho = residual_variance(1 - float(k.mu @ k.mu) - k.K_P * k.K_Q, N)
-    spread = eta * rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a, up to factors
+    # B times the variance of one coordinate of a, up to factors
+    spread = eta * rho / (k.K_P * float(k.mu.min()))
     B1 = ceil(spread * (10 * 3 * sparsity) ** 2)
     B2 = ceil(max(spread / 2 * sparsity / accuracy**2, B1))
     B3 = ceil((N - 1) ** 2 * eta * rho / (2 * k.K_Q * accuracy**2))
@@ -129,22 +137,30 @@ def enough(k: Knowledge, sparsity: int, eta: float, accuracy: float) -> Enough:
 
 
 def estimate(data: "Batch", N: int) -> Knowledge:
-    """Estimate μ, K_P and K_Q from samples alone, by the norms of the spectral estimates of P and Q.
+    """Estimate μ, K_P and K_Q from samples alone, by the norms of the spectral estimates of P and
+    Q.
 
-    Tokens for which no position was found carry no information about K_Q, and are left out of its mean.
+    Tokens for which no position was found carry no information about K_Q, and are left out of its
+    mean.
     """
-    from scb.mixture.reading import as_data
+    from scb.mixture.samples_in import as_data
     from scb.mixture.spectral import spectral
 
     n, T = data.context.shape
     if n == 0:
         raise InputError("the batch is empty: there must be at least 1 sample to estimate from")
-    mu = np.bincount(data.context.ravel(), minlength=N) + np.bincount(data.last, minlength=N).astype(float)
+    mu = np.bincount(data.context.ravel(), minlength=N) + np.bincount(
+        data.last, minlength=N
+    ).astype(float)
     if (mu == 0).any():
-        raise InputError(f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed")
+        raise InputError(
+            f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed"
+        )
     mu /= mu.sum()
-    found = spectral(as_data(data, N), 1e-3)  # false positions: one distorts K_Q more than a weak one that is missed
-    squares = np.array([weights @ weights for weights in found.weights])  # (N,): ‖q^(k)‖², 0 without positions
+    # False positions: one distorts K_Q more than a weak one that is missed
+    found = spectral(as_data(data, N), 1e-3)
+    # (N,): ‖q^(k)‖², 0 without positions
+    squares = np.array([weights @ weights for weights in found.weights])
     seen = squares > 0
     if not seen.any():
         # The least K_P that assumption (c) allows, and sparsity 1.
@@ -179,8 +195,8 @@ def paper(
     task : Task
         The task to learn.
     eta : float, callable or three of them, default (0.01, 0.005, 0.005)
-        The η of Stages 1, 2 and 3, which gives the step sizes η_V = η/K_Q and η_A = η/K_P. Each may be a function of the step
-        within its stage. A single value is used for all stages.
+        The η of Stages 1, 2 and 3, which gives the step sizes η_V = η/K_Q and η_A = η/K_P. Each may
+        be a function of the step within its stage. A single value is used for all stages.
     steps : int or three of them, default (400, 600, 0)
         The numbers of steps of Stages 1, 2 and 3. The paper's experiment has no separate Stage 3.
     batch_size : int, default 64
@@ -188,23 +204,28 @@ def paper(
     lam : float or callable, default 1e-5
         The proximal threshold λ of Stage 2, a number or a function of the step.
     threshold : float, optional
-        The threshold of the thresholding-projection after Stage 1. By default there is none, as in the paper's experiment.
+        The threshold of the thresholding-projection after Stage 1. By default there is none, as in
+        the paper's experiment.
     normalize_at : float, optional
-        The threshold of the thresholding-normalisation before Stage 3. The default is 1/(6·sparsity).
+        The threshold of the thresholding-normalisation before Stage 3. The default is
+        1/(6·sparsity).
     resolve_sign : bool, default True
-        Whether to settle the sign after Stage 1, and again after Stage 2 in case the signal was not clear before: if A is skewed
-        to the left, (V, A) is replaced by its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A). False is the paper's algorithm.
+        Whether to resolve the sign after Stage 1, and again after Stage 2 in case the signal was
+        not clear before: if A is skewed to the left, (V, A) is replaced by its mirror image (2μ1ᵀ −
+        V, 2·11ᵀ/T − A). False is the paper's algorithm.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector with which steps on V keep Vμ = μ. "euclidean" is the paper's, "mu" has less noise.
+        The projector with which steps on V keep Vμ = μ. "euclidean" is the paper's, "mu" has less
+        noise.
     signal : two of float or None, default (None, None)
         Estimated signals at which Stages 1 and 2 end early; None means that all steps are taken.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000 samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
+        samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples and of those for the spectral start.
     start : {"uniform", "spectral"}, default "uniform"
-        The initial point. "uniform" is the paper's. "spectral" replaces Stage 1 by a spectral estimate from samples; there is
-        then no sign to settle and no thresholding before Stage 2.
+        The initial point. "uniform" is the paper's. "spectral" replaces Stage 1 by a spectral
+        estimate from samples; there is then no sign to settle and no thresholding before Stage 2.
     start_samples : int, default 4000
         The number of samples for the spectral start. The number that suffices grows only as log T.
 
@@ -249,11 +270,14 @@ def paper(
 
 
 def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> GivenStart:
-    """Return the spectral estimate from fresh samples, changed so that 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ."""
+    """Return the spectral estimate from fresh samples, changed so that 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA =
+    1ᵀ.
+    """
     from scb.mixture.recovery import recover
     from scb.task.sampling import sample
 
-    rng = np.random.default_rng(seed).spawn(1)[0]  # not the samples from which μ, K_P and K_Q were estimated
+    # Not the samples from which μ, K_P and K_Q were estimated
+    rng = np.random.default_rng(seed).spawn(1)[0]
     found = recover(sample(task, samples, rng), N=task.N, method="spectral")
     return GivenStart(mu[:, None] + keep_mu(found.V - mu[:, None], mu), found.A)
 
@@ -270,14 +294,18 @@ def tuned(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make the recipe for Algorithm 1 with batch sizes and λ chosen so that the noise stays below a target.
+    """Make the recipe for Algorithm 1 with batch sizes and λ chosen so that the noise stays below a
+    target.
 
-    In one step with batch size B, the noise in one entry of column k of A has standard deviation η_A √(K_V ρ / (B μ_k)), where
-    ρ = E‖r‖²/(N − 1) is the variance of the residual per dimension (see ``theory.gaussian``). It determines, with Q = sparsity:
+    In one step with batch size B, the noise in one entry of column k of A has standard deviation
+    η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the variance of the residual per dimension
+    (see ``theory.gaussian``). It determines, with Q = sparsity:
 
-    - Stage 1: B such that a position of weight 1/(3Q) is ten times the noise. The stage ends at an estimated signal of 0.2.
-    - Stage 2: B such that the remaining noise of a true position is ``accuracy``, and λ = η·accuracy/Q, which lowers a position
-      by accuracy/Q. The stage ends at an estimated signal of 0.95, before the regulariser distorts the weights.
+    - Stage 1: B such that a position of weight 1/(3Q) is ten times the noise. The stage ends at an
+      estimated signal of 0.2.
+    - Stage 2: B such that the remaining noise of a true position is ``accuracy``, and λ =
+      η·accuracy/Q, which lowers a position by accuracy/Q. The stage ends at an estimated signal of
+      0.95, before the regulariser distorts the weights.
     - Stage 3: B such that the error ‖Δ_V‖_μ stays at ``accuracy``.
 
     Parameters
@@ -293,9 +321,11 @@ def tuned(
     lam : float, optional
         The λ of Stage 2, in place of the one that follows from the accuracy.
     projector : {"euclidean", "mu"}, default "mu"
-        The projector with which steps on V keep Vμ = μ. "mu" has less noise than the paper's "euclidean".
+        The projector with which steps on V keep Vμ = μ. "mu" has less noise than the paper's
+        "euclidean".
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000 samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
+        samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples.
 
@@ -327,7 +357,9 @@ def tuned(
     lam_2 = plan.lam if lam is None else lam
     stages = (
         stage("1", first, eta, batch_size=B1, stop=stop_1),
-        stage("2", second, eta, batch_size=B2, lam=lam_2, centred=True, enter=rounding, stop=stop_2),
+        stage(
+            "2", second, eta, batch_size=B2, lam=lam_2, centred=True, enter=rounding, stop=stop_2
+        ),
         stage("3", third, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
     )
     start = UniformAttention(trivial_V(k.mu), task.T)

@@ -1,4 +1,6 @@
-"""Stochastic gradient descent without a regulariser: the paper's baseline, and the softmax transformer."""
+"""Stochastic gradient descent without a regulariser: the paper's baseline, and the softmax
+transformer.
+"""
 
 import numpy as np
 
@@ -26,7 +28,8 @@ def sgd(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make a recipe for stochastic gradient descent on V and A from the uniform start, without a regulariser.
+    """Make a recipe for stochastic gradient descent on V and A from the uniform start, without a
+    regulariser.
 
     This is the paper's baseline. The step sizes are η_V = η/K_Q and η_A = η/K_P.
 
@@ -35,23 +38,25 @@ def sgd(
     task : Task
         The task to learn.
     eta : float, callable or two of them, default (0.01, 0.005)
-        The η before and after the end of Stage 1. Each may be a function of the step. (The paper's η₂ is 0.005 and its η₂' is
-        0.001.)
+        The η before and after the end of Stage 1. Each may be a function of the step. (The paper's
+        η₂ is 0.005 and its η₂' is 0.001.)
     steps : int or two of them, default (400, 600)
         The numbers of steps before and after the end of Stage 1.
     batch_size : int, default 64
         The number of samples per step.
     preconditioned : bool, default True
-        Whether to use the paper's preconditioned and projected gradients, with λ = 0. If not, plain gradients are used, with
-        which steps of this size diverge.
+        Whether to use the paper's preconditioned and projected gradients, with λ = 0. If not, plain
+        gradients are used, with which steps of this size diverge.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector with which preconditioned steps on V keep Vμ = μ. "euclidean" is the paper's, "mu" has less noise.
+        The projector with which preconditioned steps on V keep Vμ = μ. "euclidean" is the paper's,
+        "mu" has less noise.
     resolve_sign : bool, default True
-        Whether to settle the sign as ``paper`` does, so that the two can be compared.
+        Whether to resolve the sign as ``paper`` does, so that the two can be compared.
     rule : str or callable, optional
         An update rule, by name or as a function, to use in place of these; see ``Stage``.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000 samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
+        samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples.
 
@@ -77,7 +82,16 @@ def sgd(
     sign = (ResolveSign(),) if resolve_sign else ()
     stages = (
         k.stage("1", steps[0], eta[0], batch_size=batch_size, rule=rule, projector=projector),
-        k.stage("2", steps[1], eta[1], batch_size=batch_size, rule=rule, projector=projector, enter=sign, leave=sign),
+        k.stage(
+            "2",
+            steps[1],
+            eta[1],
+            batch_size=batch_size,
+            rule=rule,
+            projector=projector,
+            enter=sign,
+            leave=sign,
+        ),
     )
     start = UniformAttention(trivial_V(k.mu), task.T)
     return Recipe("sgd", start, k.mu, stages=stages, samples=k.samples)
@@ -94,10 +108,12 @@ def softmax(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make a recipe for stochastic gradient descent on the softmax transformer, from V = μ1ᵀ and uniform attention.
+    """Make a recipe for stochastic gradient descent on the softmax transformer, from V = μ1ᵀ and
+    uniform attention.
 
-    Near uniform attention, a step on the logits W changes the attention as much as a step on A itself whose size is divided by
-    T². Moreover, each column is updated by one sample in N only. The step sizes are therefore N·η_V for V and N·T·η_W for W.
+    Near uniform attention, a step on the logits W changes the attention as much as a step on A
+    itself whose size is divided by T². Moreover, each column is updated by one sample in N only.
+    The step sizes are therefore N·η_V for V and N·T·η_W for W.
 
     Parameters
     ----------
@@ -129,6 +145,15 @@ def softmax(
     """
     k = Knowledge.of(task, known, seed)
     N, T = task.N, task.T
-    stage = Stage("softmax", steps, eta_V=eta_V * N, eta_A=eta_W * N * T, batch_size=batch_size, rule="vanilla")
+    stage = Stage(
+        "softmax",
+        steps,
+        eta_V=eta_V * N,
+        eta_A=eta_W * N * T,
+        batch_size=batch_size,
+        rule="vanilla",
+    )
     start = GivenStart(V=trivial_V(k.mu), A=np.zeros((T, N), order="F"))
-    return Recipe("softmax", start, k.mu, stages=(stage,), samples=k.samples, transformer=SoftmaxTransformer)
+    return Recipe(
+        "softmax", start, k.mu, stages=(stage,), samples=k.samples, transformer=SoftmaxTransformer
+    )

@@ -31,30 +31,35 @@ def transfer(
 ) -> Recipe:
     """Make a recipe for transfer learning from a value matrix P̂ that was trained on another task.
 
-    Training starts at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. One step on A takes the place of Stage 1; Stages 2 and 3 and
-    another step on A follow. After the first step, an entry of A is α_V q plus noise of variance K_V ρ/(B μ_k K_P²), where q is
-    the entry of Q, B the batch size, α_V = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``).
-    The ratio of signal to noise does not depend on θ. The noise determines the batch sizes, with Q = sparsity:
+    Training starts at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. One step on A takes the place of
+    Stage 1; Stages 2 and 3 and another step on A follow. After the first step, an entry of A is α_V
+    q plus noise of variance K_V ρ/(B μ_k K_P²), where q is the entry of Q, B the batch size, α_V =
+    θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``). The ratio
+    of signal to noise does not depend on θ. The noise determines the batch sizes, with Q =
+    sparsity:
 
-    - First step: B such that a position of weight 1/(2Q) is six times the noise, if P̂ has ``least_overlap``.
-    - Stage 2: B such that λ, which is ``multiple`` standard deviations of the noise of one entry in each step, lowers a
-      position by at most 1/(6Q).
+    - First step: B such that a position of weight 1/(2Q) is six times the noise, if P̂ has
+      ``least_overlap``.
+    - Stage 2: B such that λ, which is ``multiple`` standard deviations of the noise of one entry in
+      each step, lowers a position by at most 1/(6Q).
     - Stage 3: B such that the error ‖Δ_V‖_μ stays at ``accuracy``.
-    - Last step: B such that the noise on the support is ``accuracy``. This step undoes the lowering by λ: at V = P, a step with
-      η = 1 leads from any A to Q.
+    - Last step: B such that the noise on the support is ``accuracy``. This step undoes the lowering
+      by λ: at V = P, a step with η = 1 leads from any A to Q.
 
-    Neither batch sizes nor numbers of steps depend on T. The result is tested on held-out samples at the end.
+    Neither batch sizes nor numbers of steps depend on T. The result is tested on held-out samples
+    at the end.
 
     Parameters
     ----------
     task : Task
         The task to learn.
     V_hat : (N, N) array
-        The pretrained matrix P̂, which has the same stationary law μ as the task.
+        The pretrained matrix P̂, which has the same stationary distribution μ as the task.
     theta : float, default 0.5
         The weight θ of P̂ in the initial V, in (0, 1].
     least_overlap : float, default 0.5
-        The smallest overlap, the μ-cosine of P̂ − μ1ᵀ and P − μ1ᵀ, for which the first step is designed.
+        The smallest overlap, the μ-cosine of P̂ − μ1ᵀ and P − μ1ᵀ, for which the first step is
+        designed.
     accuracy : float, default 0.02
         The target for the noise in A and in V.
     eta : float, default 0.2
@@ -62,9 +67,11 @@ def transfer(
     multiple : float, default 2
         The λ of Stage 2 in standard deviations of the noise of one entry in each step.
     projector : {"euclidean", "mu"}, default "mu"
-        The projector with which steps on V keep Vμ = μ. "mu" has less noise than the paper's "euclidean".
+        The projector with which steps on V keep Vμ = μ. "mu" has less noise than the paper's
+        "euclidean".
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000 samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
+        samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples.
 
@@ -84,16 +91,25 @@ def transfer(
     """
     V_hat = real_array("V_hat", V_hat)
     if V_hat.shape != task.P.shape:
-        raise InputError(f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P")
-    for name, value in (("theta", theta), ("least_overlap", least_overlap), ("accuracy", accuracy), ("eta", eta)):
+        raise InputError(
+            f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P"
+        )
+    for name, value in (
+        ("theta", theta),
+        ("least_overlap", least_overlap),
+        ("accuracy", accuracy),
+        ("eta", eta),
+    ):
         if not 0 < value <= 1:
             raise InputError(f"{name} = {value}: it must lie in (0, 1]")
     k = Knowledge.of(task, known, seed)
     Q = task.sparsity
     N = task.N
-    square_Q = k.K_Q + 1 / task.T  # ‖Q‖_μ², which is the curvature of V's loss; K_Q, the paper's, is 0 at T = 1
+    # ‖Q‖_μ², which is the curvature of V's loss; K_Q, the paper's, is 0 at T = 1
+    square_Q = k.K_Q + 1 / task.T
     rho = residual_variance(1 - float(k.mu @ k.mu), N)
-    spread = rho / (k.K_P * float(k.mu.min()))  # B times the variance of one coordinate of a after a step with η = 1 from V = P
+    # B times the variance of one coordinate of a after a step with η = 1 from V = P
+    spread = rho / (k.K_P * float(k.mu.min()))
     B1 = ceil(spread * (6 * 2 * Q / least_overlap) ** 2)
     B2 = ceil(spread * (multiple * 6 * Q) ** 2)
     B3 = ceil((N - 1) ** 2 * eta * rho / (2 * square_Q * accuracy**2))
@@ -107,7 +123,9 @@ def transfer(
     normalize = ThresholdNormalize(task.weight_threshold)
     stages = (
         on_A("first", 1, batch_size=B1),
-        on_V("2", 6 * length, eta_A=eta / k.K_P, lam=lam, batch_size=B2, centred=True, enter=rounding),
+        on_V(
+            "2", 6 * length, eta_A=eta / k.K_P, lam=lam, batch_size=B2, centred=True, enter=rounding
+        ),
         on_V("3", 5 * length, eta_A=0.0, batch_size=B3, enter=(normalize,)),
         on_A("last", 1, batch_size=B4, leave=(*rounding, normalize)),
     )

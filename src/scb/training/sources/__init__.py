@@ -1,4 +1,6 @@
-"""Gradient sources: functions that return the gradient and the loss of a mini-batch at a given (V, A)."""
+"""Gradient sources: functions that return the gradient and the loss of a mini-batch at a given (V,
+A).
+"""
 
 from typing import Protocol
 

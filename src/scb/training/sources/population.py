@@ -1,4 +1,6 @@
-"""Gradients without samples: the exact expectation (an infinite batch), alone or with Gaussian noise like that of a batch."""
+"""Gradients without samples: the exact expectation (an infinite batch), alone or with Gaussian
+noise like that of a batch.
+"""
 
 from dataclasses import dataclass
 
@@ -13,7 +15,9 @@ from scb.theory.gaussian import common_noise, noise_scales
 
 @dataclass(frozen=True)
 class Population:
-    """The expected gradient and loss in closed form, for any V and A; ``batch_size`` and ``key`` are ignored."""
+    """The expected gradient and loss in closed form, for any V and A; ``batch_size`` and ``key``
+    are ignored.
+    """
 
     task: Task
 
@@ -27,9 +31,10 @@ class Population:
 class Gaussian:
     """The expected gradient plus Gaussian noise, by the model of ``theory.gaussian.common_noise``.
 
-    The noise of V has a part that all columns share and an isotropic part. How much of it remains in a step depends on the
-    projector of the rule, as it does for samples. V and A must satisfy the constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ.
-    ``training.simulation.simulate`` gives signals and errors with the same distribution without any (T, N) array.
+    The noise of V has a part that all columns share and an isotropic part. How much of it remains
+    in a step depends on the projector of the rule, as it does for samples. V and A must satisfy the
+    constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ. ``training.simulation.simulate`` gives signals and
+    errors with the same distribution without any (T, N) array.
     """
 
     task: Task
@@ -43,7 +48,10 @@ class Gaussian:
         gV, gA = expected_gradients(self.task, V, A)
         h_V = rng.normal(size=gV.shape)
         h_V -= h_V.mean(axis=0)
-        h_V -= np.outer(h_V @ root, root)  # h_V diag(1/√μ) now satisfies the constraints
-        gV += scale_V * h_V * root + np.outer(common_noise(self.task, p, batch_size, rng), self.task.mu)
+        # h_V diag(1/√μ) now satisfies the constraints
+        h_V -= np.outer(h_V @ root, root)
+        gV += scale_V * h_V * root + np.outer(
+            common_noise(self.task, p, batch_size, rng), self.task.mu
+        )
         gA += scale_A * root * rng.normal(size=gA.shape)
         return Gradient(population_loss(self.task, V, A), gV, gA, batch_size)

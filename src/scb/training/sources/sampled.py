@@ -1,4 +1,6 @@
-"""Gradients from samples: fresh ones of a task, in NumPy or by compiled code that stores no batch, or those of a data set."""
+"""Gradients from samples: fresh ones of a task, in NumPy or by compiled code that stores no batch,
+or those of a data set.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,8 +9,8 @@ import numpy as np
 
 from scb.geometry import Array
 from scb.inputs import InputError
-from scb.kernels.random import token_law
-from scb.kernels.step.batch import LabelLaw, TaskLaw
+from scb.kernels.random import token_sampler
+from scb.kernels.step.batch import LabelSampler, TaskSampler
 from scb.kernels.step.fused import mini_batch_gradient
 from scb.model import Gradient, batch_gradient
 from scb.task import Task
@@ -45,25 +47,28 @@ class Reference:
 
 @dataclass(frozen=True)
 class Fresh:
-    """Draw and differentiate ``batch_size`` fresh samples at each call by compiled code, on all threads of Numba.
+    """Draw and differentiate ``batch_size`` fresh samples at each call by compiled code, on all
+    threads of Numba.
 
-    The samples have the same distribution as those of ``Reference``. With the same key they are the samples of a step of
-    ``kernels.step.fused``, because both draw them from the stream that the key selects.
+    The samples have the same distribution as those of ``Reference``. With the same key they are the
+    samples of a step of ``kernels.step.fused``, because both draw them from the stream that the key
+    selects.
     """
 
     task: Task
 
     @cached_property
-    def law(self) -> TaskLaw:
+    def sampler(self) -> TaskSampler:
         """The task in the form that the kernels use."""
         task = self.task
-        labels = LabelLaw(
+        labels = LabelSampler(
             mu=closed_cumulative(task.mu),
-            positions=np.array(task.positions, order="F"),  # writeable in any process: one type for Numba
+            # Writeable in any process: one type for Numba
+            positions=np.array(task.positions, order="F"),
             q=closed_cumulative(task.weights),
             P=closed_cumulative(task.P),
         )
-        return TaskLaw(token_law(task.mu), labels)
+        return TaskSampler(token_sampler(task.mu), labels)
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """Return the mean gradient over ``batch_size`` fresh samples."""
@@ -72,7 +77,7 @@ class Fresh:
         A = np.require(A, np.float64, ["F", "W"])
         gA = np.zeros(A.shape, order="F")
         offset = np.zeros(self.task.N)
-        loss, gV = mini_batch_gradient(key, self.law, batch_size, V, A, offset, gA)
+        loss, gV = mini_batch_gradient(key, self.sampler, batch_size, V, A, offset, gA)
         gA /= batch_size
         return Gradient(loss / batch_size, gV / batch_size, gA, batch_size)
 

@@ -1,9 +1,11 @@
-"""The mixture itself: the law of a label given its context, f(o) = Σ_j q_j^(k) · column_j[o].
+"""The mixture itself: the distribution of a label given its context, f(o) = Σ_j q_j^(k) ·
+column_j[o].
 
-A column is P[:, x_j], chosen by the token x_j at the position of slot j, or the *background*, a given law that stands for
-positions that are not known or not there: for iid contexts, leaving a position out turns its term into q_t·(Pμ)_o exactly. It is
-the law of all labels, or a law of its own for each sample. There may be one matrix P for all positions, or several side by side,
-each *owned* by one position.
+A column is P[:, x_j], chosen by the token x_j at the position of slot j, or the *background*, a
+given distribution that stands for positions that are not known or not there: for iid contexts,
+leaving a position out turns its term into q_t·(Pμ)_o exactly. It is the distribution of all labels,
+or a distribution of its own for each sample. There may be one matrix P for all positions, or
+several side by side, each *owned* by one position.
 """
 
 from dataclasses import dataclass, replace
@@ -17,26 +19,36 @@ from scb.mixture.tuning import TUNING
 
 
 class Background(NamedTuple):
-    """A law of its own for each sample, where the background is more than the law of all labels."""
+    """A distribution of its own for each sample, where the background is more than the distribution
+    of all labels.
+    """
 
-    laws: Array  # (S, N), distributions in rows, positive
-    state: NDArray[np.int64]  # (n,), sample i has the law ``laws[state[i]]``
+    # (S, N), distributions in rows, positive
+    distributions: Array
+    # (n,), sample i has the distribution ``distributions[state[i]]``
+    state: NDArray[np.int64]
 
     def some(self, at: slice | NDArray[np.int64]) -> "Background":
-        """The laws of a part of the samples; no law is copied."""
-        return Background(self.laws, self.state[at])
+        """The distributions of a part of the samples; no distribution is copied."""
+        return Background(self.distributions, self.state[at])
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Parameters of the law of the label."""
+    """Parameters of the distribution of the label."""
 
-    columns: Array  # (N, C + 1), distributions: the matrices side by side, then the background. C is a multiple of N
-    q: Array  # (K, s), row k holds the weights of the slots of context k
-    owners: tuple[int, ...] | None = None  # the positions that the matrices belong to; None where one serves all positions
+    # (N, C + 1), distributions: the matrices side by side, then the background. C is a multiple of
+    # N
+    columns: Array
+    # (K, s), row k holds the weights of the slots of context k
+    q: Array
+    # The positions that the matrices belong to; None where one serves all positions
+    owners: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, P: Array, background: Array, q: Array, owners: tuple[int, ...] | None = None) -> "Mixture":
+    def of(
+        cls, P: Array, background: Array, q: Array, owners: tuple[int, ...] | None = None
+    ) -> "Mixture":
         """From matrices (N, C) side by side, a background (N,), and weights (K, s)."""
         return cls(np.c_[P, background], q, owners)
 
@@ -52,7 +64,9 @@ class Mixture:
 
     @property
     def background(self) -> Array:
-        """(N,): the law of all labels, a view; it stands for unknown positions unless samples have a ``Background``."""
+        """(N,): the distribution of all labels, a view; it stands for unknown positions unless
+        samples have a ``Background``.
+        """
         return self.columns[:, -1]
 
     def moved(self, P: Array, q: Array) -> "Mixture":
@@ -79,19 +93,29 @@ class Mixture:
         return replace(self, columns=np.c_[before, matrix, self.background], owners=(*owners, t))
 
     def without_matrix(self, t: int) -> "Mixture":
-        """Position t loses its matrix; the last one stays where it is as a stopgap, so that there are columns to point to."""
+        """Position t loses its matrix; the last one stays where it is as a stopgap, so that there
+        are columns to point to.
+        """
         assert self.owners is not None
         columns = self.columns
         if len(self.owners) > 1:
             columns = np.delete(columns, self.place(t), axis=1)
-        return replace(self, columns=columns, owners=tuple(owner for owner in self.owners if owner != t))
+        return replace(
+            self, columns=columns, owners=tuple(owner for owner in self.owners if owner != t)
+        )
 
     def lifted(self) -> "Mixture":
-        """With a little of the background in every column: no label is impossible, so EM can start anywhere."""
-        return replace(self, columns=(1 - TUNING.lift) * self.columns + TUNING.lift * self.columns[:, -1:])
+        """With a little of the background in every column: no label is impossible, so EM can start
+        anywhere.
+        """
+        return replace(
+            self, columns=(1 - TUNING.lift) * self.columns + TUNING.lift * self.columns[:, -1:]
+        )
 
     def without(self, k: int, j: int) -> "Mixture":
-        """Slot j of context k at weight 0; its weight goes to the other slots, some of it to slot 0, the background."""
+        """Slot j of context k at weight 0; its weight goes to the other slots, some of it to slot
+        0, the background.
+        """
         q = self.q.copy()
         q[k, j] = 0.0
         q[k, 0] = max(q[k, 0], 0.01)
@@ -103,14 +127,19 @@ class Mixture:
 class Initial:
     """Where a search starts: matrices, and for each context the positions that seem to matter."""
 
-    P: Array  # (N, C), matrices side by side
+    # (N, C), matrices side by side
+    P: Array
     positions: list[NDArray[np.intp]]  # list of K arrays
-    weights: list[Array]  # list of K arrays, the attention on these positions; each sums to 1 where there are any
-    owners: tuple[int, ...] | None = None  # the positions that the matrices belong to; None where there is one for all
+    # List of K arrays, the attention on these positions; each sums to 1 where there are any
+    weights: list[Array]
+    # The positions that the matrices belong to; None where there is one for all
+    owners: tuple[int, ...] | None = None
 
 
 def rounded(P: Array) -> Array:
-    """Columns of P to six digits: a start in which the order in which sums were taken leaves no trace."""
+    """Columns of P to six digits: a start in which the order in which sums were taken leaves no
+    trace.
+    """
     # Where the likelihood is nearly flat, a fit does not forget where it came from.
     return normalised(np.round(P, 6), 0, P)
 
@@ -121,7 +150,9 @@ def normalised(counts: Array, axis: int, otherwise: Array) -> Array:
     return np.where(mass > 0, counts / np.where(mass > 0, mass, 1.0), otherwise)
 
 
-def smoothed_columns(pairs: Array, law: Array) -> Array:
-    """(N, N): the law of the label given the token, from a table of pairs (label, token) and half a label with the law of all."""
-    smooth = pairs + 0.5 * law[:, None]
+def smoothed_columns(pairs: Array, distribution: Array) -> Array:
+    """(N, N): the distribution of the label given the token, from a table of pairs (label, token)
+    and half a label with the distribution of all.
+    """
+    smooth = pairs + 0.5 * distribution[:, None]
     return smooth / smooth.sum(axis=0)

@@ -1,8 +1,10 @@
-"""How often each symbol came after each context: the one statistic that n-grams, context trees and PPM need.
+"""How often each symbol came after each context: the one statistic that n-grams, context trees and
+PPM need.
 
-The context of a label is the symbols before it, as far back as ``depth``, a gap, or the start of its sequence. It is one integer,
-Σ_j (x_j + 1)·(N + 1)^(j − 1) over the lags j = 1, 2, …; so the nearest symbol is the last digit, a shorter context is a remainder,
-and a digit 0 says that nothing stands there. Counts of several places add up.
+The context of a label is the symbols before it, as far back as ``depth``, a gap, or the start of
+its sequence. It is one integer, Σ_j (x_j + 1)·(N + 1)^(j − 1) over the lags j = 1, 2, …; so the
+nearest symbol is the last digit, a shorter context is a remainder, and a digit 0 says that nothing
+stands there. Counts of several places add up.
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +22,7 @@ from scb.inputs import InputError
 
 Ints = NDArray[np.int64]
 _CODES = 1 << 62  # different contexts with a label, at most
-ENTRIES = 1 << 22  # of laws that are worked on at a time
+ENTRIES = 1 << 22  # of distributions that are worked on at a time
 
 
 def deepest(N: int, wanted: int) -> int:
@@ -32,27 +34,39 @@ def deepest(N: int, wanted: int) -> int:
 
 
 class Labels(NamedTuple):
-    """Symbols that are to be predicted, in the order of the sequences, each with the symbols before it."""
+    """Symbols that are to be predicted, in the order of the sequences, each with the symbols before
+    it.
+    """
 
     context: Ints  # (n,)
     label: Ints  # (n,)
 
 
 def labels_of(sequences: Sequence[Ints], N: int, depth: int, skipped: int = 0) -> Labels:
-    """Every symbol that has one right before it, in sequences of codes, −1 where a symbol is missing.
+    """Every symbol that has one right before it, in sequences of codes, −1 where a symbol is
+    missing.
 
     The first ``skipped`` symbols of each sequence are no labels.
     """
     nothing = np.zeros(0, np.int64)
     first = max(skipped, 1)
-    chosen = [np.flatnonzero((codes[first:] >= 0) & (codes[first - 1 : -1] >= 0)) + first for codes in sequences]
-    contexts = [contexts_of(codes, N, depth)[at] for codes, at in zip(sequences, chosen, strict=True)]
+    chosen = [
+        np.flatnonzero((codes[first:] >= 0) & (codes[first - 1 : -1] >= 0)) + first
+        for codes in sequences
+    ]
+    contexts = [
+        contexts_of(codes, N, depth)[at] for codes, at in zip(sequences, chosen, strict=True)
+    ]
     labels = [codes[at] for codes, at in zip(sequences, chosen, strict=True)]
-    return Labels(np.concatenate([nothing, *contexts]), np.concatenate([nothing, *labels]).astype(np.int64))
+    return Labels(
+        np.concatenate([nothing, *contexts]), np.concatenate([nothing, *labels]).astype(np.int64)
+    )
 
 
 def contexts_of(codes: Ints, N: int, depth: int) -> Ints:
-    """(n + 1,): the context of each symbol of a sequence, and of the one that would come after the last."""
+    """(n + 1,): the context of each symbol of a sequence, and of the one that would come after the
+    last.
+    """
     context = np.zeros(codes.size + 1, np.int64)
     open_ = np.ones(codes.size + 1, bool)  # whether no gap has been met between here and the label
     for lag in range(1, min(depth, codes.size) + 1):
@@ -67,8 +81,11 @@ class Level(NamedTuple):
     """The contexts of one length that were seen, sorted, and what came after them."""
 
     contexts: Ints  # (S,)
-    counts: csr_array  # (S, N): how often each label came after each context
-    kinds: csr_array  # the same entries: after how many different symbols before the context, or its start (Kneser, Ney)
+    # (S, N): how often each label came after each context
+    counts: csr_array
+    # The same entries: after how many different symbols before the context, or its start (Kneser,
+    # Ney)
+    kinds: csr_array
 
     def rows(self, contexts: Ints) -> Ints:
         """The row of each context, −1 where it was not seen."""
@@ -84,20 +101,27 @@ class ContextCounts:
 
     N: int
     depth: int  # of the longest contexts
-    codes: Ints  # (J,): context · N + label, ascending
+    # (J,): context · N + label, ascending
+    codes: Ints
     counts: Ints  # (J,)
 
     @classmethod
     def of(cls, labels: Labels, N: int, depth: int) -> "ContextCounts":
         """Count labels whose contexts have up to ``depth`` symbols."""
         if not 0 <= depth <= deepest(N, depth):
-            raise InputError(f"depth = {depth}: contexts of {N} symbols can have between 0 and {deepest(N, depth)} of them")
-        codes, counts = np.unique(labels.context % (N + 1) ** depth * N + labels.label, return_counts=True)
+            raise InputError(
+                f"depth = {depth}: contexts of {N} symbols can have between 0 and {deepest(N, depth)} of them"
+            )
+        codes, counts = np.unique(
+            labels.context % (N + 1) ** depth * N + labels.label, return_counts=True
+        )
         return cls(N, depth, codes, counts)
 
     def __add__(self, other: "ContextCounts") -> "ContextCounts":
         """Counts of two places together."""
-        return self._summed(np.r_[self.codes, other.codes], np.r_[self.counts, other.counts], self.depth)
+        return self._summed(
+            np.r_[self.codes, other.codes], np.r_[self.counts, other.counts], self.depth
+        )
 
     def __sub__(self, other: "ContextCounts") -> "ContextCounts":
         """Counts without a part of them."""
@@ -107,7 +131,9 @@ class ContextCounts:
 
     def _summed(self, codes: Ints, counts: Ints, depth: int) -> "ContextCounts":
         found, place = np.unique(codes, return_inverse=True)
-        return ContextCounts(self.N, depth, found, np.bincount(place, counts, minlength=found.size).astype(np.int64))
+        return ContextCounts(
+            self.N, depth, found, np.bincount(place, counts, minlength=found.size).astype(np.int64)
+        )
 
     def bare(self) -> "ContextCounts":
         """The same counts, without what has been worked out from them."""
@@ -129,26 +155,32 @@ class ContextCounts:
         """Contexts of exactly 0, 1, …, depth symbols."""
         levels: list[Level] = []
         longer = self
-        kinds = self.counts  # of the longest contexts there is nothing to tell but how often they were seen
+        # Of the longest contexts there is nothing to tell but how often they were seen
+        kinds = self.counts
         for depth in range(self.depth, -1, -1):
             table = self if depth == self.depth else longer.shortened(depth)
             if depth < self.depth:
                 shorter = longer.codes % (self.N * (self.N + 1) ** depth)
-                kinds = np.bincount(np.searchsorted(table.codes, shorter), minlength=table.codes.size)
+                kinds = np.bincount(
+                    np.searchsorted(table.codes, shorter), minlength=table.codes.size
+                )
             levels.append(table._level(kinds))
             longer = table
         return levels[::-1]
 
     def _level(self, kinds: Ints) -> Level:
         """The contexts that are exactly ``depth`` symbols long."""
-        shortest = (self.N + 1) ** (self.depth - 1) if self.depth else 0  # the smallest code of a context that long
+        # The smallest code of a context that long
+        shortest = (self.N + 1) ** (self.depth - 1) if self.depth else 0
         first = int(np.searchsorted(self.codes, shortest * self.N))
         context, label = np.divmod(self.codes[first:], self.N)
         contexts, begin = np.unique(context, return_index=True)
         bounds = np.r_[begin, context.size]
         shape = (contexts.size, self.N)
         counts = csr_array((self.counts[first:].astype(float), label, bounds), shape=shape)
-        return Level(contexts, counts, csr_array((kinds[first:].astype(float), label, bounds), shape=shape))
+        return Level(
+            contexts, counts, csr_array((kinds[first:].astype(float), label, bounds), shape=shape)
+        )
 
 
 def sums(table: csr_array) -> Array:
@@ -157,8 +189,10 @@ def sums(table: csr_array) -> Array:
 
 
 @dataclass(frozen=True)
-class ContextLaws(ABC):
-    """A model whose laws of a label follow from how often labels came after contexts: context trees, PPM."""
+class CountModel(ABC):
+    """A model whose distributions of a label follow from how often labels came after contexts:
+    context trees, PPM.
+    """
 
     counts: ContextCounts
 
@@ -168,23 +202,34 @@ class ContextLaws(ABC):
         return self.counts.N
 
     @abstractmethod
-    def _laws(self, contexts: Ints) -> Array:
-        """(n, N): the law of the label after each of not too many contexts."""
+    def _distributions(self, contexts: Ints) -> Array:
+        """(n, N): the distribution of the label after each of not too many contexts."""
 
-    def laws(self, contexts: Ints) -> Array:
-        """(n, N): the law of the label after each context, given all labels that were seen."""
+    def distributions(self, contexts: Ints) -> Array:
+        """(n, N): the distribution of the label after each context, given all labels that were
+        seen.
+        """
         most = max(1, ENTRIES // self.N)
-        parts = [self._laws(contexts[first : first + most]) for first in range(0, contexts.size, most)]
+        parts = [
+            self._distributions(contexts[first : first + most])
+            for first in range(0, contexts.size, most)
+        ]
         return np.concatenate([np.zeros((0, self.N)), *parts])
 
     def likelihoods(self, labels: Labels) -> Array:
-        """(n,): the probability of each label after its context, from the laws after the different contexts among theirs."""
-        contexts, place = np.unique(labels.context % (self.N + 1) ** self.counts.depth, return_inverse=True)
+        """(n,): the probability of each label after its context, from the distributions after the
+        different contexts among theirs.
+        """
+        contexts, place = np.unique(
+            labels.context % (self.N + 1) ** self.counts.depth, return_inverse=True
+        )
         p = np.empty(labels.label.size)
         order = np.argsort(place, kind="stable")
         most = max(1, ENTRIES // self.N)
         bounds = np.searchsorted(place[order], np.arange(0, contexts.size + most, most))
         for i, first in enumerate(range(0, contexts.size, most)):
             mine = order[bounds[i] : bounds[i + 1]]
-            p[mine] = self._laws(contexts[first : first + most])[place[mine] - first, labels.label[mine]]
+            p[mine] = self._distributions(contexts[first : first + most])[
+                place[mine] - first, labels.label[mine]
+            ]
         return p

@@ -1,10 +1,10 @@
 """The estimator and ``recover`` on data that nobody tuned them to: noise, many symbols, too few samples, intervals, English
 letters.
 
-    python benchmarks/strangers.py [noise symbols incomplete intervals letters] [--seeds 20] [--jobs 2]
+    python benchmarks/held_out_tasks.py [noise symbols incomplete intervals letters] [--seeds 20] [--jobs 2]
 
 Sequences and samples are drawn by plain NumPy and Python that share nothing with the library. Results are kept in
-benchmarks/strangers/, a file for each part; what is there is not run again. The tables go to docs/explanation/estimator.md and
+benchmarks/held_out_tasks/, a file for each part; what is there is not run again. The tables go to docs/explanation/estimator.md and
 docs/explanation/what-the-data-cannot-tell.md. One fit uses one thread; --jobs says how many run at a time. On one core, 100 seeds
 of noise take about half an hour, 20 of symbols 45 minutes, 100 of incomplete and of intervals 5 minutes each.
 """
@@ -29,13 +29,13 @@ SIZES = ((4, 50_000), (20, 60_000), (100, 150_000), (200, 200_000))  # symbols a
 
 
 def mixture(N: int, lags: tuple[int, ...], per_lag: bool, rare: bool, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Weights {symbol: {lag: weight}} with one or two lags each, and matrices {lag: (N, N)}, laws in columns."""
+    """Weights {symbol: {lag: weight}} with one or two lags each, and matrices {lag: (N, N)}, distributions in columns."""
     common = 1.0 / np.arange(1, N + 1) if rare else np.ones(N)
-    law = common / common.sum()
+    distribution = common / common.sum()
     sharp = 0.7 if N <= 4 else 8.0 / N
 
     def matrix() -> Any:
-        return rng.dirichlet(sharp * N * law + 1e-3, N).T
+        return rng.dirichlet(sharp * N * distribution + 1e-3, N).T
 
     shared = matrix()
     matrices = {lag: matrix() if per_lag else shared for lag in lags}
@@ -60,8 +60,8 @@ def drawn(weights: Any, matrices: Any, n: int, rng: np.random.Generator) -> Any:
 
 
 def attentive(N: int, T: int, positions: int, faint: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
-    """P (N, N) with columns from Dirichlet(0.3), its stationary law, and Q (T, N) with weights from Dirichlet(8); in the first
-    ``faint`` columns they are 0.95 and 0.05.
+    """P (N, N) with columns from Dirichlet(0.3), its stationary distribution, and Q (T, N) with weights from Dirichlet(8); in the
+    first ``faint`` columns they are 0.95 and 0.05.
     """
     P = rng.dirichlet(np.full(N, 0.3), N).T
     mu = np.linalg.matrix_power(P, 4096) @ np.full(N, 1 / N)
@@ -151,7 +151,7 @@ def incomplete(case: Case) -> Row:
 
 
 def intervals(case: Case) -> Row:
-    """Data of the model: how many of the 95 % intervals of the influence hold the influence in the law that made the data."""
+    """Data of the model: how many of the 95 % intervals of the influence hold the true influence."""
     from scb import SparseContextualBigram
 
     rng = np.random.default_rng(case["seed"])

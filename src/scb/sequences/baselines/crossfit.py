@@ -1,7 +1,9 @@
-"""The law of each symbol by a model that has not seen it: of ten blocks of symbols, each one's law is counted on the others.
+"""The distribution of each symbol by a model that has not seen it: of ten blocks of symbols, each
+one's distribution is counted on the others.
 
-Fitted to the very symbols that it predicts, an n-gram looks better than it is, and a mixture of it with anything else would trust
-it too much. Cross-fitted, its likelihoods are those of symbols that are new to it; so they also say which order is the best one.
+Fitted to the very symbols that it predicts, an n-gram looks better than it is, and a mixture of it
+with anything else would trust it too much. Cross-fitted, its likelihoods are those of symbols that
+are new to it; so they also say which order is the best one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,21 +18,24 @@ import numpy as np
 from scb.geometry import Array
 from scb.inputs import InputError
 from scb.mixture.data import Here
-from scb.sequences.rivals.counts import ContextCounts, Ints, Labels, deepest, labels_of
-from scb.sequences.rivals.ctw import ContextTree, likely_tree
-from scb.sequences.rivals.ngram import SMOOTHINGS, NGram
+from scb.sequences.baselines.counts import ContextCounts, Ints, Labels, deepest, labels_of
+from scb.sequences.baselines.ctw import ContextTree, likely_tree
+from scb.sequences.baselines.ngram import SMOOTHINGS, NGram
 
 if TYPE_CHECKING:
     from scb.mixture.dask import Workers
 
 BLOCKS = 10
 LONGEST = 16  # context that is tried
-_TRIED = 6  # contexts up to this length are tried in any case: two symbols may say nothing one by one
+# Contexts up to this length are tried in any case: two symbols may say nothing one by one
+_TRIED = 6
 _PATIENCE = 2  # lengths that may be worse than the best one before no longer one is tried
 
 
-class ContextLaw(Protocol):
-    """A law of the next symbol that is read off counts of contexts: ``NGram``, ``ContextTree`` or ``PPM``."""
+class HistoryModel(Protocol):
+    """A distribution of the next symbol that is read off counts of contexts: ``NGram``,
+    ``ContextTree`` or ``PPM``.
+    """
 
     @property
     def counts(self) -> ContextCounts:
@@ -46,8 +51,8 @@ class ContextLaw(Protocol):
         """(n,): the probability of each label after its context."""
         ...
 
-    def laws(self, contexts: Ints) -> Array:
-        """(n, N): the law of the label after each context."""
+    def distributions(self, contexts: Ints) -> Array:
+        """(n, N): the distribution of the label after each context."""
         ...
 
 
@@ -63,7 +68,9 @@ class HeldLabels:
 
     @classmethod
     def of(cls, sequences: Sequence[Ints], N: int, longest: int) -> "HeldLabels":
-        """The labels of sequences in this process, with contexts of ``longest`` symbols, or fewer if N is too large for that."""
+        """The labels of sequences in this process, with contexts of ``longest`` symbols, or fewer
+        if N is too large for that.
+        """
         depth = deepest(N, longest)
         labels = labels_of(sequences, N, depth)
         return cls(Here(), [labels], [labels.label.size], N, depth)
@@ -79,7 +86,9 @@ class HeldLabels:
         return np.cumsum([0, *self.sizes[:-1]]).tolist()
 
     def total(self, function: Callable[..., Any], *same: Any) -> Any:
-        """The sum over all partitions of a function of their labels, the number of the first one, and of all."""
+        """The sum over all partitions of a function of their labels, the number of the first one,
+        and of all.
+        """
         places = zip(self.held, self.firsts, strict=True)
         return self.executor.total(self.executor.map(function, places, self.n, *same))
 
@@ -92,11 +101,13 @@ def blocks_of(labels: Labels, first: int, n: int, blocks: int) -> list[Labels]:
 
 @dataclass(frozen=True)
 class CrossFit:
-    """A law from all the data, and for each block of labels the law from the other blocks."""
+    """A distribution from all the data, and for each block of labels the distribution from the
+    other blocks.
+    """
 
-    law: ContextLaw
+    model: HistoryModel
     folds: list[Any]
-    score: float  # mean log-likelihood of a label by the law that has not seen it, in nats
+    score: float  # mean log-likelihood of a label by the distribution that has not seen it, in nats
 
     def likelihoods(self, labels: Labels, first: int = 0, n: int | None = None) -> Array:
         """(m,): the probability of each label of the fit by the fold that has not seen it.
@@ -104,42 +115,65 @@ class CrossFit:
         They are all the labels, or those from ``first`` on, of n.
         """
         parts = blocks_of(labels, first, n or labels.label.size, len(self.folds))
-        return np.concatenate([bare(fold).likelihoods(part) for fold, part in zip(self.folds, parts, strict=True)])
+        return np.concatenate(
+            [bare(fold).likelihoods(part) for fold, part in zip(self.folds, parts, strict=True)]
+        )
 
 
-def bare(law: Any) -> Any:
-    """The same law with nothing kept of what follows from its counts, which is many times as large."""
-    return replace(law, counts=law.counts.bare())
+def bare(model: Any) -> Any:
+    """The same distribution with nothing kept of what follows from its counts, which is many times
+    as large.
+    """
+    return replace(model, counts=model.counts.bare())
 
 
-def cross_fit(labels: HeldLabels, depth: int, laws: Sequence[Callable[[ContextCounts], Any]], blocks: int) -> Iterator[CrossFit]:
-    """For each way to make a law of counts: the law from all blocks, and those from all but one."""
+def cross_fit(
+    labels: HeldLabels,
+    depth: int,
+    distributions: Sequence[Callable[[ContextCounts], Any]],
+    blocks: int,
+) -> Iterator[CrossFit]:
+    """For each way to make a distribution of counts: the distribution from all blocks, and those
+    from all but one.
+    """
     parts = labels.total(_count_blocks, labels.N, depth, blocks)
     whole = reduce(add, parts)
     others = [whole - part for part in parts]
-    loglik = labels.total(_loglik_of_folds, others, laws)
-    for law, value in zip(laws, loglik.tolist(), strict=True):
-        yield CrossFit(law(whole), [law(counts) for counts in others], value / labels.n)
+    loglik = labels.total(_loglik_of_folds, others, distributions)
+    for model, value in zip(distributions, loglik.tolist(), strict=True):
+        yield CrossFit(model(whole), [model(counts) for counts in others], value / labels.n)
 
 
-def _count_blocks(labels: Labels, first: int, n: int, N: int, depth: int, blocks: int) -> tuple[ContextCounts, ...]:
+def _count_blocks(
+    labels: Labels, first: int, n: int, N: int, depth: int, blocks: int
+) -> tuple[ContextCounts, ...]:
     """Where labels lie: the counts of each block."""
     return tuple(ContextCounts.of(part, N, depth) for part in blocks_of(labels, first, n, blocks))
 
 
-def _loglik_of_folds(labels: Labels, first: int, n: int, others: list[ContextCounts], laws: Sequence[Callable[..., Any]]) -> Array:
-    """Where labels lie: by each kind of law, their log-likelihood, each from the counts that it is not part of."""
-    logliks = np.zeros(len(laws))
+def _loglik_of_folds(
+    labels: Labels,
+    first: int,
+    n: int,
+    others: list[ContextCounts],
+    distributions: Sequence[Callable[..., Any]],
+) -> Array:
+    """Where labels lie: by each kind of model, their log-likelihood, each from the counts that it
+    is not part of.
+    """
+    logliks = np.zeros(len(distributions))
     for counts, part in zip(others, blocks_of(labels, first, n, len(others)), strict=True):
         mine = counts.bare()
-        logliks += [np.log(law(mine).likelihoods(part)).sum() for law in laws]
+        logliks += [np.log(model(mine).likelihoods(part)).sum() for model in distributions]
     return logliks
 
 
 def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
-    """The interpolated n-gram that predicts blocks which it has not seen best, among all smoothings and lengths of contexts.
+    """The interpolated n-gram that predicts blocks which it has not seen best, among all smoothings
+    and lengths of contexts.
 
-    Contexts of 0 to 6 symbols are tried, and longer ones until two in a row are worse than the best.
+    Contexts of 0 to 6 symbols are tried, and longer ones until two in a row are worse than the
+    best.
 
     Parameters
     ----------
@@ -151,22 +185,33 @@ def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
     best = max(cross_fit(labels, 0, smoothings, blocks), key=lambda one: one.score)
     for depth in range(1, labels.depth + 1):
         best = max(best, *cross_fit(labels, depth, smoothings, blocks), key=lambda one: one.score)
-        if depth >= max(_TRIED, best.law.counts.depth + _PATIENCE):
+        if depth >= max(_TRIED, best.model.counts.depth + _PATIENCE):
             break
     return best
 
 
 def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
-    """Context tree weighting, cross-fitted; its prior is the one under which all data are most probable."""
+    """Context tree weighting, cross-fitted; its prior is the one under which all data are most
+    probable.
+    """
     (counts,) = labels.total(_count_blocks, labels.N, labels.depth, 1)
     tree = likely_tree(counts)
-    (found,) = cross_fit(labels, tree.counts.depth, [partial(ContextTree, alpha=tree.alpha)], _checked(labels, blocks))
+    (found,) = cross_fit(
+        labels,
+        tree.counts.depth,
+        [partial(ContextTree, alpha=tree.alpha)],
+        _checked(labels, blocks),
+    )
     return found
 
 
 def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
-    """What the recent symbols say of the next one: the best n-gram or the context tree, whichever predicts new blocks better."""
-    return max(best_ngram(labels, blocks), best_context_tree(labels, blocks), key=lambda one: one.score)
+    """What the recent symbols say of the next one: the best n-gram or the context tree, whichever
+    predicts new blocks better.
+    """
+    return max(
+        best_ngram(labels, blocks), best_context_tree(labels, blocks), key=lambda one: one.score
+    )
 
 
 def _checked(labels: HeldLabels, blocks: int) -> int:

@@ -1,4 +1,5 @@
-"""What a task is made from, checked, and columns with few entries each, kept as padded (slots, N) arrays.
+"""What a task is made from, checked, and columns with few entries each, kept as padded (slots, N)
+arrays.
 
 Errors name the argument, its value and what would be right.
 """
@@ -13,13 +14,18 @@ from scb.inputs import InputError, integer, real_array, unmasked
 
 
 def slots(counts: NDArray[Any]) -> NDArray[np.intp]:
-    """0 … counts[0] − 1, 0 … counts[1] − 1, …: where each entry stands in its column, if entries are sorted by column."""
+    """0 … counts[0] − 1, 0 … counts[1] − 1, …: where each entry stands in its column, if entries
+    are sorted by column.
+    """
     first = np.cumsum(counts) - counts
     return np.arange(counts.sum()) - np.repeat(first, counts)
 
 
-def pack(rows: NDArray[Any], columns: NDArray[Any], values: Array, N: int) -> tuple[NDArray[np.intp], Array]:
-    """Entries of a matrix as (slots, N) arrays of their rows, ascending in each column, and of their values.
+def pack(
+    rows: NDArray[Any], columns: NDArray[Any], values: Array, N: int
+) -> tuple[NDArray[np.intp], Array]:
+    """Entries of a matrix as (slots, N) arrays of their rows, ascending in each column, and of
+    their values.
 
     Zeros are left out. Shorter columns are filled up with value 0 at row 0.
     """
@@ -46,7 +52,9 @@ def transition_matrix(P: ArrayLike) -> Array:
 
 
 def attention_entries(Q: Any, N: int) -> tuple[NDArray[Any], NDArray[Any], Array, int]:
-    """Rows, columns and values of the entries of Q (T, N) that are not 0, and T; Q may be dense or a scipy sparse array."""
+    """Rows, columns and values of the entries of Q (T, N) that are not 0, and T; Q may be dense or
+    a scipy sparse array.
+    """
     if hasattr(Q, "tocoo"):  # any scipy sparse array
         entries = Q.tocoo(copy=True)
         entries.sum_duplicates()
@@ -64,13 +72,19 @@ def attention_entries(Q: Any, N: int) -> tuple[NDArray[Any], NDArray[Any], Array
     return rows, columns, values, shape[0]
 
 
-def sparse_entries(positions: ArrayLike, weights: ArrayLike, N: int, T: int) -> tuple[NDArray[Any], NDArray[Any], Array]:
-    """Rows, columns and values of the entries that ``positions`` and ``weights``, both (Q, N), give; weights of 0 are none."""
+def sparse_entries(
+    positions: ArrayLike, weights: ArrayLike, N: int, T: int
+) -> tuple[NDArray[Any], NDArray[Any], Array]:
+    """Rows, columns and values of the entries that ``positions`` and ``weights``, both (Q, N),
+    give; weights of 0 are none.
+    """
     T = integer("T", T, low=1)
     positions = np.asarray(unmasked("positions", positions))
     weights = real_array("weights", weights)
     if positions.shape != weights.shape or positions.ndim != 2 or positions.shape[1] != N:
-        raise InputError(f"positions has shape {positions.shape} and weights {weights.shape}: both must be (Q, N) with N = {N}")
+        raise InputError(
+            f"positions has shape {positions.shape} and weights {weights.shape}: both must be (Q, N) with N = {N}"
+        )
     if not np.issubdtype(positions.dtype, np.integer):
         raise InputError(f"positions has dtype {positions.dtype}: it must hold integers")
     slot, columns = np.nonzero(weights)
@@ -86,16 +100,23 @@ def sparse_entries(positions: ArrayLike, weights: ArrayLike, N: int, T: int) -> 
 def distributions(name: str, array: Array) -> Array:
     """The array, whose columns must be distributions to 1e-9.
 
-    Columns are divided by their sums where these are off by more than rounding, so that a saved task loads unchanged.
+    Columns are divided by their sums where these are off by more than rounding, so that a saved
+    task loads unchanged.
     """
     if not np.isfinite(array).all():
-        raise InputError(f"{name} holds {array[~np.isfinite(array)][0]}: every entry must be finite")
+        raise InputError(
+            f"{name} holds {array[~np.isfinite(array)][0]}: every entry must be finite"
+        )
     if (array < 0).any():
-        raise InputError(f"{name} holds the negative entry {array.min():g}: probabilities must be at least 0")
+        raise InputError(
+            f"{name} holds the negative entry {array.min():g}: probabilities must be at least 0"
+        )
     sums = array.sum(axis=0)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > 1e-9:
-        raise InputError(f"column {worst} of {name} sums to {sums[worst]:.12g}: every column must sum to 1")
+        raise InputError(
+            f"column {worst} of {name} sums to {sums[worst]:.12g}: every column must sum to 1"
+        )
     return array / np.where(np.abs(sums - 1) > 1e-14, sums, 1.0)
 
 

@@ -1,6 +1,6 @@
 """One training step of the benchmark in PyTorch and in JAX, written as one would with each library.
 
-``scb bench --contenders benchmarks/contenders.py`` takes them from here where they are installed:
+``scb bench --baselines benchmarks/step_baselines.py`` takes them from here where they are installed:
 "pip install '.[bench]'" in the clone brings JAX; PyTorch is up to you.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scb.task import Task
-from scb.training.benchmark import BATCH, LAM, Contender, Step, stage_of, start
+from scb.training.benchmark import BATCH, LAM, Baseline, Step, stage_of, start
 
 
 def torch_step(task: Task) -> Step:
@@ -91,7 +91,7 @@ def jax_step(task: Task) -> Step:
     return step
 
 
-CONTENDERS = {
-    "PyTorch": Contender(torch_step, needs="torch"),
-    "JAX": Contender(jax_step, needs="jax"),
+BASELINES = {
+    "PyTorch": Baseline(torch_step, needs="torch"),
+    "JAX": Baseline(jax_step, needs="jax"),
 }

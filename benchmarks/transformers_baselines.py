@@ -1,7 +1,7 @@
 """What one needs without a transformer, for the tasks of benchmarks/transformers.py: samples, and tokens of a sequence.
 
-    python benchmarks/transformers_rivals.py samples [--out docs/tables]     # Algorithm 1, both projectors, and recover
-    python benchmarks/transformers_rivals.py sequences [--out docs/tables]   # SparseContextualBigram
+    python benchmarks/transformers_baselines.py samples [--out docs/tables]     # Algorithm 1, both projectors, and recover
+    python benchmarks/transformers_baselines.py sequences [--out docs/tables]   # SparseContextualBigram
 
 Everything runs on one core of a processor. Rows that a table has already are not made again.
 """
@@ -75,14 +75,14 @@ def by_recover(task: Task, i: int) -> Iterator[dict[str, Any]]:
 def run_samples(sheet: Sheet) -> None:
     """Algorithm 1 with both projectors, and recover, for all sizes."""
     for N, T in SIZES:
-        for rival in (*PROJECTORS, "recover"):
-            name = "recover" if rival == "recover" else f"Algorithm 1, {rival}"
-            if sheet.has(N=N, T=T, rival=name):
+        for baseline in (*PROJECTORS, "recover"):
+            name = "recover" if baseline == "recover" else f"Algorithm 1, {baseline}"
+            if sheet.has(N=N, T=T, baseline=name):
                 continue
             rows = []
             for i in range(TASKS):
                 task = random_task(N, T, 2, i)
-                found = by_recover(task, i) if rival == "recover" else by_algorithm(task, i, rival)
+                found = by_recover(task, i) if baseline == "recover" else by_algorithm(task, i, baseline)
                 rows += [{"N": N, "T": T, "replicate": i, **row} for row in found]
             sheet.add(rows)
             reached = sorted(row["samples_10"] for row in rows)
@@ -103,8 +103,8 @@ def run_sequences(sheet: Sheet) -> None:
             seconds = time.perf_counter() - began
             windows, truth = held_out(task, i)
             F = np.stack([fit.predict_proba(window)[-1] for window in windows[:, -(T + 1) :]])
-            laws = np.full(truth.shape, 1e-12)
-            laws[:, fit.classes_] = F
+            distributions = np.full(truth.shape, 1e-12)
+            distributions[:, fit.classes_] = F
             share, mass = _lags_found(task, fit)
             rows.append(
                 {
@@ -114,7 +114,7 @@ def run_sequences(sheet: Sheet) -> None:
                     "rate": 0.0,
                     "step": 0,
                     "valid": 0.0,
-                    "nats": _divergence(truth, laws),
+                    "nats": _divergence(truth, distributions),
                     "trivial": _divergence(truth, np.broadcast_to(task.mu, truth.shape)),
                     "lags": share,
                     "mass": mass,
@@ -133,9 +133,9 @@ def _lags_found(task: Task, fit: Any) -> tuple[float, float]:
     return float((on > 0).mean()), float(on.sum() / max(attention.sum(), 1e-300))
 
 
-def _divergence(truth: np.ndarray, laws: np.ndarray) -> float:
-    """Mean of KL(truth ‖ law), in nats."""
-    return float((truth * (np.log(np.maximum(truth, 1e-300)) - np.log(np.maximum(laws, 1e-12)))).sum(axis=1).mean())
+def _divergence(truth: np.ndarray, distributions: np.ndarray) -> float:
+    """Mean of KL(truth ‖ distribution), in nats."""
+    return float((truth * (np.log(np.maximum(truth, 1e-300)) - np.log(np.maximum(distributions, 1e-12)))).sum(axis=1).mean())
 
 
 def main() -> None:
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "results" / "transformers")
     chosen = parser.parse_args()
     if chosen.study == "samples":
-        run_samples(Sheet(chosen.out / "rivals.csv"))
+        run_samples(Sheet(chosen.out / "baselines.csv"))
     else:
         run_sequences(Sheet(chosen.out / "lag-models.csv"))
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from scb.mixture.data import Here
-from scb.sequences.rivals.contest import log_likelihoods, rivals
-from scb.sequences.rivals.counts import ContextCounts, Labels, contexts_of, deepest, labels_of
-from scb.sequences.rivals.crossfit import HeldLabels, best_context_tree, best_ngram, best_recent, blocks_of
-from scb.sequences.rivals.ctw import ContextTree
-from scb.sequences.rivals.ngram import NGram, discounts
-from scb.sequences.rivals.ppm import PPM
+from scb.sequences.baselines.comparison import baselines, log_likelihoods
+from scb.sequences.baselines.counts import ContextCounts, Labels, contexts_of, deepest, labels_of
+from scb.sequences.baselines.crossfit import HeldLabels, best_context_tree, best_ngram, best_recent, blocks_of
+from scb.sequences.baselines.ctw import ContextTree
+from scb.sequences.baselines.ngram import NGram, discounts
+from scb.sequences.baselines.ppm import PPM
 
 GAP = -1
 
@@ -101,11 +101,11 @@ def test_kneser_ney_by_hand():
     # Numbers of different symbols before: 0 has 2 (1 and 2), 1 has 1, 2 has 1. Too few for estimates: D = ½, 1, 1½.
     # Unigram: shares (2 − 1)/4, ½/4, ½/4, and 2/4 is left for 1/3 each.
     unigram = np.array([1 / 4, 1 / 8, 1 / 8]) + 1 / 2 / 3
-    np.testing.assert_allclose(model.laws(np.array([0]))[0], unigram)
+    np.testing.assert_allclose(model.distributions(np.array([0]))[0], unigram)
     # Pairs: one of them three times, one twice, two once. Y = 2/(2 + 2·1) = ½, D₁ = ½, D₂ = 2 − 3·½·1/1 = ½; D₃₊ = 3 takes all: 1½.
     # After 0: three times 1. (3 − 1½)/3, and the other half by the unigram. After 1: 0 twice and 2 once, (2 − ½)/3 and (1 − ½)/3.
-    np.testing.assert_allclose(model.laws(np.array([1]))[0], [0, 1 / 2, 0] + unigram / 2)
-    np.testing.assert_allclose(model.laws(np.array([2]))[0], [1 / 2, 0, 1 / 6] + unigram / 3)
+    np.testing.assert_allclose(model.distributions(np.array([1]))[0], [0, 1 / 2, 0] + unigram / 2)
+    np.testing.assert_allclose(model.distributions(np.array([2]))[0], [1 / 2, 0, 1 / 6] + unigram / 3)
 
 
 def plain_ngram(sequences, order, smoothing, N):
@@ -150,9 +150,9 @@ def test_an_ngram_equals_plain_counting(order, smoothing):
     expected = [p(o, tuple(s for s in c if s is not None)) for o, c in histories(test, order - 1)]
     labels = labels_of(test, 5, order - 1)
     np.testing.assert_allclose(model.likelihoods(labels), expected, rtol=1e-12)
-    laws = model.laws(labels.context)
-    np.testing.assert_allclose(laws[np.arange(len(laws)), labels.label], expected, rtol=1e-12)
-    np.testing.assert_allclose(laws.sum(axis=1), 1, rtol=1e-12)
+    distributions = model.distributions(labels.context)
+    np.testing.assert_allclose(distributions[np.arange(len(distributions)), labels.label], expected, rtol=1e-12)
+    np.testing.assert_allclose(distributions.sum(axis=1), 1, rtol=1e-12)
     assert model.score(test) == pytest.approx(np.log(expected).mean())
 
 
@@ -206,9 +206,9 @@ def test_context_tree_weighting_is_the_mean_over_all_trees():
     whole = probability(seen)
     assert np.exp(tree.loglik) == pytest.approx(float(whole), rel=1e-12)
     for before in ((0, 0), (1, 0), (0, 1), (1, 1), (None, 0), (None, 1)):
-        law = tree.laws(np.array([context([s for s in before if s is not None], N)]))[0]
+        model = tree.distributions(np.array([context([s for s in before if s is not None], N)]))[0]
         expected = [float(probability([*seen, (o, before)]) / whole) for o in range(N)]
-        np.testing.assert_allclose(law, expected, rtol=1e-12)
+        np.testing.assert_allclose(model, expected, rtol=1e-12)
 
 
 def test_a_context_tree_finds_what_matters_where():
@@ -235,31 +235,31 @@ def test_ppm_on_abracadabra():
     """The example of Cleary and Teahan (1997): order 2, method C, after abracadabra; an alphabet of 26 letters."""
     letters = [ord(c) - ord("a") for c in "abracadabra"]
     model = PPM(ContextCounts.of(every_label(letters, 26, 2), 26, 2), method="C", update_exclusion=False)
-    law = model.laws(np.array([context(letters[-2:], 26)]))[0]
-    assert law[ord("c") - ord("a")] == pytest.approx(1 / 2)
-    assert law[ord("d") - ord("a")] == pytest.approx(1 / 2 * 1 / 6)
-    assert law[ord("t") - ord("a")] == pytest.approx(1 / 2 * 3 / 6 * 5 / 12 / (26 - 5))
-    assert law.sum() == pytest.approx(1)
+    model = model.distributions(np.array([context(letters[-2:], 26)]))[0]
+    assert model[ord("c") - ord("a")] == pytest.approx(1 / 2)
+    assert model[ord("d") - ord("a")] == pytest.approx(1 / 2 * 1 / 6)
+    assert model[ord("t") - ord("a")] == pytest.approx(1 / 2 * 3 / 6 * 5 / 12 / (26 - 5))
+    assert model.sum() == pytest.approx(1)
 
 
 def test_method_d_by_hand():
     """After 0 came 1 twice and 2 once: (2 − ½)/3, (1 − ½)/3, and a third escapes. Labels: 1, 0, 1, 0, 2, in the empty context."""
     model = PPM(ContextCounts.of(labels_of([np.array([0, 1, 0, 1, 0, 2])], 4, 1), 4, 1), update_exclusion=False)
-    law = model.laws(np.array([context([0], 4)]))[0]
+    model = model.distributions(np.array([context([0], 4)]))[0]
     # The empty context, without 1 and 2: 0 twice, (2 − ½)/2, and ½/2 escapes to 3, the one that is left.
-    np.testing.assert_allclose(law, [1 / 3 * 3 / 4, 1 / 2, 1 / 6, 1 / 3 * 1 / 4])
+    np.testing.assert_allclose(model, [1 / 3 * 3 / 4, 1 / 2, 1 / 6, 1 / 3 * 1 / 4])
 
 
 @pytest.mark.parametrize("method", ["C", "D"])
 @pytest.mark.parametrize("update_exclusion", [True, False])
-def test_ppm_is_a_law_and_needs_no_symbol_to_be_seen(method, update_exclusion):
+def test_ppm_is_a_distribution_and_needs_no_symbol_to_be_seen(method, update_exclusion):
     counts = ContextCounts.of(labels_of(some_sequences(3, 3), 5, 3), 5, 3)
     model = PPM(counts, method, update_exclusion)
     labels = labels_of(some_sequences(4, 5), 5, 3)
-    laws = model.laws(labels.context)
-    np.testing.assert_allclose(laws.sum(axis=1), 1, rtol=1e-12)
-    assert laws.min() > 0
-    np.testing.assert_allclose(model.likelihoods(labels), laws[np.arange(len(laws)), labels.label])
+    distributions = model.distributions(labels.context)
+    np.testing.assert_allclose(distributions.sum(axis=1), 1, rtol=1e-12)
+    assert distributions.min() > 0
+    np.testing.assert_allclose(model.likelihoods(labels), distributions[np.arange(len(distributions)), labels.label])
 
 
 # ------------------------------------------------------------------------------------------------- cross-fitting
@@ -268,14 +268,14 @@ def test_ppm_is_a_law_and_needs_no_symbol_to_be_seen(method, update_exclusion):
 def test_each_block_is_predicted_from_the_others():
     sequences = some_sequences(5, 3)
     fitted = best_ngram(HeldLabels.of(sequences, 3, 8), blocks=4)
-    depth = fitted.law.counts.depth
+    depth = fitted.model.counts.depth
     labels = labels_of(sequences, 3, depth)
     bounds = np.linspace(0, labels.label.size, 5).astype(int)
     place = np.arange(labels.label.size)
     expected = []
     for a, b in pairwise(bounds):
         outside = (place < a) | (place >= b)
-        other = NGram(ContextCounts.of(Labels(labels.context[outside], labels.label[outside]), 3, depth), fitted.law.smoothing)
+        other = NGram(ContextCounts.of(Labels(labels.context[outside], labels.label[outside]), 3, depth), fitted.model.smoothing)
         expected.append(other.likelihoods(Labels(labels.context[a:b], labels.label[a:b])))
     np.testing.assert_allclose(fitted.likelihoods(labels), np.concatenate(expected), rtol=1e-12)
     assert fitted.score == pytest.approx(np.log(np.concatenate(expected)).mean())
@@ -288,7 +288,7 @@ def test_it_does_not_matter_where_the_labels_lie(choose):
     pieces = [Labels(labels.context[a:b], labels.label[a:b]) for a, b in pairwise(cuts)]
     one = choose(HeldLabels(Here(), [labels], [labels.label.size], 3, 5))
     many = choose(HeldLabels(Here(), pieces, [piece.label.size for piece in pieces], 3, 5))
-    assert one.law.name == many.law.name
+    assert one.model.name == many.model.name
     assert one.score == pytest.approx(many.score, rel=1e-12)
     whole = one.likelihoods(labels)
     part = many.likelihoods(pieces[2], first=7, n=labels.label.size)
@@ -303,12 +303,16 @@ def test_the_best_order_is_found():
             x[i] = (x[i - 3] + x[i - 1]) % 3
     labels = HeldLabels.of([x[:24_000]], 3, 16)
     found = best_ngram(labels)
-    assert found.law.counts.depth == 3
+    assert found.model.counts.depth == 3
     now = np.arange(24_001, 30_000)
     right = x[now] == (x[now - 3] + x[now - 1]) % 3
     oracle = np.where(right, np.log(0.8 + 0.2 / 3), np.log(0.2 / 3)).mean()
     for one in (found, best_context_tree(labels)):
-        assert oracle - 0.01 < np.log(one.law.likelihoods(labels_of([x[24_000:]], 3, one.law.counts.depth))).mean() < oracle + 0.003
+        assert (
+            oracle - 0.01
+            < np.log(one.model.likelihoods(labels_of([x[24_000:]], 3, one.model.counts.depth))).mean()
+            < oracle + 0.003
+        )
 
 
 @pytest.mark.parametrize("N", [2, 30])
@@ -342,12 +346,12 @@ def test_every_rival_is_scored_on_the_same_symbols():
             x[i] = x[i - 1] ^ x[i - 4]
     x[100] = GAP
     said = []
-    models = rivals([x[:4000]], 2, said.append)
+    models = baselines([x[:4000]], 2, said.append)
     assert said == ["unigram", "bigram", "n-gram", "context tree", "PPM"]
     assert list(models)[:2] == ["unigram", "bigram"]
     scores = log_likelihoods(models, [x[3990:]], skipped=10)
     assert {v.size for v in scores.values()} == {2000}
     model = models["bigram"]
-    by_hand = model.laws(x[3999:5999] + 1)[np.arange(2000), x[4000:]]
+    by_hand = model.distributions(x[3999:5999] + 1)[np.arange(2000), x[4000:]]
     np.testing.assert_allclose(scores["bigram"], np.log(by_hand))
     assert all(v.mean() > scores["bigram"].mean() for name, v in scores.items() if name not in ("unigram", "bigram"))

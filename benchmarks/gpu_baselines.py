@@ -167,7 +167,7 @@ def timed(once: Callable[[], Any], wait: Callable[[], Any], repeats: int = 10) -
     return min(times)
 
 
-RIVALS: dict[str, Callable[[Task, int], Step]] = {
+BASELINES: dict[str, Callable[[Task, int], Step]] = {
     "PyTorch, eager": lambda task, rows: torch_step(task, rows, tuned=False, compiled=False),
     "PyTorch, compiled": lambda task, rows: torch_step(task, rows, tuned=False, compiled=True),
     "PyTorch, tuned": lambda task, rows: torch_step(task, rows, tuned=True, compiled=True),

@@ -24,7 +24,9 @@ class Summary(NamedTuple):
     """What the driver has to know of some samples before they can be laid out for a fit."""
 
     widths: list[int]  # the different numbers of positions, in the order in which they came
-    counts: Array  # how often each token occurs in the contexts; one entry for every token up to the largest, labels included
+    # How often each token occurs in the contexts; one entry for every token up to the largest,
+    # labels included
+    counts: Array
     longest: int = 0  # length of the longest sequence
 
 
@@ -41,7 +43,9 @@ class Restarted:
 
 
 def source_of(name: str, data: Any, overlap: int) -> Source:
-    """The pieces of any data; where one long array is cut, each begins with the ``overlap`` tokens before it."""
+    """The pieces of any data; where one long array is cut, each begins with the ``overlap`` tokens
+    before it.
+    """
     if not is_dask(data):
         return Source.here(data)
     return dask_source(name, data, overlap)
@@ -53,10 +57,14 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     What is accepted, and how much of it is held in memory:
 
     - a ``Batch``: used where it lies if its tokens are unsigned integers, else one compact copy;
-    - a list or tuple of batches, or anything else that can be iterated again and again: one batch at a time;
-    - a function without arguments that returns an iterator of batches: called anew for every pass, one batch at a time;
-    - an iterator of batches, which can be walked once only: it is kept as compact tokens (1 byte each up to N = 256);
-    - one sequence of tokens or a list of sequences, with ``max_lag``: every window of max_lag + 2 tokens is a sample;
+    - a list or tuple of batches, or anything else that can be iterated again and again: one batch
+      at a time;
+    - a function without arguments that returns an iterator of batches: called anew for every pass,
+      one batch at a time;
+    - an iterator of batches, which can be walked once only: it is kept as compact tokens (1 byte
+      each up to N = 256);
+    - one sequence of tokens or a list of sequences, with ``max_lag``: every window of max_lag + 2
+      tokens is a sample;
     - collections of Dask: see ``scb.mixture.dask``.
     """
     if N is not None and (not isinstance(N, int | np.integer) or N < 2):
@@ -65,7 +73,9 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
         raise InputError(f"max_lag = {max_lag}: it must be at least 1")
     source = source_of("data", data, 0 if max_lag is None else int(max_lag) + 1)
     if source.kind == "rows" or (source.kind == "array" and max_lag is None):
-        raise InputError("data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag")
+        raise InputError(
+            "data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag"
+        )
     if max_lag is None:
         held = source.read(_read_batches, source.kind, N)
     else:
@@ -73,33 +83,49 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     executor = source.executor
     summaries = executor.results(executor.map(SUMMARY, zip(held, strict=True)))
     if max_lag is not None and not any(summary.widths for summary in summaries):
-        longest = source.length if source.length is not None else max(summary.longest for summary in summaries)
-        raise InputError(f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed")
+        longest = (
+            source.length
+            if source.length is not None
+            else max(summary.longest for summary in summaries)
+        )
+        raise InputError(
+            f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed"
+        )
     size, T, mu = _agree(summaries, N)
     partitions = executor.map(PARTITION, zip(held, strict=True))
     return Data.of(executor, partitions, Shape(size, size, T), mu, independent=max_lag is None)
 
 
 def _agree(summaries: Sequence[Summary], N: int | None) -> tuple[int, int, Array]:
-    """N, T and the law μ of the tokens, from what was seen in all places; a ValueError where they contradict each other."""
+    """N, T and the distribution μ of the tokens, from what was seen in all places; a ValueError
+    where they contradict each other.
+    """
     widths = list(dict.fromkeys(T for summary in summaries for T in summary.widths))
     tokens = max(summary.counts.size for summary in summaries)
     if not widths:
         raise InputError("data is empty: there must be at least 1 sample")
     if len(widths) > 1:
-        raise InputError(f"data holds batches with T = {widths[0]} and with T = {widths[1]} positions: they must agree")
+        raise InputError(
+            f"data holds batches with T = {widths[0]} and with T = {widths[1]} positions: they must agree"
+        )
     if N is not None and tokens > N:
-        raise InputError(f"data holds token {tokens - 1}: with N = {N}, tokens must lie in [0, {N - 1}]")
+        raise InputError(
+            f"data holds token {tokens - 1}: with N = {N}, tokens must lie in [0, {N - 1}]"
+        )
     size = max(tokens, 2) if N is None else N
-    counts = np.sum([np.pad(summary.counts, (0, size - summary.counts.size)) for summary in summaries], axis=0)
+    counts = np.sum(
+        [np.pad(summary.counts, (0, size - summary.counts.size)) for summary in summaries], axis=0
+    )
     return size, widths[0], counts / np.sum(counts)
 
 
-# ------------------------------------------------------------------------------------------------- piece by piece
+# ----------------------------------------------------------------------------------- piece by piece
 
 
 def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> tuple[Partition, Summary]:
-    """Where the piece lies: its batches as a partition, in one pass over them, since a stream is drawn anew for each."""
+    """Where the piece lies: its batches as a partition, in one pass over them, since a stream is
+    drawn anew for each.
+    """
     blocks = _blocks_of_batches(data, kind, N)
     walked: list[Block] = []
     widths: list[int] = []
@@ -126,14 +152,18 @@ def _blocks_of_batches(data: Any, kind: str, N: int | None) -> Iterable[Block]:
         return [batch_block(data, N)]
     if isinstance(data, np.ndarray) or not (callable(data) or hasattr(data, "__iter__")):
         kind = type(data).__name__
-        raise InputError(f"data is of type {kind}: it must be a Batch, batches, or a sequence of tokens with max_lag")
+        raise InputError(
+            f"data is of type {kind}: it must be a Batch, batches, or a sequence of tokens with max_lag"
+        )
     if isinstance(data, Iterator):
         return [batch_block(batch, N) for batch in data]
     return Restarted(data, N)
 
 
 def _read_sequences(data: Any, skipped: int, kind: str, max_lag: int) -> tuple[Partition, Summary]:
-    """Where the piece lies: the windows of its sequences as a partition. The first ``skipped`` tokens are counted elsewhere."""
+    """Where the piece lies: the windows of its sequences as a partition. The first ``skipped``
+    tokens are counted elsewhere.
+    """
     sequences = token_sequences(_sequences_of(data, kind))
     blocks = sequence_blocks(sequences, max_lag)
     tokens = max((int(x.max()) + 1 for x in sequences if x.size), default=0)
@@ -146,7 +176,9 @@ def _sequences_of(data: Any, kind: str) -> list[Any]:
     """One sequence or many, as they were given."""
     if kind == "here":
         if isinstance(data, Batch):
-            raise InputError("data is a Batch, whose context has its length already: leave max_lag out")
+            raise InputError(
+                "data is a Batch, whose context has its length already: leave max_lag out"
+            )
         if isinstance(data, np.ndarray) or not hasattr(data, "__iter__"):
             return [data]
         items = list(data)
@@ -154,5 +186,7 @@ def _sequences_of(data: Any, kind: str) -> list[Any]:
         return items if many else [items]
     items = list(data) if kind == "bag" else [data]
     if any(isinstance(x, Batch) for x in items):
-        raise InputError("data holds Batches, whose contexts have their length already: leave max_lag out")
+        raise InputError(
+            "data holds Batches, whose contexts have their length already: leave max_lag out"
+        )
     return items

@@ -1,7 +1,8 @@
-"""Sequences from files and frames: CSV, TSV, Parquet, JSON lines, text by character, word, line or separator.
+"""Sequences from files and frames: CSV, TSV, Parquet, JSON lines, text by character, word, line or
+separator.
 
-The kind of a file is told by its ending; everything unknown is text. ``scb fit`` and ``scb.read_sequences`` read by the same rules,
-and both say what they did.
+The kind of a file is told by its ending; everything unknown is text. ``scb fit`` and
+``scb.read_sequences`` read by the same rules, and both say what they did.
 """
 
 import json
@@ -41,32 +42,37 @@ def read_sequences(
     Parameters
     ----------
     source : str, path or data frame
-        A file, or a data frame of pandas, polars or Arrow. Files whose names end in .csv, .tsv, .parquet, .jsonl or .json are
-        tables; all others are text. In a .jsonl file, each line may also be an array, which is a sequence, or a single symbol.
+        A file, or a data frame of pandas, polars or Arrow. Files whose names end in .csv, .tsv,
+        .parquet, .jsonl or .json are tables; all others are text. In a .jsonl file, each line may
+        also be an array, which is a sequence, or a single symbol.
     column : str, optional
-        The column of a table that holds the symbols. If its cells are lists, each cell is a sequence.
+        The column of a table that holds the symbols. If its cells are lists, each cell is a
+        sequence.
     group : str, optional
         The column that tells which sequence a row belongs to.
     order : str, optional
-        The column by which the rows of each sequence are sorted. By default they keep the order of the table.
+        The column by which the rows of each sequence are sorted. By default they keep the order of
+        the table.
     by : {"char", "word", "line"}, default "char"
         What counts as a symbol in a text: each character, each word or each line.
     sep : str, optional
-        The separator of the columns of a .csv or .tsv file. For a text, the separator of symbols; each line is then a sequence.
+        The separator of the columns of a .csv or .tsv file. For a text, the separator of symbols;
+        each line is then a sequence.
     top : int, optional
-        The number of most common symbols to keep; all others are replaced by ``"<other>"``. By default all are kept.
+        The number of most common symbols to keep; all others are replaced by ``"<other>"``. By
+        default all are kept.
 
     Returns
     -------
     Sequences
-        One sequence or several. Its attribute ``said`` describes how they were read, and ``names`` has their names in the table.
-        Iterating over it gives the sequences as lists of symbols.
+        One sequence or several. Its attribute ``said`` describes how they were read, and ``names``
+        has their names in the table. Iterating over it gives the sequences as lists of symbols.
 
     Raises
     ------
     InputError
-        If the file cannot be read in this way, or if it can be read in more than one way. The message names the argument that
-        settles it.
+        If the file cannot be read in this way, or if it can be read in more than one way. The
+        message names the argument that settles it.
 
     Examples
     --------
@@ -81,7 +87,9 @@ def read_sequences(
     return read_with_options(source, Columns(column, group, order), by, sep, top, option="{}=")
 
 
-def read_with_options(source: Any, columns: Columns, by: By, sep: str | None, top: int | None, option: str) -> Sequences:
+def read_with_options(
+    source: Any, columns: Columns, by: By, sep: str | None, top: int | None, option: str
+) -> Sequences:
     """See ``read_sequences``; ``option`` is how the user who is told about it says an option."""
     one_of("by", by, get_args(By))
     for name, value in {**columns._asdict(), "sep": sep}.items():
@@ -99,14 +107,18 @@ def _from_file(path: Path, columns: Columns, by: By, sep: str | None, option: st
     ending = path.suffix.lower()
     asked = [option.format(name) for name, value in columns._asdict().items() if value is not None]
     if ending not in TABLES and asked:
-        raise InputError(f"{asked[0]} is for tables, and {path} is read as text: .csv, .tsv, .parquet and .jsonl are tables")
+        raise InputError(
+            f"{asked[0]} is for tables, and {path} is read as text: .csv, .tsv, .parquet and .jsonl are tables"
+        )
     if sep is not None and ending in TABLES and ending not in (".csv", ".tsv"):
         raise InputError(f"{option.format('sep')} is for text and .csv, and {path} is neither")
     with open_regular(path) as file:
         try:
             if ending not in TABLES:
                 return _text(file, by, sep)
-            content = _json_lines(file, ending) if ending in JSON else _arrow_table(file, ending, sep)
+            content = (
+                _json_lines(file, ending) if ending in JSON else _arrow_table(file, ending, sep)
+            )
             if not isinstance(content, Sequences):
                 return _from_table(content, columns, option)
             if asked:
@@ -141,7 +153,9 @@ def _arrow_table(file: BinaryIO, ending: str, sep: str | None) -> Any:
 
 
 def _json_lines(file: BinaryIO, ending: str) -> Any:
-    """A table of Arrow from lines that are objects; ``Sequences`` from lines that are arrays or single symbols."""
+    """A table of Arrow from lines that are objects; ``Sequences`` from lines that are arrays or
+    single symbols.
+    """
     text = _decoded(file)
     lines = [text] if ending == ".json" else [line for line in text.splitlines() if line.strip()]
     items: Any = []
@@ -158,7 +172,9 @@ def _json_lines(file: BinaryIO, ending: str) -> Any:
         raise InputError("it holds no rows: an object or an array a line is wanted")
     kinds = {dict if isinstance(x, dict) else list if isinstance(x, list) else None for x in items}
     if len(kinds) > 1:
-        raise InputError("it mixes objects, arrays and single values: all lines must be of one kind")
+        raise InputError(
+            "it mixes objects, arrays and single values: all lines must be of one kind"
+        )
     if kinds == {dict}:
         with wanted_for("a table"):
             import pyarrow as pa
@@ -168,7 +184,12 @@ def _json_lines(file: BinaryIO, ending: str) -> Any:
             raise InputError(f"its objects do not make a table: {error}") from None
     if kinds == {list}:
         flat = [x for sequence in items for x in sequence]
-        return Sequences(flat, [len(x) for x in items], many=True, said=f"each of its {len(items):,} lines is a sequence")
+        return Sequences(
+            flat,
+            [len(x) for x in items],
+            many=True,
+            said=f"each of its {len(items):,} lines is a sequence",
+        )
     return Sequences(items, [len(items)], many=False, said="each line is a symbol of one sequence")
 
 
@@ -189,7 +210,9 @@ def _decoded(file: BinaryIO) -> str:
         with TextIOWrapper(file, encoding="utf-8") as text:
             return text.read()
     except UnicodeDecodeError as error:
-        raise InputError(f"it is not text in UTF-8 ({error.reason} at byte {error.start})") from None
+        raise InputError(
+            f"it is not text in UTF-8 ({error.reason} at byte {error.start})"
+        ) from None
 
 
 def _text(file: BinaryIO, by: By, sep: str | None) -> Sequences:
@@ -197,14 +220,20 @@ def _text(file: BinaryIO, by: By, sep: str | None) -> Sequences:
     text = _decoded(file)
     if sep is not None:
         sep = _unescaped(sep)
-        lines = [[cell.strip() or None for cell in line.split(sep)] for line in text.splitlines() if line.strip()]
+        lines = [
+            [cell.strip() or None for cell in line.split(sep)]
+            for line in text.splitlines()
+            if line.strip()
+        ]
         flat = [x for line in lines for x in line]
         said = f"symbols between {sep!r}; each of the {len(lines):,} lines is a sequence"
         found = Sequences(flat, [len(line) for line in lines], many=len(lines) > 1, said=said)
     else:
         symbols = {"char": lambda: list(text), "word": text.split, "line": text.splitlines}[by]()
         names = {"char": "characters", "word": "words", "line": "lines"}
-        found = Sequences(symbols, [len(symbols)], many=False, said=f"text as one sequence of {names[by]}")
+        found = Sequences(
+            symbols, [len(symbols)], many=False, said=f"text as one sequence of {names[by]}"
+        )
     if sum(found.lengths) == 0:
         raise InputError("it is empty")
     return found
@@ -217,4 +246,6 @@ def _common(sequences: Sequences, top: int) -> Sequences:
     names = {x: str(x) for x, _ in counts.most_common(top)} | {None: None}
     rare = sum(counts.values()) - sum(n for _, n in counts.most_common(top))
     said = f"{sequences.said}; {max(len(counts) - top, 0):,} kinds beyond the {top} most common, {rare:,} symbols, are {OTHER!r}"
-    return replace(sequences, flat=[names.get(x, None if x != x else OTHER) for x in flat], said=said)
+    return replace(
+        sequences, flat=[names.get(x, None if x != x else OTHER) for x in flat], said=said
+    )

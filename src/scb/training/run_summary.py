@@ -36,8 +36,8 @@ COUNTS = ("step", "stage", "samples")  # what is a whole number in the history
 class RunSummary:
     """A summary of a run: the last evaluation of each stage, and the verdict.
 
-    ``Run.summary`` returns it. It prints as a table and shows as HTML in a notebook; ``columns`` and ``to_pandas()`` give the
-    numbers.
+    ``Run.summary`` returns it. It prints as a table and shows as HTML in a notebook; ``columns``
+    and ``to_pandas()`` give the numbers.
 
     Attributes
     ----------
@@ -79,7 +79,9 @@ class RunSummary:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The history at the end of each stage, as (stages,) arrays by column name; counts are integers."""
+        """The history at the end of each stage, as (stages,) arrays by column name; counts are
+        integers.
+        """
         stage = self.run.history["stage"]
         last = [np.flatnonzero(stage == number)[-1] for number in np.unique(stage)]
         return typed({name: column[last] for name, column in self.run.history.items()})
@@ -106,25 +108,42 @@ class RunSummary:
         """
         columns = self.columns
         headings = [heading for heading, _ in SHOWN.values()]
-        rows = [[format(columns[name][i], form) for name, (_, form) in SHOWN.items()] for i in range(len(columns["step"]))]
+        rows = [
+            [format(columns[name][i], form) for name, (_, form) in SHOWN.items()]
+            for i in range(len(columns["step"]))
+        ]
         return headings, rows
 
     def __str__(self) -> str:
         headings, rows = self.cells()
         widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (headings, *rows)]
-        said = [part for line in self.outcome for part in wrap(line, 80, subsequent_indent="  ", break_long_words=False)]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in (headings, *rows)
+        ]
+        said = [
+            part
+            for line in self.outcome
+            for part in wrap(line, 80, subsequent_indent="  ", break_long_words=False)
+        ]
         return "\n".join((self.title, *lines, *said))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return notebook.text(self.title) + notebook.table(*self.cells()) + "".join(map(notebook.text, self.outcome))
+        return (
+            notebook.text(self.title)
+            + notebook.table(*self.cells())
+            + "".join(map(notebook.text, self.outcome))
+        )
 
 
 def typed(table: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
     """A history, or rows of it, with whole numbers as integers."""
-    return {name: column.astype(np.int64) if name in COUNTS else column for name, column in table.items()}
+    return {
+        name: column.astype(np.int64) if name in COUNTS else column
+        for name, column in table.items()
+    }
 
 
 def frame(table: Mapping[str, NDArray[Any]]) -> Any:
@@ -137,7 +156,11 @@ def frame(table: Mapping[str, NDArray[Any]]) -> Any:
 
 # panel → column of the history → label
 CURVES = {
-    "distance to the truth": {"dist_V": "‖V − P‖", "dist_A": "‖A − Q‖", "dist_A_star": "‖A* − Q‖, normalised"},
+    "distance to the truth": {
+        "dist_V": "‖V − P‖",
+        "dist_A": "‖A − Q‖",
+        "dist_A_star": "‖A* − Q‖, normalised",
+    },
     "signals": {"alpha_V": "α_V", "alpha_A": "α_A"},
     "distance to the population's line": {"delta_V": "‖Δ_V‖", "delta_A": "‖Δ_A‖"},
 }

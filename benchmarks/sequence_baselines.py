@@ -1,15 +1,15 @@
 """Who predicts best: models of lags, with and without an n-gram as background, or n-grams, context trees, PPM, HMMs, the MTD.
 
-    python benchmarks/rivals.py [NAME ...] [--jobs 2] [--with hmmlearn's folder]
+    python benchmarks/sequence_baselines.py [NAME ...] [--jobs 2] [--with hmmlearn's folder]
 
-Six public sequences (examples/sequences.py), of which the last fifth is held out; bits a symbol, and for each rival the difference
-to the best model of lags with its standard error, symbol by symbol. Each rival chooses its order on the symbols that it is fitted
-to; the HMM is given the number of states (2, 4, 8, 16; three starts each) that is best on the *held-out* symbols, more than
-is fair.
+Six public sequences (examples/sequences.py), of which the last fifth is held out; bits a symbol, and for each baseline the
+difference to the best model of lags with its standard error, symbol by symbol. Each baseline chooses its order on the symbols that
+it is fitted to; the HMM is given the number of states (2, 4, 8, 16; three starts each) that is best on the *held-out* symbols, more
+than is fair.
 
-Results are kept in benchmarks/rivals/, a file for each sequence and model; what is there is not computed again. The tables go to
-benchmarks/rivals.md and, once all models are there, to docs/explanation/examples.md. hmmlearn is in no lock:
-pip install --target hmm --no-deps hmmlearn, and --with hmm.
+Results are kept in benchmarks/sequence_baselines/, a file for each sequence and model; what is there is not computed again. The
+tables go to benchmarks/sequence_baselines.md and, once all models are there, to docs/explanation/examples.md. hmmlearn is in no
+lock: pip install --target hmm --no-deps hmmlearn, and --with hmm.
 """
 
 import os
@@ -37,13 +37,13 @@ from sequences import SOURCES, parted  # pyright: ignore[reportMissingImports]
 from study import DOCS, fill, table_of
 
 import scb
+from scb.sequences.baselines.comparison import DEPTH
+from scb.sequences.baselines.counts import deepest, labels_of
+from scb.sequences.baselines.crossfit import HeldLabels, best_ngram
+from scb.sequences.baselines.ctw import ContextTree
+from scb.sequences.baselines.ngram import NGram
+from scb.sequences.baselines.ppm import PPM
 from scb.sequences.report import paired_error
-from scb.sequences.rivals.contest import DEPTH
-from scb.sequences.rivals.counts import deepest, labels_of
-from scb.sequences.rivals.crossfit import HeldLabels, best_ngram
-from scb.sequences.rivals.ctw import ContextTree
-from scb.sequences.rivals.ngram import NGram
-from scb.sequences.rivals.ppm import PPM
 from scb.sequences.symbols import as_sequences, encode
 
 KEPT = Path(__file__).with_suffix("")
@@ -51,7 +51,8 @@ TABLE = Path(__file__).with_suffix(".md")
 STATES = (2, 4, 8, 16)
 STARTS = 3
 ABOUT = (
-    "Made by `python benchmarks/rivals.py`. Each model is fitted to four fifths of a sequence and predicts the last fifth. "
+    "Made by `python benchmarks/sequence_baselines.py`. "
+    "Each model is fitted to four fifths of a sequence and predicts the last fifth. "
     "*Bits* are for each held-out symbol: fewer is better. The next column is the difference to our model with its standard error, "
     "symbol by symbol. *Seconds* are those of fit and prediction, on one thread."
 )
@@ -60,9 +61,9 @@ Scored = tuple[str, np.ndarray]  # what was chosen; of each held-out symbol that
 
 
 def counted(fit: Callable[[Codes, int], Any], train: Codes, test: Codes, N: int, max_lag: int) -> Scored:
-    """A law that is read off counts of contexts."""
-    law = fit(train, N)
-    return law.name, np.log(law.likelihoods(labels_of(test, N, deepest(N, DEPTH))))
+    """A distribution that is read off counts of contexts."""
+    model = fit(train, N)
+    return model.name, np.log(model.likelihoods(labels_of(test, N, deepest(N, DEPTH))))
 
 
 def lags(train: Codes, test: Codes, N: int, max_lag: int, **options: Any) -> Scored:
@@ -73,9 +74,9 @@ def lags(train: Codes, test: Codes, N: int, max_lag: int, **options: Any) -> Sco
     place = {float(x): i for i, x in enumerate(model.classes_.tolist())}
     scores = []
     for x in held:
-        laws = model.predict_proba(x)[:-1]
+        distributions = model.predict_proba(x)[:-1]
         at = np.flatnonzero(~np.isnan(x[1:]) & ~np.isnan(x[:-1]))
-        scores.append(np.log(laws[at, [place[y] for y in x[at + 1].tolist()]]))
+        scores.append(np.log(distributions[at, [place[y] for y in x[at + 1].tolist()]]))
     return f"{len(model.lags_['lag'])} lags", np.concatenate(scores)
 
 
@@ -116,7 +117,7 @@ def _filtered(model: Any, run: np.ndarray) -> np.ndarray:
 
 
 def _ngram(train: Codes, N: int) -> NGram:
-    return best_ngram(HeldLabels.of(train, N, DEPTH)).law  # pyright: ignore[reportReturnType]
+    return best_ngram(HeldLabels.of(train, N, DEPTH)).model  # pyright: ignore[reportReturnType]
 
 
 MODELS: dict[str, Callable[..., Scored]] = {
@@ -211,7 +212,7 @@ def main() -> None:
             TABLE.write_text(table())
     TABLE.write_text(table())
     if found := overview():
-        fill(DOCS / "explanation" / "examples.md", "rivals", found)
+        fill(DOCS / "explanation" / "examples.md", "baselines", found)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""The columns of A: their sums and moments, and proximal steps of those that a mini-batch does not touch.
+"""The columns of A: their sums and moments, and proximal steps of those that a mini-batch does not
+touch.
 
-A step shrinks and projects every column of A, also those without a sample in its mini-batch. For these the step is deferred until
-the column is touched or read. Then all skipped steps are applied together, without a pass over T for each.
+A step shrinks and projects every column of A, also those without a sample in its mini-batch. For
+these the step is deferred until the column is touched or read. Then all skipped steps are applied
+together, without a pass over T for each.
 """
 
 from typing import NamedTuple
@@ -11,18 +13,25 @@ import numpy as np
 from scb.kernels.compiler import compiled
 
 _BLOCK = 64
-SURVIVORS = 256  # a column with at most this many nonzero entries of raw is brought up to date without a pass over T
+# a column with at most this many nonzero entries of raw is brought up to date without a pass over T
+SURVIVORS = 256
 
 
 class Columns(NamedTuple):
-    """The columns of A, each as it stands after the steps that it has been through; column k is raw[:, k] + offset[k]."""
+    """The columns of A, each as it stands after the steps that it has been through; column k is
+    raw[:, k] + offset[k].
+    """
 
     raw: np.ndarray  # (T, N)
     offset: np.ndarray  # (N,)
-    done: np.ndarray  # (N,), how many steps each column has been through
-    survivors: np.ndarray  # (N, SURVIVORS), the positions where raw is not 0
-    n_survivors: np.ndarray  # (N,), how many there are, or −1 if that is not known
-    lams: np.ndarray  # (steps,), λ of each step so far; for column k, times lam_factor[k]
+    # (N,), how many steps each column has been through
+    done: np.ndarray
+    # (N, SURVIVORS), the positions where raw is not 0
+    survivors: np.ndarray
+    # (N,), how many there are, or −1 if that is not known
+    n_survivors: np.ndarray
+    # (steps,), λ of each step so far; for column k, times lam_factor[k]
+    lams: np.ndarray
     lam_factor: np.ndarray  # (N,)
 
 
@@ -31,12 +40,16 @@ def new_columns(raw, offset, steps, lam_factor):
     N = raw.shape[1]
     survivors = np.empty((N, SURVIVORS), np.int64)
     done = np.zeros(N, np.int64)
-    return Columns(raw, offset, done, survivors, np.full(N, -1, np.int64), np.zeros(steps), lam_factor)
+    return Columns(
+        raw, offset, done, survivors, np.full(N, -1, np.int64), np.zeros(steps), lam_factor
+    )
 
 
 @compiled(inline=True)
 def apply_deferred_prox(k, step, columns):
-    """Apply the proximal steps that column k has skipped since ``done[k]``, so that it stands before ``step``."""
+    """Apply the proximal steps that column k has skipped since ``done[k]``, so that it stands
+    before ``step``.
+    """
     if columns.done[k] < step and _largest(columns.lams[:step]) > 0:
         lams = np.empty(step - columns.done[k])
         for i in range(lams.size):
@@ -44,7 +57,9 @@ def apply_deferred_prox(k, step, columns):
         count = columns.n_survivors[k]
         if count >= 0:
             survivors = columns.survivors[k, :count]
-            columns.offset[k] = prox_steps_on_survivors(columns.raw[:, k], columns.offset[k], lams, survivors)
+            columns.offset[k] = prox_steps_on_survivors(
+                columns.raw[:, k], columns.offset[k], lams, survivors
+            )
         else:
             prox_steps(columns.raw[:, k], columns.offset[k], lams)
             columns.offset[k] = 0.0
@@ -61,10 +76,12 @@ def _largest(values):
 
 @compiled(inline=True)
 def prox_steps(raw, offset, lams):
-    """Apply x ← soft(x, λ) + c, c = (1 − 1ᵀ soft(x, λ))/T, for each λ in turn to the column x = raw + offset, into raw.
+    """Apply x ← soft(x, λ) + c, c = (1 − 1ᵀ soft(x, λ))/T, for each λ in turn to the column x = raw
+    + offset, into raw.
 
-    Since 1ᵀx = 1, |c| ≤ λ, so one step moves an entry towards 0 by at most 2λ. Entries beyond 2Σλ therefore keep their sign and
-    move together. Those within the first λ become equal at once. Only those between are followed one by one. Twin: ``prox_steps``.
+    Since 1ᵀx = 1, |c| ≤ λ, so one step moves an entry towards 0 by at most 2λ. Entries beyond 2Σλ
+    therefore keep their sign and move together. Those within the first λ become equal at once. Only
+    those between are followed one by one. Twin: ``prox_steps``.
     """
     T = raw.size
     first = lams[0]
@@ -89,7 +106,8 @@ def prox_steps(raw, offset, lams):
                     where[between] = t
                     band[between] = x
                     between += 1
-    common = move_up = move_down = 0.0  # soft(x) = 0 for the entries that become equal, as it would be for common = 0
+    # soft(x) = 0 for the entries that become equal, as it would be for common = 0
+    common = move_up = move_down = 0.0
     for lam in lams:
         common -= min(max(common, -lam), lam)
         total = far - lam * (up - down) + zeros * common
@@ -110,7 +128,9 @@ def prox_steps(raw, offset, lams):
 
 @compiled
 def prox_steps_on_survivors(raw, offset, lams, survivors):
-    """Apply the steps of ``prox_steps`` to a column that is ``offset`` but at its ``survivors``: no pass over T. The new offset."""
+    """Apply the steps of ``prox_steps`` to a column that is ``offset`` but at its ``survivors``: no
+    pass over T. The new offset.
+    """
     common = offset
     others = raw.size - survivors.size
     band = np.empty(survivors.size)
@@ -133,7 +153,8 @@ def prox_steps_on_survivors(raw, offset, lams, survivors):
 
 @compiled(reorder=True)
 def _survey(raw, offset, first, bound):
-    """How many entries x lie within ``first`` and within ``bound``, how many above ``bound``, and the sum beyond it on both sides.
+    """How many entries x lie within ``first`` and within ``bound``, how many above ``bound``, and
+    the sum beyond it on both sides.
 
     Comparisons are added up as numbers, because only then does the loop vectorise.
     """
@@ -174,7 +195,8 @@ def _moments(a, base, threshold):
         b = a[t] - base
         s += b
         square += b * b
-        large = a[t] * np.float64(a[t] >= threshold)  # a product, not a branch: the loop vectorises
+        # a product, not a branch: the loop vectorises
+        large = a[t] * np.float64(a[t] >= threshold)
         kept += large
         kept_square += large * large
     return s, square, kept, kept_square
@@ -182,9 +204,13 @@ def _moments(a, base, threshold):
 
 @compiled
 def column_moments(A, threshold):
-    """(4, N): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and Σa². Twin: ``column_moments``."""
+    """(4, N): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and
+    Σa². Twin: ``column_moments``.
+    """
     T, N = A.shape
     moments = np.empty((4, N))
     for k in range(N):
-        moments[0, k], moments[1, k], moments[2, k], moments[3, k] = _moments(A[:, k], 1.0 / T, threshold)
+        moments[0, k], moments[1, k], moments[2, k], moments[3, k] = _moments(
+            A[:, k], 1.0 / T, threshold
+        )
     return moments

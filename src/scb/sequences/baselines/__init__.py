@@ -1,0 +1,7 @@
+"""What a model of sequences has to be compared with: n-grams, context tree weighting, PPM. All are
+read off counts of contexts.
+"""
+
+from scb.lazy import submodules
+
+__getattr__ = submodules(__name__)
