@@ -1,4 +1,4 @@
-"""The estimator on other people's data: many symbols, gaps, short sequences, unseen symbols; and how sure it is of what it finds."""
+"""The estimator on data of others: many symbols, gaps, short sequences, unseen symbols; and how sure it is of what it finds."""
 
 import copy
 import json
