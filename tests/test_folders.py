@@ -206,7 +206,7 @@ def guard(event, arguments):
     writes = event in ("os.mkdir", "os.rename", "os.remove", "os.truncate")
     if event == "open":
         writes = arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-    if writes and str(arguments[0]).split("/")[0] == sys.argv[1]:
+    if writes and os.path.dirname(os.path.abspath(str(arguments[0]))) == os.path.abspath(sys.argv[1]):
         raise PermissionError(13, "read-only", arguments[0])
 
 sys.addaudithook(guard)

@@ -1,6 +1,7 @@
 """What a stranger does to the commands: streams that are full, odd paths, little memory, functions that return nonsense."""
 
 import os
+import re
 import resource
 import shlex
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import scb
 import scb.cli.train
+from scb.cli import main
 from scb.cli.terminal import terminal
 from scb.files import make_directory
 from scb.inputs import InputError
@@ -167,7 +169,7 @@ def test_a_diverged_run_ends_with_status_1_and_advice_that_was_tried(tmp_path):
     advice = result.stdout.partition("tried on this task, these settings learn it:\n")[2]
     again = call(*shlex.split(advice)[1:], cwd=tmp_path)
     assert again.returncode == 0
-    assert "verdict, from held-out samples: learned\n" in again.stdout
+    assert "verdict, estimated from held-out samples: learned\n" in again.stdout
     assert call("show", "runs/1", cwd=tmp_path).returncode == 0  # a look at it is no failure
 
 
@@ -178,7 +180,9 @@ def test_settings_that_were_not_seen_to_learn_the_task_are_not_recommended(capsy
     assert capsys.readouterr().out == "no settings are known that learn this task\n"
     monkeypatch.setattr(scb.cli.train, "PATIENCE", 0)
     scb.cli.train._advise(console, TASK, TrainingSettings(T=40, recipe="paper"))
-    said = " ".join(capsys.readouterr().out.split())
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == "trying recipe 'tuned' on this task, for up to 0 s …"
+    said = " ".join(" ".join(rest).split())
     assert said == "recipe 'tuned' was tried for 0 s, which is too short to say whether it learns this task"
 
 
@@ -264,3 +268,55 @@ def test_config_files_with_odd_content_are_refused_by_name(tmp_path):
         (tmp_path / "odd.toml").write_text(text)
         with pytest.raises(InputError):
             TrainingSettings.read(tmp_path / "odd.toml").build()
+
+
+DIGITS = "1" + "0" * 5000
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "command", "said"),
+    [
+        ("a.toml", f"N = {DIGITS}", "train --config", "a.toml is not TOML: it has an integer of too many digits"),
+        ("a.toml", f"seeds = {DIGITS}", "sweep", "a.toml: not TOML: it has an integer of too many digits"),
+        ("a.toml", "x = " + "[" * 2000, "sweep", "a.toml: not TOML: its values are nested too deeply"),
+        ("a.toml", "ÿ".encode("latin-1"), "sweep", "a.toml: it is not text in UTF-8 (invalid start byte at byte 0)"),
+        ("a.jsonl", f"[{DIGITS}]", "fit", "a.jsonl: it cannot be read as jsonl: line 1: it has an integer of too many digits"),
+        ("a.csv", "a\nb\n".encode("utf-16"), "fit", "a.csv: it is not text in UTF-8 (invalid start byte at byte 0)"),
+        ("a.txt", "ab", "fit --sep \\ ", r"a.txt: sep = '\\': it must be characters, or an escape such as \t"),
+        ("a.txt", "ab", "show b", "b is not there"),
+    ],
+)
+def test_what_is_wrong_is_said_in_our_own_words(tmp_path, monkeypatch, capsys, name, content, command, said):
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(SystemExit, match="2"):
+        main([*command.split(), *([] if command.startswith("show") else [name])])
+    assert capsys.readouterr().err == f"scb: {said}\n"
+
+
+def test_an_option_of_5000_digits_is_no_number(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["train", "--set", f"eta={DIGITS}"])
+    assert re.fullmatch("scb: eta = '10*…: it must be a number\n", capsys.readouterr().err)
+
+
+def test_an_empty_number_is_no_empty_path(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["plan", "", "500", "2"])
+    assert "Error parsing N" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--out", "file/table.md"], "file is not a directory: give another name"),
+        (["--out", "."], "--out .: it is a directory, and must be a file"),
+        (["--sizes", "3x200", "nonsense"], "sizes has 'nonsense': it must look like 3x5000"),
+    ],
+)
+def test_bench_refuses_before_it_times(tmp_path, monkeypatch, capsys, options, said):
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(SystemExit, match="2"):
+        main(["bench", "--repeats", "1", "--sizes", "3x200", *options])
+    assert capsys.readouterr().err == f"scb: {said}\n"

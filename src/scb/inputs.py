@@ -149,6 +149,19 @@ def file_path(name: str, value: Any) -> Path:
     )
 
 
+def unreadable(error: ValueError | RecursionError) -> str:
+    """What is wrong with a file that is not the text, JSON or TOML that it should be."""
+    if isinstance(error, RecursionError):
+        return "its values are nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not text in UTF-8 ({error.reason} at byte {error.start})"
+    return (
+        "it has an integer of too many digits"
+        if "set_int_max_str_digits" in str(error)
+        else str(error)
+    )
+
+
 def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
     """A float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the
     caller to judge.

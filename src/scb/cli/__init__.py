@@ -169,8 +169,8 @@ def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse_empty_paths(given: list[str]) -> None:
-    """InputError for a path of no letters, which would be taken for the current directory; a text
-    may be empty.
+    """InputError for a path of no letters, which would be the current directory; a text may be
+    empty, and a plan has no paths.
     """
     from scb.inputs import InputError
 
@@ -178,7 +178,7 @@ def _refuse_empty_paths(given: list[str]) -> None:
         part for word in given for part in (word.split("=", 1) if word.startswith("--") else [word])
     ]
     for before, word in pairwise(["", *words]):
-        if not word and (before in PATHS or not before.startswith("--")):
+        if not word and (before in PATHS or not before.startswith("--")) and given[0] != "plan":
             name = before if before.startswith("--") else "a path"
             raise InputError(
                 f"{name} is empty: it must be the path of a file or directory ('.' is the current one)"

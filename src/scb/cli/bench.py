@@ -47,6 +47,8 @@ def bench(
     """
     from scb.training.benchmark import OURS, compare
 
+    if out.is_dir():
+        raise InputError(f"--out {out}: it is a directory, and must be a file")
     refuse_foreign(out, HEADING.partition("\n")[0], overwrite)
     if repeats < 1:
         raise InputError(f"repeats = {repeats}: it must be at least 1")
@@ -57,9 +59,12 @@ def bench(
     if not sizes:
         raise InputError("sizes is empty: it must have at least one, such as 3x5000")
     for size in sizes:
-        if (found := re.fullmatch("([0-9]+)x([0-9]+)", size)) is None:
+        if re.fullmatch("[0-9]+x[0-9]+", size) is None:
             raise InputError(f"sizes has {size!r}: it must look like 3x5000")
-        N, T = map(int, found.groups())
+    # Before the work: a table that took minutes is not lost to a directory that cannot be made.
+    make_directory(out.parent)
+    for size in sizes:
+        N, T = map(int, size.split("x"))
         terminal(stderr=True).print(f"timing N = {N}, T = {T:,}: up to two minutes …")
         with console.status(f"N = {N}, T = {T:,}"):
             results.append(compare(N, T, repeats, baselines))
@@ -80,7 +85,6 @@ def bench(
     for shown in tables:
         console.print(shown)
         lines += ["", f"{shown.title}:", "", *_markdown(shown)]
-    make_directory(out.parent)
     write_atomically(out, "\n".join([*lines, ""]).encode())
     console.print(f"wrote {out}")
 

@@ -373,8 +373,9 @@ def _advise(console: Console, task: "Task", settings: "TrainingSettings") -> Non
     if not settings.differences(usual):
         console.print("no settings are known that learn this task")
         return
-    recipe = build_recipe(usual.recipe, task, usual.options)
+    console.print(f"trying recipe 'tuned' on this task, for up to {PATIENCE} s …")
     end = monotonic() + PATIENCE
+    recipe = build_recipe(usual.recipe, task, usual.options)
 
     def give_up(_: "Run") -> None:
         if monotonic() > end:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from scb.files import read_regular
-from scb.inputs import InputError, fitted, integer, one_of
+from scb.inputs import InputError, fitted, integer, one_of, unreadable
 from scb.jobs.job import Job
 from scb.jobs.table import Table
 
@@ -75,7 +75,7 @@ class Sweep:
         try:
             return cls.parse(read_regular(Path(path)).decode(), kinds, further)
         except ValueError as error:
-            raise InputError(f"{path}: {error}") from None
+            raise InputError(f"{path}: {unreadable(error)}") from None
 
     @classmethod
     def parse(cls, text: str, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
@@ -87,8 +87,8 @@ class Sweep:
         """
         try:
             given = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise InputError(f"not TOML: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"not TOML: {unreadable(error)}") from None
         _only(given, ("kind", "seeds", "fixed", "grid", "success", "figure"), "the file")
         known = kinds if _known(given, kinds) else further()
         kind = known[one_of("kind", given.get("kind"), (*kinds, *known))]

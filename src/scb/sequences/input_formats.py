@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Literal, get_args
 
 from scb.extras import wanted_for
 from scb.files import open_regular
-from scb.inputs import InputError, file_path, fitted, integer, one_of
+from scb.inputs import InputError, file_path, fitted, integer, one_of, unreadable
 from scb.sequences.symbols import Sequences
 from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
 
@@ -125,7 +125,7 @@ def _from_file(path: Path, columns: Columns, by: By, sep: str | None, option: st
                 raise InputError(f"{asked[0]}: its lines are no objects with columns")
             return content
         except ValueError as error:
-            raise InputError(f"{path}: {error}") from None
+            raise InputError(f"{path}: {unreadable(error)}") from None
 
 
 def _from_table(table: Any, columns: Columns, option: str) -> Sequences:
@@ -162,10 +162,9 @@ def _json_lines(file: BinaryIO, ending: str) -> Any:
     try:
         for line in lines:
             items.append(json.loads(line))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         where = "" if ending == ".json" else f"line {len(items) + 1}: "
-        wrong = "its values are nested too deeply" if isinstance(error, RecursionError) else error
-        raise InputError(f"it cannot be read as {ending[1:]}: {where}{wrong}") from None
+        raise InputError(f"it cannot be read as {ending[1:]}: {where}{unreadable(error)}") from None
     if ending == ".json":
         (items,) = items
     if not isinstance(items, list) or not items:
@@ -199,20 +198,17 @@ def _unescaped(sep: str) -> str:
         found = sep.encode("latin-1", "backslashreplace").decode("unicode_escape")
         found.encode()  # half of a surrogate pair stands in no text
     except UnicodeError:
-        raise InputError(f"sep = {sep!r}: it must be text") from None
+        raise InputError(
+            f"sep = {sep!r}: it must be characters, or an escape such as \\t"
+        ) from None
     if not found:
         raise InputError("sep is empty: it must be at least one character")
     return found
 
 
 def _decoded(file: BinaryIO) -> str:
-    try:
-        with TextIOWrapper(file, encoding="utf-8") as text:
-            return text.read()
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"it is not text in UTF-8 ({error.reason} at byte {error.start})"
-        ) from None
+    with TextIOWrapper(file, encoding="utf-8") as text:
+        return text.read()
 
 
 def _text(file: BinaryIO, by: By, sep: str | None) -> Sequences:

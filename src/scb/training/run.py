@@ -239,6 +239,8 @@ class Run:
             If the file is not as it was written.
         """
         path = file_path("directory", directory) / FILE
+        if not path.parent.exists():
+            raise FileNotFoundError(f"{directory} is not there")
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
         arrays, facts, sealed = read_arrays(path, "run")

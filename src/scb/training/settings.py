@@ -16,7 +16,7 @@ from typing import Any, Literal, get_type_hints
 from scb.extensions import Registry
 from scb.files import make_directory, read_json, read_regular, write_json
 from scb.geometry import Array
-from scb.inputs import InputError, file_path, fitted, integer, one_of
+from scb.inputs import InputError, file_path, fitted, integer, one_of, unreadable
 from scb.task import Ensemble, Task
 from scb.training.fingerprint import fingerprints, identity
 from scb.training.recipes import RECIPES, Recipe
@@ -43,8 +43,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file; an InputError if it is none."""
     try:
         return tomllib.loads(read_regular(path).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{path} is not TOML: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not TOML: {unreadable(error)}") from None
 
 
 def parse_option(text: str) -> tuple[str, Any]:
@@ -57,7 +57,7 @@ def parse_option(text: str) -> tuple[str, Any]:
     try:
         plain = {"True": "true", "False": "false"}.get(value.strip(), value)
         found = tomllib.loads(f"x = {plain}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return name, value  # a bare word, which fits where text does
     if set(found) != {"x"}:  # it went on behind a line break
         raise InputError(f"--set {name}: {value!r} is no single value")
