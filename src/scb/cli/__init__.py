@@ -80,9 +80,7 @@ def _status(given: list[str], ends: bool) -> int:
         message = _sentence(error, given)
         if message is None:
             raise
-        from scb.cli.terminal import visible
-
-        print(f"scb: {visible(' '.join(message.split()))}", file=sys.stderr)
+        print(f"scb: {_visible(' '.join(message.split()))}", file=sys.stderr)
         return 2
     return 0
 
@@ -127,13 +125,14 @@ def _call(given: list[str]) -> None:
 
 def _sentence(error: Exception, given: list[str]) -> str | None:
     """What to say of an error that a user can mend; None for a bug."""
+    # First, and without imports, for which memory may be lacking.
+    if isinstance(error, MemoryError) or _for_want_of_memory(error):
+        return f"out of memory ({error})" if str(error) else "out of memory"
     from scb.files import WriteError
     from scb.inputs import InputError
 
     if isinstance(error, WriteError) and given[0] in KEEPING:
         return f"{error}; what is done is kept, go on with: {shlex.join(['scb', *given])}"
-    if isinstance(error, MemoryError) or _for_want_of_memory(error):
-        return f"out of memory ({error})" if str(error) else "out of memory"
     if isinstance(error, OSError):
         said = error.strerror or str(error) or type(error).__name__
         return f"{_shortened(str(error.filename))}: {said}" if error.filename is not None else said
@@ -185,6 +184,15 @@ def _refuse_empty_paths(given: list[str]) -> None:
             )
 
 
+def _visible(text: str) -> str:
+    """The text with codes that a terminal would obey written out, unless there is no memory for that."""
+    try:
+        from scb.cli.terminal import visible
+    except (ImportError, MemoryError):
+        return ascii(text)[1:-1]
+    return visible(text)
+
+
 def _warn(
     message: Any,
     category: Any,
@@ -193,6 +201,4 @@ def _warn(
     file: Any = None,
     line: str | None = None,
 ) -> None:
-    from scb.cli.terminal import visible
-
-    print(f"scb: warning: {visible(str(message))}", file=sys.stderr)
+    print(f"scb: warning: {_visible(str(message))}", file=sys.stderr)
