@@ -31,7 +31,7 @@ def gpu():
     return Gpu()
 
 
-def law_of(task, bits):
+def sampler_of(task, bits):
     return Fresh(task).sampler._replace(tokens=token_sampler(task.mu, bits))
 
 
@@ -40,11 +40,11 @@ def law_of(task, bits):
 def test_tokens_are_the_processors(gpu, N, T, bits, record_property):
     """Every one of 5·10⁷ draws, also where 9 or 12 bits force up to all of them onto the exact path."""
     task = scb.Task.random(N, T, 2, seed=1)
-    sampler = law_of(task, bits)
+    sampler = sampler_of(task, bits)
     steps = DeviceSteps(gpu, sampler, T)
     samples = 50_000_000 // T
     found = gpu.xp.empty((samples, T), np.uint16)
-    steps._launch("draw_tokens", (4096,), 256, 0, KEY, samples, 0, samples, T, *steps._law, found)
+    steps._launch("draw_tokens", (4096,), 256, 0, KEY, samples, 0, samples, T, *steps._sampler, found)
     found = found.get()
     keys = np.empty(samples, np.uint64)
     fill_words(KEY, 3 * samples, np.uint64(2**64 - 1), keys)
@@ -63,7 +63,7 @@ def test_tokens_are_the_processors(gpu, N, T, bits, record_property):
 def test_gradients_are_the_processors(gpu, N, T, bits):
     """A single wrong token among some 10⁸ would move g[t] by about |u|, 10⁵ times what rounding does."""
     task = scb.Task.random(N, T, 2, seed=1)
-    sampler = law_of(task, bits)
+    sampler = sampler_of(task, bits)
     rng = np.random.default_rng(0)
     V = np.ascontiguousarray(line_V(task, 0.3))
     A = np.asfortranarray(line_A(task, 0.3) + rng.normal(size=(T, N)) / T)

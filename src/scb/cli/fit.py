@@ -319,7 +319,7 @@ def _compare(
     except ValueError:  # no symbol follows another one
         return {}, []
 
-    def of_law(name: str, make: Callable[[], Any]) -> "dict[str, Array]":
+    def of_model(name: str, make: Callable[[], Any]) -> "dict[str, Array]":
         distribution = make()
         return log_likelihoods({title(name, distribution): distribution}, test, skipped)
 
@@ -329,7 +329,7 @@ def _compare(
         return {"plain MTD": plain.log_likelihoods(held_out[False])}
 
     baselines = {
-        name: partial(of_law, name, make)
+        name: partial(of_model, name, make)
         for name, make in makers(train, len(model.classes)).items()
     }
     found, failed = scored(baselines | {"plain MTD": of_plain_mtd}, say)
