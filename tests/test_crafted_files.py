@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+from zipfile import ZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -157,3 +158,37 @@ def test_names_with_control_characters_in_errors_and_formulas_in_tables(tmp_path
     assert {row["context"] for row in rows} <= {"'=cmd", "'-", "'@x"}
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["file"] == "x.txt"
     assert str(tmp_path) not in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "said"),
+    [
+        ("odd", np.arange(1), "are not of one sweep: only one has the column 'odd'"),
+        ("key", np.arange(1), "its rows have no keys"),
+        ("N", np.array([[2], None], dtype=object)[:1], "the cells of column 'N' are lists"),
+    ],
+)
+def test_rows_of_a_sweep_that_are_none(tmp_path, capsys, monkeypatch, column, cells, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text('kind = "recover"\nseeds = 1\n[fixed]\nT = 9\nsamples = 20\n[grid]\nN = [2]\n')
+    main(["sweep", "s.toml", "--jobs", "1", "--out", "out"])
+    (part,) = (tmp_path / "out" / "rows").iterdir()
+    rows, facts = read_table(part)
+    write_table(part.with_name("another.parquet"), rows | {column: cells}, facts)
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["sweep", "--status", "out"])
+    assert said in capsys.readouterr().err
+
+
+def test_a_task_that_promises_more_than_it_holds(tmp_path):
+    path = tmp_path / "task.npz"
+    scb.Task.random(3, 9, 2).save(path)
+    with ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["T.npy"] = members["T.npy"].replace(b"'shape': (), }", b"'shape': (9999999999,), }")
+    with ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(DamagedFileError, match=r"T.npy promises an array of shape \(9999999999,\)"):
+        scb.Task.load(path)

@@ -306,7 +306,7 @@ def test_of_two_writers_to_a_checkpoint_one_is_refused(tmp_path):
 def test_a_run_in_a_checkpoint_is_kept(tmp_path):
     scb.train(TASK, RECIPE, checkpoint=tmp_path)
     before = contents(tmp_path)
-    with pytest.raises(InputError, match=r"holds a run, which is kept: go on with resume=True, .* overwrite=True"):
+    with pytest.raises(InputError, match=r"holds a run, which is kept: go on with resume=True, .* replace run.safetensors"):
         scb.train(TASK, RECIPE, seed=1, checkpoint=tmp_path)
     assert contents(tmp_path) == before
     assert scb.train(TASK, RECIPE, seed=1, checkpoint=tmp_path, overwrite=True).seed == Run.load(tmp_path).seed == 1
@@ -395,6 +395,10 @@ def test_a_file_system_without_locks_is_named_with_the_way_out(here, capsys, mon
     said = refused(capsys, *TRAIN, "--out", "run")
     assert said.startswith("scb: run cannot be locked: No locks available (the file system at /")
     assert "--no-lock" in said
+    assert not (here / "run").exists()
+    (here / "run").mkdir()
+    refused(capsys, *TRAIN, "--out", "run")
+    assert not list((here / "run").iterdir())
     call(*TRAIN, "--out", "run", "--no-lock")
     call(*fit("--no-lock"))
     with pytest.raises(InputError, match="lock=False"):

@@ -72,6 +72,37 @@ def test_a_baseline_that_fails_is_named_and_takes_nothing_with_it(tmp_path, caps
     assert (tmp_path / "out" / "model.safetensors").exists()
 
 
+def test_errors_of_a_fit_that_nothing_depends_on_are_unknown_without_a_warning():
+    """A single symbol: the likelihood is the same whatever the attention is."""
+    model = scb.SparseContextualBigram(20, background="ngram", lags=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(["a"] * 6)
+    assert np.isnan(model.lags_["stderr"]).all()
+
+
+def test_the_interval_of_an_influence_that_the_data_leave_open_is_unknown():
+    """Most columns of the matrices are not used by these few symbols."""
+    model = scb.SparseContextualBigram(20, transition="per_lag", lags=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = model.fit(list("dcdfa")).summary().columns
+    assert np.isnan(found["high"][found["lag"] > 1]).all()
+
+
+def test_a_likelihood_that_is_flat_in_a_direction_gives_no_infinite_step():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = scb.SparseContextualBigram(5, lags=2, transition="shared").fit(list("baaabb"))
+        found = model.summary().columns
+    np.testing.assert_array_equal(found["high"], 1)  # all that can be said of an influence
+
+
+def test_a_lag_for_which_no_sequence_is_long_enough():
+    model = scb.SparseContextualBigram(20, transition="per_lag", context=False, lags=2).fit([["a"] * 5] * 9)
+    assert np.isfinite(model.criterion_["per_lag"])
+
+
 @pytest.mark.parametrize("header", ["# a header: data\n", "> abcd\n"])
 def test_symbols_that_occur_only_where_windows_are_not_whole(header):
     letters = "".join(np.array(list("abcd"))[MTD.random(1, per_lag=True).sample(12_000, 1)])

@@ -129,7 +129,13 @@ def opened(
     """
     made = not path.is_dir()
     make_directory(path)
-    handle = _locked_record(path, work, lock)
+    try:
+        handle = _locked_record(path, work, lock)
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                path.rmdir()
+        raise
     try:
         folder = Folder(path, handle, work, overwrite, inputs)
         try:
@@ -189,6 +195,8 @@ def _lock(directory: Path, handle: int, work: str) -> None:
             f"another process is {work} in {directory}: wait for it, or end it"
         ) from None
     except OSError as error:
+        if os.fstat(handle).st_size == 0:  # made just now
+            (directory / RECORD).unlink(missing_ok=True)
         raise InputError(
             f"{directory} cannot be locked: {error.strerror} ({_file_system(handle)}). If no other process"
             " writes there, go on with --no-lock (lock=False in Python)"

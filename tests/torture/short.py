@@ -31,7 +31,7 @@ def sequences(rng: random.Random) -> list[list[str]]:
     """Up to 300 sequences of up to 15 symbols, or one long one in which some symbols are rare."""
     symbols = "abcdef"[: rng.randint(1, 6)]
     if rng.random() < 0.15:
-        chain = rng.choices(symbols, k=rng.randint(200, 3000))
+        chain = rng.choices(symbols, k=rng.randint(200, 1000))
         return [[*rng.choices("uvwxyz", k=rng.randint(1, 30)), *chain]]
     number = rng.choice((1, 2, 3, rng.randint(1, 30), rng.randint(1, 300)))
     longest = rng.randint(0, 15)

@@ -320,8 +320,8 @@ def _compare(
         return {}, []
 
     def of_model(name: str, make: Callable[[], Any]) -> "dict[str, Array]":
-        distribution = make()
-        return log_likelihoods({title(name, distribution): distribution}, test, skipped)
+        baseline = make()
+        return log_likelihoods({title(name, baseline): baseline}, test, skipped)
 
     def of_plain_mtd() -> "dict[str, Array]":
         settings = LagSettings(model.max_lag, transition="shared", context=False)

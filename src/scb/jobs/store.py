@@ -152,7 +152,7 @@ class SweepStore:
 
     def done(self) -> set[str]:
         """Keys of the rows on disk."""
-        return {key for path in self._parts() for key in read_table(path, ["key"])[0]["key"]}
+        return {key for path in self._parts() for key in _rows(path, ["key"])["key"]}
 
     def missing(self, jobs: Iterable[Job], retry: bool = False) -> list[Job]:
         """The runs that are still to do; those that failed among them only if they are to be tried
@@ -236,10 +236,17 @@ class SweepStore:
         """The rows of the sweep that are on disk, in the order of the grid, with success; None if
         there are none.
         """
-        parts = [read_table(path)[0] for path in self._parts()]
+        parts = {path: _rows(path) for path in self._parts()}
         if not parts:
             return None
-        table = concatenate(parts)
+        first = next(iter(parts))
+        for path, part in parts.items():
+            if part.keys() != parts[first].keys():
+                odd = ", ".join(sorted(part.keys() ^ parts[first].keys()))
+                raise DamagedFileError(
+                    f"{path} and {first} are not of one sweep: only one has the column {odd!r}"
+                )
+        table = concatenate(list(parts.values()))
         order = {job.key: i for i, job in enumerate(sweep.jobs())}
         place = np.array([order.get(key, -1) for key in table["key"]])
         # Rows of other points stand first
@@ -281,6 +288,14 @@ class SweepStore:
 
     def _parts(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet"))
+
+
+def _rows(path: Path, columns: list[str] | None = None) -> Table:
+    """The rows of a part, or some of their columns; each row has its key."""
+    table = read_table(path, columns)[0]
+    if not all(isinstance(key, str) for key in table.get("key", [None])):
+        raise DamagedFileError(f"{path} is damaged: its rows have no keys")
+    return table
 
 
 def _with_slot(text: str) -> str:

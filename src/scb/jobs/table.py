@@ -21,7 +21,7 @@ from scb.files import (
     warn_unless,
     write_atomically,
 )
-from scb.inputs import DamagedFileError
+from scb.inputs import DamagedFileError, InputError
 
 # Column name → array, all of one length
 Table = dict[str, NDArray[Any]]
@@ -346,6 +346,8 @@ def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dic
     try:
         arrow = read(pa.BufferReader(content), columns=columns, use_threads=False)
         facts = json.loads((arrow.schema.metadata or {})[b"scb"])
+        if nested := [field.name for field in arrow.schema if pa.types.is_nested(field.type)]:
+            raise InputError(f"the cells of column {nested[0]!r} are lists")
         table = {name: arrow[name].to_numpy() for name in arrow.column_names}
     except Exception as error:
         raise DamagedFileError(f"{path} is damaged, or no table of scb ({error})") from error

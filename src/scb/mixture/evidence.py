@@ -75,11 +75,12 @@ def gather_evidence(search: Selection, rows: Rows, loglik: float) -> Evidence:
     influence = {}
     errors = {}
     point = Point.of(rows, mixture)
+    unused = (mixture.P * point.gP).sum(axis=0) <= 0
     for slot in slots:
         value, d_P, d_q = influence_gradient(search, slot)
         influence[slot] = value
         errors[slot] = np.nan
-        if cheap and value > 0:
+        if cheap and value > 0 and not d_P[:, unused].any():  # otherwise the data leave it open
             in_P, in_q = inverse_along(rows, point, d_P, d_q)
             errors[slot] = np.sqrt(max(0.0, float((d_P * in_P).sum() + (d_q * in_q).sum())))
     fewer = {slot: float(_fewer_parameters(search, slot)) for slot in slots}

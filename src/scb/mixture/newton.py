@@ -225,7 +225,7 @@ def inverse_along(
     for turn in range(most):
         curved = rows.total(RowTable.curvature_along, at, *direction)
         curvature = _inner(direction, curved)
-        if curvature <= 0:
+        if curvature <= np.finfo(float).eps * size:  # flat, or not concave
             return direction if turn == 0 else step
         along = size / curvature
         step = step[0] + along * direction[0], step[1] + along * direction[1]

@@ -314,9 +314,9 @@ def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
     held = np.zeros(mixture.P.shape, bool)
     for t in sorted(mixture.owners or ()):
         taker = _taker(search, t)
-        if taker is None:
-            continue
         occurs = used[mixture.place(t)]
+        if taker is None or not occurs.any():
+            continue
         common = mixture.matrix(t)[:, occurs].min(axis=1)
         left = 1 - common.sum()
         if left < 1e-9:  # the columns are all the same

@@ -1,6 +1,7 @@
 """Arrays as NumPy's .npz files, without pickles and without compression."""
 
 import io
+from math import prod
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
@@ -36,8 +37,15 @@ def stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:
         for member in archive.infolist():
             if member.compress_type != ZIP_STORED or member.file_size > len(content):
                 raise InputError(f"{member.filename} is compressed, which Task.save does not do")
-            data = archive.read(member)
+            data = io.BytesIO(archive.read(member))
+            np.lib.format.read_magic(data)
+            shape, _, kind = np.lib.format.read_array_header_1_0(data)
+            if prod(shape) * kind.itemsize > member.file_size:
+                raise InputError(
+                    f"{member.filename} promises an array of shape {shape}, and is shorter"
+                )
+            data.seek(0)
             arrays[member.filename.removesuffix(".npy")] = np.lib.format.read_array(
-                io.BytesIO(data), allow_pickle=False
+                data, allow_pickle=False
             )
     return arrays

@@ -147,7 +147,7 @@ class Information:
         in_P = in_P.reshape(C, N, in_P.shape[1]).transpose(1, 0, 2).reshape(N * C, in_P.shape[1])
         B: Any = block_diag(in_P, _tangent(self.free_q))
         H = B.T @ J @ B
-        if H.size == 0 or not np.isfinite(H).all():
+        if H.size == 0 or not np.isfinite(H).all() or np.diag(H).max() <= 0:
             return of_P, of_q
         scale = 1 / np.sqrt(np.maximum(np.diag(H), 1e-12 * np.diag(H).max()))
         eigenvalues, vectors = np.linalg.eigh(H * scale * scale[:, None])

@@ -180,7 +180,7 @@ def _opened(
         if (folder.path / FILE).exists() and not (resume or overwrite):
             raise InputError(
                 f"{folder.path} holds a run, which is kept: go on with resume=True, give another directory as checkpoint,"
-                " or replace it with overwrite=True"
+                f" or replace {FILE} with overwrite=True"
             )
         yield folder
 
