@@ -68,6 +68,7 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "save",
         )
     ),
+    "scb.picture.strip_picture",
     "scb.provenance.versions",
     "scb.provenance.machine",
     "scb.paper.claims.claim.Claim",

@@ -76,8 +76,7 @@ def distance_A(task: Task, A: Array) -> float:
 
 
 def similarity_V(task: Task, V: Array) -> float:
-    """Compute the cosine similarity ⟨V, P⟩_μ / (‖V‖_μ‖P‖_μ) of a value matrix and the task's
-    transition matrix.
+    """Compute the cosine similarity ⟨V, P⟩_μ / (‖V‖_μ‖P‖_μ) of V and the task's P.
 
     The inner product weights column k by μ_k: ⟨X, Y⟩_μ = Σ_k μ_k X[:, k]·Y[:, k].
 
@@ -105,8 +104,7 @@ def similarity_V(task: Task, V: Array) -> float:
 
 
 def similarity_A(task: Task, A: Array) -> float:
-    """Compute the cosine similarity ⟨A, Q⟩_μ / (‖A‖_μ‖Q‖_μ) of an attention matrix and the task's
-    attention.
+    """Compute the cosine similarity ⟨A, Q⟩_μ / (‖A‖_μ‖Q‖_μ) of A and the task's Q.
 
     The inner product weights column k by μ_k: ⟨X, Y⟩_μ = Σ_k μ_k X[:, k]·Y[:, k].
 
@@ -133,8 +131,9 @@ def similarity_A(task: Task, A: Array) -> float:
 
 
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
-    """Round a trained attention and compute the best value matrix for it: the paper's "star"
-    quantities A* and V*.
+    """Round a trained attention, and compute the best value matrix for it.
+
+    These are the paper's "star" quantities A* and V*.
 
     A* is A with small entries set to 0 and columns normalised to sum 1. V* minimises the expected
     loss of the task given A*.

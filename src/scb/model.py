@@ -53,8 +53,9 @@ class Gradient(NamedTuple):
 
 
 class Transformer(ABC):
-    """Base class of one-layer transformers F(x, k) = V·X·a^(k), which predict the label of a
-    context x and last token k.
+    """Base class of one-layer transformers F(x, k) = V·X·a^(k).
+
+    They predict the label of a context x with last token k.
 
     Column t of X is the one-hot vector of token x_t, and a^(k) is the attention over the T
     positions when the last token is k. A subclass defines how its parameters determine a^(k).
@@ -85,9 +86,7 @@ class Transformer(ABC):
     @property
     @abstractmethod
     def attention(self) -> Array:
-        """The attention as a (T, N) array: column k holds the weights of the positions when the
-        last token is k.
-        """
+        """The attention (T, N): column k has the weights of the positions for last token k."""
 
     def predict(self, batch: "Batch") -> Array:
         """Predict the distribution of the label of each sample.
@@ -106,8 +105,9 @@ class Transformer(ABC):
         return token_mass(self.attention, batch) @ self.V.T
 
     def loss(self, batch: "Batch") -> float:
-        """Compute the paper's loss: the mean over a batch of ½‖e_o − F‖², with e_o the one-hot
-        vector of the label.
+        """Compute the paper's loss, the mean of ½‖e_o − F‖² over a batch.
+
+        Here e_o is the one-hot vector of the label.
 
         Parameters
         ----------
@@ -123,8 +123,7 @@ class Transformer(ABC):
 
     @abstractmethod
     def pull_back(self, gA: Array) -> Array:
-        """Compute the gradient with respect to the attention's parameters from that with respect to
-        the attention.
+        """Compute the gradient in the attention's parameters from that in the attention.
 
         Parameters
         ----------
@@ -147,8 +146,7 @@ class Transformer(ABC):
         """
 
     def gradient(self, batch: "Batch") -> Gradient:
-        """Compute the mean loss over a batch and its exact gradients with respect to V and the
-        attention's parameters.
+        """Compute the mean loss over a batch, and its exact gradients in V and the parameters of A.
 
         Parameters
         ----------
@@ -227,8 +225,9 @@ class LinearTransformer(Transformer):
 
 
 class SoftmaxTransformer(Transformer):
-    """The softmax transformer F(x, k) = V·X·σ(W[:, k]), whose attention weights are a softmax σ
-    over positions.
+    """The softmax transformer F(x, k) = V·X·σ(W[:, k]).
+
+    Its attention weights are a softmax σ over positions.
 
     It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
     token x_t.
@@ -266,8 +265,9 @@ class SoftmaxTransformer(Transformer):
         return e / e.sum(axis=0)
 
     def pull_back(self, gA: Array) -> Array:
-        """Compute the gradient with respect to the logits W: in each column ∇_w = (diag(a) −
-        aaᵀ)∇_a, where a = σ(w).
+        """Compute the gradient in the logits W from that in the attention.
+
+        In each column it is ∇_w = (diag(a) − aaᵀ)∇_a, where a = σ(w).
 
         Parameters
         ----------
@@ -290,8 +290,9 @@ class SoftmaxTransformer(Transformer):
 
 
 def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
-    """Compute ∇_V l = (VXa − e_o)(Xa)ᵀ, ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o) and the loss l,
-    averaged over a batch.
+    """Compute the gradients in V and A, and the loss l, averaged over a batch.
+
+    They are ∇_V l = (VXa − e_o)(Xa)ᵀ and ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o).
 
     Parameters
     ----------

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Projection:
-    """The position of (V, A) relative to the lines of the population process, if 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ
-    and Vμ = μ.
+    """The position of (V, A) relative to the lines of the population process.
+
+    It is defined if 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
 
     V = Ṽ + Δ_V with Ṽ = α_V P + (1 − α_V) μ1ᵀ, and A = Ã + Δ_A with Ã = α_A Q + (1 − α_A) 11ᵀ/T;
     both Δ are orthogonal to the lines in ⟨·, ·⟩_μ.
@@ -226,8 +227,9 @@ def line_A(task: "Task", alpha: float) -> Array:
 
 
 def trivial_V(mu: Array) -> Array:
-    """Return V₀ = μ1ᵀ, the start of the line of V: every token is followed by the stationary
-    distribution.
+    """Return V₀ = μ1ᵀ, the start of the line of V.
+
+    Every token is followed by the stationary distribution there.
 
     Parameters
     ----------

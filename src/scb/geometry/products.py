@@ -16,8 +16,9 @@ Projector = Literal["euclidean", "mu"]
 
 
 def mu_inner(X: Array, Y: Array, mu: Array) -> float:
-    """Compute the inner product ⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ), on which all distances of the paper
-    are built.
+    """Compute the inner product ⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ).
+
+    All distances of the paper are built on it.
 
     Parameters
     ----------

@@ -87,30 +87,28 @@ class Job(ABC):
 
     @property
     def seed(self) -> int:
-        """The seed of the job's randomness: a hash of its identity without the device. Jobs that
-        share samples override it.
+        """The seed of the job's randomness: a hash of its identity without the device.
+
+        Jobs that share samples override it.
         """
         return seed_of(**{name: value for name, value in self.identity.items() if name != "device"})
 
     @cached_property
     def key(self) -> str:
-        """The name under which the result is stored: a hash of the identity, as 16 hexadecimal
-        digits.
-        """
+        """The name of the stored result: a hash of the identity, 16 hexadecimal digits."""
         return f"{seed_of(**self.identity):016x}"
 
     @property
     def cost(self) -> float:
-        """A rough estimate of the seconds on one core, used to order and batch jobs and to estimate
-        the time left.
+        """A rough estimate of the seconds on one core.
+
+        Jobs are ordered and batched by it, and the time left is estimated from it.
         """
         return self.seconds
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns that precede those of ``run`` in every row: the parameters that are not None,
-        and the seed.
-        """
+        """The columns before those of ``run``: parameters that are not None, and the seed."""
         return {name: value for name, value in self.parameters.items() if value is not None} | {
             "seed": self.seed
         }

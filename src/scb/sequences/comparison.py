@@ -54,8 +54,7 @@ class ModelTable:
 
 
 class Comparison(ModelTable):
-    """The table that ``scb.compare`` returns: models evaluated on the same symbols, the best one
-    first.
+    """The table that ``scb.compare`` returns: models on the same symbols, best first.
 
     Printing the object shows the table.
 
@@ -81,8 +80,9 @@ class Comparison(ModelTable):
 def compare(
     models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: Any = None
 ) -> Comparison:
-    """Compare how well fitted models predict the same symbols, which should not have been used to
-    fit them.
+    """Compare how well fitted models predict the same symbols.
+
+    These should not have been used to fit them.
 
     Parameters
     ----------

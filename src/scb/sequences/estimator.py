@@ -26,8 +26,7 @@ from scb.sequences.symbols import as_sequences
 
 
 class SparseContextualBigram(LagPredictor):
-    """A model of symbol sequences that finds which earlier symbols (lags) the next symbol depends
-    on.
+    """A model of sequences that finds which earlier symbols (lags) decide the next one.
 
     The next symbol has the distribution a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol
     ℓ steps before it (its lag ℓ), so that k = x_1 is the current symbol, called the context; P_ℓ is
@@ -322,8 +321,7 @@ class SparseContextualBigram(LagPredictor):
     def stability(
         self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0
     ) -> NDArray[Any]:
-        """Estimate how stable the lags are: in which fraction of random halves of X each lag is
-        found again.
+        """Estimate in which fraction of random halves of X each lag is found again.
 
         Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary``
         shows the result from then on.
@@ -378,8 +376,9 @@ class SparseContextualBigram(LagPredictor):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a model that ``save`` wrote; raise a ``DamagedFileError`` if the file is not as it
-        was written.
+        """Read a model that ``save`` wrote.
+
+        A ``DamagedFileError`` is raised if the file is not as it was written.
 
         Parameters
         ----------

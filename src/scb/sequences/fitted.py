@@ -73,8 +73,7 @@ class FittedLags(BaseEstimator):
 
     @property
     def lags_(self) -> dict[str, NDArray[Any]]:
-        """A table of the lags found, as (lags,) arrays ``context``, ``lag``, ``weight`` and
-        ``stderr``.
+        """The lags found: (lags,) arrays ``context``, ``lag``, ``weight`` and ``stderr``.
 
         In a model without context, the entries of ``context`` are None.
         """
@@ -82,8 +81,7 @@ class FittedLags(BaseEstimator):
 
     @property
     def influence_(self) -> csr_array:
-        """How much the symbol at each lag changes the distribution of the next symbol, as a sparse
-        array like ``attention_``.
+        """How much the symbol at each lag changes the prediction, like ``attention_``.
 
         It is a total variation distance, averaged over the symbols that occur. Unlike the weights,
         it does not depend on how a part that all matrices have in common is divided among them. For

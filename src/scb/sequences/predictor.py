@@ -83,8 +83,9 @@ class LagPredictor(FittedLags):
         return loglik / n
 
     def perplexity(self, X: Any, *, lengths: Any = None) -> float:
-        """Compute the perplexity exp(−score): the effective number of equally likely symbols at
-        each prediction.
+        """Compute the perplexity exp(−score).
+
+        It is the effective number of equally likely symbols at each prediction.
 
         Parameters
         ----------
@@ -140,8 +141,10 @@ class LagPredictor(FittedLags):
         return 2 * self.n_parameters_ - 2 * loglik
 
     def predict_proba(self, X: Any, *, lengths: Any = None) -> Array:
-        """Predict the distribution of the next symbol: after each symbol of one sequence, or after
-        the end of each of several.
+        """Predict the distribution of the next symbol.
+
+        The prediction is made after each symbol of one sequence, or after the end of each of
+        several.
 
         A lag that reaches beyond the start or to a missing symbol contributes the background. If
         the current symbol is missing in a model with context, the prediction is the background.
@@ -247,8 +250,9 @@ class LagPredictor(FittedLags):
         n_samples: int = 1000,
         random_state: int | np.random.Generator = 0,
     ) -> Array:
-        """Predict the distribution of the symbol 1, 2, … steps after the end of a sequence, from
-        random continuations.
+        """Predict the distribution of the symbol 1, 2, … steps after the end of a sequence.
+
+        It is estimated from random continuations.
 
         The first distribution is exact and equals that of ``predict_proba``. The probabilities of
         the others have a standard error of at most 0.5/√n_samples.

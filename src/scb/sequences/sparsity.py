@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 class SparsityPath(ModelTable):
-    """The table that ``scb.sparsity_path`` returns: models with one lag in each context, with two,
-    and so on.
+    """The table that ``scb.sparsity_path`` returns: models with 1, 2, … lags.
 
     The last row is the model whose lags were selected automatically. Printing the object shows the
     table.
@@ -113,8 +112,7 @@ def sparsity_path(
     lengths: Any = None,
     held_out: float = 0.2,
 ) -> SparsityPath:
-    """Fit models with 1, 2, … lags in each context, and compare how well they predict held-out
-    symbols.
+    """Fit models with 1, 2, … lags per symbol, and compare them on held-out symbols.
 
     A model whose lags are selected automatically, as with ``lags="auto"``, is fitted too.
 

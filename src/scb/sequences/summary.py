@@ -57,8 +57,7 @@ class LagSummary:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The columns of the table, (lags,) arrays by name, with one row for each lag in each
-        context.
+        """The columns of the table: (lags,) arrays by name, a row per symbol and lag.
 
         They are ``context``, ``lag``, ``weight``, ``influence`` with the ends ``low`` and ``high``
         of its 95 % interval, the gain in log-likelihood ``nats``, the gain ``delta_bic``, and

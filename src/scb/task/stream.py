@@ -97,8 +97,9 @@ def stream(
     dtype: DTypeLike | None = None,
     start: int = 0,
 ) -> Stream:
-    """Return an endless iterator over mini-batches of fresh samples, for a training loop of your
-    own.
+    """Return an endless iterator over mini-batches of fresh samples.
+
+    It is meant for a training loop of your own.
 
     The samples are drawn by compiled code.
 

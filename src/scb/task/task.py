@@ -33,8 +33,7 @@ ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 
 
 class Task:
-    """A sparse contextual bigram: a transition matrix P and an attention Q, which is stored in
-    sparse form.
+    """A sparse contextual bigram: a transition matrix P and a sparse attention Q.
 
     A sample is a context x of T tokens, followed by a last token k; all T + 1 tokens are drawn
     independently from μ, the stationary distribution of P. The next token, which is to be
@@ -99,8 +98,9 @@ class Task:
 
     @classmethod
     def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> "Task":
-        """Make a task from the positions and weights of a sparse attention, without building the
-        dense (T, N) matrix.
+        """Make a task from the positions and weights of a sparse attention.
+
+        The dense (T, N) matrix is never built.
 
         Parameters
         ----------
@@ -151,8 +151,7 @@ class Task:
         ensemble: Ensemble = "strong",
         K_P: float | None = None,
     ) -> "Task":
-        """Draw a random task: a transition matrix P from one of four ensembles, and a random sparse
-        attention Q.
+        """Draw a random P from one of four ensembles, and a random sparse Q.
 
         In every column of Q, exactly ``sparsity`` positions are non-zero. They are drawn uniformly
         without replacement, and each weight lies between 1/2 and 2 times 1/``sparsity``.
@@ -215,8 +214,7 @@ class Task:
         return cls.sparse(P, positions, chains.near_uniform(rng, (sparsity, N)), T)
 
     def related(self, overlap: float, seed: Seed = 0) -> "Task":
-        """Draw a task with the same μ and Q and with a transition matrix P̂ that is correlated with
-        P.
+        """Draw a task with the same μ and Q, and with a P̂ that is correlated with P.
 
         P̂ is a mixture of P and an independent random transition matrix with the same μ. In the
         paper's transfer learning, P̂ is the matrix learned from another task, from which training
@@ -265,8 +263,9 @@ class Task:
 
     @property
     def weight_threshold(self) -> float:
-        """The threshold, 1/(6·sparsity), below which Algorithm 1 sets attention weights to 0 before
-        Stage 3.
+        """The threshold 1/(6·sparsity) of Algorithm 1 before Stage 3.
+
+        Smaller attention weights are set to 0.
         """
         return 1 / (6 * self.sparsity)
 
@@ -282,23 +281,21 @@ class Task:
 
     @property
     def support(self) -> list[NDArray[np.intp]]:
-        """The positions that each token attends to, as a list of N arrays (size,) in ascending
-        order.
-        """
+        """The positions that each token attends to: N ascending arrays (size,)."""
         return [self.positions[self.weights[:, k] > 0, k] for k in range(self.N)]
 
     @property
     def Q(self) -> Array:
-        """The attention as a dense, column-contiguous (T, N) array; each access builds a new array
-        of 8·T·N bytes.
+        """The attention as a dense, column-contiguous (T, N) array.
+
+        Each access builds a new array of 8·T·N bytes.
         """
         Q = np.zeros((self.T, self.N), order="F")
         np.add.at(Q, (self.positions, np.arange(self.N)), self.weights)
         return Q
 
     def inner_Q(self, A: Array) -> float:
-        """Compute the weighted inner product ⟨A, Q⟩_μ = Σ_k μ_k Σ_t A[t, k]·Q[t, k] in
-        O(N·sparsity) operations.
+        """Compute ⟨A, Q⟩_μ = Σ_k μ_k Σ_t A[t, k]·Q[t, k] in O(N·sparsity) operations.
 
         Parameters
         ----------
@@ -312,8 +309,9 @@ class Task:
         return mu_inner(A[self.positions, np.arange(self.N)], self.weights, self.mu)
 
     def model(self) -> LinearTransformer:
-        """Make the linear transformer with V = P and A = Q, which predicts the true distribution of
-        the next token.
+        """Make the linear transformer with V = P and A = Q.
+
+        It predicts the true distribution of the next token.
 
         Returns
         -------
@@ -348,8 +346,9 @@ class Task:
         return check_assumptions(self, number("C", C, low=0))
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Save the task as a NumPy .npz file without pickles, with a digest by which ``load``
-        detects damage.
+        """Save the task as a NumPy .npz file without pickles.
+
+        It carries a digest by which ``load`` detects damage.
 
         Parameters
         ----------
@@ -366,8 +365,9 @@ class Task:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Task":
-        """Read a task that ``save`` wrote; raise a ``DamagedFileError`` if the file is not as it
-        was written.
+        """Read a task that ``save`` wrote.
+
+        A ``DamagedFileError`` is raised if the file is not as it was written.
 
         Parameters
         ----------

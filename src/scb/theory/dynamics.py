@@ -46,8 +46,9 @@ class StepNoise:
 
 
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """Compute the expected preconditioned gradients from signals and errors (lemma "Expanding the
-    gradients").
+    """Compute the expected preconditioned gradients from signals and errors.
+
+    This is the lemma "Expanding the gradients".
 
     α_V and α_A are the signals and Δ_V and Δ_A the errors of the point (V, A), as in
     ``geometry.population_projection``:
@@ -98,8 +99,9 @@ def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 def signal_step(
     task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise
 ) -> tuple[float, float]:
-    """Compute the signals (α_V, α_A) after one step (lemma "Dynamics of the population
-    projection").
+    """Compute the signals (α_V, α_A) after one step.
+
+    This is the lemma "Dynamics of the population projection".
 
     | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T − η_V α_V‖Δ_A‖_μ² − (η_V/K_P)⟨h_V, P⟩_μ
     | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V − η_A α_A‖Δ_V‖_μ² − (η_A/K_Q)⟨h_A, Q⟩_μ
@@ -143,8 +145,9 @@ def signal_step(
 def error_step(
     task: Task, p: Projection, eta_V: float, eta_A: float, noise: StepNoise
 ) -> tuple[float, float]:
-    """Compute the squared errors (‖Δ_V‖_μ², ‖Δ_A‖_μ²) after one step (lemma "Dynamics of the
-    errors").
+    """Compute the squared errors (‖Δ_V‖_μ², ‖Δ_A‖_μ²) after one step.
+
+    This is the lemma "Dynamics of the errors".
 
     With c_V = 1 − η_V(α_A² K_Q + 1/T + ‖Δ_A‖_μ²) and c_A = 1 − η_A(K_P α_V² + ‖Δ_V‖_μ²):
 
@@ -192,8 +195,9 @@ def error_step(
 def population_step(
     task: Task, V: Array, A: Array, eta_V: float, eta_A: float
 ) -> tuple[Array, Array]:
-    """Take one step of preconditioned gradient descent on V and A with the expected gradients, that
-    is, without noise.
+    """Take one preconditioned gradient step on V and A without noise.
+
+    The gradients are the expected ones.
 
     Parameters
     ----------
@@ -233,8 +237,9 @@ def population_recursion(
     steps: int,
     start: tuple[float, float] = (0.0, 0.0),
 ) -> Array:
-    """Compute the path of the signals (α_V, α_A) under training without noise, the paper's
-    population process.
+    """Compute the path of (α_V, α_A) under training without noise.
+
+    This is the paper's population process.
 
     | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T
     | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V
@@ -273,8 +278,9 @@ def population_recursion(
 
 
 def population_drift(alpha: Array, K_P: float, K_Q: float, T: float) -> Array:
-    """Compute the change of the signals (α_V, α_A) in one step without noise, divided by the step
-    sizes η_V and η_A.
+    """Compute the change of (α_V, α_A) per unit of step size, without noise.
+
+    The step sizes are η_V and η_A.
 
     Parameters
     ----------

@@ -10,8 +10,9 @@ from scb.task import Task
 
 
 def joint_probability(task: Task, k: int, t: int) -> Array:
-    """Compute the joint distribution of the label n and the token m at position t, given the last
-    token k (Lemma 1 of Appendix B).
+    """Compute the joint distribution of label n and token m at position t, given k.
+
+    Here k is the last token. This is Lemma 1 of Appendix B.
 
     It is Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m, where q = Q[:,
     k].
@@ -40,8 +41,9 @@ def joint_probability(task: Task, k: int, t: int) -> Array:
 
 
 def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
-    """Compute the distribution of the label, given the last token k and the tokens at positions s ≠
-    t (Lemma 2 of Appendix B).
+    """Compute the distribution of the label, given k and the tokens at positions s ≠ t.
+
+    Here k is the last token. This is Lemma 2 of Appendix B.
 
     Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n,
     where q = Q[:, k].
@@ -75,8 +77,9 @@ def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
 
 
 def token_second_moment(task: Task, s: int, t: int) -> Array:
-    """Compute E[e_{x_s} e_{x_t}ᵀ], which is diag(μ) if s = t and μμᵀ otherwise (Lemma 4 of Appendix
-    B).
+    """Compute E[e_{x_s} e_{x_t}ᵀ].
+
+    It is diag(μ) if s = t, and μμᵀ otherwise (Lemma 4 of Appendix B).
 
     Parameters
     ----------
@@ -102,8 +105,9 @@ def token_second_moment(task: Task, s: int, t: int) -> Array:
 
 
 def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
-    """Compute Σ_n E[V[n, x_s] V[n, x_t]], which is ‖V‖_μ² if s = t and ‖Vμ‖² otherwise (Lemma 5 of
-    Appendix B).
+    """Compute Σ_n E[V[n, x_s] V[n, x_t]].
+
+    It is ‖V‖_μ² if s = t, and ‖Vμ‖² otherwise (Lemma 5 of Appendix B).
 
     Parameters
     ----------
@@ -131,8 +135,9 @@ def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
 
 
 def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
-    """Compute E[V[x_o, x_t] | x_{T+1} = k] = Q[t, k]·⟨V, P⟩_μ + (1 − Q[t, k])·μᵀVμ (Lemma 6 of
-    Appendix B).
+    """Compute E[V[x_o, x_t] | x_{T+1} = k].
+
+    It is Q[t, k]·⟨V, P⟩_μ + (1 − Q[t, k])·μᵀVμ (Lemma 6 of Appendix B).
 
     Parameters
     ----------
@@ -159,8 +164,9 @@ def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
 
 
 def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """Compute the expected gradients E∇_V l and E∇_A l of the loss for any V and A (lemma "Expected
-    gradients").
+    """Compute the expected gradients E∇_V l and E∇_A l of the loss for any V and A.
+
+    This is the lemma "Expected gradients".
 
     With a^(k) = A[:, k], q^(k) = Q[:, k] and s_k = 1ᵀa^(k), the proof of the lemma gives, without
     constraints on V and A:
@@ -209,8 +215,9 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 
 
 def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """Compute the expected gradients by the lemma "Expected gradients" as printed, for 1ᵀA = 1ᵀ and
-    Vμ = μ.
+    """Compute the expected gradients by the lemma "Expected gradients" as printed.
+
+    It holds for 1ᵀA = 1ᵀ and Vμ = μ.
 
     | E∇_V l = ‖A‖_μ² V diag(μ) + (1 − ‖A‖_μ²) μμᵀ − ⟨Q, A⟩_μ P diag(μ) − (1 − ⟨Q, A⟩_μ) μμᵀ
     | E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖μ‖²) a^(k) + 1‖μ‖² − q^(k)⟨V, P⟩_μ − (1 − q^(k))‖μ‖² ]
@@ -246,8 +253,9 @@ def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Arra
 
 
 def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """Compute E∇̂_V l and E∇̂_A l for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ (lemma "Expected preconditioned
-    gradients").
+    """Compute E∇̂_V l and E∇̂_A l for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
+
+    This is the lemma "Expected preconditioned gradients".
 
     | E∇̂_V l = ‖A‖_μ² (V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)
     | E∇̂_A l = (‖V‖_μ² − ‖μ‖²)(A − 11ᵀ/T) − (⟨V, P⟩_μ − ‖μ‖²)(Q − 11ᵀ/T)
@@ -312,8 +320,9 @@ def population_loss(task: Task, V: Array, A: Array) -> float:
 
 
 def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> float:
-    """Compute the expected loss from V and a few moments of A, by the formula of
-    ``population_loss``.
+    """Compute the expected loss from V and a few moments of A.
+
+    The formula is that of ``population_loss``.
 
     Parameters
     ----------
@@ -346,8 +355,9 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> flo
 
 
 def best_value(task: Task, A: Array) -> Array:
-    """Compute the V that minimises the expected loss for a given A: V = μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P −
-    μ1ᵀ).
+    """Compute the V that minimises the expected loss for a given A.
+
+    It is V = μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P − μ1ᵀ).
 
     Parameters
     ----------

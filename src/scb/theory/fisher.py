@@ -17,8 +17,9 @@ _DENSE = 1500  # parameters of an information that is decomposed as a whole, at 
 
 @dataclass(frozen=True)
 class Information:
-    """The Fisher information of (P, q) in samples of a mixture, stored as the blocks that do not
-    vanish.
+    """The Fisher information of (P, q) in samples of a mixture.
+
+    It is stored as the blocks that do not vanish.
 
     P is the (N, C) matrix of label distributions, and row k of the (K, s) array q has the weights
     of the mixture in context k, for a task the last token. The blocks do not take into account that
@@ -110,8 +111,9 @@ class Information:
         return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
     def variances(self) -> tuple[Array, Array]:
-        """Compute the variance bounds of all entries: the diagonal of the inverse on the tangent
-        space.
+        """Compute the variance bounds of all entries.
+
+        They are the diagonal of the inverse on the tangent space.
 
         Returns
         -------
@@ -158,8 +160,9 @@ class Information:
         return variances[: N * C].reshape(N, C), variances[N * C :].reshape(K, s)
 
     def solve(self, gP: Array, gq: Array) -> tuple[Array, Array] | None:
-        """Apply the inverse on the tangent space to a pair of arrays; for the derivatives of the
-        likelihood, a Newton step.
+        """Apply the inverse on the tangent space to a pair of arrays.
+
+        For the derivatives of the likelihood this is a Newton step.
 
         Parameters
         ----------

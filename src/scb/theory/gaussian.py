@@ -12,8 +12,9 @@ from scb.task import Task
 
 
 def residual_square(task: Task, p: Projection) -> float:
-    """Compute the mean squared residual E‖r‖², twice the expected loss, where r is the prediction
-    minus e_o.
+    """Compute the mean squared residual E‖r‖², twice the expected loss.
+
+    Here r is the prediction minus e_o.
 
     For 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ it is 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V.
 
@@ -72,8 +73,9 @@ def residual_variance(square: float, N: int) -> float:
 
 
 def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, float]:
-    """Compute the standard deviations of the isotropic parts of the gradient noise h_V and h_A (see
-    ``common_noise``).
+    """Compute the standard deviations of the isotropic parts of the noise h_V and h_A.
+
+    ``common_noise`` draws the other part.
 
     They hold along any direction of unit length in the norm ‖·‖_μ. With ρ = E‖r‖²/(N − 1), the
     variance of the residual per dimension, and batch size B, they are √(‖A‖_μ² ρ/B) and √(K_V ρ/B).
@@ -105,8 +107,9 @@ def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, flo
 
 
 def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Generator) -> Array:
-    """Draw the part g of the gradient noise that all columns of ∇_V diag(1/μ) have in common, the
-    mean residual of a batch.
+    """Draw the part g of the noise that all columns of ∇_V diag(1/μ) have in common.
+
+    It is the mean residual of a batch.
 
     Let m = Xa^(k) be the attention that a sample gives to each token, and r its residual. Since m =
     μ + (m − μ), we have ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
@@ -155,8 +158,9 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 
 
 def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
-    """Compute the threshold that is exceeded, on average, by ``false_positions`` out of ``entries``
-    standard normal variables.
+    """Compute the threshold that few of many standard normal variables exceed.
+
+    On average, ``false_positions`` out of ``entries`` do.
 
     Parameters
     ----------

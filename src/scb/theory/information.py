@@ -20,8 +20,9 @@ _ROWS = 2_000_000
 
 
 def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Information:
-    """Compute the expected Fisher information about (P, Q) in one sample of a task, with the
-    support of Q known.
+    """Compute the expected Fisher information about (P, Q) in one sample of a task.
+
+    The support of Q is taken as known.
 
     The expectation is over the tokens at the positions attended to and the last token. It is
     computed exactly, by enumeration, if they have at most two million combinations, N^(Q + 1), and
@@ -85,8 +86,9 @@ class CramerRao(NamedTuple):
 
 
 def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> CramerRao:
-    """Compute the Cramér–Rao bound for estimates of (P, Q) from n independent samples, with the
-    support of Q known.
+    """Compute the Cramér–Rao bound for (P, Q) from n independent samples.
+
+    The support of Q is taken as known.
 
     Entries that are exactly 0 lie on the boundary of the parameter space. They are treated as known
     and have bound 0.

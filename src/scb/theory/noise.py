@@ -27,8 +27,9 @@ from scb.theory.token_moments import Piece, Statistic, product_moment
 
 
 class GradientNoise:
-    """The exact covariance of the noise h = ∇̂l − E∇̂l in the preconditioned gradients of one
-    sample, at any V and A.
+    """The exact covariance of the noise h = ∇̂l − E∇̂l of one sample, at any V and A.
+
+    The gradients are the preconditioned ones.
 
     The noise has a part h_V for V and a part h_A for A. The covariance for a mini-batch of B
     samples is 1/B of this one. Full covariances take O(N⁴) and O(T²N²) memory; everything else
@@ -76,9 +77,7 @@ class GradientNoise:
 
     @cached_property
     def mean(self) -> tuple[Array, Array]:
-        """The expected preconditioned gradients E∇̂_V l, of shape (N, N), and E∇̂_A l, of shape (T,
-        N).
-        """
+        """The expected preconditioned gradients E∇̂_V l (N, N) and E∇̂_A l (T, N)."""
         mu = self.task.mu
         gV, gA = expected_gradients(self.task, self.V, self.A)
         gV = keep_mu((gV - gV.mean(axis=0)) / mu, mu, self.projector)

@@ -60,8 +60,7 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The result of ``scb.plan``: the stages of training from scratch and of training with
-    transfer.
+    """The result of ``scb.plan``: the stages from scratch and with transfer.
 
     Attributes
     ----------
@@ -111,8 +110,9 @@ def plan(
     eta: float | None = None,
     constants: Constants | None = None,
 ) -> Plan:
-    """Compute the settings with which the paper guarantees ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with
-    probability 1 − δ.
+    """Compute the settings with which the paper guarantees success.
+
+    Success is ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ.
 
     They are worst-case sufficient conditions, astronomically larger than what a run needs in
     practice.
@@ -204,8 +204,9 @@ def _check_between(low: float, high: float, **given: float | None) -> None:
 
 
 def attention_error(N: int, sparsity: int, eps: float, constants: Constants | None = None) -> float:
-    """Compute the error ‖Δ_A‖_μ² = O(ε²/(NQ)) that Stage 2 must reach so that ‖V − P‖_μ² ≤ ε after
-    Stage 3.
+    """Compute the error ‖Δ_A‖_μ² = O(ε²/(NQ)) that Stage 2 must reach.
+
+    Then ‖V − P‖_μ² ≤ ε after Stage 3.
 
     Stage 3 requires ‖A_* − Q‖_μ ≤ c·ε/√Q, and rounding gives ‖A_* − Q‖_μ² ≤ c'·(‖Δ_A‖_μ² + Q/T²).
     (The paper's corollary has ε/(Q√N), which does not follow. Its bound on rounding has NQ‖Δ_A‖_μ²;

@@ -23,8 +23,9 @@ from scb.geometry import Array
 
 
 class Piece(NamedTuple):
-    """One term of a ``Statistic``: a constant c_k·v, or a sum over tokens Σ_t w[t, k]·L e_{x_t}
-    with Lμ = 0.
+    """One term of a ``Statistic``.
+
+    It is a constant c_k·v, or a sum over tokens Σ_t w[t, k]·L e_{x_t} with Lμ = 0.
 
     Here k is the last token, and e_{x_t} the one-hot vector of the token at position t.
 
@@ -54,8 +55,9 @@ class Piece(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """A random vector that is a sum of pieces, with letters that name its indices, as in
-    ``np.einsum``.
+    """A random vector that is a sum of pieces.
+
+    Letters name its indices, as in ``np.einsum``.
 
     Attributes
     ----------

@@ -19,8 +19,9 @@ _WIDTH = 16  # characters of the bar
 
 
 class ProgressBar:
-    """A progress bar for ``scb.train``: a callback that shows the stage, the step, the signals and
-    the time left.
+    """A callback for ``scb.train`` that shows the progress of a run.
+
+    It shows the stage, the step, the signals and the time left.
 
     In a notebook it updates one output, and on a terminal one line of stderr. If stderr is not a
     terminal, it shows nothing.
@@ -58,8 +59,9 @@ class ProgressBar:
             self._show(share, self.text(run, now), run.finished)
 
     def text(self, run: "Run", now: float) -> str:
-        """Format the text beside the bar: the stage, the step, the signals, and the time left or,
-        at the end, taken.
+        """Format the text beside the bar.
+
+        It has the stage, the step, the signals, and the time left or, at the end, taken.
 
         Parameters
         ----------

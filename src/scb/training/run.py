@@ -28,8 +28,7 @@ COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A training run: the trained parameters, the history, and everything that is needed to
-    continue it.
+    """A training run: its parameters, its history, and all that is needed to continue it.
 
     ``scb.train`` returns it and passes it to callbacks.
 

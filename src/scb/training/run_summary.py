@@ -79,9 +79,7 @@ class RunSummary:
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The history at the end of each stage, as (stages,) arrays by column name; counts are
-        integers.
-        """
+        """The history at the end of each stage: (stages,) arrays by column name."""
         stage = self.run.history["stage"]
         last = [np.flatnonzero(stage == number)[-1] for number in np.unique(stage)]
         return typed({name: column[last] for name, column in self.run.history.items()})

@@ -51,8 +51,7 @@ Rule = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of a recipe: a number of steps with one update rule, and what is done before and
-    after them.
+    """A stage of a recipe: steps with one update rule, and what is done around them.
 
     Attributes
     ----------
@@ -210,8 +209,7 @@ class Stage:
         return float(self.lam), 0.0, np.ones(len(mu))
 
     def ahead(self, step: int) -> int:
-        """Return the number of steps that can be taken before ``over`` must be called or a step
-        size or λ changes.
+        """Return how many steps may follow before ``over`` is asked or a setting changes.
 
         Parameters
         ----------
@@ -254,8 +252,9 @@ class Stage:
 def proximal_step(
     V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage
 ) -> tuple[Array, Array]:
-    """Take one step of the paper's equations for V and a: precondition, descend, soft-threshold,
-    project.
+    """Take one step: precondition, descend, soft-threshold, project.
+
+    These are the paper's equations for V and a.
 
     Parameters
     ----------

@@ -25,8 +25,9 @@ Rate = float | Callable[[int], float]
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The stationary distribution μ and the constants K_P and K_Q, which determine the
-    preconditioner and the step sizes.
+    """The stationary distribution μ and the constants K_P and K_Q of a task.
+
+    They determine the preconditioner and the step sizes.
 
     Attributes
     ----------
@@ -294,8 +295,7 @@ def tuned(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make the recipe for Algorithm 1 with batch sizes and λ chosen so that the noise stays below a
-    target.
+    """Make the recipe for Algorithm 1 with batch sizes and λ that keep the noise small.
 
     In one step with batch size B, the noise in one entry of column k of A has standard deviation
     η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the variance of the residual per dimension

@@ -28,8 +28,7 @@ def sgd(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make a recipe for stochastic gradient descent on V and A from the uniform start, without a
-    regulariser.
+    """Make a recipe for SGD on V and A from the uniform start, without a regulariser.
 
     This is the paper's baseline. The step sizes are η_V = η/K_Q and η_A = η/K_P.
 
@@ -108,8 +107,9 @@ def softmax(
     known: bool = True,
     seed: Seed = 0,
 ) -> Recipe:
-    """Make a recipe for stochastic gradient descent on the softmax transformer, from V = μ1ᵀ and
-    uniform attention.
+    """Make a recipe for SGD on the softmax transformer.
+
+    It starts from V = μ1ᵀ and uniform attention.
 
     Near uniform attention, a step on the logits W changes the attention as much as a step on A
     itself whose size is divided by T². Moreover, each column is updated by one sample in N only.
