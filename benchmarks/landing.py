@@ -119,7 +119,7 @@ def price() -> str:
     others = pick(shipped("transformer rivals"), N=3)
     lines = {
         "transformer": (transformers, "rate", "square_10", ORANGE),
-        "Algorithm 1": (pick(others, baseline="Algorithm 1, mu"), "setting", "samples_10", BLUE),
+        "Algorithm 1": (pick(others, rival="Algorithm 1, mu"), "setting", "samples_10", BLUE),
     }
     lengths = sorted(set(transformers["T"].tolist()))
     left = 66

@@ -43,7 +43,7 @@ def work(case: Case) -> Row:
     """One fit, twice."""
     import dask.array as da
 
-    x = sequence(case["N"], case["distribution"], case["seed"])
+    x = sequence(case["N"], case["law"], case["seed"])
     made = scb.SparseContextualBigram(6, transition=case["transition"])
     whole = made.fit(x)
     parted = scb.SparseContextualBigram(6, transition=case["transition"]).fit(da.from_array(x, chunks=LENGTH // case["chunks"]))
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     cases = [
-        {"N": N, "distribution": distribution, "transition": transition, "chunks": chunks, "seed": seed}
+        {"N": N, "law": distribution, "transition": transition, "chunks": chunks, "seed": seed}
         for seed in range(asked.seeds)
         for N, chunks in ((3, 4), (20, 12))  # few symbols: rows are counted; many: every sum is taken in each chunk
         for distribution in ("lags", "none")

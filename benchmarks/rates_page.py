@@ -167,9 +167,9 @@ def theorem(table: Table) -> str:
 def windows(table: Table) -> str:
     """What becomes of Algorithm 1 on windows, by length of the sequence."""
     rows = []
-    for data, distribution in dict.fromkeys(zip(table["data"].tolist(), table["distribution"].tolist(), strict=True)):
+    for data, distribution in dict.fromkeys(zip(table["data"].tolist(), table["law"].tolist(), strict=True)):
         for length in sorted(values(table, "length")):
-            mine = pick(table, data=data, distribution=distribution, length=length)
+            mine = pick(table, data=data, law=distribution, length=length)
             close = (mine["dist_A"] <= CLOSE) & (mine["dist_V"] <= CLOSE)
             found = [f"{share(hits.astype(bool)):share}" for hits in (close, mine["exact"], mine["likelihood"])]
             samples = "windows" if data == "sequence" else "independent samples"

@@ -77,7 +77,7 @@ def run_samples(sheet: Sheet) -> None:
     for N, T in SIZES:
         for baseline in (*PROJECTORS, "recover"):
             name = "recover" if baseline == "recover" else f"Algorithm 1, {baseline}"
-            if sheet.has(N=N, T=T, baseline=name):
+            if sheet.has(N=N, T=T, rival=name):
                 continue
             rows = []
             for i in range(TASKS):

@@ -11,7 +11,7 @@ from scb.paper.numbers import median, spread
 from scb.paper.tuned import best_setting, chosen_decoders, transferred
 
 LENGTHS = (32, 128, 512, 2048, 8192)
-BASELINES = {
+VARIANTS = {
     "transformer": ("scaling", "standard"),
     "… initial weights 0.02": (f"scaling{SMALL}", "standard"),
     "… values centred": ("proximal", "values centred"),
@@ -42,9 +42,9 @@ def _cell(table: Table, setting: str, until: str = "samples_10", **where: Any) -
 
 def _baselines(transformers: Table, baselines: Table, N: int) -> dict[str, tuple[Table, str]]:
     """Name → its rows, and the column whose best value counts."""
-    found = {name: (pick(transformers, study=study, variant=variant), "rate") for name, (study, variant) in BASELINES.items()}
+    found = {name: (pick(transformers, study=study, variant=variant), "rate") for name, (study, variant) in VARIANTS.items()}
     found |= {name: (transferred(transformers, keep, "1"), "rate") for name, keep in KEPT.items()}
-    found |= {name: (pick(baselines, baseline=baseline), "setting") for name, baseline in BASELINES.items()}
+    found |= {name: (pick(baselines, rival=baseline), "setting") for name, baseline in BASELINES.items()}
     return {name: (pick(table, N=N), setting) for name, (table, setting) in found.items()}
 
 
@@ -95,7 +95,7 @@ def alphabets(transformers: Table, baselines: Table) -> str:
         found = [_cell(transformers, "rate", until, study="scaling", variant="standard", N=N, T=32) for N in sizes]
         rows.append([f"transformer, {name} left", *found])
     for name, baseline in BASELINES.items():
-        rows.append([f"{name}, 10 % left", *(_cell(baselines, "setting", baseline=baseline, N=N, T=32) for N in sizes)])
+        rows.append([f"{name}, 10 % left", *(_cell(baselines, "setting", rival=baseline, N=N, T=32) for N in sizes)])
     return markdown(["thousands of samples, T = 32", *(f"N = {N}" for N in sizes)], rows)
 
 
@@ -187,7 +187,7 @@ def seconds(transformers: Table, baselines: Table) -> str:
         best = best_setting(pick(transformers, study="scaling", variant="standard", N=10, T=T), "rate")
         found = [f"{median(best['seconds']):.1f}" if np.isfinite(median(best["samples_10"])) else "–"]
         for baseline in BASELINES.values():
-            mine = best_setting(pick(baselines, baseline=baseline, N=10, T=T), "setting")
+            mine = best_setting(pick(baselines, rival=baseline, N=10, T=T), "setting")
             found.append(f"{median(mine['seconds']):.2f}")
         rows.append([f"{T:,}", *found])
     return markdown(["seconds, N = 10, T =", "32 transformers, H200", *(f"{name}, one core" for name in BASELINES)], rows)

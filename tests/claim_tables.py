@@ -8,8 +8,8 @@ RENAMED = {
     "larger": "proximal, larger λ",
     "largest": "proximal, largest λ",
     "slow": "SGD, small η₂'",
-    "settled": "proximal, sign resolved",
-    "sgd_settled": "SGD, sign resolved",
+    "settled": "proximal, sign settled",
+    "sgd_settled": "SGD, sign settled",
 }
 
 

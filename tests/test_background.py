@@ -98,9 +98,9 @@ def test_a_classifier_of_scikit_learn_is_asked_with_windows():
     rows = np.stack([x[i : len(x) - 2 + i] for i in range(2)], axis=1)
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(symbols[rows], symbols[x[2:]])
     data = windows_of_codes([x], 3, 2, contexts=True)
-    model = ModelBackground(model, symbols)
-    assert model.name == "Pipeline"
-    said = chosen(model.attached(data))[1:]  # the first window has one symbol only
+    background = ModelBackground(model, symbols)
+    assert background.name == "Pipeline"
+    said = chosen(background.attached(data))[1:]  # the first window has one symbol only
     np.testing.assert_allclose(said, model.predict_proba(symbols[rows]), atol=2e-4)
 
 

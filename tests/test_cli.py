@@ -52,7 +52,7 @@ def test_bad_input_is_one_line_and_status_2():
     assert scb("nonsense").returncode == 2
 
 
-def test_bench_takes_further_contenders_from_a_file_that_is_named(tmp_path):
+def test_bench_takes_further_baselines_from_a_file_that_is_named(tmp_path):
     """NumPy and ours come with the package; those of the file stand between them, if what they need is installed."""
     (tmp_path / "more.py").write_text(
         "from scb.training.benchmark import Baseline, numpy_step\n"

@@ -195,7 +195,7 @@ def test_divergence_stops_at_the_same_step():
 LOAD = "        for (int p = threadIdx.x; p < TILE * TOKENS;"
 TILE = "    int lane = threadIdx.x % 32;\n"
 BROKEN = {
-    "a tie that never rises": ("stream.cuh", "return u >= sampler.fraction[token];", "return 0;"),
+    "a tie that never rises": ("stream.cuh", "return u >= distribution.fraction[token];", "return 0;"),
     "a barrier": ("scores.cu", f"        __syncthreads();\n{LOAD}", LOAD),
     "the second segment": ("gradient.cu", "segment < columns[k + 1]; ++segment) s +=", "segment < columns[k] + 1; ++segment) s +="),
     "a shifted stream": ("mass.cu", "z += 4 * GOLDEN", "z += 3 * GOLDEN"),

@@ -147,7 +147,7 @@ def test_shares_count_what_came_next() -> None:
     assert table.tolist() == [[0.5, 0.5], [0, 0]]
 
 
-def test_rivals_are_scored_on_the_same_symbols_as_a_model() -> None:
+def test_baselines_are_scored_on_the_same_symbols_as_a_model() -> None:
     """A Markov chain with a gap in what is held out: the bigram comes close to the rate of the chain, and so does ours."""
     P, x = np.array([[0.9, 0.3], [0.1, 0.7]]), [0]
     rng = np.random.default_rng(0)

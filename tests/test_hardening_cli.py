@@ -82,7 +82,7 @@ def test_names_that_are_not_utf8(tmp_path):
     assert train.returncode == 0
     assert "wrote na?ve/curves.png\n" in train.stdout
     missing = call("train", "--config", NOT_UTF8 + "x", cwd=tmp_path)
-    assert (missing.returncode, missing.stderr) == (2, "scb: na?vex: No such file or directory\n")
+    assert (missing.returncode, missing.stderr) == (2, "scb: na?vex is not there\n")
 
 
 def test_a_path_of_1500_levels_is_a_path(tmp_path, monkeypatch):

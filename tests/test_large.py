@@ -120,7 +120,7 @@ def sign_table(**powers):
             round(40 * (T / 500) ** power * ratio),
             projector,
             i,
-            rng.random() < stage_one.share_by_power_distribution(ratio, large.RIGHT),
+            rng.random() < stage_one.share_by_power_law(ratio, large.RIGHT),
         )
         for projector, power in powers.items()
         for T in (500, 5000, 50_000)

@@ -20,9 +20,10 @@ def printed(code: str) -> str:
     return out.getvalue()
 
 
-def test_the_five_lines_of_the_first_page_print_the_run_on_the_page_of_commands():
-    (code,) = blocks(DOCS / "index.md", "python")
-    assert printed(code) in blocks(DOCS / "howto" / "commands.md", "text")
+def test_the_five_lines_on_the_page_of_commands_print_the_run_below_them():
+    page = DOCS / "howto" / "commands.md"
+    (code,) = blocks(page, "python")
+    assert printed(code) in blocks(page, "text")
 
 
 def test_the_summary_that_is_explained_is_that_of_the_example():

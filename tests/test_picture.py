@@ -56,7 +56,7 @@ def test_the_findings_are_drawn_from_the_results_on_disk(name):
 def test_it_comes_first_wherever_a_newcomer_begins(tmp_path):
     """README, the site's first page, the first tutorial, the lab and the report."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme.startswith(f"# scb\n\n![{ALT}](docs/images/strip.svg)\n")
+    assert readme.startswith(f"# scb: Sparse Contextual Bigrams\n\n![{ALT}](docs/images/strip.svg)\n")
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     assert re.findall(r"images/[\w-]+\.svg", index) == [
         "images/strip.svg",

@@ -229,7 +229,7 @@ def test_theorem(sign, dist, inside, expected):
 def test_windows_claim(dist, expected):
     table = grid(length=[1000, 5000], replicate=[0, 1])
     parts = [
-        table | {"data": np.full(4, data), "distribution": np.full(4, distribution)}
+        table | {"data": np.full(4, data), "law": np.full(4, distribution)}
         for data, distribution in (("sequence", "of the task"), ("independent", "x"))
     ]
     both = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -289,7 +289,7 @@ def test_windows_are_the_samples_of_a_sequence():
 
 
 def test_windows_and_marginals_run():
-    row = WindowsJob(length=1500, data="sequence", distribution="frequencies", replicate=0).run()
+    row = WindowsJob(length=1500, data="sequence", law="frequencies", replicate=0).run()
     assert np.isfinite([row["dist_V"], row["dist_A"]]).all()
     row = MarginalJob(replicate=0, length=100_000).run()
     assert 0.02 < row["distance"] < 0.5

@@ -78,7 +78,7 @@ def test_the_page_stands_alone_and_escapes_symbols(tmp_path, context):
     assert "+0.1443 ± 0.0000" in words  # 0.1/ln 2
 
 
-def test_the_page_without_lags_and_without_rivals(tmp_path):
+def test_the_page_without_lags_and_without_baselines(tmp_path):
     nothing = LagModel(
         classes=np.array(["a", "b"]),
         context=True,
@@ -92,7 +92,7 @@ def test_the_page_without_lags_and_without_rivals(tmp_path):
     )
     write_report(tmp_path / "r.html", nothing, title="noise", data=[], likelihoods={}, command="scb fit", settings={})
     words = " ".join(Page((tmp_path / "r.html").read_text()).words)
-    assert "None of them, as far as these data can tell." in words
+    assert "No earlier symbol decides the next one, as far as these data can tell." in words
     assert "Nothing was held out" in words
 
 
@@ -109,8 +109,8 @@ def test_effects_are_differences_of_laws():
 
 
 def test_answers_in_words():
-    assert answer(model()) == "After ‘<script>’: lags 1, 3; after ‘' b\\n'’: lag 1."
-    assert answer(model(context=False)) == "lags 1, 3."
+    assert answer(model()) == "After ‘<script>’, the next symbol depends on lags 1 and 3; after ‘' b\\n'’, on lag 1."
+    assert answer(model(context=False)) == "The next symbol depends on lags 1 and 3."
 
 
 def test_long_tables_are_cut_and_say_so():

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scb.paper.claims.claim import Claim, Outcome, Verdict
+from scb.paper.claims.claim import Claim
+from scb.paper.outcome import Outcome, Verdict
 from scb.paper.report import Judged, markdown_table, tally, write_report
 
 PAGE = (Path(__file__).parents[1] / "docs" / "paper" / "claims.md").read_text()
@@ -13,8 +14,9 @@ FACTS = {"machine": "", "versions": {"scb": ""}, "date": "", "quick": True, "job
 
 
 def row(number, quote, verdict):
-    claim = Claim(figure="F1", says=f"Says {number}.", quote=quote, where="here", judge=lambda a: Outcome("", verdict))
-    return Judged(number, claim, Outcome("1", verdict), "")
+    words = {"figure": "F1", "says": f"Says {number}.", "where": "here", "words": "", "quote": quote}
+    claim = Claim(f"claim-{number}", lambda a: Outcome(verdict, {}), **words)
+    return Judged(number, claim, Outcome(verdict, {}), "")
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def test_the_page_of_claims_begins_with_both(judged):
 def test_the_page_in_docs_counts_what_it_lists():
     theirs, ours = re.split(r"^## We say$", PAGE.partition("\n## The paper says\n")[2], flags=re.MULTILINE)
     for owner, section in (("The paper's", theirs), ("Our own", ours)):
-        marks = re.findall(r"^\| \[\d+\]\(#claim-\d+\) \|.*\| (.) [^|]* \|$", section, re.MULTILINE)
+        marks = re.findall(r"^\| \[\d+\]\(#[\w-]+\) \|.*\| (.) [^|]* \|$", section, re.MULTILINE)
         (line,) = re.findall(rf"^- {owner} (\d+) claims: (.*)\.$", PAGE.partition("\n## ")[0], re.MULTILINE)
         assert int(line[0]) == len(marks)
         counts = [str(marks.count(mark)) for mark in "✓~±✗" if mark in marks]

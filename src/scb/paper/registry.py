@@ -63,7 +63,7 @@ CLAIMS: tuple[Claim, ...] = tuple(
 BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
 THREE = ("proximal", "proximal, larger λ", "SGD")
-SETTLED = ("proximal, sign resolved", "proximal, larger λ", "SGD, sign resolved")
+SETTLED = ("proximal, sign settled", "proximal, larger λ", "SGD, sign settled")
 # B and the multiple of the paper's step sizes
 STRAINED = (
     *((64, rate) for rate in (1.0, 2.0, 4.0, 8.0, 12.0)),

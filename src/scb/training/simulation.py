@@ -243,7 +243,7 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     """Simulate a run with Gaussian gradients.
 
     The history has the same distribution as that of ``train(task, recipe, source=Gaussian(task))``,
-    with two differences: the sign is settled by that of α_A instead of by skewness, and the
+    with two differences: the sign is resolved by that of α_A instead of by skewness, and the
     ``stop`` of a stage is ignored.
 
     Parameters

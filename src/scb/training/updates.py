@@ -21,7 +21,7 @@ def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean
     mu : (N,) array
         The stationary distribution.
     projector : {"euclidean", "mu"}
-        The paper's, or that of the μ-inner product.
+        The paper's, or the μ-projector.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Claims about the paper's experiment (Section 5.1, Appendix I), with its settings to the letter.
 
-As in the paper, the sign of the signal is not settled in these runs: about half of them grow
+As in the paper, the sign of the signal is not resolved in these runs: about half of them grow
 towards the mirror image of the truth, away from P and Q. Where a sentence is about closeness to
 the truth, the share of all tasks decides whether it holds as printed, and the share of tasks in
 which noise chose the right sign decides whether it holds with the sign resolved.
@@ -21,7 +21,7 @@ END = 1000
 STAGE_ONE = 400
 """Steps of its Stage 1."""
 SETTING = (
-    "sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600, λ = 1e-5; the sign is not settled"
+    "sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600, λ = 1e-5; the sign is not resolved"
 )
 RANDOM = "a randomly sampled transition matrix, N = 3, Q = 2, T = 5,000, B = 64"
 FIGURE_1 = "Section 5.1, Figure 1, caption"

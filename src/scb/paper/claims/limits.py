@@ -20,9 +20,9 @@ END = 1000
 SETTING = "sparsity 2, 400 steps of η = 0.01 and then of 0.005, times the factor that is named"
 LATE = "sparsity 2, B = 64, η = 0.01 for 400 steps, then 0.005; sign resolved"
 LATE_METHODS = {
-    "λ = 1e-5": "proximal, sign resolved",
+    "λ = 1e-5": "proximal, sign settled",
     "λ = 3e-4": "proximal, largest λ",
-    "λ = 0": "SGD, sign resolved",
+    "λ = 0": "SGD, sign settled",
 }
 
 
@@ -228,7 +228,7 @@ def noise_dominates(noise_wins: Table) -> Outcome:
     for K_P in sorted(values(noise_wins, "K_P")):
         for batch in sorted(values(noise_wins, "batch_size")):
             lost = _lost(pick(noise_wins, K_P=K_P, batch_size=batch))
-            sgd = lost.pop("SGD, sign resolved")
+            sgd = lost.pop("SGD, sign settled")
             label = f"K_P = {K_P:g}, B = {batch}"
             cells[label] = {"sgd": sgd, "proximal": min(lost.values())}
     hard = {label: cell for label, cell in cells.items() if cell["sgd"] >= 0.5}

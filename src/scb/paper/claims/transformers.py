@@ -72,7 +72,7 @@ def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outco
         mine = pick(transformers, study="scaling", N=N, variant="standard")
         others = {"algorithm": "Algorithm 1, mu", "recover": "recover"}
         cases[f"N = {N}"] = {"transformer": growth(mine, "rate")} | {
-            name: growth(pick(transformer_rivals, N=N, baseline=baseline), "setting")
+            name: growth(pick(transformer_rivals, N=N, rival=baseline), "setting")
             for name, baseline in others.items()
         }
     good = [
@@ -100,13 +100,13 @@ def far_from_the_limit(transformers: Table, transformer_rivals: Table) -> Outcom
     for N in (3, 10):
         for T in _lengths(transformers, N):
             others = pick(transformer_rivals, N=N, T=T)
-            algorithm = best_setting(pick(others, baseline="Algorithm 1, mu"), "setting")
+            algorithm = best_setting(pick(others, rival="Algorithm 1, mu"), "setting")
             cases[f"N = {N}, T = {T:,}"] = {
                 "transformer": median(
                     _samples(transformers, "scaling", N, T, "standard", "square_10")
                 ),
                 "algorithm": median(algorithm["samples_10"]),
-                "recover": median(pick(others, baseline="recover")["samples_10"]),
+                "recover": median(pick(others, rival="recover")["samples_10"]),
             }
     factors = {}
     low = {}

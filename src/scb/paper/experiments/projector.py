@@ -1,4 +1,4 @@
-"""The paper's projector and that of the μ-inner product: noise at the start, and what Stage 1 needs
+"""The paper's projector and the μ-projector: noise at the start, and what Stage 1 needs
 to find the sign by its drift.
 
 Stage 1 in a line: α_V + α_A grows by the factor 1 + η a step, from a drift η/(T·K_Q) and the noise

@@ -17,7 +17,7 @@ LONG = 59_049
 
 @dataclass(frozen=True)
 class AssumptionsJob(Job):
-    """One run of Algorithm 1 by its letter: no settling of the sign, the theorem's thresholds, and
+    """One run of Algorithm 1 by its letter: sign not resolved, the theorem's thresholds, and
     all three stages."""
 
     label: ClassVar = {"experiment": "theorem", "job": "AssumptionsJob"}

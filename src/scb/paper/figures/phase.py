@@ -69,9 +69,9 @@ def _in_order(found: list[Any]) -> list[Any]:
 def noise_wins(table: Table) -> Figure:
     """F13: how many tasks each method does not lose to noise, by batch size and by K_P."""
     names = {
-        "proximal, sign resolved": "proximal, λ = 1e-5",
+        "proximal, sign settled": "proximal, λ = 1e-5",
         "proximal, larger λ": "proximal, λ = 1e-4",
-        "SGD, sign resolved": "SGD",
+        "SGD, sign settled": "SGD",
     }
     last = concatenate([_last(pick(table, method=method)) for method in values(table, "method")])
     found = last | {

@@ -1,4 +1,4 @@
-"""F14: the paper's projector and that of the μ-inner product."""
+"""F14: the paper's projector and the μ-projector."""
 
 import numpy as np
 from matplotlib.figure import Figure

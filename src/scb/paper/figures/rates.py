@@ -173,7 +173,7 @@ def theorem(table: Table) -> Figure:
     axes[1].legend(fontsize=7, loc="lower left")
     words = f"N = {table['N'][0]}, Q = {table['sparsity'][0]}, T = {table['T'][0]:,}, B = {table['batch_size'][0]:,}"
     runs_said = f"{replicates(table)} random tasks, a line each, dashed where the sign is wrong"
-    caption(figure, f"{words}; no settling of the sign; {runs_said}")
+    caption(figure, f"{words}; sign not resolved; {runs_said}")
     return figure
 
 

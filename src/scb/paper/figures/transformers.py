@@ -52,7 +52,7 @@ def samples(table: Table, baselines: Table) -> Figure:
         }
         lines |= {label: (transferred(table, keep, "1"), "rate") for label, keep in KEPT.items()}
         lines |= {
-            label: (pick(baselines, baseline=baseline), "setting")
+            label: (pick(baselines, rival=baseline), "setting")
             for label, baseline in BASELINES.items()
         }
         for number, (label, (rows, setting)) in enumerate(lines.items()):

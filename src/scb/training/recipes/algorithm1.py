@@ -226,7 +226,7 @@ def paper(
         The source of randomness of these samples and of those for the spectral start.
     start : {"uniform", "spectral"}, default "uniform"
         The initial point. "uniform" is the paper's. "spectral" replaces Stage 1 by a spectral
-        estimate from samples; there is then no sign to settle and no thresholding before Stage 2.
+        estimate from samples; there is then no sign to resolve and no thresholding before Stage 2.
     start_samples : int, default 4000
         The number of samples for the spectral start. The number that suffices grows only as log T.
 
