@@ -142,7 +142,7 @@ def test_bad_files_and_options_are_one_line(tmp_path, capsys, content, name, opt
 def test_missing_models_are_named(tmp_path, capsys):
     assert "not there" in refused(capsys, "fit", tmp_path / "nothing.txt")
     assert "not there" in refused(capsys, "sample", tmp_path / "nothing")
-    assert "holds no run" in refused(capsys, "show", tmp_path / "nothing")
+    assert "is not there" in refused(capsys, "show", tmp_path / "nothing")
     (tmp_path / "model").write_text("hello")
     assert "damaged" in refused(capsys, "show", tmp_path / "model")
 

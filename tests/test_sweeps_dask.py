@@ -220,13 +220,13 @@ def certificate(folder, name):
 
 @pytest.mark.skipif(which("openssl") is None, reason="certificates are made with openssl")
 def test_with_certificates_only_those_who_have_them_get_in(file, expected, tmp_path, monkeypatch):
-    ours, key = certificate(tmp_path, "ours")
+    own = ours, key = certificate(tmp_path, "ours")
     tls = ("--protocol", "tls", "--tls-ca-file", ours, "--tls-cert", ours, "--tls-key", key)
     monkeypatch.setitem(ENVIRONMENT, "DASK_DISTRIBUTED__COMM__TLS__CA_FILE", str(ours))
     with cluster(tmp_path, 1, tls=tls) as (address, _, _):
         assert address.startswith("tls://")
         for name, status in (("another", 2), ("ours", 0)):
-            made, key = (ours, key) if name == "ours" else certificate(tmp_path, name)
+            made, key = own if name == "ours" else certificate(tmp_path, name)
             monkeypatch.setitem(ENVIRONMENT, "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT", str(made))
             monkeypatch.setitem(ENVIRONMENT, "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY", str(key))
             answer = finish(*arguments(file, tmp_path / name, "--scheduler", address), status=status)

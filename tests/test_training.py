@@ -90,7 +90,7 @@ def test_save_and_load_round_trip(tmp_path):
         run.save(tmp_path)
         same(Run.load(tmp_path), run)
         assert type(Run.load(tmp_path).model) is type(run.model)
-    with pytest.raises(FileNotFoundError, match="holds no run"):
+    with pytest.raises(FileNotFoundError, match="is not there"):
         Run.load(tmp_path / "nowhere")
 
 

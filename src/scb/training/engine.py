@@ -19,7 +19,7 @@ from scb.task import Task
 from scb.task.sampling import step_keys
 from scb.task.sparse_columns import slots
 from scb.training.answers import gradient as checked_gradient
-from scb.training.answers import named, point, refuse_nan
+from scb.training.answers import point
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage, State, StatefulRule
@@ -88,7 +88,6 @@ class Composed:
                     and (np.square(new_A).sum(axis=0) < LIMIT**2).all()
                 )
             if not bounded:
-                refuse_nan(f"the source {named(self.source)}", gradient.V, gradient.A)
                 return Taken(V, A, done, loss, samples, kept)
             V, A = new_V, new_A
             kept = new_state

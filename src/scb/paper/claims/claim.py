@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from scb.inputs import InputError
 from scb.jobs.table import Table, at, pick
 from scb.paper.numbers import Number
 from scb.paper.outcome import Numbers, Outcome, Verdict
@@ -114,7 +115,7 @@ class Claim:
         words = (self.words, self.control, self.change, self.instead)
         unknown = set().union(*map(_names, words)).difference(*outcome.numbers.values())
         if unknown:
-            raise ValueError(
+            raise InputError(
                 f"claim {self.id}: its judge gives no number {', '.join(sorted(unknown))}"
             )
         return outcome
