@@ -19,7 +19,7 @@ from scb.task import Task
 from scb.task.sampling import step_keys
 from scb.task.sparse_columns import slots
 from scb.training.answers import gradient as checked_gradient
-from scb.training.answers import point
+from scb.training.answers import named, point
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage, State, StatefulRule
