@@ -45,9 +45,13 @@ print(visits.said)
 model = scb.SparseContextualBigram(max_lag=10).fit(visits)
 print(model.summary())
 
-# %% The table says which lags matter after each page. Lag 1 is the current page, lag 2 the one before it, and so on. *Influence*
-# says how much the page at that lag changes the distribution of the next one. *nats* and *dBIC* say how much the lag improves the
-# fit. Read more in :doc:`/howto/read-the-summary`.  Is it found again in other data?
+# %%
+# The table says which lags matter after each page. Lag 1 is the current page, lag 2 the one before it, and so on. *Influence*
+# says how much the page at that lag changes the distribution of the next one. *nats* and *dBIC* say how much the lag improves
+# the fit.
+# Read more in :doc:`/howto/read-the-summary`.
+#
+# Is it found again in other data?
 # --------------------------------
 # ``stability`` searches for the lags again in random halves of the data. It returns, for each row of the table, the share of the
 # halves in which the lag was found.

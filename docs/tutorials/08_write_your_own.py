@@ -49,8 +49,11 @@ for name, run in (("clean", clean), ("noisy", noisy)):
         f"{name}: α_V = {run.history['alpha_V'][-1]:.2f}, ‖A − Q‖ = {run.history['dist_A'][-1]:.3f}"
     )
 
-# %% With 30 % of the labels spoilt, the attention is learned nearly as well. The signal of V is smaller, as it should be: the
-# distribution that V can learn from is 0.7·P + 0.3·μ1ᵀ.  An update rule
+# %%
+# With 30 % of the labels spoilt, the attention is learned nearly as well. The signal of V is smaller, as it should be: the
+# distribution that V can learn from is 0.7·P + 0.3·μ1ᵀ.
+#
+# An update rule
 # --------------
 # A rule is a function of the current point, the plain gradients, μ and the stage, and returns the next point. In each step of
 # Stage 2, Algorithm 1 moves every entry of A towards 0 by λ, which is called a *soft* threshold. This rule moves nothing. It keeps

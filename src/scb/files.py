@@ -15,8 +15,7 @@ import secrets
 import stat
 import warnings
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -222,24 +221,20 @@ def is_sealed(path: Path, content: bytes) -> bool:
     return False
 
 
-@contextmanager
-def open_regular(path: Path) -> Iterator[BinaryIO]:
-    """A file to be read; an InputError where the name is that of a pipe or a device, which might
-    never end.
-    """
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading; an InputError if it is a pipe or a device, which might never end."""
     try:
-        # It is closed below, where errors of the reader are not taken for those of opening it.
-        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+        kind = os.stat(path).st_mode
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} is not there") from None
-    except IsADirectoryError:
-        raise IsADirectoryError(f"{path} is a directory, where a file is wanted") from None
-    with file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise InputError(
-                f"{path} is a pipe or a device, where a regular file is wanted: write what it gives to a file first"
-            )
-        yield file
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(f"{path} is a directory, where a file is wanted")
+    if not stat.S_ISREG(kind):
+        raise InputError(
+            f"{path} is a pipe or a device, where a regular file is wanted:"
+            " write what it gives to a file first"
+        )
+    return open(path, "rb")
 
 
 def read_regular(path: Path) -> bytes:

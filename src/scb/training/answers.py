@@ -43,9 +43,7 @@ def rounded(
 
 
 def gradient(source: Callable[..., Any], answer: Any, V: Array, A: Array) -> Gradient:
-    """The gradient that a source returns; whether its entries are finite is asked where a step has
-    diverged.
-    """
+    """The gradient that a source returns, of the right shapes; one that is not finite diverges."""
     what = f"the source {named(source)}"
     if not isinstance(answer, Gradient):
         raise InputError(f"{what} returns {shown(answer)}: it must return a scb.model.Gradient")
