@@ -86,7 +86,8 @@ def cluster(directory, *threads, tls=()):
         for count in threads:
             options = ("--no-nanny", "--nthreads", str(count))
             processes.append(subprocess.Popen([DASK, "worker", *here, *options], **quiet))
-        wait_until(file.exists, scheduler)
+        # It exists before it is written.
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"), scheduler)
         yield json.loads(file.read_text())["address"], scheduler, processes[1:]
     finally:
         for process in reversed(processes):
