@@ -72,8 +72,9 @@ class _Endless(IterableDataset[Pair]):
 
 
 class Stream(_Endless):
-    """Endless mini-batches of fresh samples of a task: pairs ``(tokens, label)`` of shapes (B, T +
-    1) and (B,).
+    """Endless mini-batches of fresh samples of a task.
+
+    They are pairs ``(tokens, label)`` of shapes (B, T + 1) and (B,).
 
     ``tokens[:, -1]`` is the last token, which selects the column of the attention. The object is an
     iterator and also an ``IterableDataset``: ``DataLoader(stream, batch_size=None, num_workers=…)``
@@ -152,8 +153,9 @@ class Stream(_Endless):
 
 
 class Sequences(_Endless):
-    """Endless mini-batches of generated sequences for next-token training: pairs ``(inputs,
-    targets)`` of shape (B, length).
+    """Endless mini-batches of generated sequences for next-token training.
+
+    They are pairs ``(inputs, targets)`` of shape (B, length).
 
     ``targets[:, i]`` is the token after ``inputs[:, i]``. The first T + 1 tokens of a sequence are
     drawn independently from μ, and each further one from the T + 1 tokens before it, as by

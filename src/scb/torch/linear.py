@@ -15,8 +15,9 @@ from scb.training.stages import MeasuredNoise, Recipe, Stage
 
 
 class LinearAttention(nn.Module):
-    """The paper's one-layer linear transformer F(x, k) = V·X·A[:, k] as a PyTorch module with
-    parameters V and A.
+    """The paper's linear transformer F(x, k) = V·X·A[:, k] as a PyTorch module.
+
+    Its parameters are V and A.
 
     It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
     token x_t.
@@ -64,8 +65,9 @@ class LinearAttention(nn.Module):
         return mass @ self.V.T
 
     def loss(self, tokens: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        """Compute the paper's loss: the mean of ½‖e_o − F‖², with e_o the one-hot vector of the
-        label and F the prediction.
+        """Compute the paper's loss, the mean of ½‖e_o − F‖².
+
+        Here e_o is the one-hot vector of the label, and F the prediction.
 
         Parameters
         ----------
@@ -84,8 +86,9 @@ class LinearAttention(nn.Module):
 
 
 class Algorithm1(torch.optim.Optimizer):
-    """The paper's Algorithm 1 as a PyTorch optimiser: preconditioned, soft-thresholded and
-    projected steps on V and A.
+    """The paper's Algorithm 1 as a PyTorch optimiser.
+
+    Its steps on V and A are preconditioned, soft-thresholded and projected.
 
     A step on V is V ← V − η_V (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ.
     A step on column k of A is a ← Proj(soft(a − (η_A/μ_k)·∇_a, λ)), where soft is the soft

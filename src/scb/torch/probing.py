@@ -35,8 +35,9 @@ FAINT = 0.01
 
 @dataclass(frozen=True)
 class Probe:
-    """The result of ``scb.torch.probe``: the sparse contextual bigram that best describes the
-    predictions F of a model.
+    """The result of ``scb.torch.probe``.
+
+    It is the sparse contextual bigram that best describes the predictions F of a model.
 
     Predictions hardly determine the scales of V − μ1ᵀ and A separately, only their product. Here A
     is scaled so that its columns sum to 1 in the μ-weighted mean; ``signal`` does not depend on
@@ -95,16 +96,12 @@ class Probe:
 
     @property
     def found(self) -> bool:
-        """Whether predictions depend on the context at all, and on some positions more than on
-        others.
-        """
+        """Whether predictions depend on some positions of the context more than on others."""
         return self.spread >= FAINT and any(len(positions) for positions in self.support)
 
     @property
     def signal(self) -> float:
-        """The product α_V·α_A of the signals: 0 if nothing has been learned, and 1 for the true
-        task.
-        """
+        """The product α_V·α_A of the signals: 0 if nothing was learned, 1 for the task."""
         return self.alpha_V * self.alpha_A if self.found else 0.0
 
     @property

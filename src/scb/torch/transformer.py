@@ -19,8 +19,9 @@ Attention = Literal["softmax", "linear", "shrunk", "thresholded"]
 
 
 class Transformer(nn.Module):
-    """A small causal decoder-only transformer that maps token sequences to the logits of the next
-    token.
+    """A small causal decoder-only transformer.
+
+    It maps token sequences to the logits of the next token.
 
     Parameters
     ----------
