@@ -38,7 +38,8 @@ def rounded(
     """The finite (V, A) that a rounding makes of one."""
     what = f"the rounding {named(rounding)} of stage {stage!r}"
     V, A = point(what, rounding(V, A, mu), V, A)
-    refuse_nan(what, V, A)
+    if not (np.isfinite(V).all() and np.isfinite(A).all()):
+        raise InputError(f"{what} returns NaN or infinity: all entries must be finite")
     return V, A
 
 
@@ -65,9 +66,3 @@ def stopped(stop: Callable[..., Any] | None, V: Array, A: Array, mu: Array, stag
             f"the condition {named(stop)} of stage {stage!r} returns {shown(answer)}: it must return True or False"
         )
     return bool(answer)
-
-
-def refuse_nan(what: str, *arrays: Array) -> None:
-    """InputError if an entry is NaN or infinite."""
-    if not all(np.isfinite(array).all() for array in arrays):
-        raise InputError(f"{what} returns NaN or infinity: all entries must be finite")
