@@ -120,9 +120,6 @@ def interrupted(work: Work, folder: Path, how: Any, seconds: float) -> str:
     except KeyboardInterrupt:
         return ""
     except Exception as error:
-        # Numba reports an exception that another thread raises while it hands over arrays like this.
-        if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
-            return ""
         return f"FOREIGN {type(error).__name__}: {error}"
     return ""
 

@@ -13,6 +13,7 @@ from scb import metrics
 from scb.folders import Folder, opened
 from scb.geometry import Array
 from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of, shown
+from scb.kernels.compiler import plain_interrupts
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.answers import functions, rounded
@@ -32,6 +33,7 @@ Device = Literal["cpu", "cuda"]
 JUDGED = 10_000_000  # entries of A up to which a run is judged unless asked otherwise
 
 
+@plain_interrupts()
 def train(
     task: Task,
     recipe: Recipe,
