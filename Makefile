@@ -21,7 +21,7 @@ test-torch: venv  ## the tests of scb.torch, in an environment of their own that
 	.venv-torch/bin/pip install --quiet --require-hashes -r requirements.lock
 	.venv-torch/bin/pip install --quiet torch==2.13.0
 	.venv-torch/bin/pip install --quiet --no-build-isolation --no-deps --editable .
-	.venv-torch/bin/pytest tests/test_torch.py tests/test_transformers.py tests/test_docstrings.py
+	.venv-torch/bin/pytest tests/pytorch/test_torch.py tests/paper/test_transformers.py tests/project/test_docstrings.py
 
 docs: venv .venv/docs  ## the site, built offline into docs/_build/html; a warning or a broken link is an error
 	$(BIN)/python -m sphinx -b html -j 2 -W --keep-going docs docs/_build/html

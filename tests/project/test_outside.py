@@ -16,7 +16,7 @@ import pytest
 from scb.jobs.table import read_table
 from scb.training.run import Run
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 PACKAGE = HERE / "outside"
 SCB = Path(sys.executable).with_name("scb")
 BROKEN = """[scb.recipes]

@@ -5,7 +5,7 @@ import re
 from contextlib import redirect_stdout
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 

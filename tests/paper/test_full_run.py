@@ -12,7 +12,7 @@ from scb.paper.outcome import Outcome
 from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, claims_for, drawable, needed, tables
 from scb.paper.report import draw_figure, judge, write_report
 
-SHIPPED = Path(__file__).parents[1] / "docs" / "tables"
+SHIPPED = Path(__file__).parents[2] / "docs" / "tables"
 HEAVY = [name for name, experiment in TABLES.items() if experiment.shipped]
 HERE = shipped(SHIPPED, (*TABLES, *ELSEWHERE))
 

@@ -18,7 +18,7 @@ from scb.paper.claims_file import read_outcomes
 from scb.paper.registry import CLAIMS, ELSEWHERE, FIGURES, TABLES
 from scb.paper.report import judge, markdown_section, markdown_table
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MADE = ("learn", "reference/api", "reference/cli.md", "paper/figures", "_build")  # by the build; not in the repository
 for folder in (DOCS, DOCS / "_ext", ROOT / "benchmarks"):

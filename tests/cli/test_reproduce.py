@@ -147,7 +147,7 @@ def test_a_claim_is_one_edit_in_one_file(tmp_path):
     shutil.copytree(Path(scb.__file__).parent, tmp_path / "scb", ignore=shutil.ignore_patterns("__pycache__"))
     file = tmp_path / "scb" / "paper" / "claims" / "projector.py"
     file.write_text(file.read_text() + PLANTED)
-    shipped = Path(__file__).parents[1] / "docs" / "tables"
+    shipped = Path(__file__).parents[2] / "docs" / "tables"
     command = [sys.executable, "-m", "scb", "reproduce", "--only", "F14", "--shipped", str(shipped), "--out", str(tmp_path / "out")]
     environment = NARROW | {"PYTHONPATH": str(tmp_path)}
     answer = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, cwd=tmp_path)

@@ -285,7 +285,7 @@ def test_a_trained_transformer_attends_to_the_true_positions(N):
 @pytest.mark.parametrize(("page", "heading"), [("howto/pytorch", "# "), ("explanation/transformers", "in five minutes")])
 def test_the_code_of_a_page_runs(page, heading):
     """As it stands, with a hundredth of the steps."""
-    section = (Path(__file__).parents[1] / "docs" / f"{page}.md").read_text().partition(heading)[2]
+    section = (Path(__file__).parents[2] / "docs" / f"{page}.md").read_text().partition(heading)[2]
     code = "\n".join(re.findall(r"```python\n(.*?)```", section, re.S))
     shorter, loops = re.subn(r"(range\(|step == )(\d+)00\b", r"\1\2", code)
     assert loops > 0

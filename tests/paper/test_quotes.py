@@ -8,7 +8,7 @@ import pytest
 
 from scb.paper.registry import CLAIMS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PLACES = (Path(os.environ.get("SCB_PAPER", "paper.tex")), ROOT / "shared" / "paper.tex", ROOT.parent / "shared" / "paper.tex")
 SOURCE = next((path for path in PLACES if path.exists()), None)
 SYMBOLS = {

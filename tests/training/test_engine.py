@@ -152,7 +152,8 @@ def test_a_forked_process_can_train_after_its_parent_has():
     code = """
 import multiprocessing, sys
 sys.path.insert(0, "tests")
-import numba, numpy as np, test_engine
+import numba, numpy as np
+from training import test_engine
 class Queue(list):
     put = list.append
 numba.set_num_threads(min(2, numba.config.NUMBA_NUM_THREADS))

@@ -15,11 +15,11 @@ from torture.__main__ import ENVIRONMENT
 from torture.targets import TARGETS
 from torture.things import THINGS
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 # What is not entered on small data, by the tests that compare it with its twin.
 TWINS = (
-    "tests/test_estimator.py::test_kernels_equal_their_twins",
-    "tests/test_recovery.py::test_curvature_equals_its_twin_and_the_differences_of_the_gradient",
+    "tests/sequences/test_estimator.py::test_kernels_equal_their_twins",
+    "tests/mixture/test_recovery.py::test_curvature_equals_its_twin_and_the_differences_of_the_gradient",
 )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from scb.cli import COMMANDS, main
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def made_by():

@@ -9,7 +9,7 @@ from scb.paper.claims.claim import Claim
 from scb.paper.outcome import Outcome, Verdict
 from scb.paper.report import Judged, markdown_table, tally, write_report
 
-PAGE = (Path(__file__).parents[1] / "docs" / "paper" / "claims.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "paper" / "claims.md").read_text()
 FACTS = {"machine": "", "versions": {"scb": ""}, "date": "", "quick": True, "jobs": 0, "fresh": 0, "wall": "", "compute": ""}
 
 

@@ -19,9 +19,9 @@ from scb.paper.claims.claim import Claim
 from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, TABLES
 from scb.training import settings
 from scb.training.recipes import RECIPES
-from test_training import SOURCES
+from training.test_training import SOURCES
 
-sys.path.append(str(Path(__file__).parents[1] / "docs" / "_ext"))
+sys.path.append(str(Path(__file__).parents[2] / "docs" / "_ext"))
 from api_index import api_groups
 
 EDGES = graph()
@@ -135,7 +135,7 @@ def test_public_names_exist():
 
 # ------------------------------------------------------------------------------------------------- docs/explanation/architecture.md
 
-PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "architecture.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "architecture.md"
 HOP = re.compile(r"^\| \d+ \| `([\w/]+\.py)` `(\w+)` \|", re.M)
 WALKS = [HOP.findall(section) for section in PAGE.read_text().split("\n## ") if HOP.search(section)]
 

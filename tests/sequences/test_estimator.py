@@ -560,7 +560,7 @@ def test_a_symbol_that_only_windows_at_the_beginning_have_is_in_the_background()
 
 def test_a_second_lag_is_found_where_the_first_makes_labels_impossible(monkeypatch):
     """The score of the second weight then has labels of probability nearly 0 in it, which must not hide it."""
-    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
     held_out_tasks: Any = import_module("held_out_tasks")
     rng = np.random.default_rng(9)
     weights, matrices = held_out_tasks.mixture(20, (2, 5, 9), per_lag=True, rare=True, rng=rng)

@@ -25,7 +25,7 @@ from scb.paper.outcome import Verdict
 from scb.paper.slopes import compared, log_log_slope, printed_exponent, varied
 from scb.task.sampling import generate
 
-RUNNER = Path(__file__).parents[1] / "benchmarks" / "full_run.py"
+RUNNER = Path(__file__).parents[2] / "benchmarks" / "full_run.py"
 HOLDS, CHANGED, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.FAILS
 
 

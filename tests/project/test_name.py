@@ -10,7 +10,7 @@ import pytest
 
 import scb
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = "sparse-contextual-bigrams"
 LOCKED = re.findall(r"^([\w-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
@@ -41,7 +41,7 @@ def strays(text):
 def test_no_hint_names_a_package_that_is_not_ours():
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
     ends = (".py", ".md", ".toml", ".yml", ".cff", ".html", ".js", ".rst", ".lock", ".txt", "Makefile")
-    paths = [ROOT / name for name in listed.stdout.splitlines() if name.endswith(ends) and name != "tests/test_name.py"]
+    paths = [ROOT / name for name in listed.stdout.splitlines() if name.endswith(ends) and name != "tests/project/test_name.py"]
     texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in paths if path.exists()}
     assert sum("pip install" in text for text in texts.values()) > 15
     assert {str(path): strays(text) for path, text in texts.items() if strays(text)} == {}

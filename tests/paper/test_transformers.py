@@ -16,7 +16,7 @@ from scb.paper.outcome import Verdict
 from scb.paper.registry import ELSEWHERE
 from scb.paper.tuned import best_setting, chosen_decoders
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "docs" / "tables"
 HOLDS, CHANGED, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.FAILS
 needs_torch = pytest.mark.skipif(
