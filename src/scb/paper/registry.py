@@ -14,6 +14,7 @@ from scb.paper.claims import (
     models,
     projector,
     rates,
+    regulariser,
     samples,
     theory,
     transformers,
@@ -49,6 +50,7 @@ _FILES = (
     samples,
     projector,
     rates,
+    regulariser,
     attention,
     large,
     transformers,
@@ -84,7 +86,7 @@ WINDOWS = (("sequence", "of the task"), ("sequence", "frequencies"), ("independe
 MULTIPLES = (0.0, 1.0, 2.0, 4.0)
 TABLES = {
     "convergence": Experiment(
-        TrainingJob, {"methods": (FOUR,)}, seeds=50, quick=(6, {"T": (1000,)})
+        TrainingJob, {"methods": (FOUR,)}, seeds=60, quick=(6, {"T": (1000,)})
     ),
     "ensembles": Experiment(
         TrainingJob,
@@ -136,10 +138,10 @@ TABLES = {
         quick=(2, {"T": (1000,), "batch_size": (16, 64)}),
         full_only=True,
     ),
-    "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=10, quick=(2, {})),
+    "softmax": Experiment(SoftmaxJob, {"model": BOTH}, seeds=40, quick=(2, {})),
     "patterns": Experiment(SoftmaxJob, {"model": BOTH, "patterns": (True,), "replicate": (0,)}),
     "gaussian": Experiment(
-        GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=10, quick=(2, {})
+        GaussianJob, {("N", "method", "batch_size"): SIMULATED}, seeds=40, quick=(2, {})
     ),
     "prediction": Experiment(
         PredictionJob,

@@ -21,13 +21,8 @@ from scb.paper.registry import FIGURES, claims_for
 from scb.picture import strip_picture
 from scb.provenance import machine, versions
 
-MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.SOME: "±", Verdict.FAILS: "✗"}
-COLOURS = {
-    Verdict.HOLDS: "green",
-    Verdict.CHANGED: "yellow",
-    Verdict.SOME: "yellow",
-    Verdict.FAILS: "red",
-}
+MARKS = dict(zip(Verdict, "✓±~?✗", strict=True))
+COLOURS = dict(zip(Verdict, ("green", "yellow", "yellow", "blue", "red"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -138,7 +133,10 @@ def tally(judged: Sequence[Judged]) -> list[str]:
 
 
 def _plural(verdict: Verdict, count: int) -> str:
-    text = verdict.value
+    """The verdict on so many claims."""
+    text = {Verdict.SOME: "holds in some ensembles", Verdict.UNSURE: "where we cannot tell"}.get(
+        verdict, verdict.value
+    )
     return text if count == 1 else text.replace("holds", "hold").replace("does not", "do not")
 
 
