@@ -129,7 +129,7 @@ def test_softmax_is_alike(cosine, loss, expected):
 
 @pytest.mark.parametrize(("ours", "theirs", "expected"), [(0.01, 0.3, CHANGED), (0.2, 1.0, FAILS), (0.04, 0.1, FAILS)])
 def test_simulation_recovers(ours, theirs, expected):
-    both = lambda x: {"dist_A": x, "dist_V": 0.01, "delta_A": x, "delta_V": 0.01}  # noqa: E731
+    both = lambda x: {"dist_A": x, "dist_V": 0.01, "delta_A": x, "delta_V": 0.01, "stage": 2}  # noqa: E731
     table = runs(facts={"N": 100, "batch_size": 1000}, proximal=both(ours), SGD=both(theirs))
     assert models.simulation_recovers(table).verdict is expected
 

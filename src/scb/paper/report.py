@@ -16,8 +16,9 @@ from scb.jobs.shipped import write_shipped
 from scb.jobs.table import Table, write_table
 from scb.paper.claims.claim import Claim
 from scb.paper.entries import Experiment
+from scb.paper.frozen import frozen
 from scb.paper.outcome import Outcome, Verdict
-from scb.paper.registry import FIGURES, claims_for
+from scb.paper.registry import FIGURES, NOT_COVERED, claims_for
 from scb.picture import strip_picture
 from scb.provenance import machine, versions
 
@@ -49,6 +50,12 @@ class Judged:
     def control(self) -> str:
         """The numbers of the control in words; empty if there is none."""
         return "\n".join(self.claim.controlled(self.outcome))
+
+    @property
+    def frozen(self) -> str:
+        """When the criterion was frozen, and whether its tables had been seen."""
+        found = frozen().get(self.claim.id)
+        return found.told if found else "not yet"
 
     @property
     def note(self) -> str:
@@ -166,7 +173,7 @@ def markdown_table(judged: Sequence[Judged]) -> str:
     found, claim by claim."""
     environment = _templates(autoescape=False)
     return environment.get_template("claims.md.j2").render(
-        groups=by_author(judged), summary=summary, tally=tally(judged)
+        groups=by_author(judged), summary=summary, tally=tally(judged), not_covered=NOT_COVERED
     )
 
 

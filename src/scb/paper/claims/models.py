@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from scb.jobs.table import Table, at, pick, values
+from scb.jobs.table import Table, at, pick, values, where
 from scb.paper.claims.claim import Claim, ends
 from scb.paper.numbers import CLOSE, Number, average, share, spread
 from scb.paper.outcome import Answer, Outcome, all_of, between, mostly
@@ -53,32 +53,29 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     condition="Gaussian noise in place of that of the batch",
     setting="sparsity 2, η = 0.02 for 600 steps, 0.01 for 400, λ at 4.5 standard deviations of an "
     "entry's noise, sign resolved",
-    words="both within 0.05 and SGD's error four times larger in {close:share}; ‖A − Q‖ {ours}, SGD "
-    "{sgd}; ‖Δ_A‖ at most {delta_A}, SGD {sgd_delta}; ‖Δ_V‖ at most {delta_V}",
+    words="so in {close:share}; ‖A − Q‖ {ours}, SGD {sgd}; after Stage 1 ‖Δ_A‖ is at most "
+    "{delta_A}, SGD's ends at {sgd_delta}; ‖Δ_V‖ is at most {delta_V}",
     change="the paper names no batch, λ or step size; with ours, tuned, and the sign resolved",
     instead="with our batch, λ and step size, tuned, and the sign resolved, it is not so either",
 )
 def simulation_recovers(gaussian: Table) -> Outcome:
-    """With the change, in 90 % of tasks, for each N: both distances end within 0.05, ‖Δ_A‖_μ and
-    ‖Δ_V‖_μ never pass 0.05, and SGD's ‖Δ_A‖_μ at the same batch ends four times larger. As printed
-    it cannot be run: the batch, λ and the step size are not named."""
+    """With the change, in 90 % of tasks, for each N: both distances end within 0.05, after Stage 1
+    ‖Δ_A‖_μ and ‖Δ_V‖_μ stay at or below 0.05, and SGD's ‖Δ_A‖_μ at the same batch ends four times
+    larger. As printed it cannot be run: the batch, λ and the step size are not named."""
     cases = {}
     good = []
     for N in values(gaussian, "N"):
         mine = pick(gaussian, N=N)
         ours, sgd = ends(mine, None, "proximal", "SGD")
+        later = where(mine, (mine["method"] == "proximal") & (mine["stage"] > 1))
         worst = {
             layer: np.array(
-                [
-                    pick(mine, method="proximal", replicate=i)[f"delta_{layer}"].max()
-                    for i in ours["replicate"]
-                ]
+                [later[f"delta_{layer}"][later["replicate"] == i].max() for i in ours["replicate"]]
             )
             for layer in "AV"
         }
-        close = (np.maximum(ours["dist_A"], ours["dist_V"]) <= CLOSE) & (
-            np.maximum(worst["A"], worst["V"]) <= CLOSE
-        )
+        found = (ours["dist_A"], ours["dist_V"], worst["A"], worst["V"])
+        close = np.max(found, axis=0) <= CLOSE
         close &= sgd["delta_A"] > 4 * ours["delta_A"]
         good.append(mostly(close))
         cases[f"N = {N}, B = {int(mine['batch_size'].max()):,}"] = {

@@ -1,14 +1,15 @@
 """Claims about real transformers on the tasks of the paper; all of them ours."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from scb.jobs.table import Table, pick, values
 from scb.paper.claims.claim import Claim
 from scb.paper.numbers import Number, median, middle, minus, span, spread
-from scb.paper.outcome import Answer, Outcome, all_of, any_of, at_least, at_most, opposite
-from scb.paper.slopes import log_log_slope
+from scb.paper.outcome import Outcome, all_of, at_least, at_most, opposite
+from scb.paper.slopes import line_slope, log_log_slope
 from scb.paper.tuned import best_setting, transferred
 
 SMALL = ", init 0.02"
@@ -47,16 +48,12 @@ def _lengths(table: Table, N: int) -> list[int]:
 
 
 def growth(table: Table, setting: str, until: str = "samples_10") -> Number:
-    """The exponent in T of the samples until a tenth is left, or of another column, where the
-    median task gets there."""
-    T: list[float] = []
-    samples: list[float] = []
-    for length in sorted(values(table, "T")):
-        best = best_setting(pick(table, T=length), setting, until)[until]
-        if np.isfinite(median(best)):
-            T += [length] * len(best)
-            samples += best.tolist()
-    return log_log_slope(np.array(T), np.array(samples))
+    """The exponent in T of the median number of samples until a tenth is left, or of another
+    column, where the median task gets there."""
+    lengths = sorted(values(table, "T"))
+    samples = [median(best_setting(pick(table, T=T), setting, until)[until]) for T in lengths]
+    found = np.isfinite(samples)
+    return log_log_slope(np.array(lengths)[found], np.array(samples)[found])
 
 
 @_claim(
@@ -68,8 +65,9 @@ def growth(table: Table, setting: str, until: str = "samples_10") -> Number:
     "{recover:+.2f}",
 )
 def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outcome:
-    """The samples until 10 % of the excess loss is left grow like T^0.4 or faster for a transformer
-    at N = 3 and 10, like T^0.35 or slower for Algorithm 1 and like T^0.15 or slower for recover.
+    """The median number of samples until 10 % of the excess loss is left grows like T^0.4 or faster
+    for a transformer at N = 3 and 10, like T^0.35 or slower for Algorithm 1 and like T^0.15 or
+    slower for recover, where the median task gets there.
     """
     cases = {}
     for N in (3, 10):
@@ -97,37 +95,37 @@ def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outco
     "those of recover.",
     where="beyond the paper",
     setting=f"{ONE}, squared error",
-    words="{transformer:2}; task by task {times} times Algorithm 1, {times_recover} times recover; "
-    "where it gets there: {factor:to 2} times Algorithm 1, {factor_recover:to 2} times recover",
+    words="{transformer:2}, {times} times Algorithm 1, {times_recover} times recover; task by task "
+    "{paired} times Algorithm 1, {paired_recover} times recover; where it gets there: {factor:to 2} "
+    "times Algorithm 1, {factor_recover:to 2} times recover",
 )
 def far_from_the_limit(transformers: Table, transformer_rivals: Table) -> Outcome:
-    """At every N and T with N ≤ 10 a transformer, trained on fresh samples, needs at least 5 times
-    the samples of Algorithm 1 and 50 times those of recover, in the median task.
+    """At N = 3 and 10 a transformer, trained on fresh samples, needs at least 5 times the samples of
+    Algorithm 1 and 50 times those of recover in the median task of all T.
     """
-    cases = {}
+    cases: dict[str, dict[str, Any]] = {}
     good = []
+    factors: dict[str, list[float]] = {"algorithm": [], "recover": []}
     for N in (3, 10):
+        paired: dict[str, list[np.ndarray]] = {name: [] for name in factors}
         for T in _lengths(transformers, N):
             others = pick(transformer_rivals, N=N, T=T)
-            algorithm = best_setting(pick(others, rival="Algorithm 1, mu"), "setting")
-            recover = pick(others, rival="recover")
-            mine = _samples(transformers, "scaling", N, T, "standard", "square_10")
-            times, times_recover = (
-                middle(mine / found["samples_10"]) for found in (algorithm, recover)
-            )
-            good += [at_least(times, 5), at_least(times_recover, 50)]
-            cases[f"N = {N}, T = {T:,}"] = {
-                "transformer": median(mine),
-                "times": times,
-                "times_recover": times_recover,
+            theirs = {
+                "algorithm": best_setting(pick(others, rival="Algorithm 1, mu"), "setting"),
+                "recover": pick(others, rival="recover"),
             }
-    factors = {
-        f"factor{kind}": span(
-            [x for case in cases.values() if np.isfinite(x := case[f"times{kind}"].estimate)]
-        )
-        for kind in ("", "_recover")
-    }
-    return Outcome.judged(all_of(good), cases=cases, **factors)
+            mine = _samples(transformers, "scaling", N, T, "standard", "square_10")
+            times = {name: median(mine) / median(x["samples_10"]) for name, x in theirs.items()}
+            for name, found in theirs.items():
+                paired[name].append(_ratio(mine, found["samples_10"]))
+                factors[name] += [times[name]] * bool(np.isfinite(times[name]))
+            numbers = {"times": times["algorithm"], "times_recover": times["recover"]}
+            cases[f"N = {N}, T = {T:,}"] = {"transformer": median(mine), **numbers}
+        algorithm, recover = (middle(np.concatenate(ratios)) for ratios in paired.values())
+        good += [at_least(algorithm, 5), at_least(recover, 50)]
+        cases[f"N = {N}"] = {"paired": algorithm, "paired_recover": recover}
+    ranges = {"factor": span(factors["algorithm"]), "factor_recover": span(factors["recover"])}
+    return Outcome.judged(all_of(good), cases=cases, **ranges)
 
 
 @_claim(
@@ -135,28 +133,31 @@ def far_from_the_limit(transformers: Table, transformer_rivals: Table) -> Outcom
     says="It begins with a plateau, as Stage 1 does, and the plateau takes a larger share where T "
     "is larger.",
     where="Stage 1 of the paper, in a real transformer",
-    words="{plateau:.2f}",
+    words="{plateau:.2f}; from T = 128 on {long:.2f}; {slope:+.3f} for each unit of log T",
 )
 def a_plateau_that_grows(transformers: Table) -> Outcome:
     """Of the samples until half of the excess loss is gone, the share that passes before a tenth is
-    gone is at least a half from T = 128 on, in the median task, and larger at the largest T that is
-    learned than at the smallest, for N = 3 and 10.
+    gone is at least a half in the median task of all T from 128 on, and grows with log T over all
+    T, for N = 3 and 10.
     """
-    cases = {}
+    cases: dict[str, dict[str, Any]] = {}
     good = []
     for N in (3, 10):
-        shares = {}
+        lengths, shares = [], []
         for T in _lengths(transformers, N):
             tenth, half = (
                 _samples(transformers, "scaling", N, T, "standard", column)
                 for column in ("samples_90", "samples_50")
             )
+            there = np.isfinite(half)
             if np.isfinite(median(half)):
-                shares[T] = middle((tenth / half)[np.isfinite(half)])
-        first, *_, last = shares.values()
-        good.append(at_least(minus(last, first), 0))
-        good += [at_least(x, 0.5) for T, x in shares.items() if T >= 128]
-        cases |= {f"N = {N}, T = {T:,}": {"plateau": x} for T, x in shares.items()}
+                lengths.append(np.full(there.sum(), T))
+                shares.append(tenth[there] / half[there])
+                cases[f"N = {N}, T = {T:,}"] = {"plateau": spread(shares[-1])}
+        T, found = np.concatenate(lengths), np.concatenate(shares)
+        long, slope = middle(found[T >= 128]), line_slope(np.log(T), found)
+        good += [at_least(long, 0.5), at_least(slope, 0)]
+        cases[f"N = {N}"] = {"long": long, "slope": slope}
     return Outcome.judged(all_of(good), cases=cases)
 
 
@@ -166,34 +167,37 @@ def a_plateau_that_grows(transformers: Table) -> Outcome:
     "are.",
     where="Section 4, in a real transformer",
     setting=f"{ONE}; {FRESH}",
-    words="{ratio:.2f} of the samples of a fresh start; same P, values kept: {saved_values:to .1f} "
-    "times fewer samples; same P, values frozen: {saved_frozen:to .1f} times fewer",
+    words="{ratio:.2f} of {fresh:2} samples of a fresh start; {never} gets there; task by task, over "
+    "all T: {paired:.2f}; same P, values kept: {saved_values:to .1f} times fewer samples; same P, "
+    "values frozen: {saved_frozen:to .1f} times fewer",
 )
 def kept_values_save_samples(transformers: Table) -> Outcome:
-    """In the median task, with the values of a task with the same P, 10 % are left after at most
-    half of the samples of a fresh start, at T = 32, 128 and 512; with those of a task of overlap 0.3
+    """In the median task of T = 32, 128 and 512, with the values of a task with the same P, 10 % are
+    left after at most half of the samples of a fresh start, with those of a task of overlap 0.3
     after at most 0.85 of them; and values that are frozen help for the same P alone.
     """
-    cases = {}
-    good = []
+    cases: dict[str, dict[str, Any]] = {}
+    paired: dict[str, list[np.ndarray]] = {name: [] for name in KEPT}
     saved: dict[str, list[float]] = {name: [] for name in KEPT}
     for T in (32, 128, 512):
         fresh = _samples(transformers, "scaling", 10, T, "standard")
-        ratios = {}
         for variant in KEPT:
             samples = _samples(transformers, "transfer", 10, T, variant)
             if samples.size:
-                ratios[variant] = middle(_ratio(samples, fresh))
-                saved[variant].append(median(fresh) / median(samples))
-                cases[f"T = {T}, {variant}"] = {"ratio": ratios[variant]}
-        good.append(at_most(ratios["values, overlap 1"], 0.5))
-        good.append(at_most(ratios["values, overlap 0.3"], 0.85))
-        good.append(at_most(ratios["frozen, overlap 1"], 0.5))
-        if "frozen, overlap 0.3" in ratios:
-            good.append(at_least(ratios["frozen, overlap 0.3"], 1))
+                paired[variant].append(_ratio(samples, fresh))
+                ratio = median(samples) / median(fresh)
+                saved[variant].append(1 / ratio)
+                told = {"ratio": ratio, "fresh": median(fresh)}
+                cases[f"T = {T}, {variant}"] = told if np.isfinite(ratio) else {"never": "never"}
+    found = {name: middle(np.concatenate(x)) for name, x in paired.items() if x}
+    cases |= {name: {"paired": number} for name, number in found.items()}
+    good = [at_most(found[f"{kind}, overlap 1"], 0.5) for kind in ("values", "frozen")]
+    good.append(at_most(found["values, overlap 0.3"], 0.85))
+    good.append(at_least(found["frozen, overlap 0.3"], 1))
     return Outcome.judged(
         all_of(good),
         cases=cases,
+        never=None,
         saved_values=span(saved["values, overlap 1"]),
         saved_frozen=span(saved["frozen, overlap 1"]),
     )
@@ -209,61 +213,69 @@ def _ratio(samples: np.ndarray, others: np.ndarray) -> np.ndarray:
     "attention-threshold",
     says="A proximal step inside the attention saves samples.",
     where="Section 2.3, in a real transformer",
-    words="the samples of a plain one over those of the best of three: {times:.2f}; the largest "
-    "median {saved:.1f}",
-    change="it helps where weights begin at 0.02, and does not with PyTorch's",
+    words="plain {plain:2}; weights shrunk by 0.5/L {half:2}, by 0.9/L {most:2}; logits thresholded "
+    "at 1σ {logits:2}; task by task, over both T, plain over the best of three: {paired:.2f}",
+    change="it helps where weights begin at 0.02, up to {saved:.1f} times, and does not with "
+    "PyTorch's",
     instead="it costs samples",
 )
 def thresholds_in_attention(transformers: Table) -> Outcome:
     """A softmax whose weights are shrunk, or whose logits are soft-thresholded, is at 10 % after at
-    most 0.9 of the samples of a plain one in the median task, at N = 10 and T = 128 and 512: the
+    most 0.9 of the samples of a plain one in the median task of N = 10 and T = 128 and 512: the
     best of three, with PyTorch's initial weights and with those of GPT-2. With the change: with
-    those of GPT-2 at one of the two T, and with PyTorch's at neither.
+    those of GPT-2, and not with PyTorch's.
     """
-    cases = {}
-    answers: dict[str, list[Answer]] = {"": [], SMALL: []}
-    for small, found in answers.items():
+    cases: dict[str, dict[str, Any]] = {}
+    answers = {}
+    best: dict[str, list[float]] = {"": [], SMALL: []}
+    for small, factors in best.items():
+        name = "weights 0.02" if small else "PyTorch’s weights"
+        paired = []
         for T in (128, 512):
             plain = _samples(transformers, f"scaling{small}", 10, T, "standard")
-            tried = [_samples(transformers, f"proximal{small}", 10, T, name) for name in THRESHOLDS]
-            times = middle(_ratio(plain, min(tried, key=median)))
-            found.append(at_least(times, 1 / 0.9))
-            label = f"{'weights 0.02' if small else 'PyTorch’s weights'}, T = {T}"
-            cases[label] = {"times": times}
-    changed = min(any_of(answers[SMALL]), opposite(any_of(answers[""])))
-    printed = all_of(answers[""] + answers[SMALL])
-    saved = max(case["times"].estimate for case in cases.values())
-    return Outcome.judged(printed, changed, cases=cases, saved=saved)
+            tried = [_samples(transformers, f"proximal{small}", 10, T, x) for x in THRESHOLDS]
+            paired.append(_ratio(plain, min(tried, key=median)))
+            factors.append(median(plain) / min(map(median, tried)))
+            found = dict(zip(("half", "most", "logits"), map(median, tried), strict=True))
+            cases[f"{name}, T = {T}"] = {"plain": median(plain), **found}
+        cases[name] = {"paired": middle(np.concatenate(paired))}
+        answers[small] = at_least(cases[name]["paired"], 1 / 0.9)
+    changed = all_of([answers[SMALL], opposite(answers[""])])
+    return Outcome.judged(all_of(answers.values()), changed, cases=cases, saved=max(best[SMALL]))
 
 
 @_claim(
     "centred-values",
     says="Values that are centred, as the μ-projector has them, save samples.",
     where="the preconditioner of Section 2.3, in a real transformer",
-    words="{plain} without, {centred} with, {ratio:.2f} of them task by task; saved where both get "
-    "there: {saved:to .0%}",
+    words="{plain} without, {centred} with; saved where both get there: {saved:to .0%}; task by "
+    "task, with over without: {paired:.2f}, from T = 512 on {long:.2f}",
 )
 def centred_values(transformers: Table) -> Outcome:
-    """In the median task, with values from which their μ-mean over the tokens is taken, 10 % are
-    left after at most as many samples as without, at every N and T at which one of the two gets
-    there; and from T = 512 on after at most 0.8 of them.
+    """With values from which their μ-mean over the tokens is taken, 10 % are left after at most 0.9
+    of the samples that it takes without, in the median task of all T at which one of the two gets
+    there, for each N and each kind of initial weights; and of T from 512 on after at most 0.8.
     """
-    cases = {}
+    cases: dict[str, dict[str, Any]] = {}
     good = []
     saved = []
     for study, N in (("", 10), ("", 3), (SMALL, 10)):
         cells = pick(transformers, study=f"proximal{study}", N=N, variant="values centred")
+        paired, long = [], []
+        end = ", weights 0.02" if study else ""
         for T in sorted(values(cells, "T")):
             plain, centred = (
                 _samples(transformers, f"{kind}{study}", N, T, variant)
                 for kind, variant in (("scaling", "standard"), ("proximal", "values centred"))
             )
-            ratio = middle(_ratio(centred, plain))
+            cases[f"N = {N}, T = {T:,}{end}"] = {"plain": spread(plain), "centred": spread(centred)}
             if np.isfinite(median(plain)) or np.isfinite(median(centred)):
-                good.append(at_most(ratio, 0.8 if T >= 512 else 1.0))
+                paired.append(_ratio(centred, plain))
+                long += [paired[-1]] * (T >= 512)
                 saved.append(1 - median(centred) / median(plain))
-            label = f"N = {N}, T = {T:,}{', weights 0.02' if study else ''}"
-            cases[label] = {"plain": spread(plain), "centred": spread(centred), "ratio": ratio}
+        found = {"paired": middle(np.concatenate(paired)), "long": middle(np.concatenate(long))}
+        cases[f"N = {N}{end}"] = found
+        good += [at_most(found["paired"], 0.9), at_most(found["long"], 0.8)]
     return Outcome.judged(all_of(good), cases=cases, saved=span([x for x in saved if x < 1]))
 
 
