@@ -12,7 +12,8 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = (
-    {"kernels", "lazy", "namesake", "inputs", "extras", "extensions", "files", "folders", "provenance", "drawing", "notebook"},
+    {"kernels", "lazy", "namesake", "inputs", "extras", "extensions", "handles"}
+    | {"files", "folders", "provenance", "drawing", "notebook"},
     {"geometry", "model", "task"},
     {"theory", "metrics", "picture", "lab"},
     {"mixture"},

@@ -6,7 +6,6 @@ such.
 """
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -16,16 +15,15 @@ from pathlib import Path
 from scb.files import (
     cannot_write,
     make_directory,
-    open_handle,
     remove_abandoned,
     sync_directory,
     write_all,
 )
+from scb.handles import let_go, lock_handle, open_handle
 from scb.inputs import InputError
 
 RECORD = ".scb"
 _FIRST = b"scb: the lock of this folder, and the names of what scb writes here\n"
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV)
 
 
@@ -38,7 +36,7 @@ class Folder:
         self._handle = handle
         self._overwrite = overwrite
         self._inputs = inputs
-        self._content = os.pread(handle, os.fstat(handle).st_size, 0)
+        self._content = _read(handle, os.fstat(handle).st_size)
         if not self._content.startswith(_FIRST):  # empty, or what a power failure left of it
             os.ftruncate(handle, 0)
             self._content = b""
@@ -88,6 +86,7 @@ class Folder:
         with suppress(OSError, InputError):
             self.check()
             if not any(name and (self.path / name).exists() for name in self._names):
+                let_go(self._handle)
                 os.unlink(self.path / RECORD)
                 if made:
                     self.path.rmdir()
@@ -155,7 +154,7 @@ def _locked_record(directory: Path, work: str, lock: bool) -> Iterator[int]:
     while True:
         with ExitStack() as stack:
             try:
-                handle = stack.enter_context(open_handle(path, _FLAGS))
+                handle = stack.enter_context(open_handle(path, os.O_RDWR | os.O_CREAT))
             except OSError as error:
                 raise (
                     _not_ours(path) if error.errno in _NO_FILE else cannot_write(path, error)
@@ -174,9 +173,15 @@ def _refuse_foreign_record(path: Path, handle: int) -> None:
     about = os.fstat(handle)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
         raise _not_ours(path)
-    begin = os.pread(handle, len(_FIRST), 0).rstrip(b"\0")
+    begin = _read(handle, len(_FIRST)).rstrip(b"\0")
     if not _FIRST.startswith(begin):
         raise _not_ours(path)
+
+
+def _read(handle: int, size: int) -> bytes:
+    """The first bytes of an open file."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    return os.read(handle, size)
 
 
 def _not_ours(path: Path) -> InputError:
@@ -187,16 +192,18 @@ def _not_ours(path: Path) -> InputError:
 
 def _lock(directory: Path, handle: int, work: str) -> None:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_handle(handle)
     except BlockingIOError:
         raise InputError(
             f"another process is {work} in {directory}: wait for it, or end it"
         ) from None
     except OSError as error:
+        where = _file_system(handle)
         if os.fstat(handle).st_size == 0:  # made just now
+            let_go(handle)
             (directory / RECORD).unlink(missing_ok=True)
         raise InputError(
-            f"{directory} cannot be locked: {error.strerror} ({_file_system(handle)}). If no other process"
+            f"{directory} cannot be locked: {error.strerror} ({where}). If no other process"
             " writes there, go on with --no-lock (lock=False in Python)"
         ) from error
 
@@ -204,11 +211,11 @@ def _lock(directory: Path, handle: int, work: str) -> None:
 def _file_system(handle: int) -> str:
     """The kind of the file system of an open file and where it is mounted, where that can be known."""
     device = os.fstat(handle).st_dev
-    number = f"{os.major(device)}:{os.minor(device)}"
     with (
         suppress(OSError),
         open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts,
     ):
+        number = f"{os.major(device)}:{os.minor(device)}"
         for line in mounts:
             words = line.split()
             if words[2] == number:
