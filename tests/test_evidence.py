@@ -157,21 +157,23 @@ def test_a_background_for_each_window_enters_every_sum():
     x = MTD.random(2).sample(2000, 2)
     data = windows_of_codes([x], 4, 8, contexts=True)
     rng = np.random.default_rng(0)
-    slots = Slots.of([np.array([3, 6])] * 4)
+    slots = Slots.from_support([np.array([3, 6])] * 4)
     at = Mixture.of(rng.dirichlet(np.ones(4), 4).T, data.label_distribution, rng.dirichlet(np.ones(3), 4))
 
-    def states(partition, shape, distributions):
-        return Background(distributions, np.arange(partition.n) % len(distributions))
+    (part,) = data.partitions
+
+    def with_states(distributions):
+        states = Background(distributions, np.arange(part.n) % len(distributions))
+        return replace(data, partitions=[part.with_background(states)], own_background=True)
 
     plain = data.rows(slots)
-    same = data.with_background(states, np.repeat(data.label_distribution[None], 5, axis=0)).rows(slots)
+    same = with_states(np.repeat(data.label_distribution[None], 5, axis=0)).rows(slots)
     for a, b in zip(plain.total(RowTable.evaluate, at), same.total(RowTable.evaluate, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     for a, b in zip(plain.total(RowTable.information, at), same.total(RowTable.information, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     distributions = rng.dirichlet(np.ones(4), 5)
-    (rows,) = data.with_background(states, distributions).rows(slots).held
-    (part,) = data.partitions
+    (rows,) = with_states(distributions).rows(slots).held
     tokens = part.gather(slots.positions, 4)
     by_hand = [
         sum(q * (distribution if m == 4 else at.P[:, m]) for q, m in zip(at.q[k], row, strict=True))
@@ -179,7 +181,7 @@ def test_a_background_for_each_window_enters_every_sum():
     ]
     np.testing.assert_allclose(rows.distributions(at), by_hand, rtol=1e-12)
     np.testing.assert_allclose(rows.likelihoods(at), np.array(by_hand)[np.arange(part.n), part.label], rtol=1e-12)
-    few = data.with_background(states, distributions).thinned(1000)
+    few = with_states(distributions).thinned(1000)
     assert few.own_background
     assert few.partitions[0].background.state.size == few.n
 
@@ -249,12 +251,12 @@ def test_the_inverse_along_a_direction_equals_that_of_the_matrix():
     """On the tangent space, with the second derivatives written out."""
     x = MTD.random(2).sample(4000, 2)
     data = windows_of_codes([x], 4, 12, contexts=False)
-    rows = data.rows(Slots.of([np.array([5, 10])]))
+    rows = data.rows(Slots.from_support([np.array([5, 10])]))
     start = Mixture.of(np.full((4, 4), 0.25), data.label_distribution, np.array([[0.0, 0.4, 0.6]]))
     at = maximise(rows, start.lifted(), tolerance=1e-9).mixture
     rng = np.random.default_rng(0)
     dP, dq = rng.normal(size=(4, 4)), rng.normal(size=(1, 3))
-    in_P, in_q = inverse_along(rows, Point.of(rows, at), dP, dq)
+    in_P, in_q = inverse_along(rows, Point.from_rows(rows, at), dP, dq)
     free = np.concatenate([(at.P > 1e-9).ravel(), (at.q > 1e-9).ravel()])
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
     Pq = Pq - mixed

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.mixture.levels import cumulants, score_levels, variances
-from scb.mixture.model import Background, Mixture
+from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import ContextScores, RowCode, RowTable, Slots
 
@@ -138,7 +138,7 @@ class Data:
     tokens: float = np.nan  # how many tokens there are in sequences, where they were counted
 
     @classmethod
-    def of(
+    def from_partitions(
         cls,
         executor: "Here | Workers",
         partitions: list[Any],
@@ -199,14 +199,6 @@ class Data:
         """(K, T): samples with each last token that have a token at each position."""
         everywhere = np.repeat(self.counts[:, None], self.T, axis=1)
         return everywhere if self.independent else everywhere - self.total(Partition.missing)
-
-    def with_background(self, function: Callable[..., Background], *same: Any) -> "Data":
-        """The same samples, each with a background of its own: function(partition, shape, *same),
-        called where a partition lies.
-        """
-        held = zip(self.partitions, strict=True)
-        partitions = self.executor.map(_with_background, held, function, self.shape, *same)
-        return replace(self, partitions=partitions, own_background=True)
 
     def without_samples(self) -> "Data":
         """Their numbers and nothing else."""
@@ -298,14 +290,10 @@ class Data:
 
     def _with_partitions(self, held: list[Any]) -> "Data":
         """Other samples of the same kind."""
-        other = Data.of(self.executor, held, self.shape, self.mu, independent=self.independent)
+        other = Data.from_partitions(
+            self.executor, held, self.shape, self.mu, independent=self.independent
+        )
         return replace(other, own_background=self.own_background)
-
-
-def _with_background(
-    partition: Partition, function: Callable[..., Background], shape: Shape, *same: Any
-) -> Partition:
-    return partition.with_background(function(partition, shape, *same))
 
 
 # ----------------------------------------------------------------------------- where data come from

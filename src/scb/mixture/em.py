@@ -123,7 +123,7 @@ class _Climb:
         """At the start, with EM steps first, except where Newton steps are cheap and the maximum is
         near.
         """
-        point = Point.of(rows, start)
+        point = Point.from_rows(rows, start)
         held = np.zeros(start.P.shape, bool) if held is None else held
         gap = point.gap(held)
         near = near or gap <= tuning.near

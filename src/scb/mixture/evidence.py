@@ -74,7 +74,7 @@ def gather_evidence(search: Selection, rows: Rows, loglik: float) -> Evidence:
         nats = {slot: ratio / 2 for slot, ratio in ratios.items()}
     influence = {}
     errors = {}
-    point = Point.of(rows, mixture)
+    point = Point.from_rows(rows, mixture)
     unused = (mixture.P * point.gP).sum(axis=0) <= 0
     for slot in slots:
         value, d_P, d_q = influence_gradient(search, slot)

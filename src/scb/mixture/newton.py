@@ -36,7 +36,7 @@ class Point(NamedTuple):
     gq: Array
 
     @classmethod
-    def of(cls, rows: Rows, at: Mixture) -> "Point":
+    def from_rows(cls, rows: Rows, at: Mixture) -> "Point":
         """One pass over the rows."""
         return cls(at, *rows.total(RowTable.evaluate, at))
 
@@ -71,7 +71,7 @@ def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
         return point
     eagerness = point.excess_P / np.where(lost, point.gP, 1.0) / TUNING.eager
     P = np.where(lost, TUNING.revived * np.clip(eagerness, 1e-4, 1.0), at.P)
-    return Point.of(rows, at.moved(P / P.sum(axis=0), at.q))
+    return Point.from_rows(rows, at.moved(P / P.sum(axis=0), at.q))
 
 
 def newton_step(
@@ -160,7 +160,7 @@ def _climbed(rows: Rows, point: Point, in_P: Array, in_q: Array) -> Point | None
         size = 0.5**halving
         P = normalised(np.maximum(at.P + size * in_P, 0.0), 0, at.P)
         q = normalised(np.maximum(at.q + size * in_q, TUNING.least_weight * (at.q > 0)), 1, at.q)
-        after = Point.of(rows, at.moved(P, q))
+        after = Point.from_rows(rows, at.moved(P, q))
         if after.loglik - point.loglik > TUNING.promised * size * promised - rounding:
             return after
     return None
@@ -181,7 +181,7 @@ def newton_step_by_products(
         size = 0.5**halving
         P = normalised(np.maximum(at.P + size * in_P, TUNING.shrink * at.P), 0, at.P)
         q = normalised(np.maximum(at.q + size * in_q, TUNING.shrink * at.q), 1, at.q)
-        after = Point.of(rows, at.moved(P, q))
+        after = Point.from_rows(rows, at.moved(P, q))
         if after.loglik > point.loglik - TUNING.rounding * abs(point.loglik):
             return after
     return None

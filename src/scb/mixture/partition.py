@@ -57,7 +57,7 @@ class Partition:
     background: Background | None = None
 
     @classmethod
-    def of(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
+    def from_blocks(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
         """The samples in some blocks; there may be none. ``blocks`` makes them anew where those
         ``walked`` lack their tokens.
         """
@@ -141,7 +141,7 @@ class Partition:
 
     def only(self, chosen: NDArray[np.bool_]) -> "Partition":
         """The samples (n,) that are chosen; no token is copied."""
-        part = Partition.of(
+        part = Partition.from_blocks(
             [block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks(max(self.n, 1))]
         )
         return (

@@ -78,7 +78,7 @@ def _with_rest(at: Mixture, k: int, rest: float) -> Mixture:
 
 def _fit_at(rows: Rows, at: Mixture, k: int) -> tuple[Mixture, float]:
     """EM with squared extrapolation in which the background of context k keeps its weight."""
-    point = Point.of(rows, at.lifted())
+    point = Point.from_rows(rows, at.lifted())
     for _ in range(TUNING.profile_steps):
         after = squared_em_step(rows, point, lambda moved: _with_rest(moved, k, at.q[k, 0]))
         gained = after.loglik - point.loglik

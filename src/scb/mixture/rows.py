@@ -57,7 +57,7 @@ class Slots:
         return cls(np.tile(positions, (contexts, 1)), np.tile(matrix, (contexts, 1)), matrices)
 
     @classmethod
-    def of(
+    def from_support(
         cls, support: Support, owners: Sequence[int] | None = None, width: int | None = None
     ) -> "Slots":
         """Slot 0 of every context is the background, the others look at its support; position

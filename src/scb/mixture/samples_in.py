@@ -93,7 +93,9 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
         )
     size, T, mu = _agree(summaries, N)
     partitions = executor.map(PARTITION, zip(held, strict=True))
-    return Data.of(executor, partitions, Shape(size, size, T), mu, independent=max_lag is None)
+    return Data.from_partitions(
+        executor, partitions, Shape(size, size, T), mu, independent=max_lag is None
+    )
 
 
 def _agree(summaries: Sequence[Summary], N: int | None) -> tuple[int, int, Array]:
@@ -136,7 +138,7 @@ def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> tuple[Pa
             widths.append(block.tokens.size // block.n)
             counts = np.pad(counts, (0, max(0, int(block.tokens.max()) + 1 - counts.size)))
             count_tokens(block.tokens, counts)
-    partition = Partition.of(walked, blocks)
+    partition = Partition.from_blocks(walked, blocks)
     largest = max(int(partition.last.max(initial=-1)), int(partition.label.max(initial=-1)))
     counts = np.pad(counts, (0, max(0, largest + 1 - counts.size)))
     return partition, Summary(list(dict.fromkeys(widths)), counts)
@@ -169,7 +171,7 @@ def _read_sequences(data: Any, skipped: int, kind: str, max_lag: int) -> tuple[P
     tokens = max((int(x.max()) + 1 for x in sequences if x.size), default=0)
     counts = symbol_counts((x[skipped:] for x in sequences), tokens)
     longest = max((x.size for x in sequences), default=0)
-    return Partition.of(blocks), Summary([max_lag] if blocks else [], counts, longest)
+    return Partition.from_blocks(blocks), Summary([max_lag] if blocks else [], counts, longest)
 
 
 def _sequences_of(data: Any, kind: str) -> list[Any]:

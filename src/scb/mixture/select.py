@@ -97,7 +97,7 @@ class Selection:
 
     def rows(self) -> Rows:
         """The data at the current positions."""
-        slots = Slots.of(self.support, self.mixture.owners, width=self.mixture.q.shape[1])
+        slots = Slots.from_support(self.support, self.mixture.owners, width=self.mixture.q.shape[1])
         if self._kept is None or self._kept[0] is not self.data or not self._kept[1].same(slots):
             self._kept = self.data, slots, self.data.rows(slots)
         return self._kept[2]

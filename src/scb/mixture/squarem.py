@@ -48,15 +48,15 @@ def squared_em_step(
 
     ``kept`` restores what a step must not change.
     """
-    one = Point.of(rows, kept(em_step(point)))
+    one = Point.from_rows(rows, kept(em_step(point)))
     two = kept(em_step(one))
     columns, q = extrapolated(
         [(point.at.columns, one.at.columns, two.columns), (point.at.q, one.at.q, two.q)]
     )
     columns = normalised(columns, 0, two.columns)
     columns[:, -1] = two.background
-    jump = Point.of(rows, kept(replace(two, columns=columns, q=normalised(q, 1, two.q))))
+    jump = Point.from_rows(rows, kept(replace(two, columns=columns, q=normalised(q, 1, two.q))))
     if jump.loglik >= one.loglik:
         return jump
-    after = Point.of(rows, two)
+    after = Point.from_rows(rows, two)
     return after if after.loglik >= one.loglik else one

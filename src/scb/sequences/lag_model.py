@@ -136,7 +136,7 @@ class LagModel:
         """
         positions = self.max_lag - 1 - self.attention.indices.astype(np.intp)
         owners = None if SHARED in self.matrices else [self.max_lag - lag for lag in self.matrices]
-        return Slots.of(np.split(positions, self.attention.indptr[1:-1]), owners)
+        return Slots.from_support(np.split(positions, self.attention.indptr[1:-1]), owners)
 
     @cached_property
     def mixture(self) -> Mixture:
@@ -185,10 +185,12 @@ class LagModel:
         starts = np.arange(1, codes.size + 1)
         last = np.where(there, codes, 0) if self.context else np.zeros(codes.size, np.int64)
         # Nobody looks at the labels
-        partition = Partition.of([Block(tokens, starts, last, np.zeros(codes.size, np.int64))])
+        partition = Partition.from_blocks(
+            [Block(tokens, starts, last, np.zeros(codes.size, np.int64))]
+        )
         shape = Shape(N, N if self.context else 1, self.max_lag)
         data = self.with_background(
-            Data.of(Here(), [partition], shape, self.frequencies, independent=False)
+            Data.from_partitions(Here(), [partition], shape, self.frequencies, independent=False)
         )
         (partition,) = data.partitions
         rows = partition.rows(shape, self.slots, counted=False)
