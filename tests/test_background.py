@@ -31,7 +31,7 @@ def sequences(seed, N=3):
 
 def chosen(data):
     """(n, N): the background of each window."""
-    return np.concatenate([part.background.distributions[part.background.state] for part in data.partitions])
+    return np.concatenate([part.background.distributions[part.background.which] for part in data.partitions])
 
 
 def test_windows_have_the_labels_and_contexts_of_their_sequences():

@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 from scb.geometry import Array
 from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.model import Mixture
-from scb.mixture.partition import Partition, Shape
-from scb.mixture.rows import ContextScores, RowCode, RowTable, Slots
+from scb.mixture.partition import Partition, Shape, in_every, in_groups, without_gap
+from scb.mixture.rows import RowCode, RowTable, Slots, StateScores
+from scb.mixture.tuning import TUNING
 
 if TYPE_CHECKING:
     from scb.mixture.dask import Workers
 
 SIZE = attrgetter("n")
-_NEARLY_ALL = 0.95
-LARGEST_TABLES = 1 << 20  # entries of the tables of pairs that are asked for at a time
 
 
 class Here:
@@ -94,30 +93,28 @@ class Rows:
             return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
-    def alone(self) -> "Rows | None":
+    def without_samples(self) -> "Rows | None":
         """The rows in this process, without the numbers of the samples; None where they lie
         elsewhere.
         """
         if self.counted is not None:
-            return Rows(Here(), [], self.counted.alone())
+            return Rows(Here(), [], self.counted.without_samples())
         if not all(isinstance(table, RowTable) for table in self.held):
             return None
-        return Rows(Here(), [table.alone() for table in self.held], None)
+        return Rows(Here(), [table.without_samples() for table in self.held], None)
 
     @property
     def nbytes(self) -> int:
         """Memory of the rows in this process."""
-        return sum(
-            sys.getsizeof(table)
-            for table in (self.held if self.counted is None else [self.counted])
-        )
+        tables = self.held if self.counted is None else [self.counted]
+        return sum(sys.getsizeof(table) for table in tables)
 
     def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
         """(K,): what Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for
         tokens x iid μ; ∞ if never.
         """
-        noises = self.mapped(ContextScores, U, at, mu)
-        # One round trip to the partitions serves a step of all contexts' searches.
+        noises = self.mapped(StateScores, U, at, mu)
+        # One round trip to the partitions serves a step of the searches of all states.
         return score_levels(noises.total(variances, len(z)), z, partial(noises.total, cumulants))
 
 
@@ -200,10 +197,6 @@ class Data:
         everywhere = np.repeat(self.counts[:, None], self.T, axis=1)
         return everywhere if self.independent else everywhere - self.total(Partition.missing)
 
-    def without_samples(self) -> "Data":
-        """Their numbers and nothing else."""
-        return replace(self, executor=Here(), partitions=[])
-
     def rows(self, slots: Slots) -> Rows:
         """The samples at these slots; equal ones are counted as one row where that makes far fewer."""
         code = RowCode(self.N, slots)
@@ -216,10 +209,9 @@ class Data:
         if len(held) == 1 and isinstance(held[0], RowTable):
             return Rows(self.executor, held, held[0])
         counts = np.zeros(code.size)
-        for found, times in self.executor.results(
-            self.executor.map(RowTable.code_counts, zip(held, strict=True))
-        ):
-            counts[found] += times
+        sent = self.executor.map(RowTable.code_counts, zip(held, strict=True))
+        for code_numbers, times in self.executor.results(sent):
+            counts[code_numbers] += times
         codes = np.flatnonzero(counts)
         return Rows(self.executor, held, code.table(codes, counts[codes]))
 
@@ -234,7 +226,7 @@ class Data:
         if len(self.partitions) == 1:
             return self.total(Partition.chi_squares, self.mu)
         chi = np.full((self.K, self.T), -np.inf)
-        most = max(64, LARGEST_TABLES // self.N**2)
+        most = max(64, TUNING.pair_entries // self.N**2)
         chosen = np.ones(chi.shape, bool)
         if chi.size > most:
             bound = self.total(Partition.chi_squares, self.mu)
@@ -256,42 +248,30 @@ class Data:
 
     def thinned(self, samples: int) -> "Data":
         """A limited number of the samples, in groups that are spread evenly over all."""
-        if self.n <= samples:
-            return self
-        held = self.executor.map(
-            Partition.thinned, zip(self.partitions, self.firsts, strict=True), self.n / samples
-        )
-        return self._with_partitions(held)
+        return self if self.n <= samples else self._only(in_every, self.n / samples)
 
     def whole(self) -> "Data":
         """The samples that have a token at every position, where these are nearly all; else all
         samples.
         """
+        enough = TUNING.nearly_all * self.n
         most = self.present.min(axis=1).sum()  # whole samples, at most
-        if not _NEARLY_ALL * self.n <= most < self.n:
+        if not enough <= most < self.n:
             return self
-        others = self._with_partitions(
-            self.executor.map(Partition.whole, zip(self.partitions, strict=True), self.shape)
-        )
-        return others if others.n >= _NEARLY_ALL * self.n else self
+        others = self._only(without_gap, self.shape)
+        return others if others.n >= enough else self
 
     def of_groups(self, chosen: NDArray[np.bool_]) -> "Data":
         """The samples of some groups of neighbours (G,), which are all of one size."""
-        size = -(-self.n // len(chosen))
-        held = self.executor.map(
-            Partition.of_groups, zip(self.partitions, self.firsts, strict=True), size, chosen
-        )
-        return self._with_partitions(held)
+        return self._only(in_groups, -(-self.n // len(chosen)), chosen)
 
-    @property
-    def firsts(self) -> list[int]:
-        """The number of each partition's first sample among all."""
-        return np.cumsum([0, *self.sizes[:-1]]).tolist()
-
-    def _with_partitions(self, held: list[Any]) -> "Data":
-        """Other samples of the same kind."""
+    def _only(self, choose: Callable[..., NDArray[np.bool_]], *same: Any) -> "Data":
+        """The samples that a function marks; see ``Partition.only``."""
+        firsts = np.cumsum([0, *self.sizes[:-1]]).tolist()
+        held = zip(self.partitions, firsts, strict=True)
+        partitions = self.executor.map(Partition.only, held, choose, *same)
         other = Data.from_partitions(
-            self.executor, held, self.shape, self.mu, independent=self.independent
+            self.executor, partitions, self.shape, self.mu, independent=self.independent
         )
         return replace(other, own_background=self.own_background)
 

@@ -16,7 +16,6 @@ from scipy.special import stdtrit
 
 from scb.geometry import Array
 from scb.mixture.data import Rows
-from scb.mixture.em import information_bytes
 from scb.mixture.model import Mixture
 from scb.mixture.profile import Limit
 from scb.mixture.rows import RowTable
@@ -37,44 +36,28 @@ def standard_errors(
     cannot be told apart; and everywhere if the blocks of the information would need more than 1 GB
     (N above about 300).
     """
-    attended = _attended(at)
-    if not _affordable(at) or not attended.any():
-        return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
+    # The weights of states that look at a position; 0 in the others
+    q = np.where((at.q[:, 1:] > 0).any(axis=1, keepdims=True), at.q, 0.0)
+    block_bytes = 8 * at.P.size * (at.P.shape[1] + q.size)
+    if block_bytes > TUNING.information_bytes or not q.any():
+        return np.full(at.P.shape, np.nan), np.full(q.shape, np.nan)
+    held = np.zeros(at.P.shape, bool) if held is None else held
     counts = label_counts(rows, at)
-    information = _information(rows, at, counts, attended, held)
-    of_P, of_q = information.variances()
+    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
+    PP, Pq, qq = rows.total(RowTable.information, replace(at, P=smooth, q=q))
+    free_P = (np.einsum("omm->om", PP) > 0) & ~held
+    free_q = (q > 0) & (np.einsum("kjj->kj", qq) > 0)
+    of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()
     of_P[:, counts <= 0] = np.nan
-    of_q[(attended > 0) & ~information.free_q] = np.nan
+    of_q[(q > 0) & ~free_q] = np.nan
     return np.sqrt(of_P), np.sqrt(of_q)
-
-
-def _attended(at: Mixture) -> Array:
-    """The weights (K, 1 + s) of contexts that look at a position; 0 in the others."""
-    return np.where((at.q[:, 1:] > 0).any(axis=1, keepdims=True), at.q, 0.0)
-
-
-def _affordable(at: Mixture) -> bool:
-    return information_bytes(at.P, at.q) <= TUNING.information_bytes
 
 
 def label_counts(rows: Rows, at: Mixture) -> Array:
     """(C,): how many labels each column of P was estimated from."""
-    derivatives = rows.total(RowTable.evaluate, at).columns[:, :-1]
+    derivatives = rows.total(RowTable.evaluate, at).P
     # The derivative in an entry that is 0 may be infinite.
     return np.multiply(at.P, derivatives, where=at.P > 0, out=np.zeros_like(at.P)).sum(axis=0)
-
-
-def _information(
-    rows: Rows, at: Mixture, counts: Array, q: Array, held: NDArray[np.bool_] | None
-) -> Information:
-    """The information at P with half a count more in each entry, and weights q (K, 1 + s)."""
-    held = np.zeros(at.P.shape, bool) if held is None else held
-    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
-    PP, Pq, qq = rows.total(
-        RowTable.information, replace(at, columns=np.c_[smooth, at.background], q=q)
-    )
-    free_P = (np.einsum("omm->om", PP) > 0) & ~held
-    return Information(PP, Pq, qq, free_P, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
 
 # ---------------------------------------------------------------------------------------- intervals

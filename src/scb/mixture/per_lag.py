@@ -13,7 +13,6 @@ the start, so that another lag is judged by what its symbol changes, and by noth
 it goes where the other lags can say the same without it.
 """
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -26,75 +25,34 @@ from scb.mixture.em import Fit
 from scb.mixture.model import Mixture, rounded, smoothed_columns
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
+from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection, Slot
 from scb.mixture.tuning import TUNING
 
 
-def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-    """All slots without weight. If there are none, of what is worth less than it costs with P
-    fixed: one lag in all its contexts, and in each other context one slot.
-    """
-    empty = search.empty_slots()
-    if empty:
-        return empty
-    removals = sorted(_removals(search, rows), key=lambda one: one.ratio - one.cost)
-    found: list[Slot] = []
-    lags = 0
-    for one in removals:
-        touched = {k for k, _ in found}
-        free = all(k not in touched for k, _ in one.slots) and (len(one.slots) == 1 or lags == 0)
-        if one.ratio < one.cost and free:
-            found += one.slots
-            lags += len(one.slots) > 1
-    return found
-
-
-def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
-    """The slots and the lags in all contexts that are worth little more than they cost with P
-    fixed; at most two of a context.
-    """
-    near = sorted(
-        (one for one in _removals(search, rows) if one.ratio < TUNING.near_cost_per_lag * one.cost),
-        key=lambda one: one.ratio / one.cost,
-    )
-    seen: Counter[int] = Counter()
-    found = []
-    for one in near:
-        k = one.slots[0][0] if len(one.slots) == 1 else -1
-        seen[k] += 1
-        if k == -1 or seen[k] <= 2:
-            found.append(one)
-    return found
-
-
-def _removals(search: Selection, rows: Rows) -> list[Removal]:
-    """Every slot, and every lag that several contexts attend to, with its cost; except the current
+def removals(search: Selection, rows: Rows) -> list[Removal]:
+    """Every slot, and every lag that several states attend to, with its cost; except the current
     symbol beside other lags.
     """
     data = search.data
-    judged = []
     costs: dict[Slot, float] = {}
-    for k, s in enumerate(search.support):
-        for j, t in enumerate(s.tolist(), start=1):
-            if len(s) == 1 or not is_context(data, t):
-                shared = len(search.users(t)) > 1 and not is_context(data, t)
-                judged.append((k, j))
-                costs[k, j] = cost(data, [k], t, known=shared)
+    for k, j in search.all_slots():
+        t = int(search.support[k][j - 1])
+        current = is_current(data, t)
+        if len(search.support[k]) == 1 or not current:
+            shared = len(search.users(t)) > 1 and not current
+            costs[k, j] = cost(data, [k], t, known=shared)
     most = np.zeros(data.K)
     for (k, _), price in costs.items():
         most[k] = max(most[k], TUNING.far_cost * price)
-    ratios = search.ratios(rows, judged, most)
-    found = [Removal([slot], costs[slot], ratios[slot]) for slot in judged]
+    ratios = search.ratios(rows, list(costs), most)
+    chosen = [Removal([slot], price, ratios[slot]) for slot, price in costs.items()]
     for t in search.mixture.owners or ():
         users = search.users(t)
-        if len(users) > 1 and not is_context(data, t):
+        if len(users) > 1 and not is_current(data, t):
             slots = [search.slot(k, t) for k in users]
-            found.append(
-                Removal(
-                    slots, cost(data, users, t, known=False), sum(ratios[slot] for slot in slots)
-                )
-            )
-    return found
+            price = cost(data, users, t, known=False)
+            chosen.append(Removal(slots, price, sum(ratios[slot] for slot in slots)))
+    return chosen
 
 
 def candidates(
@@ -103,7 +61,7 @@ def candidates(
     fit: Fit,
     barred: list[Pair],
     least: float = 1.0,
-    most: int = NO_LIMIT,
+    most: float = np.inf,
 ) -> Proposal:
     """For each context the position that gains most beyond ``least`` times its cost, and the one
     that does so for all together.
@@ -111,7 +69,7 @@ def candidates(
     data = search.data
     occurring = np.flatnonzero(data.counts).tolist()
     # No log-likelihood ratio is larger
-    reach = -2 * rows.total(RowTable.loglik_by_context, fit.mixture)
+    reach = -2 * rows.total(RowTable.logliks, fit.mixture)
     gains, first, pooled = _gains_of_each_context(search, rows, fit, reach, least)
     for k, s in enumerate(search.support):
         gains[k, s if len(s) < most else slice(None)] = -np.inf
@@ -190,7 +148,7 @@ def _best_for_all(
     return best if gain[best] >= 0 else None
 
 
-def is_context(data: Data, t: int) -> bool:
+def is_current(data: Data, t: int) -> bool:
     """Whether position t is the symbol that chooses the attention, where windows end with the
     current symbol.
     """
@@ -204,7 +162,7 @@ def cost(data: Data, contexts: list[int], t: int, known: bool) -> float:
     labels = data.N - 1
     n = np.maximum(data.present[contexts, t], 2)
     choice = 2 * np.log(data.K * data.T)
-    if is_context(data, t):
+    if is_current(data, t):
         return float((labels * np.log(1 + n) + choice).sum())
     matrix = 0.0
     if not known:
@@ -219,7 +177,7 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
     """
     data = search.data
     gains = np.full((data.K, data.T), -np.inf)
-    known = np.array([t for t in search.mixture.owners or () if not is_context(data, t)], np.int64)
+    known = np.array([t for t in search.mixture.owners or () if not is_current(data, t)], np.int64)
     if known.size == 0:
         return gains
     matrices = np.array([np.ascontiguousarray(search.mixture.matrix(t).T) for t in known])
@@ -307,10 +265,8 @@ def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
     lag can take it if it is lag 1 where that is the context, and all contexts attend to it that
     attend to the other; or if one context attends to the two, and no other to either.
     """
-    mixture = replace(
-        search.mixture, columns=search.mixture.columns.copy(), q=search.mixture.q.copy()
-    )
-    used = rows.total(RowTable.evaluate, mixture).columns[:, :-1].sum(axis=0) > 0
+    mixture = replace(search.mixture, P=search.mixture.P.copy(), q=search.mixture.q.copy())
+    used = rows.total(RowTable.evaluate, mixture).P.sum(axis=0) > 0
     held = np.zeros(mixture.P.shape, bool)
     for t in sorted(mixture.owners or ()):
         taker = _taker(search, t)
@@ -343,11 +299,11 @@ def _give(search: Selection, mixture: Mixture, t: int, taker: int, common: Array
         a = mixture.q[other]
         at = (
             slice(takers.start + k, takers.start + k + 1)
-            if is_context(search.data, taker)
+            if is_current(search.data, taker)
             else takers
         )
-        moved = a * mixture.columns[:, at] + w * common[:, None]
-        mixture.columns[:, at] = moved / (a + w * (1 - left))
+        moved = a * mixture.P[:, at] + w * common[:, None]
+        mixture.P[:, at] = moved / (a + w * (1 - left))
         mixture.q[mine] = w * left
         mixture.q[other] = a + w * (1 - left)
 
@@ -369,7 +325,7 @@ def _taker(search: Selection, t: int) -> int | None:
     for other in sorted(
         (owner for owner in search.mixture.owners or () if owner > t), reverse=True
     ):
-        current = is_context(search.data, other)
+        current = is_current(search.data, other)
         if current and all(other in search.support[k] for k in users):
             return other
         if not current and len(users) == 1 and search.users(other) == users:
@@ -378,8 +334,9 @@ def _taker(search: Selection, t: int) -> int | None:
 
 
 MATRIX_PER_LAG = Policy(
-    weak=weak,
-    doubtful=doubtful,
+    removals=removals,
     candidates=candidates,
+    no_signal=lambda data, rows, fit: False,
+    near_cost=TUNING.near_cost_per_lag,
     fit_options={"tolerance": TUNING.close, "stall": TUNING.close / 10},
 )

@@ -16,8 +16,8 @@ from scb.mixture.fit import INCOMPLETE, fit_mixture
 from scb.mixture.profile import Limit
 from scb.mixture.rows import Support
 from scb.mixture.samples_in import as_data
-from scb.mixture.select import from_scratch
 from scb.mixture.spectral import spectral
+from scb.mixture.starts import from_scratch
 from scb.model import LinearTransformer
 
 _LARGEST = 4096
@@ -363,11 +363,11 @@ def recover(
     # What says nothing of P or of a column of Q is made plain.
     unused = found.counts <= 0
     V = np.where(unused, samples.label_distribution[:, None], found.P)
-    A = _dense(found.support, found.weights, T, rest=found.rest / T)
-    A_errors = _dense(found.support, found.weight_errors, T, rest=found.rest_errors / T)
+    A = _dense(found.support, found.weights, T, rest=found.background / T)
+    A_errors = _dense(found.support, found.weight_errors, T, rest=found.background_errors / T)
     errors = StandardErrors(np.where(unused, np.nan, found.P_errors), A_errors)
-    facts |= {"unexplained": found.rest, "unexplained_ratio": found.rest_ratios}
-    facts |= {"n_parameters": found.parameters, "rest_limit": found.rest_limit}
+    facts |= {"unexplained": found.background, "unexplained_ratio": found.background_ratios}
+    facts |= {"n_parameters": found.parameters, "rest_limit": found.background_limit}
     return Recovery(
         V=V,
         A=A,

@@ -24,40 +24,18 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
+from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection
 from scb.mixture.tuning import TUNING
 
 
-def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-    """For each context the slots without weight; if it has none, its weakest one if that falls
-    short of the criterion with P fixed.
-
-    Where all slots together do not pay for P, all of them go.
-    """
-    if not search.data.independent and no_signal(search.data, rows, fit):
-        return search.all_slots()
-    found = search.empty_slots()
-    emptied = {k for k, _ in found}
-    return found + [
-        one.slots[0]
-        for one in _weakest(search, rows)
-        if one.slots[0][0] not in emptied and one.ratio < one.cost
-    ]
-
-
-def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
-    """The weakest slot of each context, if it is worth less than twice the criterion with P fixed."""
-    return [one for one in _weakest(search, rows) if one.ratio < TUNING.near_cost_shared * one.cost]
-
-
-def _weakest(search: Selection, rows: Rows) -> list[Removal]:
-    """The weakest slot of each context that has any."""
+def removals(search: Selection, rows: Rows) -> list[Removal]:
+    """The weakest slot of each state."""
     limits = criterion(search.data)
     ratios = search.ratios(rows, search.all_slots(), TUNING.far_cost * limits)
     weakest = {}
-    for slot, ratio in sorted(ratios.items(), key=itemgetter(1), reverse=True):
-        weakest[slot[0]] = Removal([slot], float(limits[slot[0]]), ratio)
-    return [weakest[k] for k in sorted(weakest)]
+    for (k, j), ratio in sorted(ratios.items(), key=itemgetter(1), reverse=True):
+        weakest[k] = Removal([(k, j)], float(limits[k]), ratio)
+    return list(weakest.values())
 
 
 def candidates(
@@ -66,21 +44,19 @@ def candidates(
     fit: Fit,
     barred: list[Pair],
     least: float = 1.0,
-    most: int = NO_LIMIT,
+    most: float = np.inf,
 ) -> Proposal:
-    """For each context, the position with the largest score, if that is ``least`` times what noise
+    """For each state, the position with the largest score, if that is ``least`` times what noise
     reaches or more.
 
     None where no position could pay for P, whatever the labels were: with 500 symbols and 20,000
     labels, say.
     """
     data = search.data
-    if (
-        not data.independent
-        and least > 0
-        and -2 * _loglik_of_background(data, rows, fit) < _price_of_P(data)
-    ):
-        return [], {}
+    if not data.independent and least > 0:
+        largest_gain = -2 * _loglik_of_background(data, rows, fit)
+        if largest_gain < _price_of_P(data):
+            return [], {}
     z = relative_scores(data, rows, fit)
     for k, s in enumerate(search.support):
         z[k, s] = -np.inf
@@ -102,16 +78,18 @@ def no_signal(data: Data, rows: Rows, fit: Fit) -> bool:
     """Whether the gain over the background is below what the BIC asks for P, whose entries adapt to
     whatever position there is.
 
-    (For iid contexts the level of the scores is exact, and positions without signal do not come
-    this far.)
+    For iid contexts the level of the scores is exact, and positions without signal do not come this
+    far.
     """
+    if data.independent:
+        return False
     return 2 * (fit.loglik - _loglik_of_background(data, rows, fit)) < _price_of_P(data)
 
 
 def _loglik_of_background(data: Data, rows: Rows, fit: Fit) -> float:
     """The log-likelihood where no position matters."""
     nothing = replace(fit.mixture, q=np.eye(1, fit.mixture.q.shape[1]).repeat(data.K, axis=0))
-    return float(rows.total(RowTable.loglik_by_context, nothing).sum())
+    return float(rows.total(RowTable.logliks, nothing).sum())
 
 
 def _price_of_P(data: Data) -> float:
@@ -140,4 +118,10 @@ def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
     return raw / np.sqrt(np.maximum(variance, 1e-12)) / z[:, None]
 
 
-SHARED_MATRIX = Policy(weak=weak, doubtful=doubtful, candidates=candidates, fit_options={})
+SHARED_MATRIX = Policy(
+    removals=removals,
+    candidates=candidates,
+    no_signal=no_signal,
+    near_cost=TUNING.near_cost_shared,
+    fit_options={},
+)

@@ -21,11 +21,9 @@ from scb.mixture.data import Data
 from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.model import Initial
 from scb.mixture.partition import Partition
+from scb.mixture.tuning import TUNING
 from scb.theory.gaussian import noise_quantile
 
-_ROUNDS = 12
-_STARTS = 8
-_LEAST_SQUARES_STEPS = 20
 # (r, 2), last tokens and positions
 Pairs = NDArray[np.intp]
 
@@ -39,7 +37,7 @@ def spectral(data: Data, false_positions: float = 0.05) -> Initial:
     best_value = -np.inf
     freedom = data.degrees_of_freedom()[:, None]
     excess = (data.chi_squares() - freedom) / np.sqrt(2 * freedom)
-    for start in np.argsort(excess, axis=None)[::-1][:_STARTS]:
+    for start in np.argsort(excess, axis=None)[::-1][: TUNING.spectral_starts]:
         pairs, value = moments.alternate(np.array([np.unravel_index(start, excess.shape)]))
         if value > best_value:
             best, best_value = pairs, value
@@ -86,7 +84,7 @@ class _Moments:
         weights = np.ones(1)
         kept = np.zeros(0)
         seen: set[bytes] = set()
-        while len(seen) < _ROUNDS:
+        while len(seen) < TUNING.spectral_rounds:
             z, levels = self.scores(pairs, D, weights)
             pairs = np.argwhere(z >= levels[:, None])
             if len(pairs) == 0:
@@ -132,7 +130,7 @@ class _Moments:
         D = self.covariances(pairs)
         n = self.data.counts[contexts]
         q = np.ones(len(pairs))
-        for _ in range(_LEAST_SQUARES_STEPS):
+        for _ in range(TUNING.least_squares_steps):
             W = self.direction(np.tensordot(q, D, axes=1))
             along = (D * W).sum(axis=(1, 2)) / n
             q = np.maximum(along, 1e-3 * np.abs(along).max())

@@ -148,7 +148,7 @@ class LagModel:
         # a matrix to point to where there is none
         nobody = np.repeat(self.prior[:, None], len(self.classes), axis=1)
         matrices = list(self.matrices.values()) or [nobody]
-        return Mixture.of(np.column_stack(matrices), self.prior, q)
+        return Mixture(np.column_stack(matrices), self.prior, q)
 
     def with_background(self, data: Data) -> Data:
         """Windows, each with its own background where there is more than the distribution of all
@@ -216,10 +216,10 @@ class LagModel:
         tokens = np.empty(before.size + skipped + length, dtype=token_dtype(N))
         tokens[: before.size] = before
         lags = np.where(self.slots.positions >= 0, self.max_lag - self.slots.positions, 0)
-        first = np.where(lags > 0, N * self.slots.matrix, self.mixture.columns.shape[1] - 1)
+        first = np.where(lags > 0, N * self.slots.matrix, self.mixture.P.shape[1])
         u = rng.random((skipped + length, 2))
         weights = closed_cumulative(self.mixture.q.T)
-        columns = closed_cumulative(self.mixture.columns)
+        columns = closed_cumulative(np.c_[self.mixture.P, self.mixture.background])
         continue_lags(tokens, before.size, weights, lags.T, columns, first.T, u)
         return tokens[before.size + skipped :]
 
