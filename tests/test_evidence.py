@@ -14,13 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import scb
 from scb.mixture import select
-from scb.mixture.em import maximise
+from scb.mixture.em import climb_by_em, maximise
 from scb.mixture.fit import INCOMPLETE
 from scb.mixture.model import Background, Mixture
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
-from scb.mixture.squarem import climb_by_em
 from scb.mixture.tuning import TUNING
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.lag_fit import MAX_LAG

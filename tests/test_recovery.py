@@ -12,14 +12,13 @@ from scipy.special import softmax
 import scb
 from scb.kernels import mixture, windows
 from scb.mixture.data import Here, Rows
-from scb.mixture.em import maximise
+from scb.mixture.em import climb_by_em, maximise
 from scb.mixture.errors import standard_errors
 from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.model import Mixture
 from scb.mixture.rows import NO_POSITION, RowTable, Slots
 from scb.mixture.samples_in import as_data
 from scb.mixture.spectral import spectral
-from scb.mixture.squarem import climb_by_em
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
 from scb.task.sampling import Batch

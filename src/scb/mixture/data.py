@@ -13,9 +13,9 @@ from operator import add, attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.mixture.arrays import Flags, Ints
 from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition, Shape, in_every, in_groups, without_gap
@@ -240,7 +240,7 @@ class Data:
         chi[chosen] = terms.sum(axis=(1, 2)) - self.counts[pairs[:, 0]]
         return chi
 
-    def degrees_of_freedom(self) -> NDArray[np.int64]:
+    def degrees_of_freedom(self) -> Ints:
         """(K,): of the χ² of each last token."""
         labels = (self.by_label > 0).sum(axis=1)
         tokens = (self.mu > 0).sum()
@@ -261,11 +261,11 @@ class Data:
         others = self._only(without_gap, self.shape)
         return others if others.n >= enough else self
 
-    def of_groups(self, chosen: NDArray[np.bool_]) -> "Data":
+    def of_groups(self, chosen: Flags) -> "Data":
         """The samples of some groups of neighbours (G,), which are all of one size."""
         return self._only(in_groups, -(-self.n // len(chosen)), chosen)
 
-    def _only(self, choose: Callable[..., NDArray[np.bool_]], *same: Any) -> "Data":
+    def _only(self, choose: Callable[..., Flags], *same: Any) -> "Data":
         """The samples that a function marks; see ``Partition.only``."""
         firsts = np.cumsum([0, *self.sizes[:-1]]).tolist()
         held = zip(self.partitions, firsts, strict=True)

@@ -8,16 +8,15 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.mixture.arrays import Flags, Positions
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.errors import label_counts, standard_errors
+from scb.mixture.errors import Limit, background_limit, label_counts, standard_errors
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.model import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
-from scb.mixture.profile import Limit, background_limit
 from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.select import Policy, Progress, Selection, weight_table
 from scb.mixture.shared import SHARED_MATRIX
@@ -58,7 +57,7 @@ class Estimate:
     parameters: int  # how many the data can tell apart
     settled: bool  # whether the search for positions came to its end
     evidence: PendingEvidence  # what each position is worth, found on demand
-    # See ``scb.mixture.profile``
+    # See ``scb.mixture.errors``
     background_limit: Callable[[int, float, bool], Limit]
 
 
@@ -69,7 +68,7 @@ def fit_mixture(
     # So many positions in each state; those that the extended BIC asks for unless given
     number: int | None = None,
     # The positions themselves, ascending, the same in every state
-    positions: NDArray[np.intp] | None = None,
+    positions: Positions | None = None,
     # Where the search starts; from EM over all positions unless given
     initial: Initial | None = None,
     known: Initial | None = None,  # matrices to start from, and nothing else
@@ -99,7 +98,7 @@ def fit_mixture(
 
 
 def _given(
-    data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool
+    data: Data, policy: Policy, positions: Positions, known: Initial | None, per_lag: bool
 ) -> Selection:
     """At these positions in every state that occurs; from known matrices where there are any."""
     distribution = data.label_distribution
@@ -197,7 +196,7 @@ def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array]:
     return rows, fit, ratios
 
 
-def _fit_to_all(search: Selection, data: Data, held: NDArray[np.bool_]) -> tuple[Rows, Fit]:
+def _fit_to_all(search: Selection, data: Data, held: Flags) -> tuple[Rows, Fit]:
     """Maximum likelihood on all data, from the fit to the searched part; ``held`` (N, C) entries of
     P stay 0.
     """

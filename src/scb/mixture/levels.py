@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.mixture.arrays import Ints
 from scb.mixture.tuning import TUNING
 
 
@@ -48,9 +48,7 @@ def variances(noise_of: Callable[[int], ScoreNoise], states: int) -> Array:
     return np.array([noise_of(k).variance for k in range(states)])
 
 
-def cumulants(
-    noise_of: Callable[[int], ScoreNoise], states: NDArray[np.int64], theta: Array
-) -> Array:
+def cumulants(noise_of: Callable[[int], ScoreNoise], states: Ints, theta: Array) -> Array:
     """(r, 3): K(θ), K'(θ) and K''(θ) of the scores of some states (r,), each at its own θ."""
     return np.array(
         [noise_of(k).cumulants(x) for k, x in zip(states.tolist(), theta.tolist(), strict=True)]
@@ -66,9 +64,7 @@ def noise_levels(noises: Sequence[ScoreNoise], z: float) -> Array:
     return score_levels(variance, np.full(len(noises), z), partial(cumulants, noise_of))
 
 
-def score_levels(
-    variance: Array, z: Array, cumulants: Callable[[NDArray[np.int64], Array], Array]
-) -> Array:
+def score_levels(variance: Array, z: Array, cumulants: Callable[[Ints, Array], Array]) -> Array:
     """(K,): what the scores of K states reach as rarely as Gaussians z (K,) standard deviations; ∞
     if never.
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.mixture.arrays import Ints, Positions
 from scb.mixture.tuning import TUNING
 
 
@@ -26,9 +26,9 @@ class Background(NamedTuple):
     # (S, N), distributions in rows, positive
     distributions: Array
     # (n,), sample i has the distribution ``distributions[which[i]]``
-    which: NDArray[np.int64]
+    which: Ints
 
-    def some(self, at: slice | NDArray[np.int64]) -> "Background":
+    def some(self, at: slice | Ints) -> "Background":
         """The distributions of some of the samples; no distribution is copied."""
         return Background(self.distributions, self.which[at])
 
@@ -99,7 +99,7 @@ class Initial:
 
     # (N, C), matrices side by side
     P: Array
-    positions: list[NDArray[np.intp]]  # list of K arrays
+    positions: list[Positions]  # list of K arrays
     # List of K arrays, the attention on these positions; each sums to 1 where there are any
     weights: list[Array]
     # The positions that the matrices belong to; None where there is one for all

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.mixture.arrays import Flags, Tokens
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable
@@ -45,7 +45,7 @@ class Point(NamedTuple):
         """
         return self.gP - (self.at.P * self.gP).sum(axis=0)
 
-    def gap(self, held: NDArray[np.bool_]) -> float:
+    def gap(self, held: Flags) -> float:
         """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of
         both concave problems.
         """
@@ -54,7 +54,7 @@ class Point(NamedTuple):
         return float(in_q + in_P.sum())
 
 
-def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
+def revived(rows: Rows, point: Point, held: Flags) -> Point:
     """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them
     back.
     """
@@ -71,7 +71,7 @@ def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
 
 
 def newton_step(
-    rows: Rows, point: Point, held: NDArray[np.bool_], caution: int = 0
+    rows: Rows, point: Point, held: Flags, caution: int = 0
 ) -> tuple[Point | None, int]:
     """A Newton step with the matrix of second derivatives, None if none climbs; and the caution
     with which to take the next one.
@@ -138,9 +138,7 @@ def _step_on_simplices(H: Information, point: Point) -> Step | None:
     return in_P, in_q
 
 
-def _not_all_gone(
-    free: NDArray[np.bool_], positive: NDArray[np.bool_], values: Array, axis: int
-) -> NDArray[np.bool_]:
+def _not_all_gone(free: Flags, positive: Flags, values: Array, axis: int) -> Flags:
     """Those of the free entries that stay positive; the largest one where none of a distribution
     would.
     """
@@ -171,9 +169,7 @@ def _shortened(
 # -------------------------------------------------------------------------- by conjugate gradients
 
 
-def newton_step_by_products(
-    rows: Rows, point: Point, held: NDArray[np.bool_], exact: bool
-) -> Point | None:
+def newton_step_by_products(rows: Rows, point: Point, held: Flags, exact: bool) -> Point | None:
     """A Newton step by conjugate gradients, shortened until the log-likelihood is no lower; None if
     it never is.
 
@@ -192,7 +188,7 @@ def inverse_along(
     in_P: Array,
     in_q: Array,
     *,
-    eager: NDArray[np.bool_] | None = None,
+    eager: Flags | None = None,
     exact: bool = False,
 ) -> Step:
     """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives;
@@ -226,7 +222,7 @@ def inverse_along(
     return _parts(at, step)
 
 
-def _em_direction(point: Point, eager: NDArray[np.bool_] | None) -> Any:
+def _em_direction(point: Point, eager: Flags | None) -> Any:
     """The function that turns derivatives into the direction of an EM step, all entries in one
     array.
     """
@@ -249,7 +245,7 @@ def _em_direction(point: Point, eager: NDArray[np.bool_] | None) -> Any:
     return lambda derivatives: scale * (derivatives - sums(scale * derivatives) / total)
 
 
-def _flat(in_P: NDArray[Any], in_q: NDArray[Any]) -> NDArray[Any]:
+def _flat(in_P: Tokens, in_q: Tokens) -> Tokens:
     """One array (N·C + K·s,) of all entries."""
     return np.concatenate([in_P.ravel(), in_q.ravel()])
 

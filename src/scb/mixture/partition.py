@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.inputs import InputError
@@ -23,10 +22,11 @@ from scb.kernels.windows import (
     gather_tokens,
     pair_chi_squares,
 )
+from scb.mixture.arrays import Flags, Ints, Positions, Tokens
 from scb.mixture.model import Background, Mixture
 from scb.mixture.rows import RowCode, RowTable, Slots
 from scb.mixture.tuning import TUNING
-from scb.mixture.windows import Block, Ints
+from scb.mixture.windows import Block
 from scb.task.sampling import token_dtype
 from scb.task.sparse_columns import slots
 
@@ -120,7 +120,7 @@ class Partition:
         n = sum(block.n for block in blocks)
         return Block(tokens, np.concatenate(starts), self.last[:n], self.label[:n])
 
-    def gather(self, positions: NDArray[np.intp], N: int) -> NDArray[Any]:
+    def gather(self, positions: Positions, N: int) -> Tokens:
         """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its state; N
         where there is none.
         """
@@ -129,9 +129,7 @@ class Partition:
             gather_tokens(chunk.tokens, chunk.starts, chunk.last, positions, N, out[at])
         return out
 
-    def only(
-        self, first: int, choose: Callable[..., NDArray[np.bool_]], *arguments: Any
-    ) -> "Partition":
+    def only(self, first: int, choose: Callable[..., Flags], *arguments: Any) -> "Partition":
         """The samples that choose(partition, their numbers (n,), *arguments) marks; no token is
         copied. The first sample has the number ``first`` among those of all partitions.
         """
@@ -248,7 +246,7 @@ class Partition:
             add_weight_scores(*chunk, row, bounded, positions, matrices, scores, information)
         return scores, information
 
-    def pair_tables(self, shape: Shape, pairs: NDArray[np.intp]) -> Array:
+    def pair_tables(self, shape: Shape, pairs: Positions) -> Array:
         """(r, N, N): how often each label came with each token at each (k, t) of ``pairs`` (r, 2),
         which are sorted by k.
         """
@@ -289,19 +287,17 @@ def _add_scores(chunk: Block, row: Ints, weight: Array, table: Array, scores: Ar
 # --------------------------------------------------------------------------- which samples to choose
 
 
-def in_groups(
-    partition: Partition, numbers: Ints, size: int, chosen: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def in_groups(partition: Partition, numbers: Ints, size: int, chosen: Flags) -> Flags:
     """(n,): the samples in some groups of ``size`` neighbours."""
     return chosen[numbers // size]
 
 
-def in_every(partition: Partition, numbers: Ints, stride: float) -> NDArray[np.bool_]:
+def in_every(partition: Partition, numbers: Ints, stride: float) -> Flags:
     """(n,): one group of neighbouring samples in ``stride`` groups."""
     return numbers // TUNING.neighbours / stride % 1 < 1 / stride
 
 
-def without_gap(partition: Partition, numbers: Ints, shape: Shape) -> NDArray[np.bool_]:
+def without_gap(partition: Partition, numbers: Ints, shape: Shape) -> Flags:
     """(n,): the samples that have a token at every position."""
     gaps = [block.has_gap(shape.N, shape.T) for _, block in partition.chunks()]
     return ~np.concatenate([np.zeros(0, bool), *gaps])

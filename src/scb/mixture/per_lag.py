@@ -17,9 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.mixture.arrays import Flags, Positions
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit
 from scb.mixture.model import Mixture, rounded, smoothed_columns
@@ -256,7 +256,7 @@ def remove_current(search: Selection) -> None:
 # ------------------------------------------------------------------------- what the data leave open
 
 
-def settle_gauge(search: Selection, rows: Rows) -> NDArray[np.bool_]:
+def settle_gauge(search: Selection, rows: Rows) -> Flags:
     """Settle what the data leave open; (N, C): the entries of P that are 0 by this convention.
 
     What is common to all columns of a matrix can stand there or in another matrix that the same
@@ -308,7 +308,7 @@ def _give(search: Selection, mixture: Mixture, t: int, taker: int, common: Array
         mixture.q[other] = a + w * (1 - left)
 
 
-def _keep_the_rest(matrix: Array, occurs: NDArray[np.bool_], common: Array) -> NDArray[np.intp]:
+def _keep_the_rest(matrix: Array, occurs: Flags, common: Array) -> Positions:
     """Take the common part (N,) out of the columns of a matrix, in place; (N,): the column in which
     each row is 0 now.
     """

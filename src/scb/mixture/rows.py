@@ -10,10 +10,9 @@ that the slots point to; samples with equal rows and the same background can be 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
 from scb.kernels.mixture import (
@@ -24,14 +23,14 @@ from scb.kernels.mixture import (
     likelihood_product,
     weight_curvature,
 )
+from scb.mixture.arrays import Flags, Ints, Positions, Tokens
 from scb.mixture.levels import ScoreNoise
 from scb.mixture.model import Background, Mixture
 from scb.mixture.tuning import TUNING
 from scb.task.sampling import token_dtype
 from scb.theory.fisher import blocks
 
-Ints = NDArray[np.int64]
-Support = list[NDArray[np.intp]]  # for each state, the positions that matter
+Support = list[Positions]  # for each state, the positions that matter
 NO_POSITION = -1
 
 
@@ -40,13 +39,13 @@ class Slots:
     """Where the slots of every state look."""
 
     # (K, s), ``NO_POSITION`` where a slot takes the background
-    positions: NDArray[np.intp]
+    positions: Positions
     # (K, s), the number of the matrix that a slot takes its column from
-    matrix: NDArray[np.intp]
+    matrix: Positions
     matrices: int = 1  # how many matrices there are
 
     @classmethod
-    def everywhere(cls, positions: NDArray[np.intp], states: int, matrices: int = 1) -> "Slots":
+    def everywhere(cls, positions: Positions, states: int, matrices: int = 1) -> "Slots":
         """One slot for each of some positions (s,), the same in every state; they share a matrix,
         or have one each.
         """
@@ -89,7 +88,7 @@ class RowCode:
     slots: Slots
 
     @property
-    def used(self) -> NDArray[np.intp]:
+    def used(self) -> Positions:
         """The slots that look at a position in some state."""
         return np.flatnonzero((self.slots.positions >= 0).any(axis=0))
 
@@ -114,7 +113,7 @@ class RowCode:
         last, label = np.divmod(digits, self.N)
         return RowTable(self.columns(tokens, last), last, label, weight, codes, index)
 
-    def columns(self, tokens: NDArray[Any], last: Ints) -> NDArray[Any]:
+    def columns(self, tokens: Tokens, last: Ints) -> Tokens:
         """(n, s): tokens as columns of the matrices side by side; the number after the last column
         stands for the background.
         """
@@ -137,7 +136,7 @@ class RowTable:
     """Rows that lie in one place, and sums over them."""
 
     # (r, s), the column of P that each slot points to; C for the background
-    columns: NDArray[Any]
+    columns: Tokens
     last: Ints  # (r,), the state
     label: Ints  # (r,)
     # (r,), how many samples this is
@@ -154,7 +153,7 @@ class RowTable:
         return sum(array.nbytes for array in arrays if array is not None)
 
     @property
-    def samples(self) -> tuple[NDArray[Any], Ints, Ints, Array]:
+    def samples(self) -> tuple[Tokens, Ints, Ints, Array]:
         """What the kernels take first."""
         return self.columns, self.last, self.label, self.weight
 
@@ -174,7 +173,7 @@ class RowTable:
             return self.background
         return Background(at.background[None], np.zeros(len(self.label), np.int64))
 
-    def code_counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def code_counts(self) -> tuple[Tokens, Tokens]:
         """The codes that occur and how often, in few bytes: they are sent to the driver."""
         assert self.code is not None
         code, weight = (
@@ -193,7 +192,7 @@ class RowTable:
 
     # ------------------------------------------------------------------------------ by the kernels
 
-    def _arguments(self, at: Mixture) -> tuple[NDArray[Any], ...]:
+    def _arguments(self, at: Mixture) -> tuple[Tokens, ...]:
         """What kernels of the likelihood take first; they are compiled for contiguous arrays."""
         parameters = np.ascontiguousarray(at.q), np.ascontiguousarray(at.P)
         return *self.samples, self.under_background(at), *parameters
@@ -205,7 +204,7 @@ class RowTable:
         loglik = likelihood_gradient(*self._arguments(at), gq, gP)
         return Sums(loglik, gP, gq)
 
-    def weight_curvature(self, at: Mixture, asked: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    def weight_curvature(self, at: Mixture, asked: Flags) -> tuple[Array, Array, Array]:
         """(K,), (K, s) and (K, s, s): the log-likelihood of the states (K,) asked for, its
         derivatives in q, and minus the second ones; 0 for the other states.
         """

@@ -21,9 +21,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.mixture.arrays import Flags
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.model import Initial, Mixture, rounded
@@ -246,7 +246,7 @@ class Selection:
         self.mixture = fit.mixture
         return fit
 
-    def final_fit(self, with_background: NDArray[np.bool_]) -> tuple[Rows, Fit]:
+    def final_fit(self, with_background: Flags) -> tuple[Rows, Fit]:
         """Maximum likelihood to the end; beside the positions the background in the states (K,)
         asked for.
         """

@@ -14,9 +14,9 @@ What a position adds to the guess is left out of its own score, so that noise ca
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.mixture.arrays import Positions
 from scb.mixture.data import Data
 from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.model import Initial
@@ -25,7 +25,7 @@ from scb.mixture.tuning import TUNING
 from scb.theory.gaussian import noise_quantile
 
 # (r, 2), last tokens and positions
-Pairs = NDArray[np.intp]
+Pairs = Positions
 
 
 def spectral(data: Data, false_positions: float = 0.05) -> Initial:

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scb.mixture.arrays import Positions
 from scb.mixture.data import Data
+from scb.mixture.em import climb_by_em
 from scb.mixture.model import Initial, Mixture, rounded, smoothed_columns
 from scb.mixture.rows import RowTable, Slots
-from scb.mixture.squarem import climb_by_em
 from scb.mixture.tuning import TUNING
 
 
@@ -47,7 +47,7 @@ def from_scratch(data: Data) -> Initial:
     return _grown(data, em_from_scratch(data, positions), positions)
 
 
-def em_from_scratch(data: Data, positions: NDArray[np.intp]) -> Mixture:
+def em_from_scratch(data: Data, positions: Positions) -> Mixture:
     """EM over some positions, with a slot each, from uniform attention; P is shared and unknown."""
     rows = data.rows(Slots.everywhere(positions, data.K))
     pairs = np.array([rows.total(RowTable.pairs, j, data.N) for j in range(len(positions))])
@@ -66,7 +66,7 @@ def em_from_scratch(data: Data, positions: NDArray[np.intp]) -> Mixture:
     return max(fits, key=lambda point: point.loglik).at
 
 
-def _grown(data: Data, fitted: Mixture, positions: NDArray[np.intp]) -> Initial:
+def _grown(data: Data, fitted: Mixture, positions: Positions) -> Initial:
     """The positions whose weight has grown, in each state that occurs."""
     support = []
     weights = []

@@ -10,15 +10,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.geometry import Array
+from scb.mixture.arrays import Flags
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable
 from scb.mixture.tuning import TUNING
-
-Flags = NDArray[np.bool_]
 
 
 class WeightFit(NamedTuple):
