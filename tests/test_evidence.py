@@ -445,9 +445,9 @@ def test_the_limit_of_the_background_is_where_a_general_optimiser_finds_it():
         return -minimize(negative, np.log(fit.V + 1e-3).ravel(), method="L-BFGS-B").fun
 
     limit = fit.rest_limit(1, 4.0, False)
-    assert limit.weights[0] == pytest.approx(1 - limit.rest)
-    top = max(highest(rest) for rest in np.linspace(0, limit.rest, 8))
-    assert 2 * (top - highest(limit.rest)) == pytest.approx(4.0, abs=0.2)
+    assert limit.weights[0] == pytest.approx(1 - limit.background)
+    top = max(highest(rest) for rest in np.linspace(0, limit.background, 8))
+    assert 2 * (top - highest(limit.background)) == pytest.approx(4.0, abs=0.2)
 
 
 def test_intervals_of_the_weights():

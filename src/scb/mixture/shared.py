@@ -3,13 +3,13 @@
 Growth. The derivative of the log-likelihood in a weight that is 0 is Σ_i (P[o_i, x_it]/f_i − 1).
 For iid contexts the tokens of a position without signal are iid μ whatever the rest is, which gives
 the exact null distribution (``levels``). For sequences the sum is a martingale at the truth, with
-variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each context is tried if its score is
+variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each state is tried if its score is
 as unlikely as a Gaussian above √c, with c as follows.
 
-Criterion. A position of context k stays if twice the log-likelihood ratio reaches c = log n_k + 2
+Criterion. A position of state k stays if twice the log-likelihood ratio reaches c = log n_k + 2
 log(K·T): the extended BIC (Chen and Chen 2008), in which a parameter costs log n_k and its choice
 among K·T positions 2 log(K·T). Under a weight of 0 the ratio is above c with the chance that a
-Gaussian is above √c, so about 1/√(2π n_k c) false positions a fit would pass. (Where P has entries
+Gaussian is above √c, so about 1/√(2π n_k c) false positions would pass in a fit. (Where P has entries
 near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the
 rate.)
 """
@@ -59,14 +59,13 @@ def candidates(
             return [], {}
     z = relative_scores(data, rows, fit)
     for k, s in enumerate(search.support):
-        z[k, s] = -np.inf
-        if len(s) >= most or not data.counts[k]:
-            z[k] = -np.inf
+        is_open = data.counts[k] and len(s) < most
+        z[k, s if is_open else slice(None)] = -np.inf
     for pair in barred:
         z[pair] = -np.inf
-    best = z.argmax(axis=1)
-    promising = [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf]
-    return promising, {}
+    best = z.max(axis=1)
+    promising = np.flatnonzero((best >= least) & (best > -np.inf)).tolist()
+    return [(k, int(z[k].argmax())) for k in promising], {}
 
 
 def criterion(data: Data) -> Array:
