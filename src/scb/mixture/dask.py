@@ -45,11 +45,11 @@ def current_executor() -> "Here | Workers":
 
 
 class Workers:
-    """The workers of a client. What is held are futures: if a worker dies, Dask makes what it held
+    """The workers of a client. They hold futures: if a worker dies, Dask computes what it held
     again, from the source.
 
-    All tasks have keys of one kind, and the first does nothing: Dask takes tasks of an unknown kind
-    for slow, and would move data to workers that have less to do.
+    All tasks have keys of one kind, and the first does nothing: Dask assumes that tasks of an
+    unknown kind are slow, and would move data to workers that have less to do.
     """
 
     def __init__(self, client: Any) -> None:
@@ -98,7 +98,7 @@ def _key() -> str:
 
 
 def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """On a worker: the function, if the worker has the driver's code."""
+    """On a worker: call the function, if the worker has the driver's code."""
     require_code(code)
     return function(*arguments)
 
@@ -125,7 +125,8 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
     for x in delayed:
         if type(x).__module__ != "dask.delayed":
             raise InputTypeError(
-                f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted"
+                f"{name} holds {type(x).__name__}: "
+                "of Dask, an array, a bag or a list of delayed objects is accepted"
             )
 
     def read(function: Callable[..., Any], *same: Any) -> list[Any]:

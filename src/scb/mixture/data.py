@@ -29,12 +29,10 @@ SIZE = attrgetter("n")
 
 
 class Here:
-    """An executor: this process holds the partitions and runs everything. The other one is
-    ``dask.Workers``.
-    """
+    """An executor that holds the partitions in this process; ``dask.Workers`` is the other."""
 
     def compute(self, delayed: list[Any]) -> list[Any]:
-        """Hold what Dask's delayed objects give; its threads read them."""
+        """Compute Dask's delayed objects with its threads, and hold the results."""
         from dask.base import compute
 
         return list(compute(*delayed, scheduler="threads"))
@@ -48,13 +46,11 @@ class Here:
         return [function(*mine, *same) for mine in held]
 
     def results(self, held: Sequence[Any]) -> list[Any]:
-        """Bring what is held here, where it is already."""
+        """What is held, which is here already."""
         return list(held)
 
     def total(self, held: list[Any]) -> Any:
-        """Bring the sum here of arrays, or of tuples of them; they are added in the order of the
-        partitions.
-        """
+        """The sum of arrays, or of tuples of them, in the order of the partitions."""
         return added(held)
 
 
@@ -86,9 +82,7 @@ class Rows:
         return self.executor.total(self.mapped(function, *same).held)
 
     def mapped(self, function: Callable[..., Any], *same: Any) -> "Rows":
-        """What a function makes of the rows, held where they lie; of the counted ones, here, where
-        there are any.
-        """
+        """What a function makes of the rows: of the counted ones here, else held where they lie."""
         if self.counted is not None:
             return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
@@ -126,7 +120,7 @@ class Data:
     # a ``Partition`` each, or what stands for it where the executor keeps it
     partitions: list[Any]
     sizes: list[int]  # samples in each
-    shape: Shape  # numbers of tokens, contexts and positions
+    shape: Shape  # numbers of tokens, states and positions
     # (N,), how often each token occurs in the contexts
     mu: Array
     # Whether contexts may be taken as iid tokens; not so for sequences
@@ -155,7 +149,7 @@ class Data:
 
     @property
     def K(self) -> int:
-        """Number of contexts that choose the attention."""
+        """Number of states that choose the attention."""
         return self.shape.K
 
     @property
@@ -178,7 +172,7 @@ class Data:
 
     @cached_property
     def by_label(self) -> Array:
-        """(K, N): samples with each last token and label."""
+        """(K, N): samples with each state and label."""
         return self.total(Partition.by_label)
 
     @property
@@ -188,17 +182,17 @@ class Data:
 
     @property
     def counts(self) -> Array:
-        """(K,): samples with each last token."""
+        """(K,): samples with each state."""
         return self.by_label.sum(axis=1)
 
     @cached_property
     def present(self) -> Array:
-        """(K, T): samples with each last token that have a token at each position."""
+        """(K, T): samples with each state that have a token at each position."""
         everywhere = np.repeat(self.counts[:, None], self.T, axis=1)
         return everywhere if self.independent else everywhere - self.total(Partition.missing)
 
     def rows(self, slots: Slots) -> Rows:
-        """The samples at these slots; equal ones are counted as one row where that makes far fewer."""
+        """The samples at these slots; equal ones are counted as one row if that makes far fewer."""
         code = RowCode(self.N, slots)
         worthwhile = not self.own_background and code.is_worth_counting(self.n)
         held = self.executor.map(
@@ -241,7 +235,7 @@ class Data:
         return chi
 
     def degrees_of_freedom(self) -> Ints:
-        """(K,): of the χ² of each last token."""
+        """(K,): of the χ² of each state."""
         labels = (self.by_label > 0).sum(axis=1)
         tokens = (self.mu > 0).sum()
         return np.maximum(labels * (tokens - 1), 1)

@@ -116,7 +116,7 @@ def background_limit(rows: Rows, at: Mixture, k: int, drop: float, everywhere: b
 
 
 def _fit_with(rows: Rows, start: Mixture, k: int, weight: float) -> tuple[Mixture, float]:
-    """EM in which the background of state k keeps its weight; the mixture and its log-likelihood."""
+    """EM in which the background of state k keeps its weight; the fit and its log-likelihood."""
 
     def constrain(at: Mixture) -> Mixture:
         q = at.q.copy()

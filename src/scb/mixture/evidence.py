@@ -37,7 +37,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class PendingEvidence:
-    """What is needed to find the evidence on demand; finding it takes longer than the fit itself."""
+    """What is needed to find the evidence on demand; that takes longer than the fit itself."""
 
     search: Selection  # at its maximum
     rows: Rows

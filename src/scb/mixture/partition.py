@@ -32,7 +32,7 @@ from scb.task.sparse_columns import slots
 
 
 class Shape(NamedTuple):
-    """N tokens, K states that choose the attention (the last tokens, or one for all), T positions."""
+    """N tokens, K states that choose the attention (the last tokens, or one), T positions."""
 
     N: int
     K: int
@@ -171,13 +171,11 @@ class Partition:
         return scores
 
     def likelihood_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
-        """(K, T): Σ_i table[o_i, x_it]/f_i, with the probability f_i of each label under a mixture."""
+        """(K, T): Σ_i table[o_i, x_it]/f_i, where f_i is the probability of each label."""
         return self.scores(shape, table, weight=(1 / rows.likelihoods(at))[rows.row_numbers])
 
     def distribution_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
-        """(K, T): Σ_i Σ_o table[o, x_it]/f_io, with the distribution f_i of each label under a
-        mixture.
-        """
+        """(K, T): Σ_i Σ_o table[o, x_it]/f_io, where f_i is the distribution of each label."""
         scores = np.zeros((shape.K, shape.T))
         for chunk, inverse, row in self.inverse_probabilities(rows, at):
             _add_scores(chunk, row, np.ones(chunk.n), inverse @ table, scores)
@@ -284,7 +282,7 @@ def _add_scores(chunk: Block, row: Ints, weight: Array, table: Array, scores: Ar
     add_pair_scores(chunk.tokens, chunk.starts, chunk.last, row, weight, order, padded, scores)
 
 
-# --------------------------------------------------------------------------- which samples to choose
+# -------------------------------------------------------------------------- which samples to choose
 
 
 def in_groups(partition: Partition, numbers: Ints, size: int, chosen: Flags) -> Flags:

@@ -1,4 +1,4 @@
-"""What ``recover`` returns: the estimates of P and Q with their uncertainty, as text and as HTML."""
+"""What ``recover`` returns: estimates of P and Q with their uncertainty, as text and as HTML."""
 
 import math
 from collections.abc import Callable
@@ -103,8 +103,10 @@ class Recovery:
     token 0 attends to  0: 0.444 ± 0.017  10: 0.556 ± 0.017
     token 1 attends to  5: 0.596 ± 0.019  9: 0.404 ± 0.019
     token 2 attends to  0: 0.453 ± 0.021  7: 0.547 ± 0.021
-    >>> found.support, task.support
-    ([array([ 0, 10]), array([5, 9]), array([0, 7])], [array([ 0, 10]), array([5, 9]), array([0, 7])])
+    >>> found.support
+    [array([ 0, 10]), array([5, 9]), array([0, 7])]
+    >>> task.support
+    [array([ 0, 10]), array([5, 9]), array([0, 7])]
     >>> found.intervals()[0].round(2), found.incomplete
     (array([[0.41, 0.48],
            [0.52, 0.59]]), array([False, False, False]))

@@ -266,7 +266,7 @@ class RowTable:
         return np.arange(len(self.label)) if self.index is None else self.index
 
     def pairs(self, j: int, N: int) -> Array:
-        """(N, N): how often each label came with each token in slot j, where there is one matrix."""
+        """(N, N): how often each label came with each token in slot j, for one matrix."""
         code = self.label * (N + 1) + self.columns[:, j]
         counts = np.bincount(code, self.weight, minlength=N * (N + 1))
         return counts.reshape(N, N + 1)[:, :N].astype(float)

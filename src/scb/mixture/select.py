@@ -300,7 +300,7 @@ class Selection:
         self.mixture = replace(self.mixture, q=q)
 
     def remove(self, slots: list[Slot]) -> None:
-        """Take slots out; their weight goes to the others. Matrices that are no longer used go too."""
+        """Take slots out, and matrices that are no longer used; weight goes to other slots."""
         for k, j in sorted(slots, reverse=True):
             self.support[k] = np.delete(self.support[k], j - 1)
             q = self.mixture.without(k, j).q
@@ -309,7 +309,7 @@ class Selection:
         self.drop_unused_matrices()
 
     def add(self, pairs: list[Pair], matrices: dict[int, Array]) -> None:
-        """Add new slots, each with a tenth of its state's weight, and the matrices of new owners."""
+        """Add slots, each with a tenth of its state's weight, and the matrices of new owners."""
         for t, matrix in matrices.items():
             self.mixture = self.mixture.with_matrix(t, matrix)
         more = Counter(k for k, _ in pairs)

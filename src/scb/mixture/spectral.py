@@ -72,7 +72,7 @@ class _Moments:
         return W - self.label_distribution @ W
 
     def spread(self, W: Array) -> Array:
-        """(N,): standard deviation of the score of a position without signal, for each last token."""
+        """(N,): standard deviation of the score of a position without signal, by last token."""
         W = W - (W @ self.data.mu)[:, None]
         return np.sqrt(self.data.by_label @ (W**2 @ self.data.mu))
 
@@ -126,17 +126,17 @@ class _Moments:
             return Initial(
                 np.repeat(distribution, N, axis=1), [np.zeros(0, np.intp)] * N, [np.zeros(0)] * N
             )
-        contexts = pairs[:, 0]
+        last = pairs[:, 0]
         D = self.covariances(pairs)
-        n = self.data.counts[contexts]
+        n = self.data.counts[last]
         q = np.ones(len(pairs))
         for _ in range(TUNING.least_squares_steps):
             W = self.direction(np.tensordot(q, D, axes=1))
             along = (D * W).sum(axis=(1, 2)) / n
             q = np.maximum(along, 1e-3 * np.abs(along).max())
-            q = q / np.bincount(contexts, q, minlength=N)[contexts]
+            q = q / np.bincount(last, q, minlength=N)[last]
         G = np.tensordot(q, D, axes=1) / (n @ q**2)
         P = distribution + np.divide(G, mu, out=np.zeros_like(G), where=mu > 0)
         P = np.maximum(P, 1e-3 * distribution)
-        mine = [contexts == k for k in range(N)]
+        mine = [last == k for k in range(N)]
         return Initial(P / P.sum(axis=0), [pairs[m, 1] for m in mine], [q[m] for m in mine])

@@ -1,4 +1,4 @@
-"""Where a search for positions starts if nothing is known of the contexts: EM over all positions."""
+"""Where a search for positions starts if no better start is known: EM over all positions."""
 
 from dataclasses import replace
 

@@ -51,7 +51,7 @@ def fit_weights(
 
 
 class _Climb:
-    """Where each state stands: its weights, its log-likelihood and derivatives there, and its gap."""
+    """Where each state stands: its weights, the log-likelihood and derivatives there, its gap."""
 
     def __init__(self, rows: Rows, start: Mixture, asked: Flags) -> None:
         self.rows = rows
