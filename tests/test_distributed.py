@@ -165,7 +165,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
         ):
             for x, y in zip(a, b, strict=True):
                 np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)
-        monkeypatch.setattr("scb.mixture.rows.TUNING", replace(TUNING, table_rows=0))
+        monkeypatch.setattr("scb.mixture.data.TUNING", replace(TUNING, table_rows=0))
 
 
 def test_thinned_data_are_the_same_samples():

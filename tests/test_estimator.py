@@ -237,7 +237,7 @@ def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
     slots = Slots(positions, np.array([[0, 0, 1]] * 4), matrices=2)
     few = data.rows(slots)
-    monkeypatch.setattr("scb.mixture.rows.TUNING", replace(TUNING, table_rows=0))
+    monkeypatch.setattr("scb.mixture.data.TUNING", replace(TUNING, table_rows=0))
     all_rows = data.rows(slots)
     (table,), (whole,) = few.held, all_rows.held
     assert len(table.label) < 500 < len(whole.label) == data.n

@@ -19,7 +19,7 @@ from scb.mixture.arrays import Flags, Ints
 from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition, Shape, in_every, in_groups, without_gap
-from scb.mixture.rows import RowCode, RowTable, Slots, StateScores
+from scb.mixture.rows import RowTable, Slots, StateScores
 from scb.mixture.tuning import TUNING
 
 if TYPE_CHECKING:
@@ -87,21 +87,17 @@ class Rows:
             return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
-    def without_samples(self) -> "Rows | None":
-        """The rows in this process, without the numbers of the samples; None where they lie
-        elsewhere.
+    def to_keep(self, most_bytes: int) -> "Rows | None":
+        """The rows without what ties them to samples; None where they lie in another process or
+        take more memory than this.
         """
-        if self.counted is not None:
-            return Rows(Here(), [], self.counted.without_samples())
-        if not all(isinstance(table, RowTable) for table in self.held):
-            return None
-        return Rows(Here(), [table.without_samples() for table in self.held], None)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the rows in this process."""
         tables = self.held if self.counted is None else [self.counted]
-        return sum(sys.getsizeof(table) for table in tables)
+        if not all(isinstance(table, RowTable) for table in tables):
+            return None
+        kept = [replace(table, code=None, index=None) for table in tables]
+        if sum(sys.getsizeof(table) for table in kept) > most_bytes:
+            return None
+        return Rows(Here(), kept, None if self.counted is None else kept[0])
 
     def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
         """(K,): what Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for
@@ -193,8 +189,8 @@ class Data:
 
     def rows(self, slots: Slots) -> Rows:
         """The samples at these slots; equal ones are counted as one row if that makes far fewer."""
-        code = RowCode(self.N, slots)
-        worthwhile = not self.own_background and code.is_worth_counting(self.n)
+        most = slots.codes(self.N)
+        worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n)
         held = self.executor.map(
             Partition.rows, zip(self.partitions, strict=True), self.shape, slots, worthwhile
         )
@@ -202,12 +198,13 @@ class Data:
             return Rows(self.executor, held, None)
         if len(held) == 1 and isinstance(held[0], RowTable):
             return Rows(self.executor, held, held[0])
-        counts = np.zeros(code.size)
+        counts = np.zeros(most)
         sent = self.executor.map(RowTable.code_counts, zip(held, strict=True))
-        for code_numbers, times in self.executor.results(sent):
-            counts[code_numbers] += times
-        codes = np.flatnonzero(counts)
-        return Rows(self.executor, held, code.table(codes, counts[codes]))
+        for codes, times in self.executor.results(sent):
+            counts[codes] += times
+        occurring = np.flatnonzero(counts)
+        table = slots.table(self.N, occurring, counts[occurring])
+        return Rows(self.executor, held, table)
 
     def chi_squares(self) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; −∞ where

@@ -47,8 +47,8 @@ class PendingEvidence:
         """The same with nothing of the data but the rows; None where these lie elsewhere, or take
         too much memory to be kept.
         """
-        rows = self.rows.without_samples()
-        if rows is None or rows.nbytes > TUNING.evidence_bytes:
+        rows = self.rows.to_keep(TUNING.evidence_bytes)
+        if rows is None:
             return None
         data = replace(self.search.data, executor=Here(), partitions=[])
         return replace(self, rows=rows, search=replace(self.search, data=data, _kept=None))

@@ -105,6 +105,13 @@ class Initial:
     # The positions that the matrices belong to; None where there is one for all
     owners: tuple[int, ...] | None = None
 
+    @classmethod
+    def without_positions(
+        cls, P: Array, states: int, owners: tuple[int, ...] | None = None
+    ) -> "Initial":
+        """Matrices alone."""
+        return cls(P, [np.zeros(0, np.intp)] * states, [np.zeros(0)] * states, owners)
+
 
 def rounded(P: Array) -> Array:
     """Columns of P to six digits, so that a start does not depend on the order of summation."""

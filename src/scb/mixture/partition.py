@@ -24,7 +24,7 @@ from scb.kernels.windows import (
 )
 from scb.mixture.arrays import Flags, Ints, Positions, Tokens
 from scb.mixture.model import Background, Mixture
-from scb.mixture.rows import RowCode, RowTable, Slots
+from scb.mixture.rows import RowTable, Slots
 from scb.mixture.tuning import TUNING
 from scb.mixture.windows import Block
 from scb.task.sampling import token_dtype
@@ -142,20 +142,18 @@ class Partition:
 
     def rows(self, shape: Shape, at: Slots, counted: bool) -> RowTable:
         """The samples at these slots, as one row each or with equal ones ``counted``."""
-        code = RowCode(shape.N, at)
         if not counted:
-            columns = code.columns(self.gather(at.positions, shape.N), self.last)
+            columns = at.columns(shape.N, self.gather(at.positions, shape.N), self.last)
             weight = np.ones(self.n)
             return RowTable(columns, self.last, self.label, weight, background=self.background)
         codes = np.empty(self.n, np.int64)
-        used = at.positions[:, code.used]
+        used = at.positions[:, at.used]
         for where, chunk in self.chunks():
             encode_rows(*chunk, used, shape.N, codes[where])
-        counts = np.bincount(codes, minlength=code.size)
+        counts = np.bincount(codes, minlength=at.codes(shape.N))
         occurring = np.flatnonzero(counts)
-        row = np.zeros(code.size, np.int64)
-        row[occurring] = np.arange(occurring.size)
-        return code.table(occurring, counts[occurring].astype(float), index=row[codes])
+        row = np.cumsum(counts > 0) - 1
+        return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
     def scores(
         self, shape: Shape, table: Array, row: Ints | None = None, weight: Array | None = None

@@ -8,7 +8,7 @@ that the slots point to; samples with equal rows and the same background can be 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -76,51 +76,36 @@ class Slots:
             and np.array_equal(self.matrix, other.matrix)
         )
 
-
-@dataclass(frozen=True)
-class RowCode:
-    """One integer for (state, label, tokens at the slots); equal samples share a code, which
-    ``encode_rows`` makes.
-    """
-
-    # Tokens are 0 … N − 1, and N where a slot looks at no position
-    N: int
-    slots: Slots
+    # -------------------------------------------------------------------------- rows as integers
 
     @property
     def used(self) -> Positions:
         """The slots that look at a position in some state."""
-        return np.flatnonzero((self.slots.positions >= 0).any(axis=0))
+        return np.flatnonzero((self.positions >= 0).any(axis=0))
 
-    @property
-    def size(self) -> int:
-        """How many codes there can be."""
-        return len(self.slots.positions) * int(self.N) * (int(self.N) + 1) ** self.used.size
-
-    def is_worth_counting(self, n: int) -> bool:
-        """Whether counting n samples by their codes takes fewer rows, in a table that fits into
-        memory.
+    def codes(self, N: int) -> int:
+        """How many codes there can be: one integer for (state, label, tokens at the slots), which
+        ``encode_rows`` makes. Tokens are 0 … N − 1, and N where a slot looks at no position.
         """
-        return self.size <= min(TUNING.table_rows, 4 * n)
+        return len(self.positions) * int(N) * (int(N) + 1) ** self.used.size
 
-    def table(self, codes: Ints, weight: Array, index: Ints | None = None) -> "RowTable":
+    def table(self, N: int, codes: Ints, weight: Array, index: Ints | None = None) -> "RowTable":
         """One row for each code."""
-        shape = codes.size, self.slots.positions.shape[1]
-        tokens = np.full(shape, self.N, dtype=token_dtype(self.N + 1))
+        shape = codes.size, self.positions.shape[1]
+        tokens = np.full(shape, N, dtype=token_dtype(N + 1))
         digits = codes
         for j in self.used[::-1]:
-            digits, tokens[:, j] = np.divmod(digits, self.N + 1)
-        last, label = np.divmod(digits, self.N)
-        return RowTable(self.columns(tokens, last), last, label, weight, codes, index)
+            digits, tokens[:, j] = np.divmod(digits, N + 1)
+        last, label = np.divmod(digits, N)
+        return RowTable(self.columns(N, tokens, last), last, label, weight, codes, index)
 
-    def columns(self, tokens: Tokens, last: Ints) -> Tokens:
+    def columns(self, N: int, tokens: Tokens, last: Ints) -> Tokens:
         """(n, s): tokens as columns of the matrices side by side; the number after the last column
         stands for the background.
         """
-        if self.slots.matrices == 1:
+        if self.matrices == 1:
             return tokens
-        shifted = tokens + self.N * self.slots.matrix[last]
-        return np.where(tokens < self.N, shifted, self.N * self.slots.matrices)
+        return np.where(tokens < N, tokens + N * self.matrix[last], N * self.matrices)
 
 
 class Sums(NamedTuple):
@@ -180,10 +165,6 @@ class RowTable:
             x.astype(np.min_scalar_type(int(x.max(initial=0)))) for x in (self.code, self.weight)
         )
         return code, weight
-
-    def without_samples(self) -> "RowTable":
-        """The rows without what ties them to samples."""
-        return replace(self, code=None, index=None)
 
     def some(self, at: slice | Ints) -> "RowTable":
         """Some of the rows."""

@@ -196,7 +196,15 @@ class Selection:
         while parts:
             group = parts.pop()
             slots = sorted({slot for one in group for slot in one.slots})
-            if self.shortfall(rows, fit, slots, sum(one.cost for one in group)) > 0:
+            cost = sum(one.cost for one in group)
+            without = self.mixture.lifted()
+            for slot in slots:
+                without = without.without(*slot)
+            enough = fit.loglik - cost / 2 + TUNING.close
+            other = maximise(
+                rows, without, tolerance=TUNING.close, stall=TUNING.close, steps=300, enough=enough
+            )
+            if 2 * (fit.loglik - other.loglik) < cost:
                 return slots, kept
             if len(group) == 1:
                 kept |= self.pairs(slots)
@@ -204,19 +212,6 @@ class Selection:
             half = len(group) // 2
             parts += [group[half:], group[:half]]
         return [], kept
-
-    def shortfall(self, rows: Rows, fit: Fit, slots: list[Slot], cost: float) -> float:
-        """By how much twice the log-likelihood ratio of slots falls short of their cost, P fitted
-        again; ≤ 0 where they stay.
-        """
-        without = self.mixture.lifted()
-        for slot in slots:
-            without = without.without(*slot)
-        enough = fit.loglik - cost / 2 + TUNING.close
-        other = maximise(
-            rows, without, tolerance=TUNING.close, stall=TUNING.close, steps=300, enough=enough
-        )
-        return cost - 2 * (fit.loglik - other.loglik)
 
     def settle_exactly(self, number: int) -> None:
         """Remove the weakest positions, or add the best ones, until each state has ``number`` of

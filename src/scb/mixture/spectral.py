@@ -123,9 +123,7 @@ class _Moments:
         mu = self.data.mu
         distribution = self.label_distribution[:, None]
         if len(pairs) == 0:
-            return Initial(
-                np.repeat(distribution, N, axis=1), [np.zeros(0, np.intp)] * N, [np.zeros(0)] * N
-            )
+            return Initial.without_positions(np.repeat(distribution, N, axis=1), N)
         last = pairs[:, 0]
         D = self.covariances(pairs)
         n = self.data.counts[last]

@@ -26,7 +26,7 @@ def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
     if per_lag and (known is None or not known.owners):
         # Columns to point to, which nobody owns
         nothing = np.repeat(data.label_distribution[:, None], data.N, axis=1)
-        return Initial(nothing, [np.zeros(0, np.intp)] * data.K, [np.zeros(0)] * data.K, owners=())
+        return Initial.without_positions(nothing, data.K, owners=())
     few = thinned_for_start(data)
     if known is None:
         return from_scratch(few)
