@@ -20,7 +20,8 @@ from uuid import uuid4
 import numpy as np
 
 from scb.inputs import InputError, InputTypeError
-from scb.mixture.data import Here, Source, added
+from scb.mixture.data import Source
+from scb.mixture.executors import Executor, Here, added
 from scb.provenance import code_digest, require_code
 
 TOGETHER = 8  # answers that are added in one place
@@ -29,7 +30,7 @@ LARGE = 1 << 16
 _KEY = "scb_fit"  # of tasks
 
 
-def current_executor() -> "Here | Workers":
+def current_executor() -> Executor:
     """The cluster of the current client; this process if there is none."""
     if "distributed" not in sys.modules:
         return Here()

@@ -6,62 +6,24 @@ code for both, and its result the same but for the rounding of sums.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
-from operator import add, attrgetter
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
 from scb.geometry import Array
 from scb.mixture.arrays import Flags, Ints
+from scb.mixture.executors import Executor, Here
 from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition, Shape, in_every, in_groups, without_gap
 from scb.mixture.rows import RowTable, Slots, StateScores
 from scb.mixture.tuning import TUNING
 
-if TYPE_CHECKING:
-    from scb.mixture.dask import Workers
-
 SIZE = attrgetter("n")
-
-
-class Here:
-    """An executor that holds the partitions in this process; ``dask.Workers`` is the other."""
-
-    def compute(self, delayed: list[Any]) -> list[Any]:
-        """Compute Dask's delayed objects with its threads, and hold the results."""
-        from dask.base import compute
-
-        return list(compute(*delayed, scheduler="threads"))
-
-    def map(
-        self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any
-    ) -> list[Any]:
-        """Apply a function to each tuple of held objects and the ``same`` arguments; the answers
-        are held.
-        """
-        return [function(*mine, *same) for mine in held]
-
-    def results(self, held: Sequence[Any]) -> list[Any]:
-        """What is held, which is here already."""
-        return list(held)
-
-    def total(self, held: list[Any]) -> Any:
-        """The sum of arrays, or of tuples of them, in the order of the partitions."""
-        return added(held)
-
-
-def added(terms: list[Any]) -> Any:
-    """The sum of arrays, or of tuples of arrays entry by entry."""
-    first = terms[0]
-    if isinstance(first, tuple):
-        sums = (reduce(add, column) for column in zip(*terms, strict=True))
-        make = getattr(first, "_make", tuple)  # a named tuple stays one
-        return make(sums)
-    return reduce(add, terms)
 
 
 @dataclass(frozen=True)
@@ -69,7 +31,7 @@ class Rows:
     """The samples of all partitions at some slots."""
 
     # Runs functions of what is ``held``
-    executor: "Here | Workers"
+    executor: Executor
     # a ``RowTable`` for each partition, beside it
     held: list[Any]
     # The rows of all partitions together, here; None where they are too different to be counted
@@ -112,7 +74,7 @@ class Rows:
 class Data:
     """All samples of a fit."""
 
-    executor: "Here | Workers"  # holds the partitions
+    executor: Executor  # holds the partitions
     # a ``Partition`` each, or what stands for it where the executor keeps it
     partitions: list[Any]
     sizes: list[int]  # samples in each
@@ -127,7 +89,7 @@ class Data:
     @classmethod
     def from_partitions(
         cls,
-        executor: "Here | Workers",
+        executor: Executor,
         partitions: list[Any],
         shape: Shape,
         mu: Array,
@@ -274,7 +236,7 @@ class Data:
 class Source:
     """Data in pieces."""
 
-    executor: "Here | Workers"  # where the pieces will be held
+    executor: Executor  # where the pieces will be held
     # "here", or "array", "rows", "bag", "delayed" for collections of Dask
     kind: str
     # (function, *same) → what the function makes of (piece, skipped, *same), held, for every piece;

@@ -19,8 +19,9 @@ import numpy as np
 
 from scb.geometry import Array
 from scb.mixture.arrays import Flags
-from scb.mixture.data import Data, Rows, added
+from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit
+from scb.mixture.executors import added
 from scb.mixture.model import Mixture, rounded, smoothed_columns
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
