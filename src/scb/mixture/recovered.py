@@ -191,7 +191,7 @@ class Recovery:
         str
             The report, in several lines.
         """
-        nats = f"{self.loglik:.6g} nats ({self.loglik / self.n_samples:.5f} a sample)"
+        nats = f"{self.loglik:.6g} nats ({self.loglik / self.n_samples:.5f} per sample)"
         lines = [self._sizes(), f"log-likelihood {nats}; certificate {self.gap:.1e} nats"]
         for k, positions in enumerate(self.support):
             parts = [f"{t}: {self.A[t, k]:.3f} ± {self.stderr.A[t, k]:.3f}" for t in positions]
