@@ -18,7 +18,7 @@ from scb.geometry import Array
 from scb.mixture.arrays import Flags, Ints
 from scb.mixture.executors import Executor, Here
 from scb.mixture.levels import cumulants, score_levels, variances
-from scb.mixture.model import Mixture
+from scb.mixture.model import Mixture, quotient
 from scb.mixture.partition import Partition, Shape, in_every, in_groups, without_gap
 from scb.mixture.rows import RowTable, Slots, StateScores
 from scb.mixture.tuning import TUNING
@@ -189,8 +189,7 @@ class Data:
         pairs = np.argwhere(chosen)
         expected = self.by_label[pairs[:, 0], :, None] * self.mu
         tables = self.total(Partition.pair_tables, pairs)
-        terms = np.divide(tables**2, expected, out=np.zeros_like(tables), where=expected > 0)
-        chi[chosen] = terms.sum(axis=(1, 2)) - self.counts[pairs[:, 0]]
+        chi[chosen] = quotient(tables**2, expected).sum(axis=(1, 2)) - self.counts[pairs[:, 0]]
         return chi
 
     def degrees_of_freedom(self) -> Ints:

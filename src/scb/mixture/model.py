@@ -119,6 +119,11 @@ def rounded(P: Array) -> Array:
     return normalised(np.round(P, 6), 0, P)
 
 
+def quotient(a: Array | float, b: Array) -> Array:
+    """a/b, and 0 where b is not positive."""
+    return np.divide(a, b, out=np.zeros_like(b), where=b > 0)
+
+
 def normalised(counts: Array, axis: int, otherwise: Array) -> Array:
     """Counts divided by their sums along an axis; ``otherwise`` where a sum is 0."""
     mass = counts.sum(axis=axis, keepdims=True)

@@ -22,7 +22,7 @@ from scb.mixture.arrays import Flags
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit
 from scb.mixture.executors import added
-from scb.mixture.model import Mixture, rounded, smoothed_columns
+from scb.mixture.model import Mixture, quotient, rounded, smoothed_columns
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
 from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection, Slot
@@ -163,8 +163,8 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
     )
     scores = scores - data.present[:, known]
     variance = information - data.present[:, known]
-    positive = (scores > 0) & (variance > 0)  # a weight cannot be negative
-    statistic = np.where(positive, scores**2 / np.where(positive, variance, 1.0), 0.0)
+    # A weight cannot be negative.
+    statistic = quotient(np.maximum(scores, 0.0) ** 2, variance)
     limits = np.array([costs(data, [k], known=True)[known] for k in range(data.K)])
     gains[:, known] = statistic - least * limits
     return gains
@@ -174,9 +174,8 @@ def _score_statistics(scores: Array, information: Array) -> Array:
     """(T,): the score statistic of a whole new matrix at each position, χ² with (N − 1)² degrees of
     freedom; from the tables (T, N, N) of its entries (token, label).
     """
-    w = np.divide(1.0, information, out=np.zeros_like(information), where=information > 0)
-    mass = w.sum(axis=-1)
-    mean = np.divide((w * scores).sum(axis=-1), mass, out=np.zeros_like(mass), where=mass > 0)
+    w = quotient(1.0, information)
+    mean = quotient((w * scores).sum(axis=-1), w.sum(axis=-1))
     return (w * (scores - mean[..., None]) ** 2).sum(axis=(-2, -1))
 
 

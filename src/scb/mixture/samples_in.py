@@ -1,4 +1,4 @@
-"""Batches and sequences of tokens, laid out for a fit by the same functions here and on a cluster."""
+"""Batches and sequences of tokens, laid out for a fit; the same functions run on a cluster."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,10 +1,10 @@
 """The policy of a search in which all positions take their columns from one matrix P.
 
 Growth. The derivative of the log-likelihood in a weight that is 0 is Σ_i (P[o_i, x_it]/f_i − 1).
-For iid contexts the tokens of a position without signal are iid μ whatever the others are, which gives
-the exact null distribution (``levels``). For sequences the sum is a martingale at the truth, with
-variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each state is tried if its score is
-as unlikely as a Gaussian above √c, with c as follows.
+For iid contexts the tokens of a position without signal are iid μ whatever the others are, which
+gives the exact null distribution (``levels``). For sequences the sum is a martingale at the truth,
+with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each state is tried if its score
+is as unlikely as a Gaussian above √c, with c as follows.
 
 Criterion. A position of state k stays if twice the log-likelihood ratio reaches c = log n_k + 2
 log(K·T): the extended BIC (Chen and Chen 2008), in which a parameter costs log n_k and its choice

@@ -19,7 +19,7 @@ from scb.geometry import Array
 from scb.mixture.arrays import Positions
 from scb.mixture.data import Data
 from scb.mixture.levels import ScoreNoise, noise_levels
-from scb.mixture.model import Initial
+from scb.mixture.model import Initial, quotient
 from scb.mixture.partition import Partition
 from scb.mixture.tuning import TUNING
 from scb.theory.gaussian import noise_quantile
@@ -53,15 +53,12 @@ class _Moments:
         self.data = data
         self.false_positions = false_positions
         self.label_distribution = data.label_distribution
-        noise = np.outer(self.label_distribution, data.mu)
-        self.whitening = np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0)
+        self.whitening = quotient(1.0, np.outer(self.label_distribution, data.mu))
 
     def covariances(self, pairs: Pairs) -> Array:
         """(r, N, N): C − n_k(o) μ_m at each (k, t), where C counts pairs of label and token."""
-        return (
-            self.data.total(Partition.pair_tables, pairs)
-            - self.data.by_label[pairs[:, 0], :, None] * self.data.mu
-        )
+        expected = self.data.by_label[pairs[:, 0], :, None] * self.data.mu
+        return self.data.total(Partition.pair_tables, pairs) - expected
 
     def direction(self, G: Array) -> Array:
         """The table W whose sums over samples are the projections onto G, centred in label and
@@ -104,8 +101,8 @@ class _Moments:
         data = self.data
         guess = np.tensordot(weights, D, axes=1)
         W = self.direction(guess)
-        spread = np.where(data.counts > 0, self.spread(W), 1.0)
-        spread = np.where(spread > 0, spread, 1.0)
+        spread = self.spread(W)
+        spread[spread <= 0] = 1.0
         z = data.total(Partition.scores, W) / spread[:, None]
         # A pair that has a part in the guess is scored by what the others make of it; 0 if there
         # are none.
@@ -134,7 +131,7 @@ class _Moments:
             q = np.maximum(along, 1e-3 * np.abs(along).max())
             q = q / np.bincount(last, q, minlength=N)[last]
         G = np.tensordot(q, D, axes=1) / (n @ q**2)
-        P = distribution + np.divide(G, mu, out=np.zeros_like(G), where=mu > 0)
+        P = distribution + quotient(G, np.broadcast_to(mu, G.shape))
         P = np.maximum(P, 1e-3 * distribution)
         mine = [last == k for k in range(N)]
         return Initial(P / P.sum(axis=0), [pairs[m, 1] for m in mine], [q[m] for m in mine])
