@@ -31,7 +31,7 @@ def sequences(seed, N=3):
 
 def chosen(data):
     """(n, N): the background of each window."""
-    return np.concatenate([part.background.distributions[part.background.state] for part in data.partitions])
+    return np.concatenate([part.background.distributions[part.background.which] for part in data.partitions])
 
 
 def test_windows_have_the_labels_and_contexts_of_their_sequences():
@@ -64,7 +64,7 @@ def test_labels_do_not_matter_after_the_fit():
     data = windows_of_codes(x, 3, 6, contexts=True)
     model = RecentBackground.fit(data)
     (partition,) = data.partitions
-    blind = Data.of(
+    blind = Data.from_partitions(
         Here(), [Partition(partition.blocks, partition.last, 0 * partition.label)], data.shape, data.mu, independent=False
     )
     np.testing.assert_array_equal(chosen(model.attached(blind)), chosen(model.attached(data)))
@@ -73,8 +73,8 @@ def test_labels_do_not_matter_after_the_fit():
 def test_it_does_not_matter_how_windows_are_split():
     x = sequences(3)
     whole = windows_of_codes(x, 3, 5, contexts=True)
-    parts = [Partition.of([label_block(some, 3, 5)]) for some in (x[:1], x[1:2], x[2:])]
-    split = Data.of(Here(), parts, whole.shape, whole.mu, independent=False)
+    parts = [Partition.from_blocks([label_block(some, 3, 5)]) for some in (x[:1], x[1:2], x[2:])]
+    split = Data.from_partitions(Here(), parts, whole.shape, whole.mu, independent=False)
     one, many = RecentBackground.fit(whole), RecentBackground.fit(split)
     assert one.name == many.name
     np.testing.assert_allclose(chosen(one.cross_fitted(whole)), chosen(many.cross_fitted(split)), rtol=1e-12)

@@ -38,7 +38,9 @@ def windows_of_codes(
 
     The first ``skipped`` symbols of each sequence are only there to be looked back at.
     """
-    partition = Partition.of([label_block(codes, N, max_lag, contexts=contexts, skipped=skipped)])
+    partition = Partition.from_blocks(
+        [label_block(codes, N, max_lag, contexts=contexts, skipped=skipped)]
+    )
     return _data(
         Here(), [partition], symbol_counts([x[skipped:] for x in codes], N), max_lag, contexts
     )
@@ -77,7 +79,9 @@ def _data(
     shape = Shape(N=len(counts), K=len(counts) if contexts else 1, T=max_lag)
     tokens = float(counts.sum())
     data = replace(
-        Data.of(executor, partitions, shape, counts / max(tokens, 1), independent=False),
+        Data.from_partitions(
+            executor, partitions, shape, counts / max(tokens, 1), independent=False
+        ),
         tokens=tokens,
     )
     if data.n == 0:
@@ -143,4 +147,4 @@ def _windows(
     codes = [place[x] for x in coded.codes]
     counts = symbol_counts([x[coded.skipped :] for x in codes], len(classes))
     block = label_block(codes, len(classes), max_lag, contexts=contexts, skipped=coded.skipped)
-    return Partition.of([block]), counts
+    return Partition.from_blocks([block]), counts

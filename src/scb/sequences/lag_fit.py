@@ -179,8 +179,8 @@ def _model(
         context=bool(settings.context),
         attention=_sparse(lags, found.weights, data.T),
         errors=_sparse(lags, found.weight_errors, data.T),
-        rest=found.rest,
-        rest_ratio=found.rest_ratios,
+        rest=found.background,
+        rest_ratio=found.background_ratios,
         matrices={lag: np.ascontiguousarray(P[:, columns[lag]]) for lag in sorted(columns)},
         prior=distribution,
         frequencies=data.mu,
@@ -226,10 +226,8 @@ def _known(init: LagModel, classes: NDArray[Any], data: Data, kind: str) -> dict
 
 def _initial(known: dict[int, Array], data: Data) -> Initial:
     """Known matrices as the start of a search, which has no positions yet."""
-    nowhere = [np.zeros(0, np.intp)] * data.K
-    nothing = [np.zeros(0)] * data.K
     if SHARED in known:
-        return Initial(known[SHARED], nowhere, nothing)
+        return Initial.without_positions(known[SHARED], data.K)
     lags = sorted(known, reverse=True)
     P = np.column_stack([np.zeros((data.N, 0)), *(known[lag] for lag in lags)])
-    return Initial(P, nowhere, nothing, owners=tuple(data.T - lag for lag in lags))
+    return Initial.without_positions(P, data.K, tuple(data.T - lag for lag in lags))

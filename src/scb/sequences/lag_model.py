@@ -136,7 +136,7 @@ class LagModel:
         """
         positions = self.max_lag - 1 - self.attention.indices.astype(np.intp)
         owners = None if SHARED in self.matrices else [self.max_lag - lag for lag in self.matrices]
-        return Slots.of(np.split(positions, self.attention.indptr[1:-1]), owners)
+        return Slots.from_support(np.split(positions, self.attention.indptr[1:-1]), owners)
 
     @cached_property
     def mixture(self) -> Mixture:
@@ -148,7 +148,7 @@ class LagModel:
         # a matrix to point to where there is none
         nobody = np.repeat(self.prior[:, None], len(self.classes), axis=1)
         matrices = list(self.matrices.values()) or [nobody]
-        return Mixture.of(np.column_stack(matrices), self.prior, q)
+        return Mixture(np.column_stack(matrices), self.prior, q)
 
     def with_background(self, data: Data) -> Data:
         """Windows, each with its own background where there is more than the distribution of all
@@ -185,10 +185,12 @@ class LagModel:
         starts = np.arange(1, codes.size + 1)
         last = np.where(there, codes, 0) if self.context else np.zeros(codes.size, np.int64)
         # Nobody looks at the labels
-        partition = Partition.of([Block(tokens, starts, last, np.zeros(codes.size, np.int64))])
+        partition = Partition.from_blocks(
+            [Block(tokens, starts, last, np.zeros(codes.size, np.int64))]
+        )
         shape = Shape(N, N if self.context else 1, self.max_lag)
         data = self.with_background(
-            Data.of(Here(), [partition], shape, self.frequencies, independent=False)
+            Data.from_partitions(Here(), [partition], shape, self.frequencies, independent=False)
         )
         (partition,) = data.partitions
         rows = partition.rows(shape, self.slots, counted=False)
@@ -214,10 +216,10 @@ class LagModel:
         tokens = np.empty(before.size + skipped + length, dtype=token_dtype(N))
         tokens[: before.size] = before
         lags = np.where(self.slots.positions >= 0, self.max_lag - self.slots.positions, 0)
-        first = np.where(lags > 0, N * self.slots.matrix, self.mixture.columns.shape[1] - 1)
+        first = np.where(lags > 0, N * self.slots.matrix, self.mixture.P.shape[1])
         u = rng.random((skipped + length, 2))
         weights = closed_cumulative(self.mixture.q.T)
-        columns = closed_cumulative(self.mixture.columns)
+        columns = closed_cumulative(np.c_[self.mixture.P, self.mixture.background])
         continue_lags(tokens, before.size, weights, lags.T, columns, first.T, u)
         return tokens[before.size + skipped :]
 
