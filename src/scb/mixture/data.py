@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.model import Background, Mixture
 from scb.mixture.partition import Partition, Shape

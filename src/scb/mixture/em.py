@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture
 from scb.mixture.newton import Point, newton_step, newton_step_by_products, revived

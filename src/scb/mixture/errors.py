@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.data import Rows
 from scb.mixture.em import information_bytes
 from scb.mixture.model import Mixture

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 
 _STEPS = 60
 # Relative: a level whose tail is this near to the one asked for is found

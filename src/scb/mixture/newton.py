@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit
 from scb.mixture.model import Mixture, rounded, smoothed_columns

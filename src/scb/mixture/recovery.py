@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb import notebook
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, number, one_of
 from scb.mixture.errors import quantile, weight_interval
 from scb.mixture.fit import INCOMPLETE, fit_mixture

@@ -16,7 +16,7 @@ What a position adds to the guess is left out of its own score, so that noise ca
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.data import Data
 from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.model import Initial

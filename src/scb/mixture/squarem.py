@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.newton import Point

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, unmasked
 from scb.kernels.windows import count_tokens
 from scb.task.sampling import Batch, token_dtype

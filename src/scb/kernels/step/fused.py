@@ -9,10 +9,11 @@ mini-batch, and the caller adds up and updates. Results do not depend on who too
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.arrays import Array
 from scb.kernels.compiler import compiled
 from scb.kernels.step.batch import TILE, TaskSampler, draw_mini_batch, share_count
 from scb.kernels.step.lazy_columns import apply_deferred_prox, column_sum, new_columns
-from scb.kernels.step.share import Array, Hyperparameters, descend, new_memory, take_share
+from scb.kernels.step.share import Hyperparameters, descend, new_memory, take_share
 from scb.kernels.threads import (
     MOST_SHARES,
     OVER,

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.arrays import Array
 from scb.kernels.compiler import compiled
 from scb.kernels.random import CHUNK, TokenScratch, first_above
 from scb.kernels.step.batch import LANES, TILE, Tile, add_scores, differentiate, draw_samples
 from scb.kernels.step.lazy_columns import SURVIVORS, apply_deferred_prox, column_sum
 from scb.kernels.threads import MOST_SHARES
-
-Array = NDArray[np.float64]
 
 
 class Hyperparameters(NamedTuple):
