@@ -12,7 +12,7 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = (
-    {"kernels", "lazy", "namesake", "inputs", "extras", "extensions", "handles"}
+    {"arrays", "kernels", "lazy", "namesake", "inputs", "extras", "extensions", "handles"}
     | {"files", "folders", "provenance", "drawing", "notebook"},
     {"geometry", "model", "task"},
     {"theory", "metrics", "picture", "lab"},
@@ -150,10 +150,10 @@ def unlisted_in_paper(root: Path = ROOT) -> list[str]:
 
 def private_imports(folder: Path, public: Iterable[object]) -> set[str]:
     """What the files of a folder import from the rest of scb that no user could: functions and classes that are not public, and
-    types or constants of a module that has nothing public. Public are these objects."""
+    types or constants of a module that has nothing public. Public are these objects, and the type of arrays."""
     listed = {id(value) for value in public}
     modules_listed = {getattr(value, "__module__", "") for value in public}
-    homes = {*modules_listed, *(name.rpartition(".")[0] for name in modules_listed)}
+    homes = {"scb.arrays", *modules_listed, *(name.rpartition(".")[0] for name in modules_listed)}
     found = set()
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -12,7 +12,8 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
+
+from scb.arrays import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -162,7 +163,7 @@ def unreadable(error: ValueError | RecursionError) -> str:
     )
 
 
-def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
+def real_array(name: str, value: Any, copy: bool = True) -> Array:
     """A float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the
     caller to judge.
 
@@ -178,7 +179,7 @@ def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
     return np.array(array, dtype=np.float64) if copy else np.asarray(array, dtype=np.float64)
 
 
-def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """A float64 array of this shape: what was given, where that will do."""
     array = real_array(name, value, copy=False)
     if array.shape != shape:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 
 
 def continue_sequence(

@@ -25,7 +25,7 @@ from scb.folders import Folder, opened
 from scb.inputs import DamagedFileError, InputError, fitted
 
 if TYPE_CHECKING:
-    from scb.geometry import Array
+    from scb.arrays import Array
     from scb.sequences.lag_fit import LagSettings
     from scb.sequences.lag_model import FitFacts, LagModel
     from scb.sequences.symbols import Sequences

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.arrays import Flags, Ints
 from scb.mixture.executors import Executor, Here
 from scb.mixture.levels import cumulants, score_levels, variances

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.data import Here, Rows
 from scb.mixture.em import maximise
 from scb.mixture.newton import Point, inverse_along

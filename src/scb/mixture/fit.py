@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.arrays import Flags, Positions
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise

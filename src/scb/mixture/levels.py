@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.arrays import Ints
 from scb.mixture.tuning import TUNING
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.arrays import Flags, Tokens
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.kernels.windows import (
     add_pair_scores,

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.arrays import Flags
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit

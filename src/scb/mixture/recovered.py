@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scb import notebook
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, number
 from scb.mixture.arrays import Flags
 from scb.mixture.errors import Limit, quantile, weight_interval

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, number, one_of
 from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.kernels.mixture import (
     add_distributions,
     likelihood_curvature,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.kernels.windows import count_tokens
 from scb.mixture.dask import dask_source

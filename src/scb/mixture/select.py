@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.arrays import Flags
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise

@@ -19,7 +19,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit
 from scb.mixture.partition import Partition

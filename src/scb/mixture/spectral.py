@@ -15,7 +15,7 @@ What a position adds to the guess is left out of its own score, so that noise ca
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.arrays import Positions
 from scb.mixture.data import Data
 from scb.mixture.levels import ScoreNoise, noise_levels

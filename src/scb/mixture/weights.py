@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.arrays import Flags
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.jobs.table import Table, concatenate, pick, values, where
 from scb.paper.experiments.projector import GOAL
 

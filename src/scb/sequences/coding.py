@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, InputTypeError
 from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape

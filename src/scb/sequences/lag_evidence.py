@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.evidence import PendingEvidence
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, one_of
 from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture

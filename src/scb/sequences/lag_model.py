@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
 from scb.mixture.fit import INCOMPLETE

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, integer
 from scb.mixture.data import Data
 from scb.sequences.coding import windows_of_codes

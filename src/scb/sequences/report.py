@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.arrays import Array
 from scb.files import write_atomically
-from scb.geometry import Array
 from scb.provenance import versions
 from scb.sequences.lag_model import SHARED, LagModel
 from scb.sequences.pictures import plot_attention, plot_influence

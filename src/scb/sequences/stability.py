@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, integer
 from scb.mixture.data import Data
 from scb.mixture.fit import fit_mixture

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.sequences.lag_model import FitFacts, LagModel
 from scb.sequences.symbols import shown
 

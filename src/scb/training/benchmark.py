@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from scb.geometry import Array, line_A, line_V
+from scb.arrays import Array
+from scb.geometry import line_A, line_V
 from scb.inputs import InputError
 from scb.task import Task
 from scb.training.engine import Fused

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from scb import metrics
+from scb.arrays import Array
 from scb.folders import Folder, opened
-from scb.geometry import Array
 from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of, shown
 from scb.kernels.compiler import plain_interrupts
 from scb.model import LinearTransformer

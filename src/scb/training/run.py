@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb import metrics, notebook
+from scb.arrays import Array
 from scb.files import make_directory, read_arrays, warn_unless, write_arrays
-from scb.geometry import Array
 from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer, one_of
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions

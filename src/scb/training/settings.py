@@ -13,9 +13,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
+from scb.arrays import Array
 from scb.extensions import Registry
 from scb.files import make_directory, read_json, read_regular, write_json
-from scb.geometry import Array
 from scb.inputs import InputError, file_path, fitted, integer, one_of, unreadable
 from scb.task import Ensemble, Task
 from scb.training.fingerprint import fingerprints, identity

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from scb.arrays import Array
 from scb.extensions import Registry
-from scb.geometry import Array, Projector, centred_square, project, projector_row
+from scb.geometry import Projector, centred_square, project, projector_row
 from scb.inputs import InputError, InputTypeError, fitted, integer, number, one_of, real_array
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task

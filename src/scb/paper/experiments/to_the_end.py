@@ -15,7 +15,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.geometry import Array, population_projection
+from scb.arrays import Array
+from scb.geometry import population_projection
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.paper.experiments.rates import NEVER

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.mixture.data import Data
 from scb.mixture.model import Background

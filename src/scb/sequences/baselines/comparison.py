@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.sequences.baselines.counts import Ints, deepest, labels_of
 from scb.sequences.baselines.crossfit import HeldLabels, HistoryModel, best_ngram
 from scb.sequences.baselines.ctw import ContextTree

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 
 Ints = NDArray[np.int64]

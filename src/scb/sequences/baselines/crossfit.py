@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.mixture.data import Here
 from scb.sequences.baselines.counts import ContextCounts, Ints, Labels, deepest, labels_of

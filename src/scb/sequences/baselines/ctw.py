@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.sequences.baselines.counts import (
     ContextCounts,
     CountModel,

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.sequences.baselines.counts import ENTRIES, ContextCounts, Ints, Labels, labels_of, sums
 

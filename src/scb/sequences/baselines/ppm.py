@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.sequences.baselines.counts import (
     ContextCounts,
     CountModel,
