@@ -118,6 +118,17 @@ def test_raised_chains_meet_the_condition_on_K_P():
     assert_allclose(task.mu, random_task(10, 50, 2, 3, "uniform").mu, rtol=1e-9)
 
 
+def test_a_raised_chain_passes_over_mu_that_do_not_allow_it():
+    """Of the tasks at N = 3, some have ‖μ‖² too large for K_P = 1.4‖μ‖²: they are drawn anew, the others stay."""
+    squares = [random_task(3, 30, 2, i, "uniform").mu @ random_task(3, 30, 2, i, "uniform").mu for i in range(30)]
+    refused = [i for i, square in enumerate(squares) if 2.4 * square >= 1]
+    assert refused
+    for i in (refused[0], next(i for i in range(30) if i not in refused)):
+        task = chain_task(3, 30, "raised", i)
+        assert_allclose(task.K_P, 1.4 * task.mu @ task.mu, rtol=1e-9)
+        assert (abs(task.mu @ task.mu - squares[i]) < 1e-9) == (i not in refused)
+
+
 def test_step_sizes_of_softmax():
     """All powers are the recipe's at T = 50; the equivalent one is T² times that of the linear model."""
 

@@ -25,11 +25,15 @@ BATCHES = {3: 1 << 16, 10: 1 << 18}
 
 def chain_task(N: int, T: int, chain: Chain, replicate: int) -> Task:
     """A random task that meets (c): of the ensemble "strong", or of "uniform" with P moved towards
-    the identity until K_P = 1.4‖μ‖²."""
+    the identity until K_P = 1.4‖μ‖², if μ allows that much (else the next one is drawn)."""
     if chain == "strong":
         return random_task(N, T, 2, replicate)
-    mu = random_task(N, T, 2, replicate, "uniform").mu
-    return random_task(N, T, 2, replicate, "uniform", K_P=CONTRAST * float(mu @ mu))
+    number = replicate
+    mu = random_task(N, T, 2, number, "uniform").mu
+    while (1 + CONTRAST) * float(mu @ mu) >= 1:  # K_P is at most 1 − ‖μ‖²
+        number += 1000
+        mu = random_task(N, T, 2, number, "uniform").mu
+    return random_task(N, T, 2, number, "uniform", CONTRAST * float(mu @ mu))
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ class AttentionJob(Job):
     N: int = 3
     batch_size: int = 64
     steps: int = 3000
+    ensemble: Ensemble = "strong"
 
     @property
     def cost(self) -> float:
@@ -94,7 +95,7 @@ class AttentionJob(Job):
     def run(self) -> Rows:
         """One row: samples until α_A passes 0.1, 0.5 and 0.8 (∞ if it does not), ‖Δ_A‖_μ there
         (NaN), and both at the end."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         history = train(task, self._recipe(task), self.seed, every=10, judge=False).history
         return passed_levels(history)
 

@@ -73,8 +73,11 @@ def simulated_ends(task: Task, recipe: Recipe, seed: int) -> Ends:
     # Not above: the other jobs do without SciPy
     from scb.training.simulation import simulate
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        history = simulate(task, recipe, seed, every=1)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            history = simulate(task, recipe, seed, every=1)
+    except OverflowError:  # of a power of a float of Python
+        return Ends(diverged=True)
     two = np.flatnonzero(history["stage"] == 1)[-1]
     if not np.isfinite(history["dist_A"][two]):
         return Ends(diverged=True)
