@@ -10,6 +10,7 @@ from scb.geometry import line_V
 from scb.jobs.job import Job, Rows, random_task
 from scb.jobs.table import Table
 from scb.model import LinearTransformer, SoftmaxTransformer
+from scb.paper.experiments.training import shortened
 from scb.task import Ensemble, Task
 from scb.task.sampling import sample
 from scb.training.loop import train
@@ -144,7 +145,7 @@ class StepJob(Job):
         recipe = softmax(task, steps=self.steps, batch_size=self.batch_size, eta_W=eta_W)
         history = train(task, recipe, self.seed, every=5, judge=False).history
         used = {"power": POWERS[self.step], "eta_W": recipe.stages[0].eta_A}
-        return used | passed_levels(history)
+        return shortened(used | passed_levels(history))
 
 
 STEPS = tuple(

@@ -21,6 +21,7 @@ from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.paper.experiments.rates import NEVER
 from scb.paper.experiments.regulariser import second_stage
+from scb.paper.experiments.training import shortened
 from scb.task import Ensemble, Task
 from scb.theory.gaussian import noise_quantile
 from scb.training.loop import Device, train
@@ -150,8 +151,8 @@ class EndJob(Job):
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         recipe = to_the_end(task, self.multiple, self.batch_size, self.eta)
         if self.gradients == "simulated":
-            return vars(simulated_ends(task, recipe, self.seed))
-        return vars(real_ends(task, recipe, self.seed, self.device or "cpu"))
+            return shortened(vars(simulated_ends(task, recipe, self.seed)))
+        return shortened(vars(real_ends(task, recipe, self.seed, self.device or "cpu")))
 
 
 @dataclass(frozen=True)
