@@ -22,7 +22,7 @@ from scb.cli.terminal import terminal
 from scb.extras import MissingExtraError, wanted_for
 from scb.files import read_json, write_atomically, write_json
 from scb.folders import Folder, opened
-from scb.inputs import DamagedFileError, InputError, fitted
+from scb.inputs import DamagedFileError, InputError, coerced
 
 if TYPE_CHECKING:
     from scb.geometry import Array
@@ -429,8 +429,8 @@ def load(path: Path) -> "tuple[LagModel, FitFacts, dict[str, Any]]":
     path = file.parent / SUMMARY
     summary = read_json(path) if file.name == MODEL and path.exists() else {}
     try:
-        fitted("separator", summary.get("separator", " "), str)
-        for score in fitted("held_out", summary.get("held_out", []), tuple[dict, ...]):
+        coerced("separator", summary.get("separator", " "), str)
+        for score in coerced("held_out", summary.get("held_out", []), tuple[dict, ...]):
             _check_score(score)
     except InputError as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None

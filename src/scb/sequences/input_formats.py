@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Literal, get_args
 
 from scb.extras import wanted_for
 from scb.files import open_regular
-from scb.inputs import InputError, file_path, fitted, integer, one_of, unreadable
+from scb.inputs import InputError, coerced, file_path, integer, one_of, unreadable
 from scb.sequences.symbols import Sequences
 from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
 
@@ -93,7 +93,7 @@ def read_with_options(
     """See ``read_sequences``; ``option`` is how the user who is told about it says an option."""
     one_of("by", by, get_args(By))
     for name, value in {**columns._asdict(), "sep": sep}.items():
-        fitted(name, value, str | None)
+        coerced(name, value, str | None)
     if top is not None:
         integer("top", top, low=1)
     if is_table(source):

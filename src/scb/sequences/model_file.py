@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.files import read_arrays, warn_unless, write_arrays
-from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer
+from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer
 from scb.provenance import versions
 from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.baselines.counts import deepest
@@ -91,10 +91,10 @@ def load_model(
             f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else"
         )
     try:
-        parameters = fitted("parameters", content["parameters"], dict)
+        parameters = coerced("parameters", content["parameters"], dict)
         model = _checked(arrays, content, parameters)
         facts = _checked_facts(content["fit"])
-        width = fitted("n_features_in", content["n_features_in"], int | None)
+        width = coerced("n_features_in", content["n_features_in"], int | None)
         stream = _named(arrays, "stream")
         kept = KeptSymbols.from_arrays(stream, model.max_lag, model.classes) if stream else None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -109,9 +109,9 @@ def _checked(
     """The model of a file, whatever wrote it, checked as arguments are, since kernels trust its
     indices.
     """
-    context = fitted("context", parameters["context"], bool)
-    symbols = fitted("classes", content["classes"], list)
-    kind = np.dtype(fitted("kind", content["kind"], str))
+    context = coerced("context", parameters["context"], bool)
+    symbols = coerced("classes", content["classes"], list)
+    kind = np.dtype(coerced("kind", content["kind"], str))
     N = len(symbols)
     K = N if context else 1
     max_lag = integer("max_lag", parameters["max_lag"], low=1)
@@ -210,7 +210,7 @@ def _checked_facts(fit: dict[str, Any]) -> FitFacts:
     values = {name: fit[f"{name}_"] for name in FitFacts.__dataclass_fields__}
     for name, value in values.items():
         if name in _FACTS:
-            fitted(name, value, _FACTS[name])
+            coerced(name, value, _FACTS[name])
         elif not isinstance(value, int | float):
             raise InputError(f"{name} = {value!r}: it must be a number")
     if not all(isinstance(value, int | float) for value in values["criterion"].values()):

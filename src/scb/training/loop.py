@@ -12,7 +12,7 @@ import numpy as np
 from scb import metrics
 from scb.folders import Folder, opened
 from scb.geometry import Array
-from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of, shown
+from scb.inputs import InputError, InputTypeError, coerced, file_path, integer, one_of, shown
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.answers import functions, rounded
@@ -115,7 +115,7 @@ def train(
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
     seed = integer("seed", seed, low=0)
     one_of("device", device, get_args(Device))
-    fitted("judge", judge, bool | None)
+    coerced("judge", judge, bool | None)
     for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
         if not isinstance(value, kind):
             raise InputTypeError(
