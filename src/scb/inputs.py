@@ -200,9 +200,9 @@ _WORDS = {
 }
 
 
-def fitted(name: str, value: Any, hint: Any) -> Any:
-    """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says
-    what is allowed.
+def coerced(name: str, value: Any, hint: Any) -> Any:
+    """The value converted to a type (1 becomes 1.0 for a float), or an InputError that says what is
+    allowed.
     """
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
@@ -211,7 +211,7 @@ def fitted(name: str, value: Any, hint: Any) -> Any:
 
 
 def typed(function: F) -> F:
-    """The function, with its keyword arguments fitted to the types of its signature: what does not
+    """The function, with its keyword arguments coerced to the types of its signature: what does not
     fit is refused by name.
     """
     known = [
@@ -226,7 +226,7 @@ def typed(function: F) -> F:
         return function(
             *arguments,
             **{
-                name: fitted(name, v, hints[name]) if name in known else v
+                name: coerced(name, v, hints[name]) if name in known else v
                 for name, v in options.items()
             },
         )

@@ -121,6 +121,17 @@ def test_the_paper_is_a_client_of_the_library(copy):
     assert private_imports(copy / "paper", public) - found == {"scb.mixture.em.maximise"}
 
 
+@pytest.mark.parametrize("command", ["fit", "show", "sample"])
+def test_the_commands_for_sequences_are_clients_of_the_library(copy, command):
+    """They import what any user could, but for how a saved run is read; a planted private import is noticed."""
+    public = [pydoc.locate(name) for names in api_groups().values() for name in names if not name.startswith("scb.torch")]
+    found = private_imports(ROOT / "cli", public, f"{command}.py")
+    assert found <= {"scb.training.settings.load_run"}
+    spoilt = copy / "cli" / f"{command}.py"
+    spoilt.write_text(spoilt.read_text() + "\nfrom scb.sequences.lag_fit import fit_lags\n")
+    assert private_imports(copy / "cli", public, f"{command}.py") - found == {"scb.sequences.lag_fit.fit_lags"}
+
+
 def test_import_scb_is_light():
     code = "import sys, scb; print(' '.join(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
