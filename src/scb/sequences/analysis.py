@@ -78,9 +78,9 @@ class Analysis:
         write_page(
             Path(path),
             self.model._model(),
+            self.scores,
             title=self.name,
             data=self.about,
-            scores=self.scores,
             held_out=self.n_held_out,
             command=command,
             settings=vars(self.model._settings()),
