@@ -174,6 +174,7 @@ main(["plan", "3", "5000", "2"])
 @needs_linux
 def test_jobs_run_in_processes_where_signals_cannot_be_held_back(tmp_path):
     code = """
+signal.SIGKILL = 9  # by which Python ends a process on this system
 from scb.jobs.processes import processes
 with processes(2) as pool:
     print(sorted(pool.each(abs, [(-1,), (2,)])))
