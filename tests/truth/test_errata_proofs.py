@@ -38,6 +38,11 @@ def bias_of_step(task, V, A, gradient, lam, eta_A):
     return (A - after) / eta_A - expected_preconditioned_gradients(task, V, A)[1]
 
 
+def noise_sizes(task, err):
+    """‖h_V‖_μ and ‖ĥ_A‖_μ that make up an error Err of Stage 2, half of it each."""
+    return err / 2 * sqrt(task.K_P) * task.K_Q, err / 2 * task.K_P * sqrt(task.K_Q)
+
+
 def test_e42_normalisation_has_a_floor_that_no_batch_lowers():
     """From α_A = 1 − e without any noise, ‖A_* − Q‖_μ² = Θ(e²/T²), unless all weights are 1/Q."""
     left = []
@@ -120,6 +125,26 @@ def test_e44_the_errors_of_stage_2_2_add_up_to_their_start():
             total += eta * square
             square = exp(-eta) * square + eta * target
         assert total < 1.1 * start + 2 * length * target
+
+
+@pytest.mark.parametrize("length", [10, 40])
+def test_e44_a_constant_error_at_the_start_is_enough(length):
+    """All of Stage 2 from δ_V = 0.2, as transfer leaves it, with the noise against it: the end does
+    not depend on log(1/δ_*), and comes after about log(1/α) + log(1/δ_*) steps of 1/η.
+    """
+    task = Task.random(3, 10**6, 2, seed=1)
+    alpha, target = 0.02, exp(-length)
+    err = target / 2
+    h_V, h_A = noise_sizes(task, err)
+    along = (h_V * sqrt(task.K_P / 2), -h_A * sqrt(task.K_Q / 2))
+    p = state(task, alpha, alpha, 0.2**2 * task.K_P, 0.0)
+    steps = 0
+    while max(p.delta_A / sqrt(task.K_Q), p.delta_V / sqrt(task.K_P)) > target:
+        p = move(task, p, ETA, adverse(task, p, h_V, h_A, along))
+        steps += 1
+    assert abs(p.alpha_V - p.alpha_A) < 0.03
+    assert 0.98 < min(p.alpha_V, p.alpha_A) < max(p.alpha_V, p.alpha_A) < 1.02
+    assert ETA * steps < log(1 / alpha) + 1.1 * length
 
 
 @pytest.mark.parametrize("alpha", [1e-1, 1e-3, 1e-5])
@@ -235,7 +260,7 @@ def test_e49_the_errors_grow_and_stay_small(alpha, start):
     task = Task.random(3, 10**6, 2, seed=1)
     err = C_ALPHA * alpha / 4
     assert err > 10 * start * alpha**2  # the condition of line 3020, which the lemma lacks
-    h_V, h_A = err / 2 * sqrt(task.K_P) * task.K_Q, err / 2 * task.K_P * sqrt(task.K_Q)
+    h_V, h_A = noise_sizes(task, err)
     p = state(task, alpha, alpha, start**2 / 2 * task.K_P, start**2 / 2 * task.K_Q)
     along, largest, steps = (h_V * sqrt(task.K_P / 2), h_A * sqrt(task.K_Q / 2)), start, 0
     while (p.alpha_V + p.alpha_A) / 2 < 1 - C_ALPHA:
@@ -251,7 +276,7 @@ def test_e49_an_error_of_half_the_target_is_enough():
     task = Task.random(3, 10**6, 2, seed=1)
     start, target = 0.1, 1e-4
     err = target / 2
-    h_V, h_A = err * sqrt(task.K_P) * task.K_Q / 2, err * task.K_P * sqrt(task.K_Q) / 2
+    h_V, h_A = noise_sizes(task, err)
     p = state(task, 0.95, 0.95, start**2 * task.K_P, start**2 * task.K_Q)
     for _ in range(round(1.5 * log(start / target) / ETA)):
         p = move(task, p, ETA, adverse(task, p, h_V, h_A, (0.0, 0.0)))
