@@ -94,7 +94,7 @@ def newton_step(
         if step is None:
             continue
         slope = float((step[0] * point.gP).sum() + (step[1] * point.gq).sum())
-        # What was sent to 0 may lead down.
+        # A step that sends entries to 0 may lead downhill.
         if slope < -TUNING.rounding * abs(point.loglik):
             continue
         after = _shortened(rows, point, step, floors, TUNING.halvings[0], TUNING.promised * slope)

@@ -52,8 +52,8 @@ class Partition:
 
     @classmethod
     def from_blocks(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
-        """The samples in some blocks; there may be none. ``blocks`` makes them anew where those
-        ``walked`` lack their tokens.
+        """The samples in some blocks; there may be none. Where those ``walked`` lack their
+        tokens, ``blocks`` makes them again.
         """
         nothing = np.zeros(0, np.int64)
         last = np.concatenate([nothing, *(block.last for block in walked)])

@@ -43,11 +43,11 @@ class Block(NamedTuple):
         return self.starts.size
 
     def some(self, at: slice | Ints) -> "Block":
-        """A part of the samples; no token is copied."""
+        """Some of the samples; no token is copied."""
         return Block(self.tokens, self.starts[at], self.last[at], self.label[at])
 
     def has_gap(self, N: int, T: int) -> Flags:
-        """(n,): whether one of the T tokens of each sample is not there, which token N says."""
+        """(n,): whether one of the T tokens of each sample is missing (token N)."""
         gaps = np.flatnonzero(self.tokens == N)
         touched = np.zeros(self.tokens.size + T, np.int32)  # by the start of a window
         np.add.at(touched, np.maximum(gaps - T + 1, 0), 1)
