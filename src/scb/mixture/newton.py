@@ -86,7 +86,7 @@ def newton_step(
     free_P = ((TUNING.zero < at.P) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0) & ~held
     wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
     free_q = (at.q > 2 * TUNING.least_weight) | ((at.q > 0) & wants_to_grow)
-    floors = np.zeros_like(at.P), TUNING.least_weight * (at.q > 0)
+    floors = np.zeros_like(at.P), np.where(at.q > 0, TUNING.least_weight, 0.0)
     for level in range(caution, len(TUNING.models)):
         is_exact, ridge = TUNING.models[level]
         H = Information(PP, Pq - mixed if is_exact else Pq, qq, free_P, free_q).ridged(ridge)
@@ -233,7 +233,7 @@ def _em_direction(point: Point, eager: Flags | None) -> Any:
     simplex = _flat(np.tile(np.arange(C), (N, 1)), np.repeat(C + np.arange(K), s))
 
     def sums(values: Array) -> Array:
-        return np.bincount(simplex, values)[simplex]
+        return np.bincount(simplex, values).astype(float)[simplex]
 
     values = _flat(at.P, at.q)
     mass = np.maximum(sums(values * _flat(point.gP, point.gq)), 1e-12)

@@ -60,7 +60,8 @@ def removals(search: Selection, rows: Rows) -> list[Removal]:
     for k, s in enumerate(search.support):
         for j, t in enumerate(s.tolist(), start=1):
             if len(s) == 1 or not is_current(data, t):
-                prices[k, j] = costs(data, [k], known=len(search.users(t)) > 1)[t]
+                shared = len(search.users(t)) > 1
+                prices[k, j] = float(costs(data, [k], known=shared)[t])
     most = np.zeros(data.K)
     for (k, _), price in prices.items():
         most[k] = max(most[k], TUNING.far_cost * price)

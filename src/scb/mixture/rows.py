@@ -169,7 +169,8 @@ class RowTable:
     def some(self, at: slice | Ints) -> "RowTable":
         """Some of the rows."""
         background = None if self.background is None else self.background.some(at)
-        return RowTable(*(array[at] for array in self.samples), background=background)
+        columns, last, label, weight = self.samples
+        return RowTable(columns[at], last[at], label[at], weight[at], background=background)
 
     # ------------------------------------------------------------------------------ by the kernels
 

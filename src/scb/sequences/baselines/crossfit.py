@@ -11,19 +11,16 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from scb.geometry import Array
 from scb.inputs import InputError
-from scb.mixture.data import Here
+from scb.mixture.executors import Executor, Here
 from scb.sequences.baselines.counts import ContextCounts, Ints, Labels, deepest, labels_of
 from scb.sequences.baselines.ctw import ContextTree, likely_tree
 from scb.sequences.baselines.ngram import SMOOTHINGS, NGram
-
-if TYPE_CHECKING:
-    from scb.mixture.dask import Workers
 
 BLOCKS = 10
 LONGEST = 16  # context that is tried
@@ -60,7 +57,7 @@ class HistoryModel(Protocol):
 class HeldLabels:
     """The labels of a fit where they lie: in one place, or with the partitions of a cluster."""
 
-    executor: "Here | Workers"
+    executor: Executor
     held: list[Any]  # Labels of each partition, held by the executor
     sizes: list[int]  # how many labels each partition has
     N: int
