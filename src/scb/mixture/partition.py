@@ -155,22 +155,17 @@ class Partition:
         row = np.cumsum(counts > 0) - 1
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
-    def scores(
-        self, shape: Shape, table: Array, row: Ints | None = None, weight: Array | None = None
-    ) -> Array:
-        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each state; row_i is the
-        label o_i unless given.
-        """
+    def scores(self, shape: Shape, table: Array, weight: Array | None = None) -> Array:
+        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples with each state and label o_i."""
         scores = np.zeros((shape.K, shape.T))
-        row = self.label if row is None else row
         weight = np.ones(self.n) if weight is None else weight
         for at, chunk in self.chunks(TUNING.samples_at_once):
-            _add_scores(chunk, row[at], weight[at], table, scores)
+            _add_scores(chunk, chunk.label, weight[at], table, scores)
         return scores
 
     def likelihood_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i table[o_i, x_it]/f_i, where f_i is the probability of each label."""
-        return self.scores(shape, table, weight=(1 / rows.likelihoods(at))[rows.row_numbers])
+        return self.scores(shape, table, (1 / rows.likelihoods(at))[rows.row_numbers])
 
     def distribution_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i Σ_o table[o, x_it]/f_io, where f_i is the distribution of each label."""
