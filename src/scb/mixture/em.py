@@ -83,7 +83,7 @@ def maximise(
 
 
 class _Climb:
-    """Where a climb stands, and which kind of step it takes next: each kind is costlier than the one
+    """Where a climb stands, and which kind of step it takes next; each kind costs more than the one
     before it.
 
     EM steps come first, except where Newton steps are cheap and the maximum is near.
