@@ -63,7 +63,7 @@ class Mixture:
     def with_matrix(self, t: int, matrix: Array) -> "Mixture":
         """Give position t a matrix of its own."""
         owners = self.owners or ()
-        # Columns that nobody owns are only there so that slots have columns to point to.
+        # Columns without an owner only give slots something to point to.
         owned = self.P if owners else self.P[:, :0]
         return replace(self, P=np.c_[owned, matrix], owners=(*owners, t))
 
