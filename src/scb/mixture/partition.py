@@ -156,7 +156,7 @@ class Partition:
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
     def scores(self, shape: Shape, table: Array, weight: Array | None = None) -> Array:
-        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state; labels are o_i."""
+        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label."""
         scores = np.zeros((shape.K, shape.T))
         weight = np.ones(self.n) if weight is None else weight
         for at, chunk in self.chunks(TUNING.samples_at_once):
