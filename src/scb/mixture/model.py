@@ -113,6 +113,17 @@ class Initial:
         return cls(P, [np.zeros(0, np.intp)] * states, [np.zeros(0)] * states, owners)
 
 
+def weight_table(weights: list[Array], background: Array, width: int | None = None) -> Array:
+    """(K, width): the weight of the background (K,) in slot 0, or 1 where there is no position;
+    what is left of 1 in the slots 1, 2, … in proportion to ``weights``.
+    """
+    q = np.zeros((len(weights), width or 1 + max(len(w) for w in weights)))
+    for k, w in enumerate(weights):
+        q[k, 0] = background[k] if len(w) else 1.0
+        q[k, 1 : 1 + len(w)] = (1 - q[k, 0]) * (w / w.sum())
+    return q
+
+
 def rounded(P: Array) -> Array:
     """Columns of P to six digits, so that a start does not depend on the order of summation."""
     # Where the likelihood is nearly flat, a fit does not forget where it came from.

@@ -95,11 +95,7 @@ def candidates(
     # No log-likelihood ratio is larger.
     reach = -2 * rows.total(RowTable.logliks, fit.mixture)
     gains, new_scores, pooled = _gains_by_state(search, rows, fit, reach, least)
-    for k, s in enumerate(search.support):
-        gains[k, s if len(s) < most else slice(None)] = -np.inf
-    for pair in barred:
-        gains[pair] = -np.inf
-    proposed = {(k, int(gains[k].argmax())) for k in occurring if gains[k].max() >= 0}
+    proposed = set(search.best_pairs(gains, 0.0, barred, most))
     scores: dict[int, Array] = {}
     for pair in sorted(proposed & new_scores.keys()):
         scores[pair[1]] = scores.get(pair[1], 0.0) + new_scores[pair]
