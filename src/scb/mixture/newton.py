@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scb.geometry import Array
-from scb.mixture.arrays import Flags, Tokens
+from scb.mixture.arrays import Flags, Integers
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable
@@ -245,7 +245,7 @@ def _em_direction(point: Point, eager: Flags | None) -> Any:
     return lambda derivatives: scale * (derivatives - sums(scale * derivatives) / total)
 
 
-def _flat(in_P: Tokens, in_q: Tokens) -> Tokens:
+def _flat(in_P: Integers, in_q: Integers) -> Integers:
     """One array (N·C + K·s,) of all entries."""
     return np.concatenate([in_P.ravel(), in_q.ravel()])
 
