@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scb.geometry import Array
-from scb.mixture.arrays import Flags, Integers
+from scb.mixture.arrays import AnyArray, Flags
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable
@@ -245,7 +245,7 @@ def _em_direction(point: Point, eager: Flags | None) -> Any:
     return lambda derivatives: scale * (derivatives - sums(scale * derivatives) / total)
 
 
-def _flat(in_P: Integers, in_q: Integers) -> Integers:
+def _flat(in_P: AnyArray, in_q: AnyArray) -> AnyArray:
     """One array (N·C + K·s,) of all entries."""
     return np.concatenate([in_P.ravel(), in_q.ravel()])
 

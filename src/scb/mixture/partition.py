@@ -22,7 +22,7 @@ from scb.kernels.windows import (
     gather_tokens,
     pair_chi_squares,
 )
-from scb.mixture.arrays import Flags, Integers, Ints, Positions
+from scb.mixture.arrays import AnyArray, Flags, Ints, Positions
 from scb.mixture.model import Background, Mixture
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.tuning import TUNING
@@ -120,7 +120,7 @@ class Partition:
         n = sum(block.n for block in blocks)
         return Block(tokens, np.concatenate(starts), self.last[:n], self.label[:n])
 
-    def gather(self, positions: Positions, N: int) -> Integers:
+    def gather(self, positions: Positions, N: int) -> AnyArray:
         """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its state; N
         where there is none.
         """

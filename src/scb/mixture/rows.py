@@ -23,7 +23,7 @@ from scb.kernels.mixture import (
     likelihood_product,
     weight_curvature,
 )
-from scb.mixture.arrays import Flags, Integers, Ints, Positions
+from scb.mixture.arrays import AnyArray, Flags, Ints, Positions
 from scb.mixture.levels import ScoreNoise
 from scb.mixture.model import Background, Mixture
 from scb.mixture.tuning import TUNING
@@ -85,7 +85,7 @@ class Slots:
 
     def codes(self, N: int) -> int:
         """How many codes there can be: one integer for (state, label, tokens at the slots), which
-        ``encode_rows`` makes. Integers are 0 … N − 1, and N where a slot looks at no position.
+        ``encode_rows`` makes. Tokens are 0 … N − 1, and N where a slot looks at no position.
         """
         return len(self.positions) * int(N) * (int(N) + 1) ** self.used.size
 
@@ -99,7 +99,7 @@ class Slots:
         last, label = np.divmod(digits, N)
         return RowTable(self.columns(N, tokens, last), last, label, weight, codes, index)
 
-    def columns(self, N: int, tokens: Integers, last: Ints) -> Integers:
+    def columns(self, N: int, tokens: AnyArray, last: Ints) -> AnyArray:
         """(n, s): tokens as columns of the matrices side by side; the number after the last column
         stands for the background.
         """
@@ -121,7 +121,7 @@ class RowTable:
     """Rows that lie in one place, and sums over them."""
 
     # (r, s), the column of P that each slot points to; C for the background
-    columns: Integers
+    columns: AnyArray
     last: Ints  # (r,), the state
     label: Ints  # (r,)
     # (r,), how many samples this is
@@ -138,7 +138,7 @@ class RowTable:
         return sum(array.nbytes for array in arrays if array is not None)
 
     @property
-    def samples(self) -> tuple[Integers, Ints, Ints, Array]:
+    def samples(self) -> tuple[AnyArray, Ints, Ints, Array]:
         """What the kernels take first."""
         return self.columns, self.last, self.label, self.weight
 
@@ -158,7 +158,7 @@ class RowTable:
             return self.background
         return Background(at.background[None], np.zeros(len(self.label), np.int64))
 
-    def code_counts(self) -> tuple[Integers, Integers]:
+    def code_counts(self) -> tuple[AnyArray, AnyArray]:
         """The codes that occur and how often, in few bytes: they are sent to the driver."""
         assert self.code is not None
         code, weight = (
@@ -174,7 +174,7 @@ class RowTable:
 
     # ------------------------------------------------------------------------------ by the kernels
 
-    def _arguments(self, at: Mixture) -> tuple[Integers, ...]:
+    def _arguments(self, at: Mixture) -> tuple[AnyArray, ...]:
         """What kernels of the likelihood take first; they are compiled for contiguous arrays."""
         parameters = np.ascontiguousarray(at.q), np.ascontiguousarray(at.P)
         return *self.samples, self.under_background(at), *parameters

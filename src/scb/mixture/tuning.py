@@ -157,7 +157,7 @@ class Tuning:
     table_rows: int = 1 << 22
     # Entries of the tables of pairs that partitions are asked for at a time.
     pair_entries: int = 1 << 20
-    # Integers in which the spectral start is looked for.
+    # Tokens in which the spectral start is looked for.
     start_tokens: int = 1 << 30
 
 

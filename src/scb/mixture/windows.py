@@ -21,7 +21,7 @@ import numpy as np
 from scb.geometry import Array
 from scb.inputs import InputError, unmasked
 from scb.kernels.windows import count_tokens
-from scb.mixture.arrays import Flags, Integers, Ints
+from scb.mixture.arrays import AnyArray, Flags, Ints
 from scb.task.sampling import Batch, token_dtype
 
 LARGEST_TOKEN = 1 << 16
@@ -32,7 +32,7 @@ class Block(NamedTuple):
     and label stand beside it.
     """
 
-    tokens: Integers
+    tokens: AnyArray
     starts: Ints
     last: Ints
     label: Ints
@@ -75,7 +75,7 @@ def batch_block(batch: Any, N: int | None) -> Block:
     )
 
 
-def sequence_blocks(sequences: Iterable[Integers], T: int) -> list[Block]:
+def sequence_blocks(sequences: Iterable[AnyArray], T: int) -> list[Block]:
     """Every window of T tokens, a last token and a label, of each sequence of compact tokens that
     has any; used where they lie.
     """
@@ -89,7 +89,7 @@ def sequence_blocks(sequences: Iterable[Integers], T: int) -> list[Block]:
 
 
 def label_block(
-    sequences: Sequence[Integers], N: int, T: int, *, contexts: bool = True, skipped: int = 0
+    sequences: Sequence[AnyArray], N: int, T: int, *, contexts: bool = True, skipped: int = 0
 ) -> Block:
     """Every symbol that follows one is a label, with the T symbols before it; token N stands for
     what is not there.
@@ -111,7 +111,7 @@ def label_block(
     return Block(flat, labels - T, last, flat[labels].astype(np.int64))
 
 
-def symbol_counts(sequences: Iterable[Integers], N: int) -> Array:
+def symbol_counts(sequences: Iterable[AnyArray], N: int) -> Array:
     """(N,): how often each symbol occurs; gaps are not counted."""
     counts = np.zeros(N)
     for codes in sequences:
@@ -122,8 +122,8 @@ def symbol_counts(sequences: Iterable[Integers], N: int) -> Array:
     return counts
 
 
-def compact_tokens(name: str, values: Any, N: int | None) -> Integers:
-    """Integers as the smallest unsigned integers, or the array itself if it has such a type; a
+def compact_tokens(name: str, values: Any, N: int | None) -> AnyArray:
+    """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a
     ValueError names what is no token.
     """
     values = np.asarray(unmasked(name, values))
@@ -145,7 +145,7 @@ def compact_tokens(name: str, values: Any, N: int | None) -> Integers:
     return values.astype(token_dtype(top + 1))
 
 
-def token_sequences(sequences: Sequence[Any]) -> list[Integers]:
+def token_sequences(sequences: Sequence[Any]) -> list[AnyArray]:
     """Checked one-dimensional sequences of compact tokens."""
     checked = []
     for i, sequence in enumerate(sequences):
