@@ -83,7 +83,7 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
     "scb.paper.numbers.spread",
     "scb.paper.numbers.span",
 )
-WITHIN = ("scb.mixture.recovery.StandardErrors",)  # a part of what is returned, with parts of its own
+WITHIN = ("scb.mixture.recovered.StandardErrors",)  # a part of what is returned, with parts of its own
 
 
 def api_groups() -> dict[str, list[str]]:

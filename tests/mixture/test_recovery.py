@@ -277,9 +277,9 @@ def test_parts_of_any_size_give_the_same_sums(monkeypatch):
     data = as_data(scb.sample(task, 500, seed=1), 4)
     (part,) = data.partitions
     table, weight = np.random.default_rng(0).normal(size=(4, 4)), np.linspace(0, 1, 500)
-    whole = part.scores(data.shape, table, part.label, weight), part.gather(task.positions.T, 4)
+    whole = part.scores(data.shape, table, weight), part.gather(task.positions.T, 4)
     monkeypatch.setattr("scb.mixture.partition.TUNING", replace(TUNING, samples_at_once=37))
-    np.testing.assert_allclose(part.scores(data.shape, table, part.label, weight), whole[0], atol=1e-10)
+    np.testing.assert_allclose(part.scores(data.shape, table, weight), whole[0], atol=1e-10)
     np.testing.assert_array_equal(part.gather(task.positions.T, 4), whole[1])
 
 
