@@ -94,7 +94,7 @@ def noise(case: Case) -> Row:
     from scb.theory.noise import GradientNoise
     from scb.training.sources.population import Population
     from scb.training.sources.sampled import Fresh
-    from scb.training.stages import precondition_V
+    from scb.training.updates import precondition_V
 
     task = scb.Task.random(case["N"], 5000, 2, seed=0)
     V, A = uniform_start(task.mu, task.T)

@@ -26,7 +26,7 @@ LAYERS = (
         "drawing",
         "notebook",
     },
-    {"geometry", "model", "task"},
+    {"geometry", "contexts", "model", "task"},
     {"theory", "metrics", "picture", "lab"},
     {"mixture"},
     {"training", "sequences"},
