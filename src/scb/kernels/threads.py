@@ -40,7 +40,7 @@ _release = types.ExternalFunction("PyThread_release_lock", types.void(types.intp
 
 
 class Team(NamedTuple):
-    """What the threads of one kernel share. Locks are addresses; all are held when a turn begins."""
+    """What the threads of a kernel share. Locks are addresses; all are held when a turn begins."""
 
     # Beside the caller; without any, no lock is touched
     helpers: int

@@ -94,9 +94,7 @@ class Task:
 
     @classmethod
     def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> "Task":
-        """Make a task from the positions and weights of a sparse attention.
-
-        The dense (T, N) matrix is never built.
+        """Make a task from the positions and weights of a sparse attention, without a dense one.
 
         Parameters
         ----------
@@ -156,8 +154,7 @@ class Task:
         Parameters
         ----------
         N, T, sparsity : int
-            The number of tokens, the number of positions, and the number of positions that each
-            token attends to.
+            The numbers of tokens, of positions, and of positions that each token attends to.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
             The source of randomness; ``None`` draws a fresh seed from the operating system.
         ensemble : {"strong", "dirichlet", "uniform", "softmax"}, default "strong"
@@ -186,8 +183,6 @@ class Task:
         >>> import scb
         >>> scb.Task.random(N=3, T=40, sparsity=2, seed=0)
         Task(N=3, T=40, sparsity=2, K_P=0.483, K_Q=0.48)
-        >>> scb.Task.random(N=3, T=40, sparsity=2, ensemble="dirichlet", seed=0)
-        Task(N=3, T=40, sparsity=2, K_P=0.0972, K_Q=0.481)
         """
         N, T, sparsity = checked_sizes(N, T, sparsity)
         one_of("ensemble", ensemble, ENSEMBLES)
@@ -195,16 +190,14 @@ class Task:
         P = chains.of_ensemble(ensemble, N, rng)
         if K_P is not None:
             P = chains.with_contrast(P, chains.stationary(P), number("K_P", K_P))
-        positions = np.stack(
-            [rng.choice(T, size=sparsity, replace=False) for _ in range(N)], axis=1
-        )
+        columns = [rng.choice(T, size=sparsity, replace=False) for _ in range(N)]
+        positions = np.stack(columns, axis=1)
         return cls.sparse(P, positions, chains.near_uniform(rng, (sparsity, N)), T)
 
     def related(self, overlap: float, seed: Seed = 0) -> "Task":
-        """Draw a task with the same μ and Q, and with a P̂ that is correlated with P.
+        """Draw a task with the same μ and Q, and a P̂ that mixes P with an independent matrix.
 
-        P̂ is a mixture of P and an independent random matrix with the same μ. In the paper's
-        transfer learning, training starts from such a matrix.
+        In the paper's transfer learning, training starts from such a P̂.
 
         Parameters
         ----------
@@ -243,10 +236,7 @@ class Task:
 
     @property
     def weight_threshold(self) -> float:
-        """The threshold 1/(6·sparsity) of Algorithm 1 before Stage 3.
-
-        Smaller attention weights are set to 0.
-        """
+        """The threshold 1/(6·sparsity) below which weights are set to 0 before Stage 3."""
         return 1 / (6 * self.sparsity)
 
     @cached_property
@@ -266,10 +256,7 @@ class Task:
 
     @property
     def Q(self) -> Array:
-        """The attention as a dense, column-contiguous (T, N) array.
-
-        Each access builds a new array of 8·T·N bytes.
-        """
+        """The attention as a dense, column-contiguous (T, N) array, built at each access."""
         Q = np.zeros((self.T, self.N), order="F")
         np.add.at(Q, (self.positions, np.arange(self.N)), self.weights)
         return Q
@@ -289,9 +276,7 @@ class Task:
         return mu_inner(A[self.positions, np.arange(self.N)], self.weights, self.mu)
 
     def model(self) -> LinearTransformer:
-        """Make the linear transformer with V = P and A = Q.
-
-        It predicts the true distribution of the next token.
+        """Make the linear transformer with V = P and A = Q, whose predictions are exact.
 
         Returns
         -------
@@ -324,9 +309,7 @@ class Task:
         return check_assumptions(self.weights, self.T, self.mu, self.K_P, C)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Save the task as a NumPy .npz file without pickles.
-
-        It carries a digest by which ``load`` detects damage.
+        """Save the task as a NumPy .npz file without pickles, with a digest that detects damage.
 
         Parameters
         ----------
@@ -335,17 +318,12 @@ class Task:
         overwrite : bool, default False
             Whether to replace a file that is not a task, too.
         """
-        write_npz(
-            file_path("path", path),
-            {name: np.asarray(getattr(self, name)) for name in _STORED},
-            overwrite,
-        )
+        arrays = {name: np.asarray(getattr(self, name)) for name in _STORED}
+        write_npz(file_path("path", path), arrays, overwrite)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Task":
-        """Read a task that ``save`` wrote.
-
-        A ``DamagedFileError`` is raised if the file is not as it was written.
+        """Read a task that ``save`` wrote; a ``DamagedFileError`` says that it was changed.
 
         Parameters
         ----------
@@ -357,9 +335,8 @@ class Task:
         Task
         """
         with reading_npz(file_path("path", path)) as arrays:
-            return cls.sparse(
-                arrays["P"], arrays["positions"], arrays["weights"], arrays["T"].item()
-            )
+            parts = (arrays[name] for name in ("P", "positions", "weights"))
+            return cls.sparse(*parts, arrays["T"].item())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Task) and all(

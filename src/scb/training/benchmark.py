@@ -148,9 +148,7 @@ def busy_neighbours() -> Iterator[None]:
 
 
 def _take_turns(processes: dict[str, Any], repeats: int) -> dict[str, float]:
-    """Median milliseconds per step of each baseline, round by round; after a minute three rounds are
-    enough.
-    """
+    """Median milliseconds per step of each baseline, by round; after a minute, three are enough."""
     times: dict[str, list[float]] = {name: [] for name in processes}
     deadline = perf_counter() + 60
     for i in range(repeats):

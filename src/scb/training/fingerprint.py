@@ -1,4 +1,4 @@
-"""Digests of the parts that determine a training run, so that a resume can say which one differs."""
+"""Digests of the parts that determine a training run, so that a resume can say what differs."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
