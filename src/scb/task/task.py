@@ -335,8 +335,8 @@ class Task:
         Task
         """
         with reading_npz(file_path("path", path)) as arrays:
-            parts = (arrays[name] for name in ("P", "positions", "weights"))
-            return cls.sparse(*parts, arrays["T"].item())
+            P, positions, weights, T = (arrays[name] for name in _STORED)
+            return cls.sparse(P, positions, weights, T.item())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Task) and all(

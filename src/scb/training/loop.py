@@ -127,8 +127,7 @@ def train(
         while not run.finished:
             run, batch_loss = advance(run, recipe, engine, every)
             if run.finished:
-                fresh = source is None or isinstance(source, Dataset)
-                run = judged(task, run, recipe, Fresh(task) if fresh else source, judge)
+                run = judged(task, run, recipe, source, judge)
             if run.step % every == 0 or run.finished or run.stage_step == 0:
                 run = evaluate(task, run, batch_loss)
                 for callback in callbacks:
@@ -284,8 +283,14 @@ def _rounded(
     return V, A, mirrored
 
 
-def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: bool | None) -> Run:
-    """The run with its verdict."""
+def judged(
+    task: Task, run: Run, recipe: Recipe, source: GradientSource | None, judge: bool | None
+) -> Run:
+    """The run with its verdict, by further samples of its source; of the task, if that is a data
+    set.
+    """
+    if source is None or isinstance(source, Dataset):
+        source = Fresh(task)
     if judge is None:  # a judge takes a few copies of A
         judge = run.parameters.size <= 10_000_000
     samples = 0

@@ -155,8 +155,8 @@ def _draw_noise(
 def _across(state: Collapsed) -> tuple[float, float, float]:
     """Across û: the signal of V, the K_P of P, and the norm of what else V has."""
     p, along, truth = state.p, state.along, state.truth_along
-    K_across = max(state.task.K_P - truth @ truth, 0.0)
-    signal = (p.K_VP - along @ truth) / K_across if K_across > 1e-12 else 0.0
+    K_across = max(state.task.K_P - float(truth @ truth), 0.0)
+    signal = (p.K_VP - float(along @ truth)) / K_across if K_across > 1e-12 else 0.0
     return signal, K_across, root(float(p.K_V - along @ along - signal**2 * K_across))
 
 
