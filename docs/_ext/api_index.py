@@ -61,7 +61,7 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "narrow",
             "label_outer",
             "look",
-            "star",
+            "star_marker",
             "band",
             "mark",
             "caption",
