@@ -17,7 +17,7 @@ LAYERS = (
     {"theory", "metrics", "picture", "lab"},
     {"mixture"},
     {"training", "sequences"},
-    {"jobs", "torch"},
+    {"jobs", "sweeps", "torch"},
     {"paper", "cli"},
 )
 """Rooms, from the ground up. A module imports from its own layer or from those below, and nothing imports in a circle."""

@@ -98,7 +98,7 @@ def test_the_paper_is_listed_in_one_place():
                 returned.get(getattr(answer, "__name__", answer), set()).add(x)
     assert set(CLAIMS) == claims
     drawn = {f"{x.__module__.rpartition('.')[2]}:{x.__name__}" for x in returned["Figure"]}
-    assert drawn - {"phase:phase"} == {figure.drawn_by for figure in FIGURES.values()}
+    assert drawn == {figure.drawn_by for figure in FIGURES.values()}
 
 
 @pytest.mark.parametrize("folder", ["experiments", "figures", "claims"])
@@ -107,7 +107,7 @@ def test_a_planted_unlisted_part_of_the_paper_is_noticed(copy, folder):
     assert unlisted_in_paper(copy) == [f"scb.paper.{folder}.planted"]
 
 
-PRIVATE = {"scb.training.sources.sampled.Fresh"}
+PRIVATE = {"scb.training.sources.sampled.Fresh", "scb.folders.Folder"}
 """What the paper uses that the index does not list: samples by compiled code, key by key, whose parts are those of kernels."""
 
 

@@ -6,8 +6,8 @@ import pytest
 import scb
 from scb.cli import main
 from scb.geometry import centred_square, line_A, line_V
-from scb.jobs.kinds import complete_train
 from scb.metrics import similarity_A
+from scb.sweeps.kinds import complete_train
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
 from scb.training.recipes import RECIPES

@@ -29,9 +29,9 @@ TLS = (
 GONE = "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on from them"
 
 
-def modules_of(batch: Sequence[Job]) -> list[str]:
-    """The modules that a worker needs for a batch: those of its jobs, and this one."""
-    return sorted({__name__, *(type(job).__module__ for job in batch)})
+def modules_of(batch: Sequence[Job]) -> set[str]:
+    """The modules that define the jobs of a batch."""
+    return {type(job).__module__ for job in batch}
 
 
 def compute(batch: Sequence[Job], code: str) -> Answer:

@@ -14,8 +14,8 @@ import numpy as np
 from scb import metrics
 from scb.extensions import Registry
 from scb.inputs import InputError, fitted
-from scb.jobs.grid import Kind, Parameters
 from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.sweeps.grid import Kind, Parameters
 from scb.task import Ensemble, Task
 from scb.training.recipes import RECIPES
 from scb.training.settings import build_recipe, recipe_hints
@@ -52,8 +52,28 @@ def kind_of(
     metrics: Mapping[str, type] | None = None,
     success: Mapping[str, Any] | None = None,
 ) -> Kind:
-    """Make a kind of sweep over the fields of a job. A field ``replicate`` is not swept over; it
-    numbers the random tasks.
+    """Make a kind of sweep over the fields of a job.
+
+    Parameters
+    ----------
+    name : str
+        The name of the kind.
+    job : type
+        A subclass of ``Job``. A field ``replicate`` is not swept over; it numbers the random tasks.
+    metrics : dict of type, optional
+        What a run measures.
+    success : dict, optional
+        What counts as success unless the sweep says otherwise.
+
+    Returns
+    -------
+    Kind
+
+    Examples
+    --------
+    >>> from scb.sweeps.kinds import RecoverJob, kind_of
+    >>> kind_of("mine", RecoverJob).complete({"samples": 50})["samples"]
+    50
     """
     parameters = {field.name: field for field in fields(job)}
     is_random = parameters.pop("replicate", None) is not None
@@ -108,10 +128,8 @@ class RecoverJob(Job):
 
     def run(self) -> Rows:
         """Return one row with the numbers of wrong positions and the distances from the truth."""
-        from scb.mixture.recovery import (
-            # Here and below: what computes is for the workers, and takes its time to load
-            recover,
-        )
+        # Imported here and below, because only workers compute
+        from scb.mixture.recovery import recover
         from scb.task.sampling import sample
 
         task = random_task(self.N, self.T, self.sparsity, self.replicate, self.ensemble, self.K_P)
@@ -231,7 +249,7 @@ def as_kind(name: str, loaded: Any) -> Kind:
             )
         return kind_of(name, loaded)
     raise InputError(
-        f"it is of type {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a scb.jobs.grid.Kind"
+        f"it is of type {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a scb.sweeps.grid.Kind"
     )
 
 
