@@ -10,12 +10,13 @@ import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from scb.files import (
     cannot_write,
     make_directory,
+    open_handle,
     remove_abandoned,
     sync_directory,
     write_all,
@@ -24,7 +25,7 @@ from scb.inputs import InputError
 
 RECORD = ".scb"
 _FIRST = b"scb: the lock of this folder, and the names of what scb writes here\n"
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV)
 
 
@@ -129,14 +130,14 @@ def opened(
     """
     made = not path.is_dir()
     make_directory(path)
-    try:
-        handle = _locked_record(path, work, lock)
-    except BaseException:
-        if made:
-            with suppress(OSError):
-                path.rmdir()
-        raise
-    try:
+    with ExitStack() as stack:
+        try:
+            handle = stack.enter_context(_locked_record(path, work, lock))
+        except BaseException:
+            if made:
+                with suppress(OSError):
+                    path.rmdir()
+            raise
         folder = Folder(path, handle, work, overwrite, inputs)
         try:
             remove_abandoned(path)
@@ -145,31 +146,28 @@ def opened(
         except BaseException:
             folder.leave_nothing(made)
             raise
-    finally:
-        os.close(handle)
 
 
-def _locked_record(directory: Path, work: str, lock: bool) -> int:
+@contextmanager
+def _locked_record(directory: Path, work: str, lock: bool) -> Iterator[int]:
     """The open record of a folder, which is a file of ours and is held by nobody else."""
     path = directory / RECORD
     while True:
-        try:
-            handle = os.open(path, _FLAGS, 0o666)
-        except OSError as error:
-            raise (
-                _not_ours(path) if error.errno in _NO_FILE else cannot_write(path, error)
-            ) from error
-        try:
+        with ExitStack() as stack:
+            try:
+                handle = stack.enter_context(open_handle(path, _FLAGS))
+            except OSError as error:
+                raise (
+                    _not_ours(path) if error.errno in _NO_FILE else cannot_write(path, error)
+                ) from error
             _refuse_foreign_record(path, handle)
             if lock:
                 _lock(directory, handle, work)
+            # Elsewhere: whoever had it has removed it just now.
             if _is_at(path, handle):
                 sync_directory(directory)
-                return handle
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)  # whoever had it has removed it just now
+                yield handle
+                return
 
 
 def _refuse_foreign_record(path: Path, handle: int) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 import scb
 from scb.geometry import uniform_start
+from scb.kernels.compiler import plain_interrupts
 from scb.training.loop import train
 from scb.training.run import COLUMNS, Run
 from scb.training.sources import Gradient
@@ -129,3 +130,12 @@ def test_going_on_from_the_first_stage_equals_one_go():
     assert on.history.keys() == whole.history.keys()
     for name in on.history:
         np.testing.assert_array_equal(on.history[name], whole.history[name])
+
+
+def test_an_interrupt_that_numba_disguises_is_raised_as_one():
+    disguised = SystemError("returned a result with an exception set")
+    disguised.__cause__ = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt), plain_interrupts():
+        raise disguised
+    with pytest.raises(SystemError, match="another"), plain_interrupts():
+        raise SystemError("another")

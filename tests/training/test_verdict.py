@@ -1,13 +1,17 @@
 """Every run ends with a verdict in words, from held-out samples alone; where the truth is known, it says the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import scb
+from scb.inputs import InputError
+from scb.training.engine import step_keys
 from scb.training.simulation import simulate
 from scb.training.sources.population import Population
-from scb.training.sources.sampled import Dataset
-from scb.training.verdict import GOOD, Distance, Findings, by_truth, in_words
+from scb.training.sources.sampled import Dataset, Fresh
+from scb.training.verdict import GOOD, Distance, Findings, HeldOut, by_truth, in_words
 
 TASK = scb.Task.random(3, 200, 2, seed=1)
 RUNS = {
@@ -80,3 +84,42 @@ def test_few_samples_leave_it_undecided():
     assert in_words(near._replace(dist_V=Distance(0.04, 1e-4))) == GOOD
     assert in_words(near._replace(dist_V=Distance(0.2, 1e-4))).startswith("too noisy: ‖V − P‖ is about 0.2")
     assert in_words(near._replace(share=3.0)).startswith("too noisy: ")
+
+
+def _hidden(weight):
+    """A task whose last weight in every column is small, and the point at which training ends that has not seen it."""
+    task = scb.Task.random(3, 300, 3, seed=4)
+    Q = np.zeros((300, 3))
+    for k in range(3):
+        Q[task.support[k], k] = 0.6 * (1 - weight), 0.4 * (1 - weight), weight
+    task = scb.Task(task.P, Q)
+    A = np.where(weight < Q, Q, 0.0) / (1 - weight)
+    V = task.mu[:, None] + (1 - weight) * (task.P - task.mu[:, None])
+    return task, V, A
+
+
+@pytest.mark.parametrize(("weight", "learned"), [(0.0, True), (0.02, True), (0.06, False), (0.1, False)])
+def test_a_weight_that_does_not_stand_out_is_missed_by_its_mass(weight, learned):
+    """V makes up for what A lacks, so that all gradients that are seen vanish: what tells is that V has less than K_P."""
+    task, V, A = _hidden(weight)
+    judge = HeldOut.sized(task.mu, task.K_P, 3)
+    words = [judge(V, A, task.mu, Fresh(task), step_keys(seed, range(2))).word for seed in range(5)]
+    assert sum(word == GOOD for word in words) >= 4 if learned else GOOD not in words
+
+
+def test_more_samples_decide():
+    task, V, A = _hidden(0.02)
+    judge = HeldOut(1000, task.K_P, 3)
+    words = []
+    for batch_size in (500, 100_000):
+        words.append(replace(judge, batch_size=batch_size)(V, A, task.mu, Fresh(task), step_keys(0, range(2))).word)
+    assert words[0].startswith("undecided: ")
+    assert words[0].endswith(": give more judge_samples")
+    assert words[1] == GOOD
+
+
+def test_the_number_of_held_out_samples_can_be_given():
+    run = scb.train(TASK, scb.recipes.tuned(TASK), seed=1, every=1000, judge_samples=40)
+    assert run.verdict.startswith("undecided: ")
+    with pytest.raises(InputError, match="judge_samples = 1"):
+        scb.train(TASK, scb.recipes.tuned(TASK), judge_samples=1)

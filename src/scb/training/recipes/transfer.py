@@ -131,5 +131,5 @@ def transfer(
     )
     trivial = trivial_V(k.mu)
     start = UniformAttention(trivial + theta * keep_mu(V_hat - trivial, k.mu, "mu"), task.T)
-    check = HeldOut(max(B2, B3), k.K_P, Q)
+    check = HeldOut.sized(k.mu, k.K_P, Q)
     return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples, check=check)
