@@ -147,9 +147,9 @@ def unlisted_in_paper(root: Path = ROOT) -> list[str]:
     return found
 
 
-def private_imports(folder: Path, public: Iterable[object]) -> set[str]:
+def private_imports(folder: Path, public: Iterable[object], except_for: Iterable[str] = ()) -> set[str]:
     """What the files of a folder import from the rest of scb that no user could: functions and classes that are not public, and
-    types or constants of a module that has nothing public. Public are these objects."""
+    types or constants of a module that has nothing public. Public are these objects. Files ``except_for`` are passed over."""
     listed = {id(value) for value in public}
     modules_listed = {getattr(value, "__module__", "") for value in public}
     homes = {*modules_listed, *(name.rpartition(".")[0] for name in modules_listed)}
@@ -157,7 +157,7 @@ def private_imports(folder: Path, public: Iterable[object]) -> set[str]:
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-            if module.split(".")[0] != "scb" or module.startswith("scb.paper"):
+            if module.split(".")[0] != "scb" or module.startswith(f"scb.{folder.name}") or path.name in except_for:
                 continue
             for alias in node.names:
                 value = getattr(import_module(module), alias.name)

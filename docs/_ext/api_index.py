@@ -82,6 +82,9 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
 COMMANDS = (  # what the commands are made of
     "scb.extras.MissingExtraError",
     "scb.extras.require",
+    "scb.files.WriteError",
+    "scb.files.prepare_file",
+    "scb.folders.opened",
     "scb.inputs.integer",
     "scb.inputs.one_of",
     "scb.jobs.forecast.Forecast",
@@ -102,6 +105,15 @@ COMMANDS = (  # what the commands are made of
     "scb.sweeps.phase.phases",
     "scb.sweeps.run.run_sweep",
     "scb.sweeps.run.sweep_state",
+    "scb.lab.scenes",
+    "scb.training.benchmark.compare",
+    "scb.training.directory.prepared",
+    "scb.training.directory.train_in",
+    "scb.training.run_summary.curves",
+    "scb.training.settings.TrainingSettings",
+    "scb.training.settings.load_run",
+    "scb.training.settings.parse_option",
+    "scb.training.verdict.by_truth",
     "scb.training.warm_up.compile_kernels",
 )
 WITHIN = ("scb.mixture.recovery.StandardErrors",)  # a part of what is returned, with parts of its own

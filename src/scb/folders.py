@@ -30,7 +30,32 @@ _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV)
 
 
 class Folder:
-    """A folder that is open for writing; ``opened`` makes it."""
+    """A folder that is open for writing; ``opened`` makes it.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    handle : int
+        The open file that lists what scb writes there.
+    work : str
+        What is done there, as in "training".
+    overwrite : bool
+        Whether files that scb did not write may be replaced.
+    inputs : sequence of Path
+        Files that are never written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.folders import opened
+    >>> with opened(Path("out"), "writing") as folder:
+    ...     folder.claim("page.txt", "rows/")
+    ...     _ = folder.file("page.txt").write_text("mine")
+    ...     folder.check()
+    >>> Path("out/page.txt").read_text()
+    'mine'
+    """
 
     def __init__(self, path: Path, handle: int, work: str, overwrite: bool, inputs: Sequence[Path]):
         self.path = path
@@ -46,7 +71,7 @@ class Folder:
         self._names = set(self._content[len(_FIRST) :].decode(errors="replace").split("\n"))
 
     def check(self) -> None:
-        """InputError unless this is still the folder that was opened."""
+        """Raise an InputError unless this is still the folder that was opened."""
         if not _is_at(self.path / RECORD, self._handle):
             raise InputError(
                 f"{self.path} was removed or replaced while scb was {self.work} there: what it"
@@ -54,10 +79,16 @@ class Folder:
             )
 
     def claim(self, *names: str, overwrite: bool = False) -> None:
-        """List names before anything is written under them; one that ends with / is of a folder.
+        """List names before anything is written under them.
 
-        InputError for a name that is an input, a link, or holds what scb did not write, unless
-        ``overwrite``.
+        An InputError for a name that is an input or a link, or holds what scb did not write.
+
+        Parameters
+        ----------
+        *names : str
+            The names; one that ends with / is of a folder.
+        overwrite : bool, default False
+            Whether files that scb did not write may be replaced.
         """
         self.check()
         new = [name for name in dict.fromkeys(names) if name not in self._names]
@@ -79,11 +110,21 @@ class Folder:
             self._names.update(new)
 
     def file(self, name: str) -> Path:
-        """The path of a file that is written now: claimed, in the folder that was opened."""
+        """Claim a name that is about to be written, and return its path.
+
+        Parameters
+        ----------
+        name : str
+            The name of a file, or with / at its end of a folder.
+
+        Returns
+        -------
+        Path
+        """
         self.claim(name)
         return self.path / name
 
-    def leave_nothing(self, made: bool) -> None:
+    def _leave_nothing(self, made: bool) -> None:
         """Remove the list if nothing on it has been written, and the folder if it is new and empty."""
         with suppress(OSError, InputError):
             self.check()
@@ -113,7 +154,7 @@ def opened(
     overwrite: bool = False,
     inputs: Sequence[Path] = (),
 ) -> Iterator[Folder]:
-    """Open a folder for writing, and make it if need be; ``work`` says in a few words what is done.
+    """Open a folder for writing, and make it if it is not there.
 
     Parameters
     ----------
@@ -127,6 +168,20 @@ def opened(
         Whether files that scb did not write may be replaced.
     inputs : sequence of Path
         Files that are read for this work, which are never written.
+
+    Returns
+    -------
+    context manager
+        Yields a ``Folder``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.folders import opened
+    >>> with opened(Path("out"), "writing") as folder:
+    ...     _ = folder.file("page.txt").write_text("mine")
+    >>> sorted(path.name for path in Path("out").iterdir())
+    ['.scb', 'page.txt']
     """
     made = not path.is_dir()
     make_directory(path)
@@ -144,7 +199,7 @@ def opened(
             yield folder
             folder.check()
         except BaseException:
-            folder.leave_nothing(made)
+            folder._leave_nothing(made)
             raise
 
 

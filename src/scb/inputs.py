@@ -50,7 +50,7 @@ class DamagedFileError(InputError):
     >>> _ = Path("task.npz").write_bytes(content[:-100])  # what a full disk may leave
     >>> scb.Task.load("task.npz")
     Traceback (most recent call last):
-    scb.inputs.DamagedFileError: task.npz is damaged, or not a task (File is not a zip file)
+    scb.inputs.DamagedFileError: task.npz is damaged, or not written by scb: it carries no digest
     """
 
 

@@ -4,7 +4,7 @@ import webbrowser
 from pathlib import Path
 
 from scb.cli.terminal import terminal
-from scb.inputs import InputError, one_of
+from scb.inputs import one_of
 
 
 def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = False) -> None:
@@ -21,19 +21,15 @@ def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = Fal
             or text.
         overwrite: Replace a file that is no copy of the lab.
     """
-    from scb.files import make_directory, refuse_foreign, write_atomically
+    from scb.files import prepare_file, write_atomically
     from scb.lab import PAGE, scenes
 
-    known = scenes()
     if scene is not None:
-        one_of("scene", scene, known)
+        one_of("scene", scene, scenes())
     console = terminal()
     page = PAGE
     if out is not None:
-        if out.is_dir():
-            raise InputError(f"--out {out}: it is a directory, and must be a file")
-        refuse_foreign(out, "<title>scb lab: ", overwrite)
-        make_directory(out.parent)
+        prepare_file(out, "<title>scb lab: ", overwrite)
         write_atomically(out, PAGE.read_bytes())
         page = out
     address = page.resolve().as_uri() + (f"#scene={scene}" if scene else "")

@@ -102,9 +102,9 @@ def sweep(
 
 def _shipped(file: Path) -> Path:
     """The file, or the sweep of that name that comes with scb, unless there is such a file."""
-    from scb import sweeps
+    from scb.sweeps.grid import SHIPPED
 
-    shipped = Path(sweeps.__path__[0]) / f"{file}.toml"
+    shipped = SHIPPED / f"{file}.toml"
     return shipped if not file.exists() and file.name == str(file) and shipped.exists() else file
 
 

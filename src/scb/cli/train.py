@@ -17,15 +17,11 @@ from scb.folders import Folder, opened
 from scb.inputs import InputError
 
 if TYPE_CHECKING:
-    from scb.task import Task
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
-    from scb.training.stages import Recipe
 
 RUNS = Path("runs")
 CURVES = "curves.png"
-PATIENCE = 30
-"""Seconds for which other settings are tried on a task that was not learned."""
 
 
 def train(
@@ -104,26 +100,16 @@ def train(
         overwrite: Replace a run in OUT, and files there that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
-    from scb.training.loop import fast_engine
-    from scb.training.settings import TrainingSettings, parse_option
+    from scb.training.directory import prepared, train_in
+    from scb.training.progress import ProgressBar
+    from scb.training.run import FILE as RUN
+    from scb.training.settings import TrainingSettings, load_run, parse_option
     from scb.training.verdict import GOOD
 
     console = terminal()
-    given = {
-        "recipe": recipe,
-        "N": n,
-        "T": t,
-        "sparsity": sparsity,
-        "ensemble": ensemble,
-        "K_P": k_p,
-    }
-    given |= {
-        "task_seed": task_seed,
-        "seed": seed,
-        "source": source,
-        "every": every,
-        "device": device,
-    }
+    sizes = {"N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
+    others = {"task_seed": task_seed, "seed": seed, "source": source, "every": every}
+    given = {"recipe": recipe, "device": device} | sizes | others
     changed = {name: value for name, value in given.items() if value is not None}
     options = _options(eta, lam, batch_size) | dict(parse_option(text) for text in set)
     directory = out
@@ -136,10 +122,7 @@ def train(
         if config is not None:
             settings = TrainingSettings.read(config)
         settings = replace(settings, options=settings.options | options, **changed)
-    task, built = settings.build()
-    gradients = settings.build_source(task)
-    # Refuses a device before a directory is made
-    fast_engine(task, built, settings.device, gradients)
+    _, built, _ = prepared(settings)  # refuses a device before a directory is made
     if directory is None:
         directory = _new_directory()
     inputs = () if config is None else (config,)
@@ -147,76 +130,29 @@ def train(
         opened(directory, "training", lock=lock, overwrite=overwrite, inputs=inputs) as folder,
         interruptible(f"go on with: {going_on(directory)}"),
     ):
-        if resume:
-            _claim_own(console, folder)
-        elif not overwrite:
+        if resume and (directory / RUN).exists() and load_run(directory)[0].finished:
+            console.print(
+                f"the run in {directory} is finished: there is nothing left to go on with"
+            )
+        elif not resume and not overwrite:
             _refuse_overwriting(directory)
-        run = _train(folder, settings, task, built, gradients, resume)
+        folder.claim(CURVES)
+        run = train_in(folder, settings, resume, [ProgressBar(built.steps)])
         report_run(console, run, directory, settings)
         draw_run(console, run, settings, folder)
     if run.verdict not in (None, GOOD):
-        _advise(console, task, settings)
+        _advise(console, settings)
     if run.diverged is not None:
         raise SystemExit(1)
-
-
-def _train(
-    folder: Folder,
-    settings: "TrainingSettings",
-    task: "Task",
-    recipe: "Recipe",
-    source: Any,
-    resume: bool,
-) -> "Run":
-    """Write down what is trained, and train it."""
-    from scb.training.fingerprint import identity
-    from scb.training.loop import made_by
-    from scb.training.loop import train as run_training
-    from scb.training.progress import ProgressBar
-    from scb.training.run import FILE as RUN
-    from scb.training.settings import FILE, TASK
-
-    about = {"every": settings.every, "source": source, "device": settings.device}
-    folder.claim(FILE, TASK, RUN, CURVES)
-    if not resume:
-        # First: after a kill it does not stand beside another run's settings
-        (folder.path / RUN).unlink(missing_ok=True)
-        settings.save(
-            folder.path, identity(made_by(task, recipe, settings.seed, start=None, **about))
-        )
-    task.save(folder.file(TASK), overwrite=True)
-    callbacks = [ProgressBar(recipe.steps)]
-    return run_training(
-        task, recipe, settings.seed, **about, callbacks=callbacks, checkpoint=folder, resume=resume
-    )
-
-
-def _claim_own(console: Console, folder: Folder) -> None:
-    """Take over the files of the run that is resumed, once they have been found to belong together."""
-    from scb.training.run import FILE as RUN
-    from scb.training.settings import FILE, TASK, load_run
-
-    if (folder.path / RUN).exists():
-        run, _ = load_run(folder.path)
-        folder.claim(FILE, TASK, RUN, overwrite=True)
-        if run.finished:
-            console.print(
-                f"the run in {folder.path} is finished: there is nothing left to go on with"
-            )
 
 
 def _options(
     eta: tuple[float, ...] | None, lam: float | None, batch_size: int | None
 ) -> dict[str, Any]:
     """The options of a recipe that the command has by their names."""
-    found: dict[str, Any] = {}
-    if eta is not None:
-        found["eta"] = eta[0] if len(eta) == 1 else list(eta)
-    if lam is not None:
-        found["lam"] = lam
-    if batch_size is not None:
-        found["batch_size"] = batch_size
-    return found
+    steps = eta if eta is None else eta[0] if len(eta) == 1 else list(eta)
+    given = {"eta": steps, "lam": lam, "batch_size": batch_size}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 # -------------------------------------------------------------------------------------- directories
@@ -360,22 +296,21 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
         )
 
 
-def _advise(console: Console, task: "Task", settings: "TrainingSettings") -> None:
-    """Say whether recipe 'tuned' learns a task that was not learned: it is tried, for ``PATIENCE``
-    seconds at most.
+def _advise(console: Console, settings: "TrainingSettings", patience: float = 30) -> None:
+    """Try recipe 'tuned' on a task that was not learned, for ``patience`` seconds at most, and say
+    whether it learns it.
     """
     from scb.training.loop import train as run_training
     from scb.training.progress import ProgressBar
-    from scb.training.settings import build_recipe
     from scb.training.verdict import GOOD
 
     usual = replace(settings, recipe="tuned", options={}, source="fresh")
     if not settings.differences(usual):
         console.print("no settings are known that learn this task")
         return
-    console.print(f"trying recipe 'tuned' on this task, for up to {PATIENCE} s …")
-    end = monotonic() + PATIENCE
-    recipe = build_recipe(usual.recipe, task, usual.options)
+    console.print(f"trying recipe 'tuned' on this task, for up to {patience:g} s …")
+    end = monotonic() + patience
+    task, recipe = usual.build()
 
     def give_up(_: "Run") -> None:
         if monotonic() > end:
@@ -391,7 +326,7 @@ def _advise(console: Console, task: "Task", settings: "TrainingSettings") -> Non
         )
     except TimeoutError:
         console.print(
-            f"recipe 'tuned' was tried for {PATIENCE} s, which is too short to say whether it learns this task"
+            f"recipe 'tuned' was tried for {patience:g} s, which is too short to say whether it learns this task"
         )
         return
     if tried.verdict == GOOD:

@@ -127,12 +127,11 @@ class Cache:
         if not path.exists():
             return False
         try:
-            _, sealed = read_sealed(path)
+            read_sealed(path)
         except DamagedFileError:
-            sealed = False
-        if not sealed:
             self.damaged.append(path)
-        return sealed
+            return False
+        return True
 
     def add(self, job: Job, result: Result) -> None:
         """Write the job's table at once.

@@ -18,7 +18,6 @@ from scb.files import (
     read_sealed,
     seal,
     to_json,
-    warn_unless,
     write_atomically,
 )
 from scb.inputs import DamagedFileError, InputError
@@ -342,7 +341,7 @@ def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dic
         import pyarrow as pa
         from pyarrow.parquet import read_table as read
 
-    content, sealed = read_sealed(path)
+    content = read_sealed(path)
     try:
         arrow = read(pa.BufferReader(content), columns=columns, use_threads=False)
         facts = json.loads((arrow.schema.metadata or {})[b"scb"])
@@ -351,5 +350,4 @@ def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dic
         table = {name: arrow[name].to_numpy() for name in arrow.column_names}
     except Exception as error:
         raise DamagedFileError(f"{path} is damaged, or no table of scb ({error})") from error
-    warn_unless(sealed, path)
     return table, facts

@@ -19,6 +19,13 @@ class Workers:
         The processes of this machine, which are started when they are needed.
     pool : InProcess, Processes or DaskPool
         What runs the jobs.
+
+    Examples
+    --------
+    >>> from scb.jobs.workers import workers
+    >>> with workers(1) as ready:
+    ...     list(ready.each(abs, [(-1,)]))
+    [1]
     """
 
     def __init__(self, local: Processes, pool: Pool) -> None:

@@ -10,8 +10,17 @@ PAGE = Path(__file__).parent / "lab.html"
 
 
 def scenes() -> tuple[str, ...]:
-    """The names of the scenes that the page has, in their order; ``lab.html#scene=NAME`` begins
-    with one.
+    """Return the names of the scenes, in their order; ``lab.html#scene=NAME`` begins with one.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> from scb.lab import scenes
+    >>> scenes()[:2]
+    ('task', 'plateau')
     """
     source = (PAGE.parent / "modules" / "scenes.mjs").read_text(encoding="utf-8")
     return tuple(re.findall(r'^ {4}id: "(\w+)"', source, re.MULTILINE))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.files import read_arrays, warn_unless, write_arrays
+from scb.files import read_arrays, write_arrays
 from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer
 from scb.provenance import versions
 from scb.sequences.baselines.background import RecentBackground
@@ -85,7 +85,7 @@ def load_model(
     path: str | Path,
 ) -> tuple[LagModel, FitFacts, dict[str, Any], int | None, KeptSymbols | None]:
     """Read what ``save_model`` wrote; a DamagedFileError says what is wrong with the file."""
-    arrays, content, sealed = read_arrays(file_path("path", path), FORMAT)
+    arrays, content = read_arrays(file_path("path", path), FORMAT)
     if content.get("format") != FORMAT:
         raise DamagedFileError(
             f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else"
@@ -99,7 +99,6 @@ def load_model(
         kept = KeptSymbols.from_arrays(stream, model.max_lag, model.classes) if stream else None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
-    warn_unless(sealed, Path(path))
     return model, facts, parameters, width, kept
 
 

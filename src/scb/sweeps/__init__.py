@@ -1,5 +1,5 @@
 """Sweeps: many runs over a grid of settings, where their rows are kept, and their phase diagrams."""
 
-from scb.lazy import submodules
+from scb.lazy import lazily
 
-__getattr__ = submodules(__name__)
+__getattr__ = lazily(__name__)

@@ -37,6 +37,8 @@ from scb.jobs.job import Job
 from scb.jobs.table import Table
 
 Parameters = dict[str, Any]
+SHIPPED = Path(__file__).parent
+"""The folder of the sweeps that come with scb."""
 MOST_SEEDS = 1_000_000
 """More at one point are a mistake: the list of all runs must fit into memory."""
 

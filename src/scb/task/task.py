@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scb.files import read_sealed, warn_unless
+from scb.files import read_sealed
 from scb.geometry import Array, centred_square, mu_inner
 from scb.inputs import DamagedFileError, InputError, file_path, integer, number, one_of
 from scb.model import LinearTransformer
@@ -378,7 +378,7 @@ class Task:
         -------
         Task
         """
-        content, sealed = read_sealed(file_path("path", path))
+        content = read_sealed(file_path("path", path))
         try:
             arrays = stored_arrays(content)
             task = cls.sparse(
@@ -396,7 +396,6 @@ class Task:
             NotImplementedError,
         ) as error:
             raise DamagedFileError(f"{path} is damaged, or not a task ({error})") from None
-        warn_unless(sealed, file_path("path", path))
         return task
 
     def __eq__(self, other: object) -> bool:

@@ -2,7 +2,6 @@
 header).
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb import metrics, notebook
-from scb.files import make_directory, read_arrays, warn_unless, write_arrays
+from scb.files import make_directory, read_arrays, write_arrays
 from scb.geometry import Array
 from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer, one_of
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
@@ -242,15 +241,11 @@ class Run:
             raise FileNotFoundError(f"{directory} is not there")
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
-        arrays, facts, sealed = read_arrays(path, "run")
+        arrays, facts = read_arrays(path, "run")
         try:
-            if "run" in facts:  # of a version that had no digests
-                facts = json.loads(facts["run"])
-            run = _checked(arrays, facts)
+            return _checked(arrays, facts)
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedFileError(f"{path} is damaged: {error}") from None
-        warn_unless(sealed, path)
-        return run
 
 
 def _flat(state: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:

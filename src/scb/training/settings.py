@@ -48,8 +48,22 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """name=value, where the value is TOML, True or False, or a bare word; ``recipe_options`` then
-    fits it to the recipe.
+    """Read an option of a recipe from text.
+
+    Parameters
+    ----------
+    text : str
+        name=value, where the value is TOML, True or False, or a bare word.
+
+    Returns
+    -------
+    tuple of str and Any
+
+    Examples
+    --------
+    >>> from scb.training.settings import parse_option
+    >>> parse_option("steps=[10, 20, 0]"), parse_option("projector=mu")
+    (('steps', [10, 20, 0]), ('projector', 'mu'))
     """
     name, separator, value = text.partition("=")
     if not separator:
@@ -148,23 +162,55 @@ def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Everything that determines a training run."""
+    """Everything that determines a training run.
 
-    # The task, by ``Task.random``
+    Attributes
+    ----------
+    N, T, sparsity, task_seed : int
+        The sizes and the seed of the task, for ``Task.random``.
+    ensemble : str
+        The distribution of P.
+    K_P : float or None
+        The value of K_P that P is moved to.
+    recipe : str
+        The name of a recipe.
+    options : dict
+        Options of the recipe by name.
+    source : str
+        The name of a source of gradients.
+    seed : int
+        The seed of the run.
+    every : int
+        The number of steps between two rows of the history.
+    device : {"cpu", "cuda"}
+        Where steps are taken.
+
+    Examples
+    --------
+    >>> from scb.training.settings import TrainingSettings
+    >>> settings = TrainingSettings(T=50, recipe="paper", options={"lam": 1e-4})
+    >>> task, recipe = settings.build()
+    >>> settings.build_source(task) is None
+    True
+    >>> settings.save("run")
+    >>> TrainingSettings.load("run") == TrainingSettings.read("run/config.json") == settings
+    True
+    >>> settings.differences(TrainingSettings(T=60, recipe="paper", options={"lam": 1e-4}))
+    {'T': (50, 60)}
+    """
+
     N: int = 3
     T: int = 5000
     sparsity: int = 2
     task_seed: int = 0
-    ensemble: Ensemble = "strong"  # the distribution of P
-    K_P: float | None = None  # of P, if it is to be moved there
-    recipe: str = "tuned"  # name of one of ``recipes.RECIPES``
-    # Of the recipe, by the names of ``recipe_hints``
+    ensemble: Ensemble = "strong"
+    K_P: float | None = None
+    recipe: str = "tuned"
     options: dict[str, Any] = field(default_factory=dict)
-    # Of gradients, name of one of ``SOURCES``
     source: str = "fresh"
-    seed: int = 0  # of the training run
-    every: int = 10  # steps between two rows of the history
-    device: Literal["cpu", "cuda"] = "cpu"  # where steps are taken
+    seed: int = 0
+    every: int = 10
+    device: Literal["cpu", "cuda"] = "cpu"
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self)) | {"options": dict}
@@ -178,8 +224,16 @@ class TrainingSettings:
 
     @classmethod
     def read(cls, path: str | Path) -> "TrainingSettings":
-        """From a TOML file, or the JSON file of a run, with the names of the fields; a name that
-        means nothing is refused.
+        """Read settings from a TOML file, or from the JSON file of a run.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file with any of the fields by name.
+
+        Returns
+        -------
+        TrainingSettings
         """
         values = _read_kept(Path(path))[0] if Path(path).name == FILE else read_toml(Path(path))
         hints = get_type_hints(cls) | {"options": dict}
@@ -192,21 +246,44 @@ class TrainingSettings:
         return cls(**values)
 
     def build(self) -> tuple[Task, Recipe]:
-        """The task and the recipe."""
+        """Return the task and the recipe.
+
+        Returns
+        -------
+        tuple of Task and Recipe
+        """
         task = Task.random(
             self.N, self.T, self.sparsity, self.task_seed, ensemble=self.ensemble, K_P=self.K_P
         )
         return task, build_recipe(self.recipe, task, self.options)
 
     def build_source(self, task: Task) -> GradientSource | None:
-        """The source of gradients; None for fresh samples, for which ``train`` has an engine of its
-        own.
+        """Return the source of gradients.
+
+        Parameters
+        ----------
+        task : Task
+            The task that it draws from.
+
+        Returns
+        -------
+        GradientSource or None
+            None for fresh samples, for which ``train`` has an engine of its own.
         """
         return None if self.source == "fresh" else SOURCES[self.source](task)
 
     def differences(self, other: "TrainingSettings") -> dict[str, tuple[Any, Any]]:
-        """What differs between two: name → (here, there). An option that is not given counts as
-        what it is then.
+        """Return what differs from other settings.
+
+        Parameters
+        ----------
+        other : TrainingSettings
+            The other settings. An option that is not given counts with its default.
+
+        Returns
+        -------
+        dict of tuple
+            The two values of each field or option that differs, here and there.
         """
         here, there = (settings._flat() for settings in (self, other))
         names = dict.fromkeys((*here, *there))
@@ -226,13 +303,31 @@ class TrainingSettings:
         return found
 
     def save(self, directory: str | Path, run: str = "") -> None:
-        """Write the settings as JSON beside the run, whose identity they carry."""
+        """Write the settings as JSON beside a run.
+
+        Parameters
+        ----------
+        directory : str or Path
+            The directory of the run.
+        run : str, optional
+            The identity of the run, so that the file is not taken for that of another one.
+        """
         make_directory(Path(directory))
         write_json(Path(directory) / FILE, asdict(self) | {_RUN: run})
 
     @classmethod
     def load(cls, directory: str | Path) -> "TrainingSettings":
-        """Read what ``save`` wrote."""
+        """Read the settings of the run in a directory.
+
+        Parameters
+        ----------
+        directory : str or Path
+            The directory.
+
+        Returns
+        -------
+        TrainingSettings
+        """
         path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
@@ -246,7 +341,31 @@ def _read_kept(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
-    """A run and its settings; InputError unless the files in the directory are of one run."""
+    """Load a run and its settings from a directory that ``scb train`` wrote.
+
+    An InputError if the files there are not of one run.
+
+    Parameters
+    ----------
+    directory : Path
+        The directory.
+
+    Returns
+    -------
+    tuple of Run and TrainingSettings
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.folders import opened
+    >>> from scb.training.directory import train_in
+    >>> from scb.training.settings import TrainingSettings, load_run
+    >>> with opened(Path("run"), "training") as folder:
+    ...     _ = train_in(folder, TrainingSettings(T=50, recipe="paper", options={"steps": 5}))
+    >>> run, settings = load_run(Path("run"))
+    >>> run.step, settings.T
+    (15, 50)
+    """
     run = Run.load(directory)
     settings = TrainingSettings.load(directory)
     task = directory / TASK
