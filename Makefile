@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test docs test-gpu test-torch torture lint bench examples pictures lab venv lock clean
+.PHONY: reproduce test quick docs test-gpu test-torch torture lint bench examples pictures lab venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
 
 test: lint .venv/examples  ## what CI runs
 	$(BIN)/pytest -n 2
+
+quick: venv .venv/examples  ## the tests without the slow ones, which are named at the end
+	$(BIN)/pytest -n 2 -m "not slow"
 
 test-gpu: venv  ## the engine on an NVIDIA GPU against the processor's (needs CuPy: the extra cuda12 or cuda13)
 	$(BIN)/pytest tests/gpu_checks.py -s

@@ -96,7 +96,7 @@ COMMANDS = (  # what the commands are made of
     "scb.paper.kinds.experiment_kinds",
     "scb.paper.reproduction.choose_figures",
     "scb.paper.reproduction.make_figures",
-    "scb.paper.reproduction.write_results",
+    "scb.paper.results.write_results",
     "scb.sweeps.grid.Kind",
     "scb.sweeps.grid.Sweep",
     "scb.sweeps.grid.in_words",

@@ -104,7 +104,8 @@ class Registry(MutableMapping[str, Any]):
         except Exception as error:  # whatever goes wrong in code that is not ours
             what = f"{type(error).__name__}: {error}"
             raise InputError(
-                f"{self.noun} = {name!r} of {_package(point)} cannot be loaded ({point.value}): {what}"
+                f"{self.noun} = {name!r} of {_package(point)} cannot be loaded ({point.value}):"
+                f" {what}"
             ) from error
 
 

@@ -102,7 +102,8 @@ class Folder:
         foreign = [name for name in new if _holds_something(self.path / name)]
         if foreign and not (overwrite or self._overwrite):
             raise InputError(
-                f"{self.path} has {', '.join(foreign)}, which scb did not write: give another folder, or"
+                f"{self.path} has {', '.join(foreign)}, which scb did not write: give another"
+                " folder, or"
                 " replace it with --overwrite (overwrite=True in Python)"
             )
         if new:
@@ -125,7 +126,7 @@ class Folder:
         return self.path / name
 
     def _leave_nothing(self, made: bool) -> None:
-        """Remove the list if nothing on it has been written, and the folder if it is new and empty."""
+        """Remove the list if nothing on it was written, and the folder if it is new and empty."""
         with suppress(OSError, InputError):
             self.check()
             if not any(name and (self.path / name).exists() for name in self._names):
@@ -236,7 +237,8 @@ def _refuse_foreign_record(path: Path, handle: int) -> None:
 
 def _not_ours(path: Path) -> InputError:
     return InputError(
-        f"{path} is not the file of that name that scb keeps in a folder: give another folder, or remove it"
+        f"{path} is not the file of that name that scb keeps in a folder: give another folder, or"
+        " remove it"
     )
 
 
@@ -251,13 +253,14 @@ def _lock(directory: Path, handle: int, work: str) -> None:
         if os.fstat(handle).st_size == 0:  # made just now
             (directory / RECORD).unlink(missing_ok=True)
         raise InputError(
-            f"{directory} cannot be locked: {error.strerror} ({_file_system(handle)}). If no other process"
+            f"{directory} cannot be locked: {error.strerror} ({_file_system(handle)}). If no other"
+            " process"
             " writes there, go on with --no-lock (lock=False in Python)"
         ) from error
 
 
 def _file_system(handle: int) -> str:
-    """The kind of the file system of an open file and where it is mounted, where that can be known."""
+    """The kind of the file system of an open file, and where it is mounted, if known."""
     device = os.fstat(handle).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     with (

@@ -134,7 +134,8 @@ def unmasked(name: str, value: Any) -> Any:
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.getmaskarray(value).any():
             raise InputError(
-                f"{name} has {int(np.ma.count_masked(value))} masked entries: every entry must be known"
+                f"{name} has {int(np.ma.count_masked(value))} masked entries: every entry must be"
+                " known"
             )
         return value.data
     return value

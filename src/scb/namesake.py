@@ -22,7 +22,8 @@ def warn_of_namesake() -> None:
             # installation left behind is no other.
             if "Sparse Contextual Bigrams" not in (found.metadata["Summary"] or ""):
                 print(
-                    f"scb: another package called scb ({found.version}) is installed, and one of the two overwrites the other:"
+                    f"scb: another package called scb ({found.version}) is installed, and one of"
+                    " the two overwrites the other:"
                     " pip uninstall scb, then install sparse-contextual-bigrams again",
                     file=sys.stderr,
                 )

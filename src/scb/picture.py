@@ -62,12 +62,14 @@ class Layout:
 AT = Layout()
 
 STYLE = """
-.scb-strip{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-size:26px;text-anchor:middle}
+.scb-strip{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;\
+font-size:26px;text-anchor:middle}
 .scb-strip text{fill:currentColor}
 .scb-strip .left{text-anchor:start}
 .scb-strip .small{font-size:20px}
 .scb-strip .in{fill:#111;font-weight:700}
-.scb-strip .line{fill:none;stroke:currentColor;stroke-width:4;stroke-linecap:round;stroke-linejoin:round}
+.scb-strip .line{fill:none;stroke:currentColor;stroke-width:4;stroke-linecap:round;\
+stroke-linejoin:round}
 .scb-strip .jump .draw,.scb-strip .carry .draw{stroke-dasharray:1 2}
 .scb-strip .slot{fill:none;stroke:currentColor;stroke-width:2.5;stroke-dasharray:5 5;opacity:.5}
 .scb-strip .dim{opacity:.42}
@@ -109,13 +111,16 @@ def strip_picture(animated: bool = True) -> str:
         )
     ]
     parts = [
-        f'<svg{XMLNS} class="scb-strip" viewBox="0 0 {AT.width} {AT.height}" role="img" aria-label="{ALT}">',
+        f'<svg{XMLNS} class="scb-strip" viewBox="0 0 {AT.width} {AT.height}"'
+        f' role="img" aria-label="{ALT}">',
         f"<style>{STYLE}{_motion() if animated else ''}</style>",
         f'<rect class="paper" width="{AT.width}" height="{AT.height}" rx="12"/>',
         f'<text class="left" x="{AT.left}" y="36">The last one says where to look.</text>',
         f'<text class="left" x="{AT.left}" y="{AT.carry + 38}">What it finds there</text>',
-        f'<text class="left" x="{AT.left}" y="{AT.carry + 70}">sets the odds of the next one.</text>',
-        f'<rect class="slot" x="{AT.slot + 2}" y="{AT.strip + 2}" width="{AT.token - 4}" height="{AT.token - 4}" rx="8"/>',
+        f'<text class="left" x="{AT.left}" y="{AT.carry + 70}">'
+        "sets the odds of the next one.</text>",
+        f'<rect class="slot" x="{AT.slot + 2}" y="{AT.strip + 2}" width="{AT.token - 4}"'
+        f' height="{AT.token - 4}" rx="8"/>',
         f'<text class="small" x="{AT.slot + AT.token / 2:g}" y="{AT.strip - 12}">next</text>',
         *turns[:shown],
         "</svg>",
@@ -142,7 +147,8 @@ def _turn(index: int, task: Task, context: list[int], last: int, label: int) -> 
         f'<g class="found">{_token(found, _x(position))}{_ring(_x(position))}</g>',
         f'<g class="carry">{_carry(_x(position) + AT.token / 2)}</g>',
         f'<g class="odds">{_odds(task.P[:, found].tolist())}</g>',
-        f'<g class="next" style="--from:{AT.bars[label] - AT.slot - AT.token / 2:g}px">{_token(label, AT.slot)}</g></g>',
+        f'<g class="next" style="--from:{AT.bars[label] - AT.slot - AT.token / 2:g}px">'
+        f"{_token(label, AT.slot)}</g></g>",
     ]
     return "\n".join(parts)
 
@@ -154,14 +160,16 @@ def _x(place: int) -> int:
 def _token(token: int, x: float, kind: str = "") -> str:
     group = f'<g class="{kind}">' if kind else "<g>"
     return (
-        f'{group}<rect x="{x:g}" y="{AT.strip}" width="{AT.token}" height="{AT.token}" rx="9" fill="{COLOURS[token]}"/>'
+        f'{group}<rect x="{x:g}" y="{AT.strip}" width="{AT.token}" height="{AT.token}" rx="9"'
+        f' fill="{COLOURS[token]}"/>'
         f'<text class="in" x="{x + AT.token / 2:g}" y="{AT.strip + 32}">{LETTERS[token]}</text></g>'
     )
 
 
 def _ring(x: float) -> str:
     size = AT.token + 6
-    return f'<rect class="line" x="{x - 3:g}" y="{AT.strip - 3}" width="{size}" height="{size}" rx="11"/>'
+    place = f'x="{x - 3:g}" y="{AT.strip - 3}"'
+    return f'<rect class="line" {place} width="{size}" height="{size}" rx="11"/>'
 
 
 def _jump(start: float, end: float) -> str:
@@ -176,7 +184,8 @@ def _jump(start: float, end: float) -> str:
 def _carry(x: float) -> str:
     """The arrow below the strip, from the token found to the odds."""
     end = AT.bars[0] - AT.bar_width / 2 - 14
-    line = f"M{x:g} {AT.strip + AT.token + 8}V{AT.carry - 14}Q{x:g} {AT.carry} {x + 14:g} {AT.carry}H{end:g}"
+    y = AT.carry
+    line = f"M{x:g} {AT.strip + AT.token + 8}V{y - 14}Q{x:g} {y} {x + 14:g} {y}H{end:g}"
     head = f"M{end - 11:g} {AT.carry - 9}L{end:g} {AT.carry}L{end - 11:g} {AT.carry + 9}"
     return _arrow(line, head)
 
@@ -193,7 +202,8 @@ def _odds(column: list[float]) -> str:
     for token, (x, share) in enumerate(zip(AT.bars, column, strict=True)):
         height = round(AT.bar_height * share, 1)
         parts.append(
-            f'<rect class="bar" x="{x - AT.bar_width / 2:g}" y="{AT.base - height:g}" width="{AT.bar_width}" height="{height:g}" '
+            f'<rect class="bar" x="{x - AT.bar_width / 2:g}" y="{AT.base - height:g}"'
+            f' width="{AT.bar_width}" height="{height:g}" '
             f'fill="{COLOURS[token]}"/>'
             f'<text class="small" x="{x}" y="{AT.base - height - 8:g}">{share:.0%}</text>'
             f'<text class="small" x="{x}" y="{AT.base + 25}">{LETTERS[token]}</text>'
@@ -213,7 +223,8 @@ def _motion() -> str:
 
     timing = f"{whole:g}s linear calc(var(--turn)*{AT.turn:g}s - {whole:g}s) infinite"
     rules = [
-        f"@keyframes scb-turn{{0%{{opacity:0}}{at(AT.fade)},{at(AT.turn - AT.fade)}{{opacity:1}}{at(AT.turn)},100%{{opacity:0}}}}",
+        f"@keyframes scb-turn{{0%{{opacity:0}}{at(AT.fade)},{at(AT.turn - AT.fade)}{{opacity:1}}"
+        f"{at(AT.turn)},100%{{opacity:0}}}}",
         f".scb-strip .turn{{animation:scb-turn {timing}}}",
     ]
     for name, (start, end) in MOMENTS.items():
@@ -229,12 +240,14 @@ def _motion() -> str:
             rules.append(f".scb-strip .{name} .draw{{animation:scb-{name}-line {timing}}}")
     rules.append(appear("bar", "transform:scaleY(0)", "transform:none", *MOMENTS["odds"]))
     rules.append(
-        f".scb-strip .bar{{transform-box:fill-box;transform-origin:bottom;animation:scb-bar {timing}}}"
+        ".scb-strip .bar{transform-box:fill-box;transform-origin:bottom;"
+        f"animation:scb-bar {timing}}}"
     )
     rise = f"transform:translate(var(--from),{AT.base - AT.strip - 6}px) scale(.6)"
     rules.append(appear("move", rise, "transform:none", *MOMENTS["next"]))
     rules.append(
-        f".scb-strip .next>g{{transform-box:fill-box;transform-origin:center;animation:scb-move {timing}}}"
+        ".scb-strip .next>g{transform-box:fill-box;transform-origin:center;"
+        f"animation:scb-move {timing}}}"
     )
     return "@media (prefers-reduced-motion:no-preference){\n" + "\n".join(rules) + "\n}\n"
 

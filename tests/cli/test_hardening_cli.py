@@ -14,6 +14,7 @@ import pytest
 import scb
 import scb.cli.train
 from scb.cli import main
+from scb.cli.advice import advise
 from scb.cli.terminal import terminal
 from scb.files import make_directory
 from scb.inputs import InputError
@@ -176,9 +177,9 @@ def test_a_diverged_run_ends_with_status_1_and_advice_that_was_tried(tmp_path):
 def test_settings_that_were_not_seen_to_learn_the_task_are_not_recommended(capsys):
     console = terminal()
     usual = TrainingSettings(T=40)
-    scb.cli.train._advise(console, usual)
+    advise(console, usual)
     assert capsys.readouterr().out == "no settings are known that learn this task\n"
-    scb.cli.train._advise(console, TrainingSettings(T=40, recipe="paper"), patience=0)
+    advise(console, TrainingSettings(T=40, recipe="paper"), patience=0)
     first, *rest = capsys.readouterr().out.splitlines()
     assert first == "trying recipe 'tuned' on this task, for up to 0 s …"
     said = " ".join(" ".join(rest).split())

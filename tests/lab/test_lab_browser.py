@@ -19,6 +19,8 @@ from scb.cli import main
 from scb.lab import PAGE, scenes
 from scb.training.settings import TrainingSettings
 
+pytestmark = pytest.mark.slow
+
 playwright = pytest.importorskip("playwright.sync_api")
 NO_BROWSER = "NO BROWSER was found for the lab's tests: install Chromium, or name one in the variable CHROMIUM"
 LIMIT = 60_000  # milliseconds that a run may take on a busy machine

@@ -23,6 +23,8 @@ from scb.mixture.partition import Partition
 from scb.mixture.rows import NO_POSITION, RowTable, Slots
 from scb.mixture.samples_in import as_data
 
+pytestmark = pytest.mark.slow
+
 CLOSE = 1e-10
 
 

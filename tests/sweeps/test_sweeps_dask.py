@@ -20,6 +20,8 @@ from scb.provenance import code_digest
 from scb.sweeps.grid import Sweep
 from scb.sweeps.kinds import KINDS, RecoverJob
 
+pytestmark = pytest.mark.slow
+
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
 ENVIRONMENT = os.environ | {"COLUMNS": "80", "TERM": "dumb"}
 ENVIRONMENT.pop("NUMBA_NUM_THREADS", None)

@@ -43,7 +43,7 @@ scb --print-completion SHELL   print a completion script for bash or zsh;
                                to use it: eval "$(scb --print-completion bash)"
 """
 LEAST_MEMORY = 1 << 30
-"""Bytes of address space without which the compiled libraries end or hang the process, where Python cannot tell why."""
+"""Bytes of address space: with less, compiled libraries crash or hang without a word."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -106,7 +106,8 @@ def _call(given: list[str]) -> None:
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
     if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
         raise MemoryError(
-            f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are needed"
+            f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are"
+            " needed"
         )
     # Imported here, like the commands: Ctrl-C may come while they load
     import tyro
@@ -186,7 +187,7 @@ def _path(words: list[str]) -> Path:
 
 
 def _visible(text: str) -> str:
-    """The text with codes that a terminal would obey written out, unless there is no memory for that."""
+    """The text with control codes written out; as ASCII if there is no memory to do so."""
     try:
         from scb.cli.terminal import visible
     except (ImportError, MemoryError):

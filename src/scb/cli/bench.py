@@ -15,9 +15,10 @@ from scb.provenance import machine, versions
 HEADING = """\
 # Benchmark: one training step
 
-Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,
-project. All baselines take turns, each in a process of its own. Memory is the peak of the baseline's process. In the last
-table our engine has a busy process beside it on each core, so that it gets about half of their time.
+Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition,
+soft-threshold with λ = 1e-4, project. All baselines take turns, each in a process of its own.
+Memory is the peak of the baseline's process. In the last table our engine has a busy process beside
+it on each core, so that it gets about half of their time.
 """
 
 

@@ -57,7 +57,8 @@ def reproduce(
     """
     begin = perf_counter()
     require("scb reproduce", "matplotlib", "jinja2", "pyarrow")
-    from scb.paper.reproduction import choose_figures, make_figures, write_results
+    from scb.paper.reproduction import choose_figures, make_figures
+    from scb.paper.results import write_results
 
     for name, value in (("seeds", seeds), ("jobs", jobs)):
         if value is not None:

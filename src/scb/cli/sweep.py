@@ -151,7 +151,7 @@ def _rates(console: Console, figure: dict[str, str], state: "SweepState") -> Non
 def _show_failures(
     console: Console, asked: "Sweep", state: "SweepState", directory: Path, details: bool
 ) -> None:
-    """Print what failed, and where; with the traceback of the first of each error if ``details``."""
+    """Print what failed and where; if ``details``, also the first traceback of each error."""
     for error in dict.fromkeys(one["error"] for one in state.failed):
         ones = [one for one in state.failed if one["error"] == error]
         console.print(f"{len(ones)} × {error}", style="red")

@@ -3,14 +3,13 @@
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from textwrap import wrap
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.console import Console
 from rich.table import Column, Table
 
+from scb.cli.advice import advise
 from scb.cli.terminal import interruptible, terminal
 from scb.extras import MissingExtraError
 from scb.folders import Folder, opened
@@ -22,24 +21,27 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 CURVES = "curves.png"
+Int = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+Float = Annotated[float | None, tyro.conf.arg(metavar="FLOAT")]
+Name = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
 
 
 def train(
     config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
-    recipe: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    recipe: Name = None,
     n: Annotated[int | None, tyro.conf.arg(name="N", metavar="INT")] = None,
     t: Annotated[int | None, tyro.conf.arg(name="T", metavar="INT")] = None,
-    sparsity: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    ensemble: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    sparsity: Int = None,
+    ensemble: Name = None,
     k_p: Annotated[float | None, tyro.conf.arg(name="K-P", metavar="FLOAT")] = None,
-    task_seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    task_seed: Int = None,
+    seed: Int = None,
     eta: Annotated[tuple[float, ...] | None, tyro.conf.arg(metavar="FLOAT [FLOAT ...]")] = None,
-    lam: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None,
-    batch_size: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    source: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
-    every: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    device: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    lam: Float = None,
+    batch_size: Int = None,
+    source: Name = None,
+    every: Int = None,
+    device: Name = None,
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...")] = (),
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     resume: bool = False,
@@ -100,10 +102,8 @@ def train(
         overwrite: Replace a run in OUT, and files there that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
-    from scb.training.directory import prepared, train_in
-    from scb.training.progress import ProgressBar
-    from scb.training.run import FILE as RUN
-    from scb.training.settings import TrainingSettings, load_run, parse_option
+    from scb.training.directory import prepared
+    from scb.training.settings import TrainingSettings, parse_option
     from scb.training.verdict import GOOD
 
     console = terminal()
@@ -130,20 +130,32 @@ def train(
         opened(directory, "training", lock=lock, overwrite=overwrite, inputs=inputs) as folder,
         interruptible(f"go on with: {going_on(directory)}"),
     ):
-        if resume and (directory / RUN).exists() and load_run(directory)[0].finished:
-            console.print(
-                f"the run in {directory} is finished: there is nothing left to go on with"
-            )
-        elif not resume and not overwrite:
+        if not resume and not overwrite:
             _refuse_overwriting(directory)
-        folder.claim(CURVES)
-        run = train_in(folder, settings, resume, [ProgressBar(built.steps)])
-        report_run(console, run, directory, settings)
-        draw_run(console, run, settings, folder)
+        run = _train(console, folder, settings, resume, built.steps)
     if run.verdict not in (None, GOOD):
-        _advise(console, settings)
+        advise(console, settings)
     if run.diverged is not None:
         raise SystemExit(1)
+
+
+def _train(
+    console: Console, folder: Folder, settings: "TrainingSettings", resume: bool, steps: int
+) -> "Run":
+    """Train in a folder, and show the result."""
+    from scb.training.directory import train_in
+    from scb.training.progress import ProgressBar
+    from scb.training.run import FILE
+    from scb.training.settings import load_run
+
+    path = folder.path
+    if resume and (path / FILE).exists() and load_run(path)[0].finished:
+        console.print(f"the run in {path} is finished: there is nothing left to go on with")
+    folder.claim(CURVES)
+    run = train_in(folder, settings, resume, [ProgressBar(steps)])
+    report_run(console, run, path, settings)
+    draw_run(console, run, settings, folder)
+    return run
 
 
 def _options(
@@ -195,8 +207,9 @@ def _refuse_overwriting(directory: Path) -> None:
 
     if (directory / FILE).exists():
         raise InputError(
-            f"{directory} holds a run, which is kept: give another directory as --out (without it, a new one is made), go on with"
-            f" '{going_on(directory)}', look at it with 'scb show {directory}', or replace it with --overwrite"
+            f"{directory} holds a run, which is kept: give another directory as --out (without it,"
+            f" a new one is made), go on with '{going_on(directory)}', look at it with"
+            f" 'scb show {directory}', or replace it with --overwrite"
         )
 
 
@@ -218,8 +231,8 @@ def _refuse_changes(
         has = ", ".join(f"{name} = {here}" for name, (here, _) in different.items())
         wanted = ", ".join(f"{name} = {there}" for name, (_, there) in different.items())
         raise InputError(
-            f"the run in {directory} has {has}, where {wanted} is asked for: resume it without these options, or begin another run"
-            " without --resume"
+            f"the run in {directory} has {has}, where {wanted} is asked for: resume it without"
+            " these options, or begin another run without --resume"
         )
 
 
@@ -274,7 +287,8 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
         return
     if run.mirrored is not None:
         console.print(
-            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V, A) was replaced by its mirror"
+            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V,"
+            " A) was replaced by its mirror"
             " image (resolve_sign)"
         )
     if run.verdict is not None:
@@ -292,69 +306,6 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
             else "; these distances are exact, the estimate knows neither P nor Q"
         )
         console.print(
-            f"checked against the true P and Q: {by_truth(last).partition(':')[0]} ({numbers}{exact})"
+            f"checked against the true P and Q: {by_truth(last).partition(':')[0]}"
+            f" ({numbers}{exact})"
         )
-
-
-def _advise(console: Console, settings: "TrainingSettings", patience: float = 30) -> None:
-    """Try recipe 'tuned' on a task that was not learned, for ``patience`` seconds at most, and say
-    whether it learns it.
-    """
-    from scb.training.loop import train as run_training
-    from scb.training.progress import ProgressBar
-    from scb.training.verdict import GOOD
-
-    usual = replace(settings, recipe="tuned", options={}, source="fresh")
-    if not settings.differences(usual):
-        console.print("no settings are known that learn this task")
-        return
-    console.print(f"trying recipe 'tuned' on this task, for up to {patience:g} s …")
-    end = monotonic() + patience
-    task, recipe = usual.build()
-
-    def give_up(_: "Run") -> None:
-        if monotonic() > end:
-            raise TimeoutError
-
-    try:
-        tried = run_training(
-            task,
-            recipe,
-            usual.seed,
-            device=usual.device,
-            callbacks=[ProgressBar(recipe.steps), give_up],
-        )
-    except TimeoutError:
-        console.print(
-            f"recipe 'tuned' was tried for {patience:g} s, which is too short to say whether it learns this task"
-        )
-        return
-    if tried.verdict == GOOD:
-        console.print("tried on this task, these settings learn it:")
-        console.print(_command(usual), soft_wrap=True)
-    else:
-        console.print(
-            "no settings are known that learn this task: recipe 'tuned' was tried as well"
-        )
-
-
-def _command(settings: "TrainingSettings") -> str:
-    """The command that trains with the usual options of a recipe, in lines that a shell takes for
-    one.
-    """
-    from scb.training.settings import TrainingSettings
-
-    usual = TrainingSettings()
-    words = ["scb", "train", "--recipe", settings.recipe]
-    for name in ("N", "T", "sparsity", "ensemble", "K_P", "task_seed", "seed", "device"):
-        if getattr(settings, name) != getattr(usual, name):
-            words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
-    return " \\\n".join(
-        wrap(
-            shlex.join(words),
-            76,
-            initial_indent="  ",
-            subsequent_indent="    ",
-            break_long_words=False,
-        )
-    )

@@ -26,7 +26,10 @@ TLS = (
     "the certificates that DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
     "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY name"
 )
-GONE = "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on from them"
+GONE = (
+    "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on"
+    " from them"
+)
 
 
 def modules_of(batch: Sequence[Job]) -> set[str]:
@@ -81,7 +84,8 @@ class DaskPool:
         try:
             return [(batch, future.result())]
         except KilledWorker as error:
-            reason = f"every worker that ran it died, {error.allowed_failures + 1} of them: out of memory, perhaps"
+            deaths = error.allowed_failures + 1
+            reason = f"every worker that ran it died, {deaths} of them: out of memory, perhaps"
             return [
                 (batch, Answer({}, {job.key: Failure(reason, "") for job in batch}, 0.0, lost=True))
             ]

@@ -186,7 +186,8 @@ def random_task(
     Examples
     --------
     >>> from scb.jobs.job import random_task
-    >>> random_task(N=3, T=40, sparsity=2, replicate=0) == random_task(N=3, T=40, sparsity=2, replicate=0)
+    >>> task = random_task(N=3, T=40, sparsity=2, replicate=0)
+    >>> task == random_task(N=3, T=40, sparsity=2, replicate=0)
     True
     """
     return Task.random(

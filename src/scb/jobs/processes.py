@@ -108,7 +108,7 @@ class Processes:
             worker.end()
 
     def _hand_out(self) -> None:
-        """Give what waits to processes that have nothing to do; start one where there may be more."""
+        """Give what waits to idle processes, and start more of them where allowed."""
         free = [worker for worker in self._running if worker.call is None]
         while self._waiting and (free or len(self._running) < self.workers):
             worker = free.pop() if free else self._start()

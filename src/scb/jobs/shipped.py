@@ -47,7 +47,8 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
     >>> import numpy as np
     >>> from scb.jobs.shipped import read_shipped, write_shipped
     >>> with TemporaryDirectory() as folder:
-    ...     path = write_shipped(Path(folder), "two words", {"T": np.array([10, 20])}, {"made": "by hand"})
+    ...     given = {"T": np.array([10, 20])}
+    ...     path = write_shipped(Path(folder), "two words", given, {"made": "by hand"})
     ...     table, facts = read_shipped(Path(folder), "two words")
     >>> path.name, table, facts["made"]
     ('two-words.csv', {'T': array([10, 20])}, 'by hand')

@@ -33,7 +33,7 @@ class Failure(NamedTuple):
 
 
 class JobFailed(ChildProcessError):
-    """A job of an experiment raised; the message says which one, what, and where its traceback is."""
+    """A job of an experiment failed; the message says which, why, and where the traceback is."""
 
 
 class Store(Protocol):

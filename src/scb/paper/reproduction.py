@@ -1,14 +1,12 @@
-"""From a choice of figures to the report: run what has not been run, draw, judge, write."""
+"""From a choice of figures to their pictures: run what has not been run, write tables, draw."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scb.files import write_atomically
 from scb.folders import Folder
 from scb.inputs import InputError
 from scb.jobs.forecast import Forecast
@@ -18,19 +16,9 @@ from scb.jobs.shipped import shipped as names_shipped
 from scb.jobs.store import Cache
 from scb.jobs.table import Table
 from scb.jobs.workers import Workers, workers
-from scb.paper.claims_file import write_outcomes
 from scb.paper.entries import Experiment
-from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, claims_for, drawable, needed, tables
-from scb.paper.report import (
-    draw_figure,
-    judge,
-    markdown_table,
-    tally,
-    terminal_table,
-    write_report,
-    write_tables,
-)
-from scb.provenance import machine, versions
+from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, drawable, needed, tables
+from scb.paper.report import draw_figure, write_tables
 from scb.training.warm_up import SECONDS, compile_kernels
 
 # Seconds until a process has started and loaded what it needs; to draw a figure in all formats;
@@ -131,31 +119,6 @@ class Made(NamedTuple):
     fresh: int
 
 
-class Results(NamedTuple):
-    """What was written, and what to print.
-
-    Attributes
-    ----------
-    report : Path
-        The page with all figures and claims.
-    table : object or None
-        The claims as a table for the terminal.
-    lines : list of str
-        How many claims hold, and which were left out.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from scb.paper.reproduction import Results
-    >>> Results(Path("report.html"), table=None, lines=[]).report.name
-    'report.html'
-    """
-
-    report: Path
-    table: Any
-    lines: list[str]
-
-
 def choose_figures(
     only: str = "",
     *,
@@ -202,7 +165,7 @@ def choose_figures(
     possible = drawable(FIGURES, (*made, *given))
     for name in asked:
         if name not in possible:
-            words, option = _what_makes(FIGURES[name].needs)
+            words, option = what_makes(FIGURES[name].needs)
             options = dict.fromkeys((option, SHIPPED))  # once, where they are the same
             raise InputError(
                 f"only has {name!r}, which needs tables {words}: add {', or '.join(options)}"
@@ -247,15 +210,12 @@ def make_figures(
     --------
     >>> from pathlib import Path
     >>> from scb.folders import opened
-    >>> from scb.paper.reproduction import choose_figures, make_figures, write_results
+    >>> from scb.paper.reproduction import choose_figures, make_figures
     >>> chosen = choose_figures("F12", quick=True, seeds=1)
     >>> with opened(Path("results"), "making results") as folder:
     ...     made = make_figures(chosen, folder)
-    ...     results = write_results(chosen, made, folder)
-    >>> sorted(path.name for path in Path("results/figures").glob("*.png"))
-    ['F12-narrow.png', 'F12.png']
-    >>> results.report.name, made.fresh > 0
-    ('report.html', True)
+    >>> sorted(path.name for path in Path("results/figures").glob("*.png")), made.fresh > 0
+    (['F12-narrow.png', 'F12.png'], True)
     """
     forecast = forecast or Forecast(chosen.costs(count))
     cache = Cache(folder.path / "cache", folder.check)
@@ -305,71 +265,7 @@ def _draw(
         forecast.note("drawing", number / len(calls))
 
 
-def write_results(chosen: Chosen, made: Made, folder: Folder, seconds: float = 0.0) -> Results:
-    """Judge the claims, and write them and the report.
-
-    Parameters
-    ----------
-    chosen : Chosen
-        What was to be made.
-    made : Made
-        The tables; the figures are drawn.
-    folder : Folder
-        Where the results go.
-    seconds : float, default 0
-        How long it took so far, for the report.
-
-    Returns
-    -------
-    Results
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from pathlib import Path
-    >>> from scb.folders import opened
-    >>> from scb.paper.reproduction import Made, choose_figures, write_results
-    >>> nothing = replace(choose_figures("F12", quick=True), figures=[])
-    >>> with opened(Path("results"), "making results") as folder:
-    ...     write_results(nothing, Made({}, {}, 0), folder).report.name
-    'report.html'
-    """
-    judged = judge(chosen.figures, made.tables)
-    left_out = _left_out(chosen, {row.number for row in judged})
-    about = {"machine": machine(), "versions": versions(), "date": date.today().isoformat()}
-    facts = about | {
-        "quick": chosen.quick,
-        "jobs": len({job.key for job in chosen.jobs}),
-        "fresh": made.fresh,
-        "wall": _duration(seconds),
-        "compute": _duration(sum(made.seconds.values())),
-        "tables": {
-            name: (str(chosen.experiments[name]), taken) for name, taken in made.seconds.items()
-        },
-        "shipped": {name: facts for name, (_, facts) in chosen.from_file.items()},
-        "left_out": left_out,
-    }
-    report = folder.file("report.html")
-    write_report(report, judged, chosen.figures, folder.path / "figures", facts)
-    if judged:
-        write_atomically(folder.file("claims.md"), markdown_table(judged).encode())
-        write_outcomes(folder.file("claims.csv").parent, judged, about)
-    lines = [_more(numbers, command) for command, numbers in left_out.items()]
-    if lines:
-        lines = [f"{'; '.join(lines)}; docs/paper/claims.md has them"]
-    return Results(report, terminal_table(judged) if judged else None, [*lines, *tally(judged)])
-
-
-def _left_out(chosen: Chosen, seen: set[int]) -> dict[str, list[int]]:
-    """The numbers of claims that were not judged, by the command that judges them."""
-    found: dict[str, list[int]] = {}
-    for number, claim in claims_for(chosen.asked or FIGURES).items():
-        if number not in seen:
-            found.setdefault(f"scb reproduce {_what_makes(claim.needs)[1]}", []).append(number)
-    return found
-
-
-def _what_makes(needs: Iterable[str]) -> tuple[str, str]:
+def what_makes(needs: Iterable[str]) -> tuple[str, str]:
     """What is special about tables that the default run does not make, and the option that makes
     them.
     """
@@ -379,12 +275,3 @@ def _what_makes(needs: Iterable[str]) -> tuple[str, str]:
     if any(TABLES[name].gpu for name in names):
         return "of a GPU", "--device cuda"
     return "of the full run", "--full"
-
-
-def _more(numbers: list[int], command: str) -> str:
-    noun = "claim is" if len(numbers) == 1 else "claims are"
-    return f"{len(numbers)} more {noun} judged by {command} ({', '.join(map(str, numbers))})"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"

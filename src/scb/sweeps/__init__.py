@@ -1,4 +1,4 @@
-"""Sweeps: many runs over a grid of settings, where their rows are kept, and their phase diagrams."""
+"""Sweeps: many runs over a grid of settings, the store of their rows, and phase diagrams."""
 
 from scb.lazy import lazily
 

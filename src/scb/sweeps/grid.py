@@ -318,7 +318,8 @@ def _check_figure(figure: dict[str, Any], grid: dict[str, list[Any]]) -> None:
         raise InputError(f"[figure] {wrong[0]}: it must be one of the axes, {', '.join(grid)}")
     if len(set(axes)) < len(axes):
         raise InputError(
-            f"[figure] uses an axis twice: x, y and panel must be different ones of {', '.join(grid)}"
+            "[figure] uses an axis twice: x, y and panel must be different ones of"
+            f" {', '.join(grid)}"
         )
     for name, axis in grid.items():
         if name not in axes and len(axis) > 1:

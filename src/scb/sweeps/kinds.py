@@ -13,7 +13,7 @@ import numpy as np
 
 from scb import metrics
 from scb.extensions import Registry
-from scb.inputs import InputError, fitted
+from scb.inputs import InputError, fitted, one_of
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.sweeps.grid import Kind, Parameters
 from scb.task import Ensemble, Task
@@ -204,7 +204,7 @@ def complete_train(given: Parameters) -> Parameters:
     """Check the sizes, the recipe and its options; options that are not given keep the recipe's
     defaults.
     """
-    recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
+    recipe = one_of("recipe", given.get("recipe", "paper"), RECIPES)
     hints = (
         dict.fromkeys(SIZES, int)
         | CHAIN
@@ -245,11 +245,13 @@ def as_kind(name: str, loaded: Any) -> Kind:
     if isinstance(loaded, type) and issubclass(loaded, Job):
         if not hasattr(loaded, "label"):
             raise InputError(
-                f"{loaded.__name__} has no label: one such as {{'sweep': {name!r}}} must enter its seeds"
+                f"{loaded.__name__} has no label: one such as {{'sweep': {name!r}}} must enter its"
+                " seeds"
             )
         return kind_of(name, loaded)
     raise InputError(
-        f"it is of type {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a scb.sweeps.grid.Kind"
+        f"it is of type {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a"
+        " scb.sweeps.grid.Kind"
     )
 
 
@@ -263,4 +265,4 @@ KINDS = Registry(
     },
     adapt=as_kind,
 )
-"""All kinds of sweep by name, including those of other packages, except the experiments of the paper."""
+"""All kinds of sweep by name, those of other packages included; the paper has more."""

@@ -123,7 +123,8 @@ def diagram(sweep: Sweep, table: Table) -> Figure:
     figure = dict(sweep.figure or {})
     if "title" in figure:
         figure["title"] = figure["title"].replace("$", r"\$")  # a price is no formula
-    return phase(table, **figure, setting="; ".join(filter(None, (fixed, success))))  # pyright: ignore[reportArgumentType]
+    setting = "; ".join(filter(None, (fixed, success)))
+    return phase(table, **figure, setting=setting)  # pyright: ignore[reportArgumentType]
 
 
 @quiet

@@ -100,7 +100,8 @@ class SweepStore:
         # Where nothing is left to run, a table can be drawn again by any code
         if jobs and before["code"] != code:
             raise InputError(
-                f"{self.directory} was begun by another version of scb: go on with that one, or take another --out"
+                f"{self.directory} was begun by another version of scb: go on with that one, or"
+                " take another --out"
             )
         make_directory(self.folder)
         write_json(self.file(_FACTS), before)

@@ -1,4 +1,4 @@
-"""A run in a directory, as ``scb train`` keeps it: its settings, its task and its last checkpoint."""
+"""A run in a directory, as ``scb train`` keeps it: settings, task and last checkpoint."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -165,7 +165,7 @@ CURVES = {
 
 
 def curves(history: Mapping[str, Array], title: str) -> "Figure":
-    """Draw distances, signals and errors of a run against steps; grey lines show where a stage begins.
+    """Draw distances, signals and errors of a run; grey lines show where a stage begins.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ SOURCES = Registry(
         "gaussian": "scb.training.sources.population:Gaussian",
     },
 )
-"""All sources of gradients by name, those of other packages among them; each is made from a task. A data set has no name."""
+"""All sources of gradients by name, those of other packages included; each is made from a task."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -85,7 +85,8 @@ def arguments(function: Any) -> dict[str, Any]:
     for name in names:
         if name not in hints:
             raise InputError(
-                f"{function.__module__}:{function.__qualname__} has an argument {name!r} without a type: give it one"
+                f"{function.__module__}:{function.__qualname__} has an argument {name!r} without a"
+                " type: give it one"
             )
     return {name: hints[name] for name in names}
 
@@ -240,7 +241,8 @@ class TrainingSettings:
         for name, value in values.items():
             if name not in cls.__dataclass_fields__:
                 raise InputError(
-                    f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}"
+                    f"{path} has {name!r}, which means nothing: it may have"
+                    f" {', '.join(cls.__dataclass_fields__)}"
                 )
             fitted(f"{path} has {name}", value, hints[name])
         return cls(**values)
@@ -375,6 +377,7 @@ def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
     if others:
         files = " and ".join(str(directory / name) for name in others)
         raise InputError(
-            f"{directory / RUN_FILE} is of another run than {files}: put back the files that belong together"
+            f"{directory / RUN_FILE} is of another run than {files}: put back the files that"
+            " belong together"
         )
     return run, settings

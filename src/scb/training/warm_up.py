@@ -1,4 +1,4 @@
-"""Compiling ahead: the smallest work that uses each family of kernels, which Numba keeps on disk."""
+"""Compiling ahead: the smallest work that uses each family of kernels; Numba keeps them."""
 
 from scb.inputs import one_of
 from scb.kernels.compiler import functions_compiled
