@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test quick docs test-gpu test-torch torture lint bench examples pictures lab venv lock clean
+.PHONY: reproduce test quick docs test-gpu test-torch torture lint bench examples pictures venv lock clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
@@ -47,9 +47,6 @@ examples: venv .venv/examples  ## three worked examples on real data; figures an
 pictures: venv  ## the pictures of the first page: one sample, drawn, and three findings from results on disk
 	$(BIN)/python -m scb.picture docs/images
 	$(BIN)/python benchmarks/landing.py
-
-lab: .venv/ready  ## bundle the lab's page, src/scb/lab/lab.html, from its sources
-	$(BIN)/python -m scb.lab.build
 
 venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and compiled kernels
 

@@ -106,6 +106,7 @@ COMMANDS = (  # what the commands are made of
     "scb.sweeps.run.run_sweep",
     "scb.sweeps.run.sweep_state",
     "scb.lab.scenes",
+    "scb.lab.write_page",
     "scb.training.benchmark.compare",
     "scb.training.directory.prepared",
     "scb.training.directory.train_in",
