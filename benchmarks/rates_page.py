@@ -11,7 +11,7 @@ from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES
 from scb.paper.experiments.rates import LARGEST_BATCH
 from scb.paper.numbers import CLOSE, Number, share
-from scb.paper.slopes import compared, log_log_slope, printed_exponent, varied
+from scb.paper.slopes import LAW_FROM, compared, law_rows, log_log_slope, printed_exponent, varied
 
 STAGES = {1: "1", 2: "2", 3: "3", 0: "all"}
 
@@ -50,7 +50,7 @@ def exponents(rates: Table) -> str:
             printed = printed_exponent(rates, axis, stage) if stage else np.nan
             row = [symbol, name, f"{round(printed, 1) + 0.0:+.1f}" if stage else "–"]
             for projector in PROJECTORS:
-                mine = varied(pick(rates, projector=projector), axis)
+                mine = law_rows(varied(pick(rates, projector=projector), axis), axis, stage)
                 slope = log_log_slope(mine[axis], mine[_samples(stage)])
                 row += [f"{slope:+.2f}", compared(slope, printed, axis) if stage else ""]
             rows.append(row)
@@ -85,11 +85,11 @@ def searches(rates: Table) -> str:
 
 
 def tail(rates: Table) -> str:
-    """Exponents of Stage 1 in T below and above T = 800."""
+    """Exponents of Stage 1 in T below and above ``LAW_FROM``."""
     rows = []
     for projector, name in PROJECTORS.items():
         mine = varied(pick(rates, projector=projector), "T")
-        parts = [where(mine, mine["T"] <= 800), where(mine, mine["T"] >= 800)]
+        parts = [where(mine, mine["T"] <= LAW_FROM), law_rows(mine, "T", 1)]
         rows.append([name, *(f"{log_log_slope(part['T'], part['samples_1']):+.2f}" for part in parts), f"{mine['T'].max():,}"])
     return markdown(["Stage 1 in T", "T ≤ 800", "T ≥ 800", "largest T"], rows)
 

@@ -1,8 +1,8 @@
-"""Write into README.md what its example prints and how the paper's claims came out.
+"""Write into README.md what its example prints and how the paper's claims came out, and ours.
 
     python benchmarks/readme.py
 
-tests/project/test_readme.py compares both. The claims are counted by docs/paper/claims.md, which ``scb reproduce`` writes.
+tests/project/test_readme.py compares both. The claims are those of docs/paper/claims.csv, which ``scb reproduce`` writes.
 """
 
 import re
@@ -11,10 +11,13 @@ from functools import cache
 from io import StringIO
 from pathlib import Path
 
+from scb.paper.claims_file import read_outcomes
+from scb.paper.report import tally
+
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
-CLAIMS = re.compile(r"Of the paper's \d+ claims, .*\.")
+CLAIMS = re.compile(r"^  The paper's \d+ claims: .*\n  Our own \d+ claims: .*$", re.MULTILINE)
 
 
 @cache
@@ -27,19 +30,13 @@ def printed(code: str) -> str:
 
 
 def claims() -> str:
-    """How many of the paper's claims hold, and how, in a sentence."""
-    page = (ROOT / "docs" / "paper" / "claims.md").read_text(encoding="utf-8")
-    found = re.search(r"^- The paper's (\d+ claims): (\d+) hold, (.*)\.$", page, re.MULTILINE)
-    if found is None:
-        raise ValueError("docs/paper/claims.md does not count the paper's claims: scb reproduce writes it")
-    count, literal, others = found.groups()
-    others = others.replace("in some ensembles", "only for some kinds of random task")
-    return f"Of the paper's {count}, {literal} hold as printed, {others}."
+    """How many of the paper's claims hold, and how, and how many of ours: a line each."""
+    return "\n".join(f"  {line}." for line in tally(read_outcomes(ROOT / "docs" / "paper")))
 
 
 def filled(text: str) -> str:
     """README with today's numbers."""
-    text = CLAIMS.sub(claims(), text)
+    text = CLAIMS.sub(lambda found: claims(), text)
     return EXAMPLE.sub(lambda found: f"```python\n{found[1]}```\n\n```text\n{printed(found[1])}```", text)
 
 

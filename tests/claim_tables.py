@@ -13,7 +13,7 @@ RENAMED = {
 }
 
 
-def runs(steps=(400, 700, 1000), replicates=5, facts=None, **methods):
+def runs(steps=(400, 700, 1000), replicates=40, facts=None, **methods):
     """A table of runs: method → column → value, or one value a step; ``facts`` are columns with one value."""
     rows = [
         (RENAMED.get(method, method), i, s, given) for method, given in methods.items() for i in range(replicates) for s in steps

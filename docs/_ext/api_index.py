@@ -68,6 +68,10 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "save",
         )
     ),
+    "scb.folders.opened",
+    "scb.sequences.fit_folder.write_fit",
+    "scb.sequences.fit_folder.write_tables",
+    "scb.sequences.fit_folder.read_fit",
     "scb.picture.strip_picture",
     "scb.provenance.versions",
     "scb.provenance.machine",
@@ -84,7 +88,6 @@ COMMANDS = (  # what the commands are made of
     "scb.extras.require",
     "scb.files.WriteError",
     "scb.files.prepare_file",
-    "scb.folders.opened",
     "scb.inputs.integer",
     "scb.inputs.one_of",
     "scb.jobs.forecast.Forecast",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scb.mixture.recovery import recover as recover
     from scb.model import LinearTransformer as LinearTransformer
     from scb.model import SoftmaxTransformer as SoftmaxTransformer
+    from scb.sequences.analysis import analyse as analyse
     from scb.sequences.comparison import compare as compare
     from scb.sequences.estimator import SparseContextualBigram as SparseContextualBigram
     from scb.sequences.input_formats import read_sequences as read_sequences
@@ -51,6 +52,7 @@ _HOME = {
     "SparseContextualBigram": "scb.sequences.estimator",
     "Stage": "scb.training.stages",
     "Task": "scb.task",
+    "analyse": "scb.sequences.analysis",
     "compare": "scb.sequences.comparison",
     "generate": "scb.task.sampling",
     "measure": "scb.metrics",

@@ -7,7 +7,6 @@ compared before any parser sees the content. What is read must be a regular file
 may never end.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from scb.handles import let_go, lock_handle, open_handle
 from scb.inputs import DamagedFileError, InputError, InputTypeError
 
 _MARK = b"scb-sha256:"
@@ -30,7 +30,7 @@ SLOT = _MARK.decode() + "0" * 64
 """Stands in a file for the digest of the file, in which this stands."""
 _SEAL = re.compile(_MARK + b"([0-9a-f]{64})")
 _PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]{8}\.scb\.partial", re.DOTALL)
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _NEAR = 4096  # bytes at either end of a file in which its mark stands
 
 
@@ -96,6 +96,7 @@ def _write(path: Path, content: bytes) -> None:
     with _locked_partial(path) as (handle, partial):
         write_all(handle, content)
         os.fsync(handle)
+        let_go(handle)
         os.replace(partial, path)
     sync_directory(path.parent)
 
@@ -108,19 +109,6 @@ def write_all(handle: int, content: bytes) -> None:
 
 
 @contextmanager
-def open_handle(path: Path | str, flags: int) -> Iterator[int]:
-    """Open a file or a directory as a handle of the system, and close it at the end."""
-    handles: list[int] = []
-    try:
-        # One call opens and keeps: an interrupt that comes between two calls would lose the handle.
-        handles.extend(map(os.open, [path], [flags | os.O_CLOEXEC], [0o666]))
-        yield handles[0]
-    finally:
-        for handle in handles:
-            os.close(handle)
-
-
-@contextmanager
 def _locked_partial(path: Path) -> Iterator[tuple[int, str]]:
     """A new temporary file for a path, locked for as long as it is open: one that is not locked has
     been abandoned. It is removed if the work with it fails.
@@ -130,13 +118,14 @@ def _locked_partial(path: Path) -> Iterator[tuple[int, str]]:
         with open_handle(partial, _NEW) as handle:
             try:
                 with suppress(OSError):  # where files cannot be locked, nobody removes them
-                    fcntl.flock(handle, fcntl.LOCK_EX)
+                    lock_handle(handle, wait=True)
                 # None: taken for an abandoned file in the moment before it was locked
                 if os.fstat(handle).st_nlink:
                     yield handle, partial
                     return
             except BaseException:
                 with suppress(OSError):
+                    let_go(handle)
                     os.unlink(partial)
                 raise
 
@@ -153,10 +142,10 @@ def remove_abandoned(directory: Path, name: str = "") -> None:
 
 
 def _remove_unless_locked(partial: str) -> None:
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
     # An error: it is being written, has been renamed, or is not ours.
-    with suppress(OSError), open_handle(partial, flags) as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with suppress(OSError), open_handle(partial, os.O_RDWR) as handle:
+        lock_handle(handle)
+        let_go(handle)
         os.unlink(partial)
 
 
@@ -183,7 +172,7 @@ def _make_one(directory: Path) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Have the new name on disk too; where a file system cannot, the rename alone must do."""
-    with suppress(OSError), open_handle(directory, os.O_RDONLY) as handle:
+    with suppress(OSError), open_handle(directory, os.O_RDONLY, follow=True) as handle:
         os.fsync(handle)
 
 

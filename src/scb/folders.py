@@ -6,7 +6,6 @@ such.
 """
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -16,45 +15,45 @@ from pathlib import Path
 from scb.files import (
     cannot_write,
     make_directory,
-    open_handle,
     remove_abandoned,
     sync_directory,
     write_all,
 )
+from scb.handles import let_go, lock_handle, open_handle
 from scb.inputs import InputError
 
 RECORD = ".scb"
 _FIRST = b"scb: the lock of this folder, and the names of what scb writes here\n"
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV)
 
 
 class Folder:
-    """A folder that is open for writing; ``opened`` makes it.
+    """A folder that is open for writing; ``scb.folders.opened`` makes it.
 
     Parameters
     ----------
     path : Path
         The folder.
     handle : int
-        The open file that lists what scb writes there.
+        The open file ``.scb`` in it, which is its lock and lists the names that scb writes.
     work : str
         What is done there, as in "training".
     overwrite : bool
         Whether files that scb did not write may be replaced.
     inputs : sequence of Path
-        Files that are never written.
+        Files that are read for this work, which are never written.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from scb.folders import opened
-    >>> with opened(Path("out"), "writing") as folder:
-    ...     folder.claim("page.txt", "rows/")
-    ...     _ = folder.file("page.txt").write_text("mine")
+    >>> with opened(Path("out"), "testing") as folder:
+    ...     folder.claim("a.txt", "b.txt")
+    ...     _ = folder.file("a.txt").write_text("a")
     ...     folder.check()
-    >>> Path("out/page.txt").read_text()
-    'mine'
+    ...     folder.leave_nothing(made=True)
+    >>> Path("out/a.txt").read_text()
+    'a'
     """
 
     def __init__(self, path: Path, handle: int, work: str, overwrite: bool, inputs: Sequence[Path]):
@@ -63,7 +62,7 @@ class Folder:
         self._handle = handle
         self._overwrite = overwrite
         self._inputs = inputs
-        self._content = os.pread(handle, os.fstat(handle).st_size, 0)
+        self._content = _read(handle, os.fstat(handle).st_size)
         if not self._content.startswith(_FIRST):  # empty, or what a power failure left of it
             os.ftruncate(handle, 0)
             self._content = b""
@@ -81,12 +80,13 @@ class Folder:
     def claim(self, *names: str, overwrite: bool = False) -> None:
         """List names before anything is written under them.
 
-        An InputError for a name that is an input or a link, or holds what scb did not write.
+        An InputError is raised for a name that is an input, a link, or a file that scb did not
+        write.
 
         Parameters
         ----------
-        *names : str
-            The names; one that ends with / is of a folder.
+        names : str
+            The names; one that ends with / is a folder.
         overwrite : bool, default False
             Whether files that scb did not write may be replaced.
         """
@@ -111,25 +111,33 @@ class Folder:
             self._names.update(new)
 
     def file(self, name: str) -> Path:
-        """Claim a name that is about to be written, and return its path.
+        """Claim a name, and return its path.
 
         Parameters
         ----------
         name : str
-            The name of a file, or with / at its end of a folder.
+            The name of the file.
 
         Returns
         -------
         Path
+            Where to write it.
         """
         self.claim(name)
         return self.path / name
 
-    def _leave_nothing(self, made: bool) -> None:
-        """Remove the list if nothing on it was written, and the folder if it is new and empty."""
+    def leave_nothing(self, made: bool) -> None:
+        """Remove the list of names if nothing on it has been written, and an empty new folder.
+
+        Parameters
+        ----------
+        made : bool
+            Whether the folder is new.
+        """
         with suppress(OSError, InputError):
             self.check()
             if not any(name and (self.path / name).exists() for name in self._names):
+                let_go(self._handle)
                 os.unlink(self.path / RECORD)
                 if made:
                     self.path.rmdir()
@@ -155,7 +163,10 @@ def opened(
     overwrite: bool = False,
     inputs: Sequence[Path] = (),
 ) -> Iterator[Folder]:
-    """Open a folder for writing, and make it if it is not there.
+    """Open a folder for writing, and make it if need be.
+
+    Other processes are kept out until the ``with`` block ends. If it fails before anything was
+    written, nothing is left behind.
 
     Parameters
     ----------
@@ -172,17 +183,17 @@ def opened(
 
     Returns
     -------
-    context manager
-        Yields a ``Folder``.
+    Folder
+        The open folder, in a context manager.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from scb.folders import opened
-    >>> with opened(Path("out"), "writing") as folder:
-    ...     _ = folder.file("page.txt").write_text("mine")
+    >>> with opened(Path("out"), "testing") as folder:
+    ...     _ = folder.file("a.txt").write_text("a")
     >>> sorted(path.name for path in Path("out").iterdir())
-    ['.scb', 'page.txt']
+    ['.scb', 'a.txt']
     """
     made = not path.is_dir()
     make_directory(path)
@@ -200,7 +211,7 @@ def opened(
             yield folder
             folder.check()
         except BaseException:
-            folder._leave_nothing(made)
+            folder.leave_nothing(made)
             raise
 
 
@@ -211,7 +222,7 @@ def _locked_record(directory: Path, work: str, lock: bool) -> Iterator[int]:
     while True:
         with ExitStack() as stack:
             try:
-                handle = stack.enter_context(open_handle(path, _FLAGS))
+                handle = stack.enter_context(open_handle(path, os.O_RDWR | os.O_CREAT))
             except OSError as error:
                 raise (
                     _not_ours(path) if error.errno in _NO_FILE else cannot_write(path, error)
@@ -230,9 +241,15 @@ def _refuse_foreign_record(path: Path, handle: int) -> None:
     about = os.fstat(handle)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
         raise _not_ours(path)
-    begin = os.pread(handle, len(_FIRST), 0).rstrip(b"\0")
+    begin = _read(handle, len(_FIRST)).rstrip(b"\0")
     if not _FIRST.startswith(begin):
         raise _not_ours(path)
+
+
+def _read(handle: int, size: int) -> bytes:
+    """The first bytes of an open file."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    return os.read(handle, size)
 
 
 def _not_ours(path: Path) -> InputError:
@@ -244,17 +261,18 @@ def _not_ours(path: Path) -> InputError:
 
 def _lock(directory: Path, handle: int, work: str) -> None:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_handle(handle)
     except BlockingIOError:
         raise InputError(
             f"another process is {work} in {directory}: wait for it, or end it"
         ) from None
     except OSError as error:
+        where = _file_system(handle)
         if os.fstat(handle).st_size == 0:  # made just now
+            let_go(handle)
             (directory / RECORD).unlink(missing_ok=True)
         raise InputError(
-            f"{directory} cannot be locked: {error.strerror} ({_file_system(handle)}). If no other"
-            " process"
+            f"{directory} cannot be locked: {error.strerror} ({where}). If no other process"
             " writes there, go on with --no-lock (lock=False in Python)"
         ) from error
 
@@ -262,11 +280,11 @@ def _lock(directory: Path, handle: int, work: str) -> None:
 def _file_system(handle: int) -> str:
     """The kind of the file system of an open file, and where it is mounted, if known."""
     device = os.fstat(handle).st_dev
-    number = f"{os.major(device)}:{os.minor(device)}"
     with (
         suppress(OSError),
         open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts,
     ):
+        number = f"{os.major(device)}:{os.minor(device)}"
         for line in mounts:
             words = line.split()
             if words[2] == number:

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+from dataclasses import replace
 
 import dask
 import dask.array as da
@@ -22,6 +23,7 @@ from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition
 from scb.mixture.rows import NO_POSITION, RowTable, Slots
 from scb.mixture.samples_in import as_data
+from scb.mixture.tuning import TUNING
 
 pytestmark = pytest.mark.slow
 
@@ -131,7 +133,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
     task = scb.Task.random(4, 30, 2, seed=2)
     delayed, batches = drawn(task, 2000, 20)
     data, parts = as_data(batches), as_data(delayed)
-    at = Mixture.of(task.P, data.label_distribution, np.c_[np.full(4, 0.1), 0.9 * task.weights.T])
+    at = Mixture(task.P, data.label_distribution, np.c_[np.full(4, 0.1), 0.9 * task.weights.T])
     U, z = at.P - (at.P @ data.mu)[:, None], np.full(4, 4.0)
     floor = 0.3 * data.label_distribution
     for counted in (True, False):
@@ -143,8 +145,8 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
             (mine.total(RowTable.information, at), theirs.total(RowTable.information, at)),
             ([mine.total(RowTable.removal_ratios, at)], [theirs.total(RowTable.removal_ratios, at)]),
             (mine.total(RowTable.curvature_along, at, U, at.q), theirs.total(RowTable.curvature_along, at, U, at.q)),
-            ([mine.total(RowTable.loglik_by_context, at)], [theirs.total(RowTable.loglik_by_context, at)]),
-            tuple(one.total(RowTable.weight_gradients, at, np.arange(4) != 2) for one in (mine, theirs)),
+            ([mine.total(RowTable.logliks, at)], [theirs.total(RowTable.logliks, at)]),
+            tuple(one.total(RowTable.weight_curvature, at, np.arange(4) != 2) for one in (mine, theirs)),
             ([mine.score_levels(U, at, data.mu, z)], [theirs.score_levels(U, at, data.mu, z)]),
             ([parts.total(Partition.scores, U)], [data.total(Partition.scores, U)]),
             *(
@@ -165,7 +167,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
         ):
             for x, y in zip(a, b, strict=True):
                 np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)
-        monkeypatch.setattr("scb.mixture.rows.LARGEST_TABLE", 0)
+        monkeypatch.setattr("scb.mixture.data.TUNING", replace(TUNING, table_rows=0))
 
 
 def test_thinned_data_are_the_same_samples():
@@ -178,7 +180,7 @@ def test_thinned_data_are_the_same_samples():
 def test_the_largest_chi_squares_are_found_without_all_tables(monkeypatch):
     task = scb.Task.random(3, 300, 2, seed=1)
     delayed, batches = drawn(task, 4000, 4)
-    monkeypatch.setattr("scb.mixture.data.LARGEST_TABLES", 9 * 64)
+    monkeypatch.setattr("scb.mixture.data.TUNING", replace(TUNING, pair_entries=9 * 64))
     some, whole = as_data(delayed).chi_squares(), as_data(batches).chi_squares()
     known = np.isfinite(some)
     assert known.sum() == 64

@@ -12,7 +12,7 @@ from scipy.special import softmax
 import scb
 from scb.kernels import mixture, windows
 from scb.mixture.data import Here, Rows
-from scb.mixture.em import maximise
+from scb.mixture.em import climb_by_em, maximise
 from scb.mixture.errors import standard_errors
 from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.model import Mixture
@@ -88,45 +88,32 @@ def test_pair_kernels_equal_their_twins(N, T, n):
     np.testing.assert_array_equal(counts, 1 + np.bincount(tokens, minlength=N))
 
 
-def test_the_gradient_in_the_weights_is_that_of_each_context():
-    rows, P, q = random_rows(5, 3, 200, seed=2)
-    g = np.random.default_rng(3).random(200)
-    asked = np.array([True, False, True, True, True])
-    logliks, gq = np.ones(5), np.ones_like(q)
-    mixture.weight_gradients(*rows.samples, g, q, P, asked, logliks, gq)
-    for k in range(5):
-        mine = rows.last == k
-        loglik, expected, _ = reference.likelihood_gradient(*(x[mine] for x in rows.samples), g[mine], q, P)
-        assert logliks[k] == pytest.approx(loglik if asked[k] else 0.0, rel=1e-12)
-        np.testing.assert_allclose(gq[k], expected[k] if asked[k] else 0.0, rtol=1e-12)
-
-
-def test_the_curvature_in_the_weights_is_that_of_each_context():
+def test_derivatives_in_the_weights_are_those_of_each_state():
     rows, P, q = random_rows(5, 3, 200, seed=2)
     q[0] = [0.4, 0.0, 0.6]
     g = np.random.default_rng(3).random(200)
     asked = np.array([True, False, True, True, True])
     logliks, gq, qq = np.ones(5), np.ones_like(q), np.ones((5, 3, 3))
     mixture.weight_curvature(*rows.samples, g, q, P, asked, logliks, gq, qq)
-    expected = np.ones(5), np.ones_like(q)
-    mixture.weight_gradients(*rows.samples, g, q, P, asked, *expected)
-    np.testing.assert_allclose(logliks, expected[0], rtol=1e-12)
-    np.testing.assert_allclose(np.where(q > 0, gq, 0.0), expected[1], rtol=1e-12)
     H = reference.likelihood_curvature(*rows.samples, g, q, P)[-q.size :, -q.size :].reshape(5, 3, 5, 3)
     for k in range(5):
+        mine = rows.last == k
+        loglik, expected, _ = reference.likelihood_gradient(*(x[mine] for x in rows.samples), g[mine], q, P)
+        assert logliks[k] == pytest.approx(loglik if asked[k] else 0.0, rel=1e-12)
+        np.testing.assert_allclose(np.where(q[k] > 0, gq[k], 0.0), expected[k] if asked[k] else 0.0, rtol=1e-12)
         np.testing.assert_allclose(qq[k], H[k, :, k] if asked[k] else 0.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("few", [0, 48])  # EM steps, and Newton's
-def test_weights_of_contexts_side_by_side_are_those_of_each_alone(few, monkeypatch):
-    """With P fixed; against a general optimiser."""
-    from scipy.optimize import minimize
-
-    monkeypatch.setattr("scb.mixture.weights.TUNING", replace(TUNING, few_slots=few))
+def test_weights_of_states_side_by_side_are_those_of_each_alone():
+    """With P fixed; against a general optimiser, and by EM alone."""
     table, P, q = random_rows(3, 3, 300, seed=4)
-    fit = fit_weights(together(table), Mixture(P, q), tolerance=1e-7)
+    start = Mixture(P, BACKGROUND, q)
+    fit = fit_weights(together(table), start, tolerance=1e-7)
     np.testing.assert_allclose(fit.q.sum(axis=1), 1)
-    p = np.where(table.columns < 3, P[table.label[:, None], table.columns], P[table.label, -1][:, None])
+    by_em = climb_by_em(together(table), start, 500, constrain=lambda at: replace(at, P=P))
+    assert by_em.loglik == pytest.approx(fit.logliks.sum(), abs=1e-5)
+    np.testing.assert_array_equal(by_em.at.P, P)
+    p = np.where(table.columns < 3, np.c_[P, BACKGROUND][table.label[:, None], table.columns], BACKGROUND[table.label][:, None])
     for k in range(3):
         mine = table.last == k
 
@@ -136,13 +123,16 @@ def test_weights_of_contexts_side_by_side_are_those_of_each_alone(few, monkeypat
 
         best = minimize(loss, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 5000})
         assert fit.logliks[k] == pytest.approx(-best.fun, abs=1e-5)
-    alone = fit_weights(together(table), Mixture(P, q), tolerance=1e-7, contexts=np.array([False, True, False]))
+    alone = fit_weights(together(table), start, tolerance=1e-7, asked=np.array([False, True, False]))
     np.testing.assert_array_equal(alone.q, np.where([[False], [True], [False]], fit.q, q))
+
+
+BACKGROUND = np.array([0.2, 0.3, 0.5])  # of three labels
 
 
 def random_rows(N, s, n, seed, background=True):
     rng = np.random.default_rng(seed)
-    P = np.c_[rng.dirichlet(np.ones(N), N).T, rng.dirichlet(np.ones(N))]
+    P = np.ascontiguousarray(rng.dirichlet(np.ones(N), N).T)
     q = rng.dirichlet(np.ones(s), N)
     tokens = rng.integers(N + background, size=(n, s))
     table = RowTable(tokens, rng.integers(N, size=n), rng.integers(N, size=n), rng.uniform(0.5, 2, size=n))
@@ -175,17 +165,17 @@ def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
         at = slice(N * N + k * s, N * N + (k + 1) * s)
         H[at, at] = qq[k]
     np.testing.assert_allclose(H, reference.likelihood_curvature(*rows.samples, g, q, P), rtol=1e-10, atol=1e-10)
-    dP, dq = np.c_[np.random.default_rng(4).normal(size=(N, N)), np.zeros(N)], np.random.default_rng(5).normal(size=q.shape)
+    dP, dq = np.random.default_rng(4).normal(size=(N, N)), np.random.default_rng(5).normal(size=q.shape)
     hP, hq = np.ones_like(P), np.ones_like(q)
     mixture.likelihood_product(*rows.samples, g, q, P, dq, dP, hq, hP)
-    np.testing.assert_allclose(np.r_[hP[:, :-1].ravel(), hq.ravel()], H @ np.r_[dP[:, :-1].ravel(), dq.ravel()], rtol=1e-10)
+    np.testing.assert_allclose(np.r_[hP.ravel(), hq.ravel()], H @ np.r_[dP.ravel(), dq.ravel()], rtol=1e-10)
 
     def gradient(theta):
-        P_at = np.c_[theta[: N * N].reshape(N, N), P[:, -1]]
-        _, gq, gP = reference.likelihood_gradient(*rows.samples, g, theta[N * N :].reshape(N, s), P_at)
-        return np.r_[gP[:, :-1].ravel(), gq.ravel()]
+        P_at, q_at = theta[: N * N].reshape(N, N), theta[N * N :].reshape(N, s)
+        _, gq, gP = reference.likelihood_gradient(*rows.samples, g, q_at, P_at)
+        return np.r_[gP.ravel(), gq.ravel()]
 
-    theta, h = np.r_[P[:, :-1].ravel(), q.ravel()], 1e-6
+    theta, h = np.r_[P.ravel(), q.ravel()], 1e-6
     numeric = [(gradient(theta + h * e) - gradient(theta - h * e)) / (2 * h) for e in np.eye(theta.size)]
     np.testing.assert_allclose(H, -np.array(numeric), rtol=1e-4, atol=1e-4)
 
@@ -194,10 +184,10 @@ def test_newton_solves_on_the_tangent_space():
     """``Information.solve`` against the bordered system of the constraints, written out densely."""
     N, s = 3, 2
     rows, P, q = random_rows(N, s, 400, seed=2, background=False)
-    information = Information.of(rows.columns, rows.last, np.ones(400), q, P[:, :-1])
+    information = Information.of(rows.columns, rows.last, np.ones(400), q, P)
     rng = np.random.default_rng(0)
     gP, gq = rng.normal(size=(N, N)), rng.normal(size=(N, s))
-    J = reference.likelihood_information(rows.columns, rows.last, np.ones(400), q, P[:, :-1])
+    J = reference.likelihood_information(rows.columns, rows.last, np.ones(400), q, P)
     border = np.zeros((2 * N, N * N + N * s))
     for m in range(N):
         border[m, : N * N].reshape(N, N)[:, m] = 1
@@ -288,7 +278,7 @@ def test_parts_of_any_size_give_the_same_sums(monkeypatch):
     (part,) = data.partitions
     table, weight = np.random.default_rng(0).normal(size=(4, 4)), np.linspace(0, 1, 500)
     whole = part.scores(data.shape, table, part.label, weight), part.gather(task.positions.T, 4)
-    monkeypatch.setattr("scb.mixture.partition.ROWS", 37)
+    monkeypatch.setattr("scb.mixture.partition.TUNING", replace(TUNING, samples_at_once=37))
     np.testing.assert_allclose(part.scores(data.shape, table, part.label, weight), whole[0], atol=1e-10)
     np.testing.assert_array_equal(part.gather(task.positions.T, 4), whole[1])
 
@@ -296,7 +286,7 @@ def test_parts_of_any_size_give_the_same_sums(monkeypatch):
 def test_the_start_may_come_from_the_first_batches_only(monkeypatch):
     """A stream that does not fit into memory: χ² from its head, everything else from passes over all of it."""
     task = scb.Task.random(3, 50, 2, seed=2)
-    monkeypatch.setattr("scb.mixture.partition.HEAD", 50 * 1500)
+    monkeypatch.setattr("scb.mixture.partition.TUNING", replace(TUNING, start_tokens=50 * 1500))
     passes = []
 
     def stream():
@@ -327,9 +317,8 @@ def test_maximum_likelihood_equals_a_general_optimiser(seed):
     data = as_data(scb.sample(task, 1500, seed=seed), 3)
     rows = at_positions(data, task.positions.T)
     table = rows.counted
-    P, q = np.c_[np.full((3, 3), 0.2) + 0.4 * np.eye(3), np.full(3, 1 / 3)], np.full((3, 2), 0.5)
-    P[:, :-1] = 0.5 * task.P + 0.5 / 3
-    fit = maximise(rows, Mixture(P, q), tolerance=1e-6)
+    P, q = 0.5 * task.P + 0.5 / 3, np.full((3, 2), 0.5)
+    fit = maximise(rows, Mixture(P, np.full(3, 1 / 3), q), tolerance=1e-6)
 
     def negative(theta):
         P_at, q_at = softmax(theta[:9].reshape(3, 3), axis=0), softmax(theta[9:].reshape(3, 2), axis=1)
@@ -338,7 +327,7 @@ def test_maximum_likelihood_equals_a_general_optimiser(seed):
 
     other = minimize(
         negative,
-        np.r_[np.log(P[:, :-1]).ravel(), np.log(q).ravel()],
+        np.r_[np.log(P).ravel(), np.log(q).ravel()],
         method="L-BFGS-B",
         options={"maxiter": 2000, "ftol": 1e-14},
     )
@@ -353,27 +342,27 @@ def test_maximum_likelihood_equals_a_general_optimiser(seed):
 def test_the_likelihood_never_decreases_and_the_gap_bounds_what_is_left(N, s, n, seed):
     table, P, q = random_rows(N, s, n, seed)
     rows = together(table)
-    fit = maximise(rows, Mixture(P, q), steps=60)
+    fit = maximise(rows, Mixture(P, np.full(N, 1 / N), q), steps=60)
     assert (np.diff(fit.path) >= 0).all()
     assert fit.gap > -1e-9
-    np.testing.assert_allclose(fit.mixture.columns.sum(axis=0), 1, atol=1e-9)
+    np.testing.assert_allclose(fit.mixture.P.sum(axis=0), 1, atol=1e-9)
     np.testing.assert_allclose(fit.mixture.q.sum(axis=1), 1, atol=1e-9)
-    np.testing.assert_array_equal(fit.mixture.background, P[:, -1])
+    np.testing.assert_array_equal(fit.mixture.background, np.full(N, 1 / N))
     better = fit_weights(rows, fit.mixture, steps=200)  # a concave problem: its gain is within the gap
     assert better.logliks.sum() - fit.loglik <= fit.gap + 1e-9
 
 
 def test_the_gap_is_positive_away_from_the_maximum():
     table, P, q = random_rows(3, 2, 300, seed=0)
-    assert maximise(together(table), Mixture(P, q), steps=0).gap > 1
-    assert maximise(together(table), Mixture(P, q), tolerance=1e-6).gap < 1e-6
+    assert maximise(together(table), Mixture(P, BACKGROUND, q), steps=0).gap > 1
+    assert maximise(together(table), Mixture(P, BACKGROUND, q), tolerance=1e-6).gap < 1e-6
 
 
 def test_newton_gets_there_where_em_is_slow():
     """Entries of P at 0: the certificate is reached within a few dozen steps."""
     task = scb.Task.random(10, 20, 2, seed=3)
     data = as_data(scb.sample(task, 20_000, seed=3), 10)
-    start = Mixture.of(task.P, data.label_distribution, task.weights.T.copy())
+    start = Mixture(task.P, data.label_distribution, task.weights.T.copy())
     fit = maximise(at_positions(data, task.positions.T), start.lifted(), tolerance=1e-4)
     assert fit.gap < 1e-4
     assert len(fit.path) < 60
@@ -384,7 +373,7 @@ def test_standard_errors_approach_the_bound():
     task = scb.Task.random(3, 10, 2, seed=1)
     data = as_data(scb.sample(task, 200_000, seed=1), 3)
     rows = at_positions(data, np.c_[np.full(3, NO_POSITION), task.positions.T])  # slot 0 is the background
-    of_P, of_q = standard_errors(rows, Mixture.of(task.P, task.mu, np.c_[np.zeros(3), task.weights.T]))
+    of_P, of_q = standard_errors(rows, Mixture(task.P, task.mu, np.c_[np.zeros(3), task.weights.T]))
     bound = cramer_rao(task, 200_000)
     np.testing.assert_allclose(of_P, np.sqrt(bound.P), rtol=0.05)
     np.testing.assert_allclose(of_q[:, 1:], np.sqrt(bound.Q.T), rtol=0.02)

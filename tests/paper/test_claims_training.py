@@ -8,7 +8,7 @@ from scb.paper.claims import convergence, limits
 from scb.paper.claims.claim import joined
 from scb.paper.outcome import Verdict
 
-HOLDS, CHANGED, SOME, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.FAILS
+HOLDS, CHANGED, SOME, UNSURE, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.UNSURE, Verdict.FAILS
 
 
 # ------------------------------------------------------------------------------------------------------ the paper's experiment
@@ -21,7 +21,7 @@ def test_signal_after_stage_one(size, expected):
 
 @pytest.mark.parametrize(
     ("proximal", "larger", "sign", "expected"),
-    [(0.1, 0.1, 1, HOLDS), (0.9, 0.1, 1, CHANGED), (0.9, 0.9, 1, FAILS), (0.9, 0.1, -1, FAILS)],
+    [(0.1, 0.1, 1, HOLDS), (0.9, 0.1, 1, CHANGED), (0.9, 0.9, 1, FAILS), (0.9, 0.1, -1, UNSURE)],
 )
 def test_proximal_beats_sgd(proximal, larger, sign, expected):
     both = lambda x: {"dist_A": x, "dist_V": x, "alpha_A": sign}  # noqa: E731
@@ -30,11 +30,11 @@ def test_proximal_beats_sgd(proximal, larger, sign, expected):
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "bad", "expected"), [(0.01, 0.7, 0, HOLDS), (0.01, 0.7, 5, CHANGED), (0.2, 0.7, 5, FAILS)]
+    ("right", "wrong", "bad", "expected"), [(0.01, 0.7, 0, HOLDS), (0.01, 0.7, 40, CHANGED), (0.2, 0.7, 40, FAILS)]
 )
 def test_star(right, wrong, bad, expected):
     columns = {"dist_A_star": (right, wrong), "dist_V_star": (0.01, 0.0), "alpha_A": (0.5, -0.5)}
-    table = mixed(5, bad, proximal=columns, larger=columns, SGD=columns)
+    table = mixed(40, bad, proximal=columns, larger=columns, SGD=columns)
     assert convergence.star_recovers(table).verdict is expected
 
 
@@ -42,7 +42,7 @@ def test_star(right, wrong, bad, expected):
     ("fast", "slow", "alpha", "bad", "expected"),
     [
         (0.5, 0.6, 0.1, 0, HOLDS),
-        (0.5, 0.6, 0.1, 5, CHANGED),  # in the mirror image the smaller step is the closer one
+        (0.5, 0.6, 0.1, 40, CHANGED),  # in the mirror image the smaller step is the closer one
         (0.2, 0.6, 0.1, 0, FAILS),
         (0.5, 0.4, 0.1, 0, FAILS),
         (0.5, 0.6, 0.9, 0, FAILS),
@@ -50,7 +50,7 @@ def test_star(right, wrong, bad, expected):
 )
 def test_small_rate_is_slow(fast, slow, alpha, bad, expected):
     columns = {"dist_A": ((0.7, 0.6, fast), (0.8, 0.9, 0.9)), "alpha_A": (0.6, -0.6)}
-    table = mixed(5, bad, slow={"dist_A": (slow, 0.8), "alpha_A": (alpha, -alpha)}, SGD=columns, proximal=columns)
+    table = mixed(40, bad, slow={"dist_A": (slow, 0.8), "alpha_A": (alpha, -alpha)}, SGD=columns, proximal=columns)
     assert convergence.small_rate_is_slow(table).verdict is expected
 
 
@@ -72,15 +72,15 @@ def test_value_error_is_small(ours, theirs, expected):
     assert convergence.value_error_is_small(table).verdict is expected
 
 
-@pytest.mark.parametrize(("after", "bad", "expected"), [(0.99, 0, HOLDS), (0.99, 5, CHANGED), (0.5, 0, FAILS)])
+@pytest.mark.parametrize(("after", "bad", "expected"), [(0.99, 0, HOLDS), (0.99, 40, CHANGED), (0.5, 0, FAILS)])
 def test_normalisation_helps(after, bad, expected):
-    table = mixed(5, bad, proximal={"sim_A": (0.8, -0.8), "sim_A_star": (after, 0.0), "alpha_A": (0.5, -0.5)})
+    table = mixed(40, bad, proximal={"sim_A": (0.8, -0.8), "sim_A_star": (after, 0.0), "alpha_A": (0.5, -0.5)})
     assert convergence.normalisation_helps(table).verdict is expected
 
 
 @pytest.mark.parametrize(
     ("before", "after", "star", "bad", "expected"),
-    [(1, 1, 0.2, 0, HOLDS), (1, 1, 0.2, 5, CHANGED), (1, -1, 0.2, 0, FAILS), (-1, 1, 0.2, 0, FAILS), (1, 1, 0.01, 0, FAILS)],
+    [(1, 1, 0.2, 0, HOLDS), (1, 1, 0.2, 40, CHANGED), (1, -1, 0.2, 0, FAILS), (-1, 1, 0.2, 0, FAILS), (1, 1, 0.01, 0, FAILS)],
 )
 def test_proximal_similarity(before, after, star, bad, expected):
     ours = {
@@ -90,7 +90,7 @@ def test_proximal_similarity(before, after, star, bad, expected):
         "dist_A_star": (0.1, 0.7),
     }
     theirs = {"sim_A": (0.5, 0.1), "sim_A_star": (0.9, 0.1), "alpha_A": (0.5, -0.5), "dist_A_star": (star, 0.7)}
-    assert convergence.proximal_similarity(mixed(5, bad, proximal=ours, SGD=theirs)).verdict is expected
+    assert convergence.proximal_similarity(mixed(40, bad, proximal=ours, SGD=theirs)).verdict is expected
 
 
 @pytest.mark.parametrize(("star", "larger_batch", "expected"), [(0.01, 0.01, HOLDS), (0.5, 0.01, HOLDS), (0.5, 0.5, FAILS)])
@@ -108,7 +108,7 @@ def test_the_verdict_says_in_which_ensembles_a_claim_holds():
     found = convergence.signal_after_stage_one(strong, joined(*others))
     assert found.verdict is SOME
     claim = convergence.signal_after_stage_one
-    assert claim.note(found).startswith("holds in dirichlet, uniform; not in strong")
+    assert claim.note(found).startswith("holds as printed in dirichlet, uniform; does not hold in strong")
     assert [line.partition(":")[0] for line in claim.measured(found)] == ["strong", "dirichlet", "uniform"]
     assert convergence.signal_after_stage_one(others[0], others[1]).verdict is HOLDS
     assert convergence.signal_after_stage_one(strong).verdict is FAILS
@@ -125,7 +125,7 @@ def strained(**points):
         facts = {"batch_size": int(batch), "rate": float(rate)}
         columns = {"dist_A_star": 0.01, "delta_A": 1.0, "alpha_A": 0.5}
         for diverged in (False, True):
-            count = round(10 * (share_of_runs if diverged else 1 - share_of_runs))
+            count = round(40 * (share_of_runs if diverged else 1 - share_of_runs))
             if count:
                 given = columns | {"diverged": diverged}
                 part = runs(replicates=count, facts=facts, proximal=given, larger=given, SGD=given)
@@ -164,8 +164,8 @@ def test_loss_rises_late(small, large, none, expected):
 
     table = runs(steps=(6000,), settled=run(small), largest=run(large), sgd_settled=run(none))
     assert limits.loss_rises_late(table).verdict is expected
-    slow = table | {"fitted": np.full(15, 0.3)}
-    assert limits.loss_rises_late(slow).verdict is FAILS  # nothing to see
+    slow = table | {"fitted": np.full(120, 0.3)}
+    assert limits.loss_rises_late(slow).verdict is UNSURE  # nothing to see
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_same_function(small, large, loss, expected):
 
 @pytest.mark.parametrize(
     ("sgd", "small", "large", "expected"),
-    [(3, 0.1, 3, HOLDS), (3, 3, 0.1, HOLDS), (3, 3, 3, FAILS), (0.1, 0.1, 0.1, FAILS)],
+    [(3, 0.1, 3, HOLDS), (3, 3, 0.1, HOLDS), (3, 3, 3, FAILS), (0.1, 0.1, 0.1, UNSURE)],
 )
 def test_noise_dominates(sgd, small, large, expected):
     """The numbers are ‖Δ_A‖ over the signal; where K_P is large nothing is lost, since the star is right."""
@@ -195,7 +195,7 @@ def test_noise_dominates(sgd, small, large, expected):
     assert limits.noise_dominates(joined(*tables)).verdict is expected
 
 
-@pytest.mark.parametrize(("bad", "settled", "expected"), [(5, 0.3, HOLDS), (0, 0.3, FAILS), (5, -0.3, FAILS)])
+@pytest.mark.parametrize(("bad", "settled", "expected"), [(40, 0.3, HOLDS), (0, 0.3, FAILS), (40, -0.3, FAILS)])
 def test_noise_decides_the_sign(bad, settled, expected):
-    table = mixed(5, bad, proximal={"alpha_A": (0.3, -0.3)}, larger={"alpha_A": (0.3, settled)})
+    table = mixed(40, bad, proximal={"alpha_A": (0.3, -0.3)}, larger={"alpha_A": (0.3, settled)})
     assert limits.noise_decides_the_sign(table).verdict is expected

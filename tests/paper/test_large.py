@@ -6,7 +6,7 @@ import pytest
 from scb.cli.reproduce import reproduce
 from scb.inputs import InputError
 from scb.paper import stage_one
-from scb.paper.claims import large
+from scb.paper.claims import large, projector
 from scb.paper.experiments.large import KEPT, LARGE_AXES, LARGE_BASE, LARGE_SETTINGS, PlanJob, RealJob
 from scb.paper.experiments.projector import SignJob
 from scb.paper.experiments.rates import LARGEST_ON_GPU, RateJob
@@ -15,7 +15,7 @@ from scb.paper.registry import TABLES, tables
 from scb.sweeps.kinds import TrainJob, kind_of
 from scb.task import Task
 
-HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
+HOLDS, UNSURE, FAILS = Verdict.HOLDS, Verdict.UNSURE, Verdict.FAILS
 GPU = [name for name, experiment in TABLES.items() if experiment.gpu]
 
 
@@ -94,12 +94,12 @@ def test_large_rates_vary_one_size_at_a_time():
 
 
 def large_runs(factor):
-    """A real run that is ``factor`` times the middle one of five simulated ones."""
-    parts = [("real", 0, factor), *(("simulated", i, 0.9 + 0.05 * i) for i in range(5))]
+    """Forty real runs that are ``factor`` times the middle one of five simulated ones."""
+    parts = [*(("real", i, factor) for i in range(40)), *(("simulated", i, 0.9 + 0.05 * i) for i in range(5))]
     step = np.tile(np.arange(0, 1001, 100.0), len(parts))
     size = np.repeat([scale for *_, scale in parts], 11)
     table = {name: size * (1 + step) for name in ("alpha_V", "alpha_A", "delta_A")}
-    table |= {"step": step, "N": np.full(66, 100), "method": np.full(66, "SGD")}
+    table |= {"step": step, "N": np.full(495, 100), "method": np.full(495, "SGD")}
     table |= {"gradients": np.repeat([kind for kind, *_ in parts], 11), "trial": np.repeat([i for _, i, _ in parts], 11)}
     return table
 
@@ -108,6 +108,9 @@ def large_runs(factor):
 def test_simulation_is_right(factor, expected):
     outcome = large.simulation_is_right(large_runs(factor))
     assert outcome.verdict is expected
+    few = large_runs(factor)
+    few = {name: column[(few["gradients"] == "simulated") | (few["trial"] == 0)] for name, column in few.items()}
+    assert large.simulation_is_right(few).verdict is (UNSURE if expected is HOLDS else FAILS)  # one run proves little
     assert ("outside between steps 100 and 1000" in "".join(large.simulation_is_right.measured(outcome))) is (expected is FAILS)
 
 
@@ -147,6 +150,20 @@ def test_sign_by_drift_alone(ours, theirs, expected, monkeypatch):
     assert large.sign_by_drift_alone(sign_table(euclidean=theirs, mu=ours)).verdict is expected
 
 
+@pytest.mark.parametrize(("even", "spread", "expected"), [(1, 2, HOLDS), (2, 2, FAILS), (1, 1, FAILS)])
+def test_spread_decides(even, spread, expected, monkeypatch):
+    """The exponents with the paper's projector at uniform μ and where it is spread; the μ-projector has 1."""
+    monkeypatch.setattr(projector, "DRAWS", 20)
+    parts = [(level, sign_table(euclidean=power, mu=1)) for level, power in ((1.0, even), (2.0, spread))]
+    table = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
+    count = len(table["T"])
+    table |= {"spread": np.repeat([1.0, 2.0], count // 2), "chain": np.full(count, "strong")}
+    table |= {"gradients": np.full(count, "simulated")}
+    assert projector.spread_decides(table).verdict is expected
+    few = {name: column[table["replicate"] < 3] for name, column in table.items()}
+    assert projector.spread_decides(few).verdict is not HOLDS
+
+
 def rate_table(power):
     """Least samples that grow with T at a power, and with nothing else."""
     rows = [dict(zip((*LARGE_BASE, "projector"), setting, strict=True)) for setting in LARGE_SETTINGS for _ in range(2)]
@@ -170,9 +187,10 @@ def test_large_rates_hold(power, expected):
 
 @pytest.mark.parametrize(
     ("signal", "error", "distance", "expected"),
-    [(0.6, 0.01, 0.1, HOLDS), (0.4, 0.01, 0.1, FAILS), (0.6, 0.3, 0.1, FAILS), (0.6, 0.01, 0.4, FAILS)],
+    [(0.6, 0.01, 0.1, UNSURE), (0.4, 0.01, 0.1, FAILS), (0.6, 0.3, 0.1, FAILS), (0.6, 0.01, 0.4, FAILS)],
 )
 def test_plan_keeps_its_promises(signal, error, distance, expected):
+    """One run that keeps them proves little; one that breaks them is enough."""
     table = {name: np.full(3, value) for name, value in (("N", 2), ("sparsity", 1), ("epsilon", 0.1), ("samples", 1e10))}
     table |= {"stage": np.array([1, 2, 3]), "alpha_V": np.full(3, signal), "alpha_A": np.zeros(3), "delta_A": np.full(3, error)}
     table |= {"dist_A": np.full(3, 0.1), "dist_V": np.full(3, distance)}

@@ -1,6 +1,7 @@
 """SparseContextualBigram: the lags of known models, the conventions of scikit-learn, files, odd data."""
 
 import json
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from scb.kernels.random import continue_lags
 from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
+from scb.mixture.tuning import TUNING
 from scb.sequences.coding import windows_of_codes
 from scb.task.sampling import closed_cumulative
 from truth import twins as reference
@@ -231,18 +233,18 @@ def test_kernels_equal_their_twins():
 
 def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     x = MTD.random(2).sample(3000, 2)
-    data = windows_of_codes([x], 4, 12, contexts=True)
+    data = windows_of_codes([x], 4, 12, context=True)
     positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
     slots = Slots(positions, np.array([[0, 0, 1]] * 4), matrices=2)
     few = data.rows(slots)
-    monkeypatch.setattr("scb.mixture.rows.LARGEST_TABLE", 0)
+    monkeypatch.setattr("scb.mixture.data.TUNING", replace(TUNING, table_rows=0))
     all_rows = data.rows(slots)
     (table,), (whole,) = few.held, all_rows.held
     assert len(table.label) < 500 < len(whole.label) == data.n
     rng = np.random.default_rng(0)
-    P, q = rng.dirichlet(np.ones(4), 9).T, rng.dirichlet(np.ones(3), 4)
+    P, q = rng.dirichlet(np.ones(4), 8).T, rng.dirichlet(np.ones(3), 4)
     q[2:, 2] = 0
-    at = Mixture(P, q)
+    at = Mixture(P, data.label_distribution, q)
     for a, b in zip(few.total(RowTable.evaluate, at), all_rows.total(RowTable.evaluate, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     np.testing.assert_allclose(table.likelihoods(at)[table.row_numbers], whole.likelihoods(at), rtol=1e-12)
@@ -254,7 +256,7 @@ def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
 
 
 def test_thinned_data_are_some_of_the_windows():
-    data = windows_of_codes([np.arange(50_000) % 3], 3, 5, contexts=True)
+    data = windows_of_codes([np.arange(50_000) % 3], 3, 5, context=True)
     few = data.thinned(10_000)
     (part,) = few.partitions
     assert 5000 < few.n < 15_000

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import scb
 from scb.mixture import select
-from scb.mixture.em import maximise
+from scb.mixture.em import climb_by_em, maximise
 from scb.mixture.fit import INCOMPLETE
 from scb.mixture.model import Background, Mixture
 from scb.mixture.newton import Point, inverse_along
@@ -66,11 +66,11 @@ def test_twenty_symbols_and_their_lags():
 
 def test_newton_by_products_climbs_as_high_as_newton_with_matrices():
     x = MTD.random(2).sample(3000, 2)
-    data = windows_of_codes([x], 4, 12, contexts=True)
+    data = windows_of_codes([x], 4, 12, context=True)
     positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
     rows = data.rows(Slots(positions, np.zeros_like(positions)))
-    start = Mixture.of(np.full((4, 4), 0.25), data.label_distribution, np.array([[0, 0.5, 0.5]] * 2 + [[0, 1.0, 0]] * 2))
-    start = maximise(rows, start.lifted(), steps=5, newton=False).mixture
+    start = Mixture(np.full((4, 4), 0.25), data.label_distribution, np.array([[0, 0.5, 0.5]] * 2 + [[0, 1.0, 0]] * 2))
+    start = climb_by_em(rows, start.lifted(), 2).at
     dense = maximise(rows, start, tolerance=1e-6)
     products = maximise(rows, start, tolerance=1e-6, tuning=replace(TUNING, dense=0))
     assert products.gap < 1e-6
@@ -82,7 +82,7 @@ def test_newton_by_products_climbs_as_high_as_newton_with_matrices():
 
 def test_every_symbol_that_follows_one_is_predicted_and_lags_that_are_there_are_used():
     codes = [np.array([0, 1, 2, -1, 1, 0]), np.array([2]), np.array([], np.int64), np.array([1, 2])]
-    data = windows_of_codes(codes, 3, 3, contexts=True)
+    data = windows_of_codes(codes, 3, 3, context=True)
     (part,) = data.partitions
     assert part.label.tolist() == [1, 2, 0, 2]
     assert part.last.tolist() == [0, 1, 1, 1]
@@ -98,7 +98,7 @@ def test_many_short_sequences_are_all_used():
     cuts = np.cumsum(np.random.default_rng(0).integers(5, 41, size=1000))
     sequences = np.split(x, cuts[cuts < x.size])
     model = Bigram(50, transition="shared").fit(sequences)
-    assert model.n_labels_ == 30_000
+    assert model.n_symbols_ == 30_000
     assert model.n_windows_ == 30_000 - len(sequences)
     assert table(model) == truth.table
 
@@ -155,23 +155,25 @@ def fitted_with_rare():
 def test_a_background_for_each_window_enters_every_sum():
     """One distribution in many states equals that of all labels; others give what is written out by hand."""
     x = MTD.random(2).sample(2000, 2)
-    data = windows_of_codes([x], 4, 8, contexts=True)
+    data = windows_of_codes([x], 4, 8, context=True)
     rng = np.random.default_rng(0)
-    slots = Slots.of([np.array([3, 6])] * 4)
-    at = Mixture.of(rng.dirichlet(np.ones(4), 4).T, data.label_distribution, rng.dirichlet(np.ones(3), 4))
+    slots = Slots.from_support([np.array([3, 6])] * 4)
+    at = Mixture(rng.dirichlet(np.ones(4), 4).T, data.label_distribution, rng.dirichlet(np.ones(3), 4))
 
-    def states(partition, shape, distributions):
-        return Background(distributions, np.arange(partition.n) % len(distributions))
+    (part,) = data.partitions
+
+    def with_states(distributions):
+        states = Background(distributions, np.arange(part.n) % len(distributions))
+        return replace(data, partitions=[part.with_background(states)], own_background=True)
 
     plain = data.rows(slots)
-    same = data.with_background(states, np.repeat(data.label_distribution[None], 5, axis=0)).rows(slots)
+    same = with_states(np.repeat(data.label_distribution[None], 5, axis=0)).rows(slots)
     for a, b in zip(plain.total(RowTable.evaluate, at), same.total(RowTable.evaluate, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     for a, b in zip(plain.total(RowTable.information, at), same.total(RowTable.information, at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     distributions = rng.dirichlet(np.ones(4), 5)
-    (rows,) = data.with_background(states, distributions).rows(slots).held
-    (part,) = data.partitions
+    (rows,) = with_states(distributions).rows(slots).held
     tokens = part.gather(slots.positions, 4)
     by_hand = [
         sum(q * (distribution if m == 4 else at.P[:, m]) for q, m in zip(at.q[k], row, strict=True))
@@ -179,9 +181,9 @@ def test_a_background_for_each_window_enters_every_sum():
     ]
     np.testing.assert_allclose(rows.distributions(at), by_hand, rtol=1e-12)
     np.testing.assert_allclose(rows.likelihoods(at), np.array(by_hand)[np.arange(part.n), part.label], rtol=1e-12)
-    few = data.with_background(states, distributions).thinned(1000)
+    few = with_states(distributions).thinned(1000)
     assert few.own_background
-    assert few.partitions[0].background.state.size == few.n
+    assert few.partitions[0].background.which.size == few.n
 
 
 def test_a_lag_must_say_more_than_the_background():
@@ -196,7 +198,7 @@ def test_a_lag_must_say_more_than_the_background():
     assert len(table(plain)) > 1
     beyond = Bigram(12, transition="per_lag", context=False, background="ngram").fit(x)
     assert table(beyond) == {(None, 9)}
-    assert beyond.rest_[0] > 0.5
+    assert beyond.background_weight_[0] > 0.5
     assert not beyond.incomplete_.any()
     assert "background" in str(beyond.summary())
     assert np.allclose(beyond.predict_proba(x[:40]).sum(axis=1), 1)
@@ -222,15 +224,16 @@ def test_evidence_is_found_when_it_is_asked_for_and_goes_with_the_model(tmp_path
     x = MTD.random(1).sample(5000, 1)
     for transition in ("shared", "per_lag"):
         asked, pickled, copied, saved = (Bigram(12, transition=transition).fit(x) for _ in range(4))
-        assert "_found" not in vars(asked._evidence)  # nobody has asked yet
-        assert asked._evidence._find.args[0].search.data.partitions == []
+        evidence = asked._fitted.evidence
+        assert "_columns" not in vars(evidence)  # nobody has asked yet
+        assert evidence._compute.args[0].search.data.partitions == []
         expected = asked.summary().columns
         assert np.isfinite(expected["nats"]).all()
-        assert asked._evidence._find is None
+        assert "_compute" not in vars(evidence)
         saved.save(tmp_path / "model")
         others = (pickle.loads(pickle.dumps(pickled)), copy.deepcopy(copied), Bigram.load(tmp_path / "model"))
         for other in others:
-            assert type(other._evidence) is dict
+            assert type(other._fitted.evidence) is dict
             for name, column in expected.items():
                 np.testing.assert_array_equal(other.summary().columns[name], column)
 
@@ -240,7 +243,7 @@ def test_rows_that_are_too_large_are_not_kept(monkeypatch):
     later = Bigram(12, transition="shared").fit(x)
     monkeypatch.setattr("scb.mixture.evidence.TUNING", replace(TUNING, evidence_bytes=0))
     at_once = Bigram(12, transition="shared").fit(x)
-    assert type(at_once._evidence) is dict
+    assert type(at_once._fitted.evidence) is dict
     for name, column in later.summary().columns.items():
         np.testing.assert_array_equal(at_once.summary().columns[name], column)
 
@@ -248,13 +251,13 @@ def test_rows_that_are_too_large_are_not_kept(monkeypatch):
 def test_the_inverse_along_a_direction_equals_that_of_the_matrix():
     """On the tangent space, with the second derivatives written out."""
     x = MTD.random(2).sample(4000, 2)
-    data = windows_of_codes([x], 4, 12, contexts=False)
-    rows = data.rows(Slots.of([np.array([5, 10])]))
-    start = Mixture.of(np.full((4, 4), 0.25), data.label_distribution, np.array([[0.0, 0.4, 0.6]]))
+    data = windows_of_codes([x], 4, 12, context=False)
+    rows = data.rows(Slots.from_support([np.array([5, 10])]))
+    start = Mixture(np.full((4, 4), 0.25), data.label_distribution, np.array([[0.0, 0.4, 0.6]]))
     at = maximise(rows, start.lifted(), tolerance=1e-9).mixture
     rng = np.random.default_rng(0)
     dP, dq = rng.normal(size=(4, 4)), rng.normal(size=(1, 3))
-    in_P, in_q = inverse_along(rows, Point.of(rows, at), dP, dq)
+    in_P, in_q = inverse_along(rows, Point.from_rows(rows, at), dP, dq)
     free = np.concatenate([(at.P > 1e-9).ravel(), (at.q > 1e-9).ravel()])
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
     Pq = Pq - mixed
@@ -326,7 +329,7 @@ def test_what_is_left_unexplained_is_told():
     truth = MTD.random(1, ((2,), (2, 20), (3,), (2,)))
     model = Bigram(5, transition="shared").fit(truth.sample(20_000, 1))
     assert model.incomplete_.tolist() == [False, True, False, False]
-    assert model.rest_[1] == pytest.approx(truth.weights[1][20], abs=0.15)
+    assert model.background_weight_[1] == pytest.approx(truth.weights[1][20], abs=0.15)
     assert "not all lags are found after 1" in str(model.summary())
 
 
@@ -443,9 +446,9 @@ def test_the_limit_of_the_background_is_where_a_general_optimiser_finds_it():
         return -minimize(negative, np.log(fit.V + 1e-3).ravel(), method="L-BFGS-B").fun
 
     limit = fit.rest_limit(1, 4.0, False)
-    assert limit.weights[0] == pytest.approx(1 - limit.rest)
-    top = max(highest(rest) for rest in np.linspace(0, limit.rest, 8))
-    assert 2 * (top - highest(limit.rest)) == pytest.approx(4.0, abs=0.2)
+    assert limit.weights[0] == pytest.approx(1 - limit.background)
+    top = max(highest(rest) for rest in np.linspace(0, limit.background, 8))
+    assert 2 * (top - highest(limit.background)) == pytest.approx(4.0, abs=0.2)
 
 
 def test_intervals_of_the_weights():
@@ -484,14 +487,14 @@ def test_a_saved_model_keeps_its_evidence(tmp_path):
         again = Bigram.load(tmp_path / "model")
         for name, column in model.summary().columns.items():
             np.testing.assert_array_equal(again.summary().columns[name], column)
-        np.testing.assert_array_equal(again.rest_, model.rest_)
+        np.testing.assert_array_equal(again.background_weight_, model.background_weight_)
         np.testing.assert_array_equal(again.predict_proba(x[:50]), model.predict_proba(x[:50]))
         assert again.criterion_ == model.criterion_
     assert json.dumps(again.criterion_)
 
 
 def test_partition_groups_are_complementary():
-    data = windows_of_codes([np.arange(1000) % 3], 3, 5, contexts=True)
+    data = windows_of_codes([np.arange(1000) % 3], 3, 5, context=True)
     chosen = np.arange(10) % 2 == 0
     halves = data.of_groups(chosen), data.of_groups(~chosen)
     assert sum(half.n for half in halves) == data.n

@@ -39,7 +39,7 @@ def test_a_stream_that_fits_into_memory_gives_what_fit_gives(transition):
     assert model.n_seen_ == 6000
     assert model.classes_.tolist() == whole.classes_.tolist()
     assert model.n_windows_ == whole.n_windows_
-    assert model.n_labels_ == whole.n_labels_
+    assert model.n_symbols_ == whole.n_symbols_
     assert model.loglik_ == whole.loglik_
     np.testing.assert_array_equal(model.attention_.toarray(), whole.attention_.toarray())
     np.testing.assert_array_equal(model.predict_proba(letters[:50]), whole.predict_proba(letters[:50]))
@@ -85,7 +85,7 @@ def test_a_sample_of_a_long_stream_finds_the_lags():
     for piece in np.split(truth.sample(60_000, 1), 6):
         model.partial_fit(piece, memory=15_000, fit=False)
     model.partial_fit(memory=15_000)
-    assert model.n_labels_ <= 15_000 < model.n_seen_
+    assert model.n_symbols_ <= 15_000 < model.n_seen_
     assert set(zip(model.lags_["context"].tolist(), model.lags_["lag"].tolist(), strict=True)) == truth.table
 
 

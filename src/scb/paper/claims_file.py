@@ -10,12 +10,13 @@ import numpy as np
 from scb.jobs.shipped import read_shipped, write_shipped
 from scb.jobs.table import Table
 from scb.paper.numbers import Number
-from scb.paper.outcome import Outcome, Verdict
+from scb.paper.outcome import Answer, Outcome
 from scb.paper.registry import CLAIMS
 from scb.paper.report import Judged
 
 COLUMNS = ("claim", "ensemble", "case", "name", *Number._fields, "text")
-"""A row is a number of a claim, or a word: its verdict, its settings, or one that a judge gave."""
+"""A row is a number of a claim, or a word: an answer, its verdict, its settings, or one that a
+judge gave."""
 
 
 def write_outcomes(directory: Path, judged: Iterable[Judged], facts: dict[str, Any]) -> Path:
@@ -31,7 +32,9 @@ def _rows(judged: Judged) -> Iterator[tuple[Any, ...]]:
         for case, numbers in outcome.numbers.items():
             for name, number in numbers.items():
                 yield from _row(judged, ensemble, case, name, number)
-        yield from _row(judged, ensemble, "", "verdict", outcome.verdict.value)
+        for name in ("printed", "changed"):
+            yield from _row(judged, ensemble, "", name, getattr(outcome, name).name)
+    yield from _row(judged, "", "", "verdict", judged.outcome.told)
     yield from _row(judged, "", "", "settings", judged.settings)
 
 
@@ -60,7 +63,7 @@ def read_outcomes(directory: Path) -> list[Judged]:
             outcomes = {name: _outcome(cases) for name, cases in found[claim.id].items()}
             whole = outcomes.pop("")
             settings = str(whole.numbers[""]["settings"])
-            outcome = Outcome(whole.verdict, whole.numbers, outcomes)
+            outcome = Outcome(whole.printed, whole.changed, whole.numbers, outcomes)
             judged.append(Judged(number, claim, outcome, settings))
     return judged
 
@@ -70,4 +73,7 @@ def _columns(table: Table) -> list[list[Any]]:
 
 
 def _outcome(cases: dict[str, dict[str, Any]]) -> Outcome:
-    return Outcome(Verdict(cases[""].pop("verdict")), cases)
+    """The outcome in one ensemble; the verdict follows from the answers."""
+    cases[""].pop("verdict", None)
+    printed, changed = (Answer[cases[""].pop(name)] for name in ("printed", "changed"))
+    return Outcome(printed, changed, cases)

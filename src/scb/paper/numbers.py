@@ -27,8 +27,7 @@ class Number(NamedTuple):
     estimate : float
         The estimate; infinite where something never happened, NaN where nothing was observed.
     low, high : float, default NaN
-        The ends of the interval: quartiles of a median, a 95 % interval of a share or an exponent,
-        the range of a set.
+        The ends of the interval: quartiles of a spread, the range of a set, else a 95 % interval.
     n : int, default 0
         The number of observations; 0 if they are not counted.
 
@@ -46,6 +45,11 @@ class Number(NamedTuple):
     low: float = np.nan
     high: float = np.nan
     n: int = 0
+
+    @staticmethod
+    def exact(x: float) -> "Number":
+        """A number without doubt."""
+        return Number(x, x, x)
 
     def __format__(self, form: str) -> str:
         if form == "share":
@@ -146,11 +150,105 @@ def share(hits: Any) -> Number:
     return Number(float(np.mean(hits)) if count else np.nan, float(low), float(high), count)
 
 
-def mostly(hits: Any, least: float = MOST) -> bool:
-    """Whether at least this share of them are true; false if there are none."""
-    return bool(np.size(hits)) and bool(np.mean(hits) >= least)
+def middle(values: Any) -> Number:
+    """Return the median with its 95 % interval, which two of the sorted observations bound.
+
+    Fewer than six observations bound nothing.
+
+    Parameters
+    ----------
+    values : (n,) array
+        The observations; infinite ones are those above all others.
+
+    Returns
+    -------
+    Number
+
+    Examples
+    --------
+    >>> from scb.paper.numbers import middle
+    >>> f"{middle(range(1, 22)):.0f}", f"{middle([1, 2, 3]):.0f}"
+    ('11 [6, 16]', '2 [-inf, inf]')
+    """
+    from scipy.special import bdtr
+
+    found = np.sort(np.asarray(values, dtype=float))
+    n = found.size
+    # As many as possible may be left out on either side
+    outside = next((k for k in range(n // 2, 0, -1) if bdtr(k - 1, n, 0.5) <= 0.025), 0)
+    low, high = (found[outside - 1], found[n - outside]) if outside else (-np.inf, np.inf)
+    return Number(median(found), float(low), float(high), n)
 
 
-def log_slope(x: Any, y: Any) -> float:
-    """The slope of log y in log x."""
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+def average(values: Any) -> Number:
+    """Return the mean with Student's 95 % interval; one observation bounds nothing.
+
+    Parameters
+    ----------
+    values : (n,) array
+        The observations.
+
+    Returns
+    -------
+    Number
+
+    Examples
+    --------
+    >>> from scb.paper.numbers import average
+    >>> f"{average([1, 2, 3]):.1f}"
+    '2.0 [-0.5, 4.5]'
+    """
+    from scipy.special import stdtrit
+
+    found = np.asarray(values, dtype=float)
+    if found.size < 2:
+        return Number(float(np.mean(found)) if found.size else np.nan, -np.inf, np.inf, found.size)
+    mean = float(found.mean())
+    half = float(stdtrit(found.size - 1, 0.975) * found.std(ddof=1) / np.sqrt(found.size))
+    return Number(mean, mean - half, mean + half, found.size)
+
+
+def over(above: Number, below: Number) -> Number:
+    """Return one positive number over another, with all that their intervals allow.
+
+    Parameters
+    ----------
+    above, below : Number
+        The two numbers.
+
+    Returns
+    -------
+    Number
+
+    Examples
+    --------
+    >>> from scb.paper.numbers import Number, over
+    >>> f"{over(Number(6, 4, 8), Number(2, 1, 4)):.0f}"
+    '3 [1, 8]'
+    """
+    parts = ((above.estimate, below.estimate), (above.low, below.high), (above.high, below.low))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimate, low, high = (float(np.divide(x, y)) for x, y in parts)
+    return Number(estimate, low, high, min(above.n, below.n))
+
+
+def minus(number: Number, other: Number) -> Number:
+    """Return one number minus another, with all that their intervals allow.
+
+    Parameters
+    ----------
+    number, other : Number
+        The two numbers.
+
+    Returns
+    -------
+    Number
+
+    Examples
+    --------
+    >>> from scb.paper.numbers import Number, minus
+    >>> f"{minus(Number(6, 4, 8), Number(2, 1, 4)):.0f}"
+    '4 [0, 7]'
+    """
+    ends = (number.estimate - other.estimate, number.low - other.high, number.high - other.low)
+    return Number(*ends, min(number.n, other.n))

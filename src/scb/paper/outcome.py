@@ -1,20 +1,118 @@
-"""What comes out when a claim is judged: a verdict, and the numbers that it rests on."""
+"""What comes out when a claim is judged: answers, the verdict that follows from them, and the
+numbers that they rest on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any
 
-from scb.paper.numbers import Number
+from scb.paper.numbers import MOST, Number, share
 
 Numbers = Mapping[str, Number | float | str | None]
 """Name → number, or a word; None is known to be missing."""
 
 
-class Verdict(Enum):
-    """The verdict on a claim.
+class Answer(IntEnum):
+    """Whether something is so, as far as an estimate and its interval can tell."""
 
-    HOLDS, CHANGED (it holds with a change), SOME (it holds in some ensembles) or FAILS.
+    NO = 0
+    UNSURE = 1
+    YES = 2
+
+
+def at_least(number: Number | float, bound: float) -> Answer:
+    """Return whether a number is at least a bound.
+
+    Unsure if its interval contains the bound, or if it is a ``Number`` without an interval. A plain
+    number is exact.
+
+    Parameters
+    ----------
+    number : Number or float
+        The number.
+    bound : float
+        The bound.
+
+    Returns
+    -------
+    Answer
+
+    Examples
+    --------
+    >>> from scb.paper.numbers import share
+    >>> from scb.paper.outcome import at_least
+    >>> [at_least(share([True] * hits + [False] * (50 - hits)), 0.9).name for hits in (50, 45, 30)]
+    ['YES', 'UNSURE', 'NO']
+    >>> at_least(0.91, 0.9).name
+    'YES'
+    """
+    ends = (number.low, number.high) if isinstance(number, Number) else (number, number)
+    if ends[0] >= bound:
+        return Answer.YES
+    return Answer.NO if ends[1] < bound else Answer.UNSURE
+
+
+def at_most(number: Number | float, bound: float) -> Answer:
+    """Return whether a number is at most a bound; unsure as in ``at_least``.
+
+    Parameters
+    ----------
+    number : Number or float
+        The number.
+    bound : float
+        The bound.
+
+    Returns
+    -------
+    Answer
+
+    Examples
+    --------
+    >>> from scb.paper.numbers import Number
+    >>> from scb.paper.outcome import at_most
+    >>> at_most(Number(0.1, 0.0, 0.2), 0.15).name
+    'UNSURE'
+    """
+    if isinstance(number, Number):
+        return at_least(Number(-number.estimate, -number.high, -number.low), -bound)
+    return at_least(-number, -bound)
+
+
+def between(number: Number | float, low: float, high: float) -> Answer:
+    """Whether a number lies between two bounds."""
+    return all_of([at_least(number, low), at_most(number, high)])
+
+
+def mostly(hits: Any, least: float = MOST) -> Answer:
+    """Whether at least this share of all tasks is as the observed ones that are true."""
+    return at_least(share(hits), least)
+
+
+def rarely(hits: Any, most: float = 1 - MOST) -> Answer:
+    """Whether at most this share of all tasks is as the observed ones that are true."""
+    return at_most(share(hits), most)
+
+
+def all_of(answers: Iterable[Answer]) -> Answer:
+    """Whether all of them are so; nothing at all cannot be told."""
+    return min(answers, default=Answer.UNSURE)
+
+
+def any_of(answers: Iterable[Answer]) -> Answer:
+    """Whether one of them is so; nothing at all cannot be told."""
+    return max(answers, default=Answer.UNSURE)
+
+
+def opposite(answer: Answer) -> Answer:
+    """Whether it is not so."""
+    return Answer(Answer.YES - answer)
+
+
+class Verdict(Enum):
+    """The verdict on a claim, from the best to the worst.
+
+    HOLDS (in all ensembles), SOME (in some ensembles, which are named), CHANGED (with a change),
+    UNSURE (an interval contains a threshold) or FAILS.
 
     Examples
     --------
@@ -23,50 +121,54 @@ class Verdict(Enum):
     'holds with a change'
     """
 
-    HOLDS = "holds"
+    HOLDS = "holds as printed"
+    SOME = "holds in these ensembles"
     CHANGED = "holds with a change"
-    SOME = "holds in some ensembles"
+    UNSURE = "cannot tell"
     FAILS = "does not hold"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out: a verdict, and the numbers that it rests on.
+    """What came out: whether the claim holds, and the numbers that this rests on.
 
     Attributes
     ----------
-    verdict : Verdict
-        The verdict.
+    printed, changed : Answer
+        Whether the claim holds as printed, and whether it holds with the change that it names.
     numbers : mapping of mappings
         The numbers by case and name. A case is a label such as "N = 3"; numbers of all cases
         together have the label "".
     ensembles : mapping of Outcome, default {}
         The outcomes in several ensembles of random tasks by name, if the claim was judged in each;
-        ``numbers`` is empty then.
+        they alone count then.
 
     Examples
     --------
-    >>> from scb.paper.outcome import Outcome
-    >>> strong, flat = (Outcome.judged(error < 0.1, error=error) for error in (0.02, 0.7))
-    >>> flat.numbers, flat.verdict.value
-    ({'': {'error': 0.7}}, 'does not hold')
-    >>> Outcome.together({"strong": strong, "flat": flat}).verdict.value
-    'holds in some ensembles'
+    >>> from scb.paper.numbers import Number
+    >>> from scb.paper.outcome import Outcome, at_most
+    >>> errors = {"strong": Number(0.02, 0.01, 0.03), "flat": Number(0.7, 0.6, 0.8)}
+    >>> parts = {name: Outcome.judged(at_most(x, 0.1), error=x) for name, x in errors.items()}
+    >>> parts["flat"].verdict.value
+    'does not hold'
+    >>> Outcome.together(parts).told
+    'holds in these ensembles: strong'
     """
 
-    verdict: Verdict
+    printed: Answer
+    changed: Answer
     numbers: Mapping[str, Numbers]
     ensembles: "Mapping[str, Outcome]" = field(default_factory=dict)
 
     @staticmethod
     def judged(
-        literal: Any, changed: Any = False, /, cases: Any = None, **numbers: Any
+        printed: Answer, changed: Answer = Answer.NO, /, cases: Any = None, **numbers: Any
     ) -> "Outcome":
-        """Return the outcome of a claim that holds as printed, holds with a change, or fails.
+        """Return the outcome in one ensemble.
 
         Parameters
         ----------
-        literal, changed : bool
+        printed, changed : Answer
             Whether the claim holds as printed, and whether it holds with the change.
         cases : mapping of mappings, optional
             The numbers of single cases, by label and name.
@@ -77,8 +179,8 @@ class Outcome:
         -------
         Outcome
         """
-        found = Verdict.HOLDS if literal else Verdict.CHANGED if changed else Verdict.FAILS
-        return Outcome(found, {**(cases or {}), **({"": numbers} if numbers else {})})
+        found = {**(cases or {}), **({"": numbers} if numbers else {})}
+        return Outcome(Answer(printed), Answer(changed), found)
 
     @staticmethod
     def together(parts: "Mapping[str, Outcome]") -> "Outcome":
@@ -93,7 +195,32 @@ class Outcome:
         -------
         Outcome
         """
-        found = {part.verdict for part in parts.values()}
-        mixed = Verdict.SOME if Verdict.FAILS in found else Verdict.CHANGED
-        verdict = found.pop() if len(found) == 1 else mixed
-        return Outcome(verdict, {}, parts)
+        printed = all_of(part.printed for part in parts.values())
+        changed = all_of(max(part.printed, part.changed) for part in parts.values())
+        return Outcome(printed, changed, {}, parts)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict; of several ensembles, the best one that is certain in one of them."""
+        if not self.ensembles:
+            if self.printed is Answer.YES:
+                return Verdict.HOLDS
+            if Answer.UNSURE in (self.printed, self.changed):
+                return Verdict.UNSURE
+            return Verdict.CHANGED if self.changed is Answer.YES else Verdict.FAILS
+        found = {part.verdict for part in self.ensembles.values()}
+        if Verdict.HOLDS in found:
+            return Verdict.HOLDS if len(found) == 1 else Verdict.SOME
+        return next(verdict for verdict in Verdict if verdict in found)
+
+    @property
+    def told(self) -> str:
+        """The verdict in words, with the ensembles in which it is so."""
+        verdict = self.verdict
+        best = Verdict.HOLDS if verdict is Verdict.SOME else verdict
+        where = [name for name, part in self.ensembles.items() if part.verdict is best]
+        if verdict is Verdict.SOME:
+            return f"{verdict.value}: {', '.join(where)}"
+        if verdict is Verdict.CHANGED and len(where) < len(self.ensembles):
+            return f"{verdict.value} (in {', '.join(where)})"
+        return verdict.value

@@ -16,18 +16,14 @@ from scb.jobs.shipped import write_shipped
 from scb.jobs.table import Table, write_table
 from scb.paper.claims.claim import Claim
 from scb.paper.entries import Experiment
+from scb.paper.frozen import frozen
 from scb.paper.outcome import Outcome, Verdict
-from scb.paper.registry import FIGURES, claims_for
+from scb.paper.registry import FIGURES, NOT_COVERED, claims_for
 from scb.picture import strip_picture
 from scb.provenance import machine, versions
 
-MARKS = {Verdict.HOLDS: "✓", Verdict.CHANGED: "~", Verdict.SOME: "±", Verdict.FAILS: "✗"}
-COLOURS = {
-    Verdict.HOLDS: "green",
-    Verdict.CHANGED: "yellow",
-    Verdict.SOME: "yellow",
-    Verdict.FAILS: "red",
-}
+MARKS = dict(zip(Verdict, "✓±~?✗", strict=True))
+COLOURS = dict(zip(Verdict, ("green", "yellow", "yellow", "blue", "red"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -54,6 +50,12 @@ class Judged:
     def control(self) -> str:
         """The numbers of the control in words; empty if there is none."""
         return "\n".join(self.claim.controlled(self.outcome))
+
+    @property
+    def frozen(self) -> str:
+        """When the criterion was frozen, and whether its tables had been seen."""
+        found = frozen().get(self.claim.id)
+        return found.told if found else "not yet"
 
     @property
     def note(self) -> str:
@@ -138,7 +140,10 @@ def tally(judged: Sequence[Judged]) -> list[str]:
 
 
 def _plural(verdict: Verdict, count: int) -> str:
-    text = verdict.value
+    """The verdict on so many claims."""
+    text = {Verdict.SOME: "holds in some ensembles", Verdict.UNSURE: "where we cannot tell"}.get(
+        verdict, verdict.value
+    )
     return text if count == 1 else text.replace("holds", "hold").replace("does not", "do not")
 
 
@@ -168,7 +173,7 @@ def markdown_table(judged: Sequence[Judged]) -> str:
     found, claim by claim."""
     environment = _templates(autoescape=False)
     return environment.get_template("claims.md.j2").render(
-        groups=by_author(judged), summary=summary, tally=tally(judged)
+        groups=by_author(judged), summary=summary, tally=tally(judged), not_covered=NOT_COVERED
     )
 
 

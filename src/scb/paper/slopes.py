@@ -9,20 +9,22 @@ from numpy.typing import NDArray
 
 from scb.jobs.table import Table, values, where
 from scb.paper.experiments.rates import BASE
-from scb.paper.numbers import Number
+from scb.paper.numbers import Number, minus
+
+LAW_FROM = 800
+"""The T from which on the sign decides how many samples Stage 1 needs; below it, the positions have
+to be seen."""
+LOGS = 0.25
+"""What the powers of logarithms that Õ and poly(log T) hide may add to a measured exponent."""
 
 
-def log_log_slope(x: NDArray[Any], y: NDArray[Any]) -> Number:
-    """The exponent of y in x by least squares on logarithms; rows are taken as independent, what is
-    not finite is left out.
+def line_slope(u: NDArray[Any], v: NDArray[Any]) -> Number:
+    """The slope of v in u by least squares; rows are taken as independent.
 
     The interval is Student's, so that curvature widens it as noise does.
     """
     from scipy.special import stdtrit
 
-    good = np.isfinite(y) & (y > 0)
-    u = np.log(np.asarray(x, dtype=float)[good])
-    v = np.log(np.asarray(y, dtype=float)[good])
     if len(np.unique(u)) < 2:
         return Number(np.nan)
     u = u - u.mean()
@@ -35,10 +37,33 @@ def log_log_slope(x: NDArray[Any], y: NDArray[Any]) -> Number:
     return Number(slope, slope - half, slope + half, len(u))
 
 
+def log_log_slope(x: NDArray[Any], y: NDArray[Any]) -> Number:
+    """The exponent of y in x: the slope of its logarithm; NaN is left out.
+
+    An infinite y, such as that of a search that found nothing, lies above all that was tried: how
+    far above is not known, and so the interval has no end on the side to which it pulls the slope.
+    """
+    x, y = (np.asarray(column, dtype=float) for column in (x, y))
+    found = np.isfinite(y) & (y > 0)
+    u = np.log(x)
+    slope = line_slope(u[found], np.log(y[found]))
+    if np.isnan(slope.estimate):
+        return slope
+    pulls = u[np.isposinf(y)] - u[found].mean()
+    low = -np.inf if (pulls < 0).any() else slope.low
+    high = np.inf if (pulls > 0).any() else slope.high
+    return slope._replace(low=low, high=high)
+
+
 def varied(table: Table, axis: str, base: Mapping[str, float] = BASE) -> Table:
     """The rows of the rates in which only this size may differ from those that are kept fixed."""
     fixed = [table[name] == value for name, value in base.items() if name != axis]
     return where(table, np.logical_and.reduce(fixed))
+
+
+def law_rows(rows: Table, axis: str, stage: int) -> Table:
+    """The rows in which a law can be seen: in T, Stage 1 has one from ``LAW_FROM`` on only."""
+    return where(rows, rows["T"] >= LAW_FROM) if (axis, stage) == ("T", 1) else rows
 
 
 def printed_samples(
@@ -81,12 +106,17 @@ def printed_exponent(
     return log_log_slope(np.array(xs), np.array(asked)).estimate
 
 
+def harder(exponent: Number, axis: str) -> Number:
+    """The exponent in the direction in which a task gets harder: minus it for ε and K_P."""
+    if axis not in ("epsilon", "K_P"):
+        return exponent
+    return exponent._replace(estimate=-exponent.estimate, low=-exponent.high, high=-exponent.low)
+
+
 def compared(measured: Number, printed: float, axis: str = "T") -> str:
     """Whether a printed exponent, an upper bound, is met, beaten, or missed; ε and K_P make a task
     harder where they fall."""
-    if axis in ("epsilon", "K_P"):
-        measured = Number(-measured.estimate, -measured.high, -measured.low)
-        printed = -printed
-    if measured.low > printed + 1e-9:
+    excess = minus(harder(measured, axis), harder(Number.exact(printed), axis))
+    if excess.low > 1e-9:
         return "missed"
-    return "beaten" if measured.high < printed - 1e-9 else "met"
+    return "beaten" if excess.high < -1e-9 else "met"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from scb import metrics
+from scb.arrays import Array
 from scb.folders import Folder, opened
-from scb.geometry import Array
-from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of, shown
+from scb.inputs import InputError, InputTypeError, coerced, file_path, integer, one_of, shown
 from scb.kernels.compiler import plain_interrupts
 from scb.model import LinearTransformer
 from scb.task import Task
@@ -121,7 +121,7 @@ def train(
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
     seed = integer("seed", seed, low=0)
     one_of("device", device, get_args(Device))
-    fitted("judge", judge, bool | None)
+    coerced("judge", judge, bool | None)
     if judge_samples is not None:
         judge_samples = integer("judge_samples", judge_samples, low=2)
     for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):

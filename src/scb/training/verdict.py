@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array, centred_square, mu_inner, mu_norm, threshold_normalize
+from scb.arrays import Array
+from scb.geometry import centred_square, mu_inner, mu_norm, threshold_normalize
 from scb.geometry.lines import root
 from scb.theory.gaussian import noise_quantile, residual_variance
 from scb.training.roundings import noise_threshold, standing_out

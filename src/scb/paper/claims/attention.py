@@ -6,65 +6,78 @@ import numpy as np
 
 from scb.jobs.table import Table, pick, values, where
 from scb.paper.claims.claim import Claim
-from scb.paper.numbers import spread
-from scb.paper.outcome import Outcome
-from scb.paper.slopes import log_log_slope
+from scb.paper.numbers import median, middle, over, share
+from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, mostly
+from scb.paper.slopes import LOGS, log_log_slope
 
 RECIPES = "recipes softmax, paper with λ = 1e-4, sgd; 3,000 steps"
 
 
 @partial(
     Claim,
-    "softmax-first-stage",
-    figure="F17",
+    "softmax-step",
+    figure="F30",
     says="Softmax has a sample-intensive first stage too.",
     quote="there will be a sample-intensive initial stage, and after the model and the target have "
     "a nontrivial correlation, proximal gradient descent/SGD will become much more sample "
     "efficient.",
     where="Section 5.2",
-    setting=RECIPES,
-    words="until α_A = 0.1: T^{slope:+.2f}; at T = {T:,.0f} {first} samples, over those to 0.8: {ratio}",
-    control="proximal: {proximal_first} and {proximal_rest} samples",
+    condition="a learning rate that is not named",
+    setting="recipe softmax, B = 64; the step size of W goes like a power of T, or is T² times "
+    "that of the linear model at η = 0.01",
+    words="until α_A = 0.1: T^{slope:+.2f}; at the largest T {first} samples, {ratio} times "
+    "those from there to 0.8; does not get to 0.1 in {never:share}",
+    instead="whether the first stage grows with T, and how long it is beside the rest, is decided "
+    "by the step size of W",
 )
-def softmax_first_stage(attention: Table) -> Outcome:
-    """In the median run of softmax at the largest T the samples until α_A = 0.1 are at least three
-    times those from there to 0.8, and they grow with T at an exponent of at least 0.3."""
-    rows = pick(attention, method="softmax")
-    slope = log_log_slope(rows["T"], rows["samples_10"])
-    T = rows["T"].max()
-    longest, linear = (pick(attention, method=name, T=T) for name in ("softmax", "proximal"))
-    first = longest["samples_10"]
-    there = np.isfinite(longest["samples_80"])
-    # where the run does not get there, the rest takes longer than all of it
-    ratio = np.zeros(len(first))
-    ratio[there] = first[there] / (longest["samples_80"] - first)[there]
-    return Outcome.judged(
-        np.median(ratio) >= 3 and slope.estimate >= 0.3,
-        slope=slope,
-        T=T,
-        first=spread(first),
-        ratio=spread(ratio),
-        proximal_first=spread(linear["samples_10"]),
-        proximal_rest=spread(linear["samples_80"] - linear["samples_10"]),
-    )
+def softmax_step(softmax_steps: Table) -> Outcome:
+    """Both with the step size of W that needs the fewest samples until α_A = 0.1 at the largest T,
+    in the median, and with the paper's own equivalence, T² times the linear model's: these samples
+    grow like T^x with x of at least 0.25, and at the largest T they are at least three times those
+    from there to α_A = 0.8 in the median run."""
+    longest = pick(softmax_steps, T=softmax_steps["T"].max())
+    steps = sorted(values(longest, "step"))
+    best = min(steps, key=lambda step: median(pick(longest, step=step)["samples_10"]))
+    names, cases = {}, {}
+    for step in steps:
+        rows, last = (pick(table, step=step) for table in (softmax_steps, longest))
+        first, later = last["samples_10"], last["samples_80"]
+        # Where a run does not get there, the rest takes longer than all of it
+        ratio = np.divide(first, later - first, out=np.zeros(len(first)), where=np.isfinite(later))
+        names[step] = f"{step}, the best" if step == best else step
+        cases[names[step]] = {
+            "slope": log_log_slope(rows["T"], rows["samples_10"]),
+            "first": middle(first),
+            "ratio": middle(ratio),
+            "never": share(np.isinf(rows["samples_10"])),
+        }
+    asked = [cases[names[step]] for step in (best, "equivalent")]
+    good = [
+        answer
+        for case in asked
+        for answer in (at_least(case["slope"], LOGS), at_least(case["ratio"], 3))
+    ]
+    return Outcome.judged(all_of(good), cases=cases)
 
 
 @partial(
     Claim,
     "softmax-denoises",
     figure="F17",
-    says="Softmax ignores positions of little attention, as ℓ₁ does, and so keeps the error of A small.",
+    says="Softmax ignores positions of little attention, as ℓ₁ does, and so keeps the error of A "
+    "small.",
     quote="softmax transformers automatically adjust the learning rate according to a_{σ, t} and "
     "roughly ignore those positions with a small attention weight to stabilize the gradients.",
     where="Section 5.2",
     condition="a nontrivial correlation between a_σ and q",
     setting=RECIPES,
-    words="T^{slope:+.2f}; {error:.2g} at T = {T:,.0f}; gets there up to T = {furthest:,.0f}",
-    instead="with its step size it is larger than SGD's at every T: softmax settles on few positions, not always the right ones",
+    words="T^{slope:+.2f}; {error} at T = {T:,.0f}; gets there up to T = {furthest:,.0f}",
+    instead="with its step size it is larger than SGD's at every T: softmax settles on few "
+    "positions, not always the right ones",
 )
 def softmax_denoises(attention: Table) -> Outcome:
     """At equal batch ‖Δ_A‖_μ, when α_A passes 0.5, grows with T at an exponent of at most 0.25 for
-    softmax, where SGD's grows at 0.35 or more; and at the largest T it is below SGD's in the
+    softmax, where SGD's grows at 0.35 or more; and at the largest T it is at most SGD's in the
     median."""
     cases = {}
     for method in values(attention, "method"):
@@ -74,14 +87,17 @@ def softmax_denoises(attention: Table) -> Outcome:
         gets_there = longest.size > 0
         cases[method] = {
             "slope": log_log_slope(rows["T"], rows["delta_50"]),
-            "error": np.median(longest) if gets_there else None,
+            "error": middle(longest) if gets_there else None,
             "T": rows["T"].max(),
             "furthest": None if gets_there else rows["T"][there].max(),
         }
     softmax, sgd = cases["softmax"], cases["SGD"]
-    flat = softmax["slope"].estimate <= 0.25 and sgd["slope"].estimate >= 0.35
-    smaller = None not in (softmax["error"], sgd["error"]) and softmax["error"] <= sgd["error"]
-    return Outcome.judged(flat and smaller, cases=cases)
+    good = [at_most(softmax["slope"], 0.25), at_least(sgd["slope"], 0.35)]
+    if softmax["error"] is not None and sgd["error"] is not None:
+        good.append(at_most(over(softmax["error"], sgd["error"]), 1))
+    else:
+        good.append(Answer.UNSURE)
+    return Outcome.judged(all_of(good), cases=cases)
 
 
 @partial(
@@ -89,7 +105,8 @@ def softmax_denoises(attention: Table) -> Outcome:
     "one-step-equal",
     figure="F17",
     says="Near uniform attention one step of softmax with T²η is one of the linear model with η.",
-    quote="our linear model and softmax transformers are approximately equivalent up to a change in learning rates.",
+    quote="our linear model and softmax transformers are approximately equivalent up to a change in "
+    "learning rates.",
     where="Section 5.2",
     condition="the attention pattern is still close to the uniform attention",
     setting="α_V = 0.2, uniform attention",
@@ -97,9 +114,9 @@ def softmax_denoises(attention: Table) -> Outcome:
     control="largest relative difference {large:.2g}",
 )
 def one_step_is_equal(one_step: Table) -> Outcome:
-    """The steps of σ(w) with T²η and of a with η on one mini-batch differ by at most 5 % of their
-    length for η ≤ 1/T, whatever T is; as a control, η = 10/T."""
+    """In 90 % of cases the steps of σ(w) with T²η and of a with η on one mini-batch differ by at
+    most 5 % of their length for η ≤ 1/T, whatever T is; as a control, η = 10/T."""
     worst = {x: pick(one_step, size=x)["error"].max() for x in values(one_step, "size")}
     cases = {f"ηT = {x:g}": {"error" if x <= 1 else "large": e} for x, e in worst.items()}
-    good = max(e for x, e in worst.items() if x <= 1) <= 0.05
-    return Outcome.judged(good, cases=cases, large=None)
+    small = one_step["error"][one_step["size"] <= 1]
+    return Outcome.judged(mostly(small <= 0.05), cases=cases, large=None)

@@ -12,7 +12,7 @@ import numpy as np
 from scb.inputs import InputError
 from scb.jobs.table import Table, at, pick
 from scb.paper.numbers import Number
-from scb.paper.outcome import Numbers, Outcome, Verdict
+from scb.paper.outcome import Answer, Numbers, Outcome, Verdict
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Claim:
     >>> from functools import partial
     >>> import numpy as np
     >>> from scb.paper.claims.claim import Claim
-    >>> from scb.paper.outcome import Outcome
+    >>> from scb.paper.outcome import Outcome, at_most
     >>> @partial(
     ...     Claim,
     ...     "error-falls",
@@ -66,15 +66,15 @@ class Claim:
     ...     words="{last:.2f} at the end",
     ... )
     ... def error_falls(rates):
-    ...     "The error at the largest T is below that at the smallest."
-    ...     first, *_, last = rates["error"]
-    ...     return Outcome.judged(last < first, last=last)
+    ...     "The error at the largest T is at most that at the smallest."
+    ...     first, *_, last = rates["error"].tolist()
+    ...     return Outcome.judged(at_most(last, first), last=last)
     >>> error_falls.ours, error_falls.needs, error_falls.uses, error_falls.criterion
-    (True, ('rates',), ('rates',), 'The error at the largest T is below that at the smallest.')
+    (True, ('rates',), ('rates',), 'The error at the largest T is at most that at the smallest.')
     >>> table = {"T": np.array([10, 100]), "error": np.array([0.5, 0.1])}
     >>> outcome = error_falls(rates=table)
     >>> outcome.verdict.value, error_falls.measured(outcome), error_falls.settings(table)
-    ('holds', ['0.10 at the end'], 'T = 10, 100')
+    ('holds as printed', ['0.10 at the end'], 'T = 10, 100')
     >>> error_falls.controlled(outcome), error_falls.note(outcome)
     ([], '')
     """
@@ -109,7 +109,7 @@ class Claim:
         return Outcome.together(parts)
 
     def _judged(self, tables: Mapping[str, Table]) -> Outcome:
-        """What the judge says; ValueError if words of the claim name a number that it does not
+        """What the judge says; InputError if words of the claim name a number that it does not
         give."""
         outcome = self.judge(**tables)
         words = (self.words, self.control, self.change, self.instead)
@@ -189,10 +189,7 @@ class Claim:
             Empty if the claim holds.
         """
         if not outcome.ensembles:
-            words = {Verdict.CHANGED: self.change, Verdict.FAILS: self.instead or self.change}.get(
-                outcome.verdict, ""
-            )
-            return _phrases(words, outcome.numbers.get("", {}))
+            return self._reason(outcome)
         groups = {
             found: [name for name, part in outcome.ensembles.items() if part.verdict is found]
             for found in Verdict
@@ -201,6 +198,18 @@ class Claim:
             self._told(outcome, found, names) for found, names in groups.items() if names
         )
 
+    def _reason(self, outcome: Outcome) -> str:
+        """What the change is, what happens instead, or what cannot be told."""
+        numbers = outcome.numbers.get("", {})
+        if outcome.verdict is Verdict.UNSURE:
+            answers = [SO_FAR[outcome.printed].format("as printed")]
+            if self.change and outcome.changed is not Answer.NO:
+                how = f"with the change ({_phrases(self.change, numbers)})"
+                answers.append(SO_FAR[outcome.changed].format(how))
+            return "; ".join(answers)
+        words = {Verdict.CHANGED: self.change, Verdict.FAILS: self.instead or self.change}
+        return _phrases(words.get(outcome.verdict, ""), numbers)
+
     def _told(self, outcome: Outcome, found: Verdict, names: list[str]) -> str:
         """In which ensembles that is so, unless it is so in all, and why."""
         reasons = "; ".join(
@@ -208,12 +217,7 @@ class Claim:
         )
         if len(names) == len(outcome.ensembles):
             return reasons
-        words = {
-            Verdict.HOLDS: "holds in",
-            Verdict.CHANGED: "with a change in",
-            Verdict.FAILS: "not in",
-        }
-        where = f"{words[found]} {', '.join(names)}"
+        where = f"{found.value} in {', '.join(names)}"
         return f"{where} ({reasons})" if reasons else where
 
     def settings(self, *tables: Table) -> str:
@@ -245,6 +249,14 @@ class Claim:
         elif counts:
             sizes.append("ensemble: strong")
         return "; ".join([*sizes, *filter(None, [self.setting])])
+
+
+SO_FAR = {
+    Answer.NO: "it does not hold {}",
+    Answer.UNSURE: "{} an interval contains the threshold",
+    Answer.YES: "{} it holds",
+}
+"""An answer in words, with room for what it is the answer to."""
 
 
 def _lines(words: str, outcome: Outcome) -> list[str]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from scb.jobs.table import Table, pick, values
 from scb.paper.claims.claim import Claim, ends, joined
-from scb.paper.numbers import CLOSE, Number, mostly, share, spread
-from scb.paper.outcome import Outcome
+from scb.paper.numbers import CLOSE, Number, middle, share, spread
+from scb.paper.outcome import Outcome, all_of, any_of, between, mostly
 
 END = 1000
 """Steps of the paper's experiment."""
@@ -42,14 +42,15 @@ def _both(name: str, hits: Any, right: Any) -> dict[str, Number]:
     says="Stage 1 ends at τ = 400, when α_A, α_V ≈ 0.1.",
     quote="After stage 1 ends at τ=400 (when α_A,α_V≈ 0.1), we use vanilla SGD and our proximal gradient method",
     where=FIGURE_1,
-    words="|α| at step 400: {size}",
+    words="|α| at step 400: {size}; 95 % interval of the median {middle:to .3f}",
     instead="the signal is smaller there",
 )
 def signal_after_stage_one(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """The median over tasks of (|α_A| + |α_V|)/2 at step 400 lies between 0.05 and 0.2."""
     (end,) = ends(joined(convergence, ensembles), STAGE_ONE, "proximal")
-    size = spread((np.abs(end["alpha_A"]) + np.abs(end["alpha_V"])) / 2)
-    return Outcome.judged(0.05 <= size.estimate <= 0.2, size=size)
+    size = (np.abs(end["alpha_A"]) + np.abs(end["alpha_V"])) / 2
+    found = middle(size)
+    return Outcome.judged(between(found, 0.05, 0.2), size=spread(size), middle=found)
 
 
 @_claim(
@@ -78,7 +79,7 @@ def proximal_beats_sgd(convergence: Table, ensembles: Table | None = None) -> Ou
     both = closer["A"] & closer["V"]
     return Outcome.judged(
         mostly(both),
-        all(mostly(closer_large[layer][right]) for layer in "AV"),
+        all_of(mostly(closer_large[layer][right]) for layer in "AV"),
         **_both("both", both, right),
         **{layer: share(closer[layer][right]) for layer in "AV"},
         **{f"{layer}_large": share(closer_large[layer][right]) for layer in "AV"},
@@ -170,7 +171,7 @@ def sgd_error_dominates(convergence: Table, ensembles: Table | None = None) -> O
     grows = (early["delta_A"] < middle["delta_A"]) & (middle["delta_A"] < late["delta_A"])
     ratio = late["delta_A"] / (np.abs(late["alpha_A"]) * np.sqrt(late["K_Q"]))
     return Outcome.judged(
-        mostly(grows) and mostly(ratio > 1),
+        all_of([mostly(grows), mostly(ratio > 1)]),
         grows=share(grows),
         above=share(ratio > 1),
         ratio=spread(ratio),
@@ -222,7 +223,7 @@ def value_error_is_small(convergence: Table, ensembles: Table | None = None) -> 
         method: {"small": share(found <= 0.2), "worst": spread(found)}
         for method, found in zip(methods, worst, strict=True)
     }
-    return Outcome.judged(all(mostly(found <= 0.2) for found in worst), cases=cases)
+    return Outcome.judged(all_of(mostly(found <= 0.2) for found in worst), cases=cases)
 
 
 @_claim(
@@ -278,8 +279,8 @@ def proximal_similarity(convergence: Table, ensembles: Table | None = None) -> O
         key: x for name, found in hits.items() for key, x in _both(name, found, right).items()
     }
     return Outcome.judged(
-        all(map(mostly, hits.values())),
-        all(mostly(found[right]) for found in hits.values()),
+        all_of(map(mostly, hits.values())),
+        all_of(mostly(found[right]) for found in hits.values()),
         **numbers,
     )
 
@@ -302,8 +303,7 @@ def larger_N_alike(larger_N: Table) -> Outcome:
     """At some B of {64, 256}, for each N: the star is within 0.1 of Q, and A closer to Q than
     SGD's, in 90 % of tasks."""
     cases = {}
-    literal = []
-    settled = []
+    found = []
     for N in values(larger_N, "N"):
         good = []
         for batch in values(larger_N, "batch_size"):
@@ -311,9 +311,9 @@ def larger_N_alike(larger_N: Table) -> Outcome:
             right = ours["alpha_A"] > 0
             star = ours["dist_A_star"] <= 2 * CLOSE
             closer = ours["dist_A"] < theirs["dist_A"]
-            good.append((mostly(star & closer), mostly(star[right]) and mostly(closer[right])))
+            settled = all_of([mostly(star[right]), mostly(closer[right])])
+            good.append((mostly(star & closer), settled))
             label = f"N = {N}, B = {batch}"
             cases[label] = _both("star", star, right) | _both("closer", closer, right)
-        literal.append(any(of_all for of_all, _ in good))
-        settled.append(any(of_right for _, of_right in good))
-    return Outcome.judged(all(literal), all(settled), cases=cases)
+        found.append([any_of(answers) for answers in zip(*good, strict=True)])
+    return Outcome.judged(*(all_of(answers) for answers in zip(*found, strict=True)), cases=cases)

@@ -7,19 +7,17 @@ import numpy as np
 
 from scb.jobs.table import Table, pick, where
 from scb.paper.claims.claim import Claim
-from scb.paper.claims.projector import DRAWS, PROJECTORS
-from scb.paper.claims.rates import exponents, rate_claim
+from scb.paper.claims.projector import DRAWS, PROJECTORS, RIGHT
+from scb.paper.claims.rates import MAIN_THEOREM, bounded, exponents, rate_claim
 from scb.paper.experiments.large import LARGE_BASE
-from scb.paper.numbers import Number
-from scb.paper.outcome import Outcome
+from scb.paper.numbers import MOST, Number, share
+from scb.paper.outcome import Outcome, all_of, at_least, between, mostly
 from scb.paper.stage_one import power_laws
 from scb.theory.planner import attention_error
 
 WATCHED = ("alpha_V", "alpha_A", "delta_A")
 SLACK = 0.1
 """How far real runs may lie beyond the range of the simulated ones, over its ends."""
-RIGHT = 0.9
-"""The share of right signs that is asked for."""
 
 
 def inside(real: Table, simulated: Table, column: str) -> np.ndarray:
@@ -37,17 +35,17 @@ def inside(real: Table, simulated: Table, column: str) -> np.ndarray:
     Claim,
     "simulation-right",
     figure="F21",
-    says="At the sizes that the paper simulates, real gradients do what the simulation says, over the whole run.",
+    says="At the sizes that the paper simulates, real gradients do what the simulation says, over "
+    "the whole run.",
     where="Appendix I, simulation",
     setting="sparsity 2, 1,000 steps, one task a size; NVIDIA H200",
-    words="{close:.0f} of {runs:.0f} real runs; of all evaluations α_V {alpha_V:.0%}, α_A "
-    "{alpha_A:.0%}, ‖Δ_A‖ {delta_A:.0%}; outside between steps {first:.0f} and {last:.0f}",
-    change="for {right}; else the moment of take-off, which noise decides, is another one",
+    words="{close:share} real runs; of all evaluations α_V {alpha_V:.0%}, α_A {alpha_A:.0%}, ‖Δ_A‖ "
+    "{delta_A:.0%}; outside between steps {first:.0f} and {last:.0f}",
     instead="the moment of take-off, which noise decides, is another one",
 )
 def simulation_is_right(real_gradients: Table) -> Outcome:
-    """At nine of ten evaluations of every run with real gradients α_V, α_A and ‖Δ_A‖_μ lie in the
-    range of the simulated runs at the same step, widened by 10 %."""
+    """In 90 % of the runs with real gradients, at each size, α_V, α_A and ‖Δ_A‖_μ lie in the range
+    of the simulated runs at the same step, widened by 10 %, at nine of ten evaluations."""
     cases = {}
     pairs = zip(real_gradients["N"].tolist(), real_gradients["method"].tolist(), strict=True)
     for N, method in dict.fromkeys(pairs):
@@ -60,14 +58,12 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
         outside = real["step"][~np.logical_and.reduce(list(hits.values()))]
         cases[f"N = {N}, {method}"] = {
             **{column: np.mean(hit) for column, hit in hits.items()},
-            "close": sum(close),
-            "runs": len(close),
+            "close": share(close),
             "first": outside.min() if outside.size else None,
             "last": outside.max() if outside.size else None,
         }
-    right = [name for name, case in cases.items() if case["close"] == case["runs"]]
     return Outcome.judged(
-        len(right) == len(cases), bool(right), cases=cases, right=" and ".join(right)
+        all_of(at_least(case["close"], MOST) for case in cases.values()), cases=cases
     )
 
 
@@ -75,14 +71,15 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
     Claim,
     "sign-by-drift",
     figure="F22",
-    says="By the drift alone Stage 1 asks for batches of T² with the paper's projector, of T with the μ-projector.",
+    says="By the drift alone Stage 1 asks for batches of T² with the paper's projector, of T with "
+    "the μ-projector.",
     where="Section 3.2, and Section 6, which asks for a better first stage",
     setting="sparsity 2, Stage 1 alone, η = 0.05, sign not resolved; NVIDIA H200",
     words="B = {first:.0f} at T = {T:,.0f} to {last:2} at {T_last:,.0f}, T^{slope:.2f}",
 )
 def sign_by_drift_alone(long_signs: Table) -> Outcome:
-    """The 95 % interval of the exponent in T of the least B with which 90 % of signs are right lies
-    between 1.5 and 2.5 with the paper's projector, and between 0.5 and 1.5 with the μ-projector."""
+    """The exponent in T of the least B with which 90 % of signs are right lies between 1.5 and 2.5
+    with the paper's projector, and between 0.5 and 1.5 with the μ-projector."""
     laws = power_laws(long_signs, RIGHT, DRAWS)
     cases = {}
     good = []
@@ -97,24 +94,25 @@ def sign_by_drift_alone(long_signs: Table) -> Outcome:
             "T_last": T[-1],
             "slope": Number(law.exponent, low, high),
         }
-        good.append(expected - 0.5 <= low and high <= expected + 0.5)
-    return Outcome.judged(all(good), cases=cases)
+        slope = cases[PROJECTORS[projector]]["slope"]
+        good.append(between(slope, expected - 0.5, expected + 0.5))
+    return Outcome.judged(all_of(good), cases=cases)
 
 
 @rate_claim(
     "large-rates",
     figure="F23",
     says="The printed rates hold at sizes beyond those of F15.",
-    where="Theorem 1 and its lemmas",
+    where=f"{MAIN_THEOREM}, and its lemmas",
     setting=f"η = 0.05; base N = {LARGE_BASE['N']}, T = {LARGE_BASE['T']:,}, Q = "
     f"{LARGE_BASE['sparsity']}, ε = {LARGE_BASE['epsilon']}, K_P = {LARGE_BASE['K_P']}; 1 or 2 "
     "searches of 10 tasks; NVIDIA H200",
 )
 def large_rates_hold(large_rates: Table) -> Outcome:
     """No exponent of any stage's least number of samples in T, N, Q and ε is worse than the printed
-    one by more than its 95 % interval; Stage 1 is not asked about ε."""
+    one by more than 0.25; Stage 1 is not asked about ε."""
     asked = {1: ("T", "N", "sparsity"), 2: ("T", "N", "sparsity", "epsilon")}
-    return exponents(large_rates, {**asked, 3: asked[2]}, LARGE_BASE)
+    return bounded(exponents(large_rates, {**asked, 3: asked[2]}, LARGE_BASE))
 
 
 @partial(
@@ -123,14 +121,16 @@ def large_rates_hold(large_rates: Table) -> Outcome:
     figure="F24",
     says="With exactly the batch sizes that the lemmas ask for, every stage ends as they promise.",
     where="the lemmas of Appendices D to F, with measured constants",
-    setting="Q = 1, ε = 0.1, δ = 0.2; NVIDIA H200",
+    setting="Q = 1, ε = 0.1, δ = 0.2; NVIDIA H200; outside Assumption 2.1 (d); at N = 2 Δ_V is 0 "
+    "and the projector cannot leak; the batches of larger tasks cannot be run",
     words="Stage 1: larger signal {signal:.2f}, promised {asked:.2g}; Stage 2: ‖Δ_A‖_μ² "
     "{error:.1e}, promised {borne:.1e}; Stage 3: ‖A − Q‖_μ² {dist_A:.1e} and ‖V − P‖_μ² "
     "{dist_V:.1e}, promised {epsilon:g}; {samples:.2g} samples",
 )
 def plan_keeps_its_promises(plan: Table) -> Outcome:
-    """After Stage 1 one of the signals is at least min{1/2, 1/(QN)}, after Stage 2 ‖Δ_A‖_μ² is at
-    most what Stage 3 bears, and after Stage 3 both squared distances are at most ε."""
+    """In 90 % of runs: after Stage 1 one of the signals is at least min{1/2, 1/(QN)}, after Stage 2
+    ‖Δ_A‖_μ² is at most what Stage 3 bears, and after Stage 3 both squared distances are at most
+    ε."""
     N, sparsity, epsilon = (plan[name][0] for name in ("N", "sparsity", "epsilon"))
     first, second, third = (
         {name: column[plan["stage"] == stage][-1] for name, column in plan.items()}
@@ -142,7 +142,7 @@ def plan_keeps_its_promises(plan: Table) -> Outcome:
     borne = attention_error(int(N), int(sparsity), float(epsilon))
     distances = {name: third[name] ** 2 for name in ("dist_A", "dist_V")}
     return Outcome.judged(
-        signal >= asked and error <= borne and max(distances.values()) <= epsilon,
+        mostly([signal >= asked and error <= borne and max(distances.values()) <= epsilon]),
         signal=signal,
         asked=asked,
         error=error,

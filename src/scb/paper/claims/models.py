@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from scb.jobs.table import Table, at, pick, values
+from scb.jobs.table import Table, at, pick, values, where
 from scb.paper.claims.claim import Claim, ends
-from scb.paper.numbers import CLOSE, share, spread
-from scb.paper.outcome import Outcome
+from scb.paper.numbers import CLOSE, Number, average, share, spread
+from scb.paper.outcome import Answer, Outcome, all_of, between, mostly
 
 
 @partial(
@@ -20,18 +20,20 @@ from scb.paper.outcome import Outcome
     "(left two plots) and they converge to approximately the same loss (right plot).",
     where="Section 5.2, Figure 2, caption",
     condition="T=50, N=10, Q=2",
-    setting="sparsity 2; the linear transformer by the tuned recipe, the softmax by SGD",
-    words="on {good:share}; smaller cosine with Q {with_Q:3}, with P {with_P:3}; losses differ by {differ} %",
+    setting="sparsity 2; the linear transformer by the tuned recipe, which resolves the sign, the "
+    "softmax by SGD",
+    words="in {good:share}; smaller cosine with Q {with_Q:3}, with P {with_P:3}; losses differ by "
+    "{differ} %",
 )
 def softmax_is_alike(softmax: Table) -> Outcome:
-    """On every task both transformers reach cosines of at least 0.95 with Q and with P, and losses
-    within 2 % of each other."""
+    """In 90 % of tasks both transformers reach cosines of at least 0.95 with Q and with P, and
+    losses within 2 % of each other."""
     soft, linear = (at(pick(softmax, model=model)) for model in ("softmax", "linear"))
     with_Q, with_P = (np.minimum(soft[name], linear[name]) for name in ("sim_A", "sim_V"))
     differ = np.abs(soft["loss"] / linear["loss"] - 1)
     good = (with_Q >= 0.95) & (with_P >= 0.95) & (differ <= 0.02)
     return Outcome.judged(
-        all(good),
+        mostly(good),
         good=share(good),
         with_Q=spread(with_Q),
         with_P=spread(with_P),
@@ -48,25 +50,43 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     "since the distance to the population trajectory (Δ_A,Δ_V) stays very small, while the error "
     "along SGD trajectories quickly increases with the same batch size.",
     where="Appendix I, figure of the simulation, caption",
-    condition="Gaussian noise in place of that of the batch; the batch is not named",
-    setting="sparsity 2, η = 0.02 for 600 steps, 0.01 for 400, λ at 4.5 standard deviations of an entry's noise, sign resolved",
-    words="on {close:share}; ‖A − Q‖ {ours}, SGD {sgd}",
-    instead="the paper does not name the batch; ours is large",
+    condition="Gaussian noise in place of that of the batch",
+    setting="sparsity 2, η = 0.02 for 600 steps, 0.01 for 400, λ at 4.5 standard deviations of an "
+    "entry's noise, sign resolved",
+    words="so in {close:share}; ‖A − Q‖ {ours}, SGD {sgd}; after Stage 1 ‖Δ_A‖ is at most "
+    "{delta_A}, SGD's ends at {sgd_delta}; ‖Δ_V‖ is at most {delta_V}",
+    change="the paper names no batch, λ or step size; with ours, tuned, and the sign resolved",
+    instead="with our batch, λ and step size, tuned, and the sign resolved, it is not so either",
 )
 def simulation_recovers(gaussian: Table) -> Outcome:
-    """On every task, for each N: both distances end within 0.05, and SGD's ‖A − Q‖_μ at the same
-    batch is four times larger."""
+    """With the change, in 90 % of tasks, for each N: both distances end within 0.05, after Stage 1
+    ‖Δ_A‖_μ and ‖Δ_V‖_μ stay at or below 0.05, and SGD's ‖Δ_A‖_μ at the same batch ends four times
+    larger. As printed it cannot be run: the batch, λ and the step size are not named."""
     cases = {}
+    good = []
     for N in values(gaussian, "N"):
         mine = pick(gaussian, N=N)
         ours, sgd = ends(mine, None, "proximal", "SGD")
-        close = (ours["dist_A"] <= CLOSE) & (ours["dist_V"] <= CLOSE)
+        later = where(mine, (mine["method"] == "proximal") & (mine["stage"] > 1))
+        worst = {
+            layer: np.array(
+                [later[f"delta_{layer}"][later["replicate"] == i].max() for i in ours["replicate"]]
+            )
+            for layer in "AV"
+        }
+        found = (ours["dist_A"], ours["dist_V"], worst["A"], worst["V"])
+        close = np.max(found, axis=0) <= CLOSE
+        close &= sgd["delta_A"] > 4 * ours["delta_A"]
+        good.append(mostly(close))
         cases[f"N = {N}, B = {int(mine['batch_size'].max()):,}"] = {
-            "close": share(close & (sgd["dist_A"] > 4 * ours["dist_A"])),
+            "close": share(close),
             "ours": spread(ours["dist_A"]),
             "sgd": spread(sgd["dist_A"]),
+            "delta_A": spread(worst["A"]),
+            "delta_V": spread(worst["V"]),
+            "sgd_delta": spread(sgd["delta_A"]),
         }
-    return Outcome.judged(all(case["close"].estimate == 1 for case in cases.values()), cases=cases)
+    return Outcome.judged(Answer.NO, all_of(good), cases=cases)
 
 
 @partial(
@@ -78,21 +98,24 @@ def simulation_recovers(gaussian: Table) -> Outcome:
     where="Appendix I",
     condition="N≤ 500, T≤ 100000",
     setting="sparsity 2; 30 steps of η = 0.008 from α_V = α_A = 0.3",
-    words="α_A {alpha_A:+.1%}, ‖Δ_A‖ {delta_A:+.1%}, ‖Δ_V‖ {delta_V:+.1%}",
+    words="real gradients over simulated, the mean: α_A {alpha_A:.3f}, α_V {alpha_V:.3f}, ‖Δ_A‖ "
+    "{delta_A:.3f}, ‖Δ_V‖ {delta_V:.3f}",
     change="for SGD; the noise of a column that few samples touch has heavier tails, and more of "
     "it passes λ than the Gaussian says",
 )
 def simulation_predicts(prediction: Table) -> Outcome:
-    """The medians of α and ‖Δ‖ lie within 10 % of those of real gradients after the same steps, for
-    SGD and for λ > 0."""
-    errors: dict[str, dict[str, float]] = {}
+    """For SGD and for λ > 0, α and ‖Δ‖ of the simulation are those of real gradients on the same
+    tasks after the same steps, to 10 % in the mean."""
+    cases: dict[str, dict[str, Number]] = {}
     for lam in sorted(values(prediction, "lam")):
         both = (pick(prediction, lam=lam, gradients=kind) for kind in ("real", "simulated"))
         real, guess = map(at, both)
-        columns = ("alpha_A", "alpha_V", "delta_A", "delta_V")
-        errors["SGD" if lam == 0 else f"λ = {lam:.0e}"] = {
-            column: float(np.median(guess[column]) / np.median(real[column]) - 1)
-            for column in columns
+        cases["SGD" if lam == 0 else f"λ = {lam:.0e}"] = {
+            column: average(real[column] / guess[column])
+            for column in ("alpha_A", "alpha_V", "delta_A", "delta_V")
         }
-    good = {name: max(map(abs, error.values())) <= 0.1 for name, error in errors.items()}
-    return Outcome.judged(all(good.values()), good.get("SGD", False), cases=errors)
+    good = {
+        name: all_of(between(ratio, 0.9, 1.1) for ratio in case.values())
+        for name, case in cases.items()
+    }
+    return Outcome.judged(all_of(good.values()), good.get("SGD", Answer.NO), cases=cases)

@@ -1,14 +1,15 @@
 """Claims about real transformers on the tasks of the paper; all of them ours."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from scb.jobs.table import Table, pick, values
 from scb.paper.claims.claim import Claim
-from scb.paper.numbers import Number, median, span, spread
-from scb.paper.outcome import Outcome
-from scb.paper.slopes import log_log_slope
+from scb.paper.numbers import Number, median, middle, minus, span, spread
+from scb.paper.outcome import Outcome, all_of, at_least, at_most, opposite
+from scb.paper.slopes import line_slope, log_log_slope
 from scb.paper.tuned import best_setting, transferred
 
 SMALL = ", init 0.02"
@@ -25,7 +26,10 @@ KEPT = (
     "values, overlap 0.3",
     "frozen, overlap 0.3",
 )
-ONE = "one layer, width 64, softmax, layer norm, MLP, Adam, cross-entropy, B = 256, best of 4 learning rates"
+ONE = (
+    "one layer, width 64, softmax, layer norm, MLP, Adam, cross-entropy, B = 256, best of 4 "
+    "learning rates"
+)
 FRESH = "query, key and position embedding are fresh"
 
 _claim = partial(partial, Claim, figure="F25", setting=ONE)
@@ -44,28 +48,26 @@ def _lengths(table: Table, N: int) -> list[int]:
 
 
 def growth(table: Table, setting: str, until: str = "samples_10") -> Number:
-    """The exponent in T of the samples until a tenth is left, or of another column, where the
-    median task gets there."""
-    T: list[float] = []
-    samples: list[float] = []
-    for length in sorted(values(table, "T")):
-        best = best_setting(pick(table, T=length), setting, until)[until]
-        if np.isfinite(median(best)):
-            T += [length] * len(best)
-            samples += best.tolist()
-    return log_log_slope(np.array(T), np.array(samples))
+    """The exponent in T of the median number of samples until a tenth is left, or of another
+    column, where the median task gets there."""
+    lengths = sorted(values(table, "T"))
+    samples = [median(best_setting(pick(table, T=T), setting, until)[until]) for T in lengths]
+    found = np.isfinite(samples)
+    return log_log_slope(np.array(lengths)[found], np.array(samples)[found])
 
 
 @_claim(
     "transformer-exponent",
-    says="A real transformer needs more samples the longer the context, and its exponent is far above that of Algorithm 1.",
+    says="A real transformer needs more samples the longer the context, and its exponent is far "
+    "above that of Algorithm 1.",
     where="beyond the paper: softmax, embeddings, layer norm, MLP, Adam, cross-entropy",
-    words="exponent of T: transformer {transformer:+.2f}, Algorithm 1 {algorithm:+.2f}, recover {recover:+.2f}",
+    words="exponent of T: transformer {transformer:+.2f}, Algorithm 1 {algorithm:+.2f}, recover "
+    "{recover:+.2f}",
 )
 def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outcome:
-    """The samples until 10 % of the excess loss is left grow like T^0.4 or faster for a transformer
-    at N = 3 and 10 (the 95 % interval is above), like T^0.35 or slower for Algorithm 1 and like
-    T^0.15 or slower for recover (the intervals are below).
+    """The median number of samples until 10 % of the excess loss is left grows like T^0.4 or faster
+    for a transformer at N = 3 and 10, like T^0.35 or slower for Algorithm 1 and like T^0.15 or
+    slower for recover, where the median task gets there.
     """
     cases = {}
     for N in (3, 10):
@@ -76,114 +78,124 @@ def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outco
             for name, baseline in others.items()
         }
     good = [
-        found["transformer"].low > 0.4
-        and found["algorithm"].high < 0.35
-        and found["recover"].high < 0.15
+        answer
         for found in cases.values()
+        for answer in (
+            at_least(found["transformer"], 0.4),
+            at_most(found["algorithm"], 0.35),
+            at_most(found["recover"], 0.15),
+        )
     ]
-    return Outcome.judged(all(good), cases=cases)
+    return Outcome.judged(all_of(good), cases=cases)
 
 
 @_claim(
     "transformer-samples",
-    says="Trained on fresh samples, it needs at least 5 times those of Algorithm 1, and 50 times those of recover.",
+    says="Trained on fresh samples, it needs at least 5 times those of Algorithm 1, and 50 times "
+    "those of recover.",
     where="beyond the paper",
     setting=f"{ONE}, squared error",
-    words="{transformer:2}, Algorithm 1 {algorithm:2}, recover {recover:2}; where it gets there: "
-    "{factor:to 2} times Algorithm 1, {factor_recover:to 2} times recover",
+    words="{transformer:2}, {times} times Algorithm 1, {times_recover} times recover; task by task "
+    "{paired} times Algorithm 1, {paired_recover} times recover; where it gets there: {factor:to 2} "
+    "times Algorithm 1, {factor_recover:to 2} times recover",
 )
 def far_from_the_limit(transformers: Table, transformer_rivals: Table) -> Outcome:
-    """At every N and T with N ≤ 10 a transformer, trained on fresh samples, needs at least 5 times
-    the samples of Algorithm 1 and 50 times those of recover, in the median.
+    """At N = 3 and 10 a transformer, trained on fresh samples, needs at least 5 times the samples of
+    Algorithm 1 and 50 times those of recover in the median task of all T.
     """
-    cases = {}
+    cases: dict[str, dict[str, Any]] = {}
+    good = []
+    factors: dict[str, list[float]] = {"algorithm": [], "recover": []}
     for N in (3, 10):
+        paired: dict[str, list[np.ndarray]] = {name: [] for name in factors}
         for T in _lengths(transformers, N):
             others = pick(transformer_rivals, N=N, T=T)
-            algorithm = best_setting(pick(others, rival="Algorithm 1, mu"), "setting")
-            cases[f"N = {N}, T = {T:,}"] = {
-                "transformer": median(
-                    _samples(transformers, "scaling", N, T, "standard", "square_10")
-                ),
-                "algorithm": median(algorithm["samples_10"]),
-                "recover": median(pick(others, rival="recover")["samples_10"]),
+            theirs = {
+                "algorithm": best_setting(pick(others, rival="Algorithm 1, mu"), "setting"),
+                "recover": pick(others, rival="recover"),
             }
-    factors = {}
-    low = {}
-    for name in ("algorithm", "recover"):
-        ratios = np.array([case["transformer"] / case[name] for case in cases.values()])
-        low[name] = ratios.min()
-        factors[name] = span(ratios[np.isfinite(ratios)])
-    return Outcome.judged(
-        low["algorithm"] >= 5 and low["recover"] >= 50,
-        cases=cases,
-        factor=factors["algorithm"],
-        factor_recover=factors["recover"],
-    )
+            mine = _samples(transformers, "scaling", N, T, "standard", "square_10")
+            times = {name: median(mine) / median(x["samples_10"]) for name, x in theirs.items()}
+            for name, found in theirs.items():
+                paired[name].append(_ratio(mine, found["samples_10"]))
+                factors[name] += [times[name]] * bool(np.isfinite(times[name]))
+            numbers = {"times": times["algorithm"], "times_recover": times["recover"]}
+            cases[f"N = {N}, T = {T:,}"] = {"transformer": median(mine), **numbers}
+        algorithm, recover = (middle(np.concatenate(ratios)) for ratios in paired.values())
+        good += [at_least(algorithm, 5), at_least(recover, 50)]
+        cases[f"N = {N}"] = {"paired": algorithm, "paired_recover": recover}
+    ranges = {"factor": span(factors["algorithm"]), "factor_recover": span(factors["recover"])}
+    return Outcome.judged(all_of(good), cases=cases, **ranges)
 
 
 @_claim(
     "transformer-plateau",
-    says="It begins with a plateau, as Stage 1 does, and the plateau takes a larger share where T is larger.",
+    says="It begins with a plateau, as Stage 1 does, and the plateau takes a larger share where T "
+    "is larger.",
     where="Stage 1 of the paper, in a real transformer",
-    words="{plateau:.2f}",
+    words="{plateau:.2f}; from T = 128 on {long:.2f}; {slope:+.3f} for each unit of log T",
 )
 def a_plateau_that_grows(transformers: Table) -> Outcome:
     """Of the samples until half of the excess loss is gone, the share that passes before a tenth is
-    gone is at least a half from T = 128 on, and larger at the largest T that is learned than at the
-    smallest, for N = 3 and 10.
+    gone is at least a half in the median task of all T from 128 on, and grows with log T over all
+    T, for N = 3 and 10.
     """
-    cases = {}
+    cases: dict[str, dict[str, Any]] = {}
     good = []
     for N in (3, 10):
-        shares = {}
+        lengths, shares = [], []
         for T in _lengths(transformers, N):
             tenth, half = (
-                median(_samples(transformers, "scaling", N, T, "standard", column))
+                _samples(transformers, "scaling", N, T, "standard", column)
                 for column in ("samples_90", "samples_50")
             )
-            if np.isfinite(half):
-                shares[T] = tenth / half
-        first, *_, last = shares.values()
-        good.append(last > first and all(x >= 0.5 for T, x in shares.items() if T >= 128))
-        cases |= {f"N = {N}, T = {T:,}": {"plateau": x} for T, x in shares.items()}
-    return Outcome.judged(all(good), cases=cases)
+            there = np.isfinite(half)
+            if np.isfinite(median(half)):
+                lengths.append(np.full(there.sum(), T))
+                shares.append(tenth[there] / half[there])
+                cases[f"N = {N}, T = {T:,}"] = {"plateau": spread(shares[-1])}
+        T, found = np.concatenate(lengths), np.concatenate(shares)
+        long, slope = middle(found[T >= 128]), line_slope(np.log(T), found)
+        good += [at_least(long, 0.5), at_least(slope, 0)]
+        cases[f"N = {N}"] = {"long": long, "slope": slope}
+    return Outcome.judged(all_of(good), cases=cases)
 
 
 @_claim(
     "kept-values",
-    says="Values that are kept from another task save samples, and the more the closer the tasks are.",
+    says="Values that are kept from another task save samples, and the more the closer the tasks "
+    "are.",
     where="Section 4, in a real transformer",
     setting=f"{ONE}; {FRESH}",
-    words="{ratio:.2f} of {fresh:2} samples of a fresh start; {never} gets there; same P, "
-    "values kept: "
-    "{saved_values:to .1f} times fewer samples; same P, values frozen: {saved_frozen:to .1f} "
-    "times fewer",
+    words="{ratio:.2f} of {fresh:2} samples of a fresh start; {never} gets there; task by task, over "
+    "all T: {paired:.2f}; same P, values kept: {saved_values:to .1f} times fewer samples; same P, "
+    "values frozen: {saved_frozen:to .1f} times fewer",
 )
 def kept_values_save_samples(transformers: Table) -> Outcome:
-    """With the values of a task with the same P, 10 % are left after at most half of the samples of
-    a fresh start, at T = 32, 128 and 512; with those of a task of overlap 0.3 after at most 0.85 of
-    them; and values that are frozen help for the same P alone.
+    """In the median task of T = 32, 128 and 512, with the values of a task with the same P, 10 % are
+    left after at most half of the samples of a fresh start, with those of a task of overlap 0.3
+    after at most 0.85 of them; and values that are frozen help for the same P alone.
     """
-    cases = {}
-    good = []
+    cases: dict[str, dict[str, Any]] = {}
+    paired: dict[str, list[np.ndarray]] = {name: [] for name in KEPT}
     saved: dict[str, list[float]] = {name: [] for name in KEPT}
     for T in (32, 128, 512):
-        fresh = median(_samples(transformers, "scaling", 10, T, "standard"))
-        ratios = {}
+        fresh = _samples(transformers, "scaling", 10, T, "standard")
         for variant in KEPT:
             samples = _samples(transformers, "transfer", 10, T, variant)
             if samples.size:
-                ratios[variant] = median(samples) / fresh
-                saved[variant].append(1 / ratios[variant])
-                there = np.isfinite(ratios[variant])
-                told = {"ratio": ratios[variant], "fresh": fresh} if there else {"never": "never"}
-                cases[f"T = {T}, {variant}"] = told
-        good.append(ratios["values, overlap 1"] <= 0.5 and ratios["values, overlap 0.3"] <= 0.85)
-        good.append(ratios["frozen, overlap 1"] <= 0.5)
-        good.append(ratios.get("frozen, overlap 0.3", np.inf) > 1)
+                paired[variant].append(_ratio(samples, fresh))
+                ratio = median(samples) / median(fresh)
+                saved[variant].append(1 / ratio)
+                told = {"ratio": ratio, "fresh": median(fresh)}
+                cases[f"T = {T}, {variant}"] = told if np.isfinite(ratio) else {"never": "never"}
+    found = {name: middle(np.concatenate(x)) for name, x in paired.items() if x}
+    cases |= {name: {"paired": number} for name, number in found.items()}
+    good = [at_most(found[f"{kind}, overlap 1"], 0.5) for kind in ("values", "frozen")]
+    good.append(at_most(found["values, overlap 0.3"], 0.85))
+    good.append(at_least(found["frozen, overlap 0.3"], 1))
     return Outcome.judged(
-        all(good),
+        all_of(good),
         cases=cases,
         never=None,
         saved_values=span(saved["values, overlap 1"]),
@@ -191,73 +203,86 @@ def kept_values_save_samples(transformers: Table) -> Outcome:
     )
 
 
+def _ratio(samples: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """One number of samples over another, task by task; 1 where neither gets there."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(samples) & np.isinf(others), 1.0, samples / others)
+
+
 @_claim(
     "attention-threshold",
     says="A proximal step inside the attention saves samples.",
     where="Section 2.3, in a real transformer",
-    words="plain {plain:2}; weights shrunk by 0.5/L {half:2}, by 0.9/L {most:2}; logits thresholded at 1σ {logits:2}",
-    change="it helps where weights begin at 0.02, up to {saved:.1f} times, and does not with PyTorch's",
+    words="plain {plain:2}; weights shrunk by 0.5/L {half:2}, by 0.9/L {most:2}; logits thresholded "
+    "at 1σ {logits:2}; task by task, over both T, plain over the best of three: {paired:.2f}",
+    change="it helps where weights begin at 0.02, up to {saved:.1f} times, and does not with "
+    "PyTorch's",
     instead="it costs samples",
 )
 def thresholds_in_attention(transformers: Table) -> Outcome:
     """A softmax whose weights are shrunk, or whose logits are soft-thresholded, is at 10 % after at
-    most 0.9 of the samples of a plain one, at N = 10 and T = 128 and 512: the best of three, with
-    PyTorch's initial weights and with those of GPT-2.
+    most 0.9 of the samples of a plain one in the median task of N = 10 and T = 128 and 512: the
+    best of three, with PyTorch's initial weights and with those of GPT-2. With the change: with
+    those of GPT-2, and not with PyTorch's.
     """
-    cases = {}
-    saved: dict[str, list[float]] = {"": [], SMALL: []}
-    for small, factors in saved.items():
+    cases: dict[str, dict[str, Any]] = {}
+    answers = {}
+    best: dict[str, list[float]] = {"": [], SMALL: []}
+    for small, factors in best.items():
+        name = "weights 0.02" if small else "PyTorch’s weights"
+        paired = []
         for T in (128, 512):
-            plain = median(_samples(transformers, f"scaling{small}", 10, T, "standard"))
-            found = [
-                median(_samples(transformers, f"proximal{small}", 10, T, name))
-                for name in THRESHOLDS
-            ]
-            factors.append(plain / min(found))
-            label = f"{'weights 0.02' if small else 'PyTorch’s weights'}, T = {T}"
-            names = ("half", "most", "logits")
-            cases[label] = {"plain": plain, **dict(zip(names, found, strict=True))}
-    return Outcome.judged(
-        min(saved[""] + saved[SMALL]) >= 1 / 0.9,
-        max(saved[SMALL]) >= 1 / 0.9 and max(saved[""]) < 1 / 0.9,
-        cases=cases,
-        saved=max(saved[SMALL]),
-    )
+            plain = _samples(transformers, f"scaling{small}", 10, T, "standard")
+            tried = [_samples(transformers, f"proximal{small}", 10, T, x) for x in THRESHOLDS]
+            paired.append(_ratio(plain, min(tried, key=median)))
+            factors.append(median(plain) / min(map(median, tried)))
+            found = dict(zip(("half", "most", "logits"), map(median, tried), strict=True))
+            cases[f"{name}, T = {T}"] = {"plain": median(plain), **found}
+        cases[name] = {"paired": middle(np.concatenate(paired))}
+        answers[small] = at_least(cases[name]["paired"], 1 / 0.9)
+    changed = all_of([answers[SMALL], opposite(answers[""])])
+    return Outcome.judged(all_of(answers.values()), changed, cases=cases, saved=max(best[SMALL]))
 
 
 @_claim(
     "centred-values",
     says="Values that are centred, as the μ-projector has them, save samples.",
     where="the preconditioner of Section 2.3, in a real transformer",
-    words="{plain} without, {centred} with; saved where both get there: {saved:to .0%}",
+    words="{plain} without, {centred} with; saved where both get there: {saved:to .0%}; task by "
+    "task, with over without: {paired:.2f}, from T = 512 on {long:.2f}",
 )
 def centred_values(transformers: Table) -> Outcome:
-    """With values from which their μ-mean over the tokens is taken, 10 % are left after fewer
-    samples than without, at every N and T at which one of the two gets there; and from T = 512 on
-    after at most 0.8 of them.
+    """With values from which their μ-mean over the tokens is taken, 10 % are left after at most 0.9
+    of the samples that it takes without, in the median task of all T at which one of the two gets
+    there, for each N and each kind of initial weights; and of T from 512 on after at most 0.8.
     """
-    cases = {}
+    cases: dict[str, dict[str, Any]] = {}
     good = []
     saved = []
     for study, N in (("", 10), ("", 3), (SMALL, 10)):
         cells = pick(transformers, study=f"proximal{study}", N=N, variant="values centred")
+        paired, long = [], []
+        end = ", weights 0.02" if study else ""
         for T in sorted(values(cells, "T")):
             plain, centred = (
-                spread(_samples(transformers, f"{kind}{study}", N, T, variant))
+                _samples(transformers, f"{kind}{study}", N, T, variant)
                 for kind, variant in (("scaling", "standard"), ("proximal", "values centred"))
             )
-            if np.isfinite(plain.estimate) or np.isfinite(centred.estimate):
-                least = 0.8 if T >= 512 else 1.0
-                good.append(centred.estimate < plain.estimate * least)
-                saved.append(1 - centred.estimate / plain.estimate)
-            label = f"N = {N}, T = {T:,}{', weights 0.02' if study else ''}"
-            cases[label] = {"plain": plain, "centred": centred}
-    return Outcome.judged(all(good), cases=cases, saved=span([x for x in saved if x < 1]))
+            cases[f"N = {N}, T = {T:,}{end}"] = {"plain": spread(plain), "centred": spread(centred)}
+            if np.isfinite(median(plain)) or np.isfinite(median(centred)):
+                paired.append(_ratio(centred, plain))
+                long += [paired[-1]] * (T >= 512)
+                saved.append(1 - median(centred) / median(plain))
+        found = {"paired": middle(np.concatenate(paired)), "long": middle(np.concatenate(long))}
+        cases[f"N = {N}{end}"] = found
+        good += [at_most(found["paired"], 0.9), at_most(found["long"], 0.8)]
+    return Outcome.judged(all_of(good), cases=cases, saved=span([x for x in saved if x < 1]))
 
 
 @_claim(
     "frozen-values",
-    says="With frozen values of a task with the same P, the samples that a transformer needs do not grow with T.",
+    says="With frozen values of a task with the same P, the samples that a transformer needs do not "
+    "grow with T.",
     where="Section 4, in a real transformer: transfer takes away the dependence of Stage 1 on T",
     setting=f"{ONE}; {FRESH}; values of a task with as many positions, or 128 for T > 512",
     words="exponent of T {fresh:+.2f} from a fresh start, {frozen:+.2f} with frozen values; 10 % "
@@ -267,7 +292,8 @@ def centred_values(transformers: Table) -> Outcome:
 )
 def frozen_values_and_T(transformers: Table) -> Outcome:
     """With frozen values of a task with the same P, the samples until half of the excess loss is
-    left grow like T^0.15 or slower, for N = 3 and 10 (the 95 % interval is below).
+    left grow like T^0.15 or slower, for N = 3 and 10; with the change, slower than from a fresh
+    start.
     """
     cases = {}
     for N in (3, 10):
@@ -281,6 +307,6 @@ def frozen_values_and_T(transformers: Table) -> Outcome:
                 for T in (2048, 8192)
             },
         }
-    flat = all(case["frozen"].high < 0.15 for case in cases.values())
-    flatter = all(case["frozen"].high < case["fresh"].low for case in cases.values())
+    flat = all_of(at_most(case["frozen"], 0.15) for case in cases.values())
+    flatter = all_of(at_most(minus(case["frozen"], case["fresh"]), 0) for case in cases.values())
     return Outcome.judged(flat, flatter, cases=cases)

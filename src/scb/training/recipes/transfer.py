@@ -3,7 +3,8 @@
 from functools import partial
 from math import ceil
 
-from scb.geometry import Array, Projector, keep_mu, trivial_V
+from scb.arrays import Array
+from scb.geometry import Projector, keep_mu, trivial_V
 from scb.inputs import InputError, real_array, typed
 from scb.task import Seed, Task
 from scb.theory.gaussian import residual_variance
