@@ -13,7 +13,7 @@ import scb
 ROOT = Path(scb.__file__).parent
 LAYERS = (
     {"arrays", "kernels", "lazy", "namesake", "inputs", "extras", "extensions", "handles"}
-    | {"files", "folders", "provenance", "drawing", "notebook"},
+    | {"files", "tensors", "folders", "provenance", "drawing", "notebook"},
     {"geometry", "model", "task"},
     {"theory", "metrics", "picture", "lab"},
     {"mixture"},

@@ -12,8 +12,9 @@ import scb
 from scb.sweeps.grid import Sweep
 from scb.sweeps.kinds import KINDS
 from scb.task import Task
+from scb.training.recipe_options import recipe_hints
 from scb.training.recipes import RECIPES
-from scb.training.settings import TrainingSettings, parse_option, recipe_hints
+from scb.training.settings import TrainingSettings, parse_option
 from scb.training.stages import GivenStart
 from torture.arguments import ATTENTION, LAWS, SIZES, SYMBOLS, TASK, TOKENS, likely, typed
 

@@ -10,6 +10,7 @@ from scb.metrics import similarity_A
 from scb.sweeps.kinds import complete_train
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
+from scb.training.recipe_options import recipe_options
 from scb.training.recipes import RECIPES
 from scb.training.recipes.algorithm1 import estimate
 from scb.training.roundings import (
@@ -19,7 +20,6 @@ from scb.training.roundings import (
     estimated_signal,
     noise_threshold,
 )
-from scb.training.settings import recipe_options
 from scb.training.sources.population import Population
 from scb.training.stages import MeasuredNoise, Stage, proximal_step
 

@@ -309,9 +309,7 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
 
 
 def _arrow(column: NDArray[Any]) -> Any:
-    """A column for Arrow, made of its bytes: ``pyarrow.array`` would load pandas first, where it is
-    installed, for 0.3 s.
-    """
+    """A column for Arrow, made of its bytes: ``pyarrow.array`` would first load pandas."""
     import pyarrow as pa
 
     if column.dtype.kind in "iuf":
@@ -334,9 +332,7 @@ def _arrow(column: NDArray[Any]) -> Any:
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_table`` wrote, or some of its columns, and its facts; DamagedFileError
-    if it is not as written.
-    """
+    """A table that ``write_table`` wrote, or some of its columns, and its facts."""
     with wanted_for("a table on disk"):
         import pyarrow as pa
         from pyarrow.parquet import read_table as read

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.files import read_arrays, write_arrays
 from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer
 from scb.provenance import versions
 from scb.sequences.baselines.background import RecentBackground
@@ -18,6 +17,7 @@ from scb.sequences.baselines.counts import deepest
 from scb.sequences.kept import KeptSymbols
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.tables import Arrays
+from scb.tensors import read_arrays, write_arrays
 
 FORMAT = "scb.SparseContextualBigram"
 _ARRAYS = ("prior", "frequencies", "background_weight", "background_ratio")

@@ -17,8 +17,8 @@ from scb.inputs import InputError, coerced, one_of
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.sweeps.grid import Kind, Parameters
 from scb.task import Ensemble, Task
+from scb.training.recipe_options import build_recipe, recipe_hints
 from scb.training.recipes import RECIPES
-from scb.training.settings import build_recipe, recipe_hints
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
 # Of P; what is not given is as ``random_task`` has it

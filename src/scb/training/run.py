@@ -12,10 +12,11 @@ import numpy as np
 
 from scb import metrics, notebook
 from scb.arrays import Array
-from scb.files import make_directory, read_arrays, write_arrays
+from scb.files import make_directory
 from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer, one_of
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
+from scb.tensors import read_arrays, write_arrays
 from scb.training.run_summary import RunSummary, curves, frame, typed
 
 if TYPE_CHECKING:

@@ -1,25 +1,19 @@
 """A training run as a few words: which task, which recipe with which options, which seed; from
 TOML, JSON or the command line.
-
-The options of a recipe are the arguments of its function, so that a new recipe or argument needs no
-second list.
 """
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
-from scb.arrays import Array
 from scb.extensions import Registry
 from scb.files import make_directory, read_json, read_regular, write_json
 from scb.inputs import InputError, coerced, file_path, integer, one_of, unreadable
 from scb.task import Ensemble, Task
 from scb.training.fingerprint import fingerprints, identity
-from scb.training.recipes import RECIPES, Recipe
+from scb.training.recipe_options import all_options, build_recipe, recipe_options
+from scb.training.recipes import Recipe
 from scb.training.run import FILE as RUN_FILE
 from scb.training.run import Run
 from scb.training.sources import GradientSource
@@ -76,89 +70,6 @@ def parse_option(text: str) -> tuple[str, Any]:
     if set(found) != {"x"}:  # it went on behind a line break
         raise InputError(f"--set {name}: {value!r} is no single value")
     return name, found["x"]
-
-
-def arguments(function: Any) -> dict[str, Any]:
-    """The arguments of a function other than the task, and their types."""
-    hints = get_type_hints(function)
-    names = [name for name in signature(function).parameters if name != "task"]
-    for name in names:
-        if name not in hints:
-            raise InputError(
-                f"{function.__module__}:{function.__qualname__} has an argument {name!r} without a"
-                " type: give it one"
-            )
-    return {name: hints[name] for name in names}
-
-
-def pretrained_value(
-    task: Task, *, overlap: float = 0.6, related_seed: int = 1, pretrained: str | None = None
-) -> Array:
-    """The V_hat of a recipe that transfers: the P̂ of a related task, or the V of the run saved in
-    ``pretrained``.
-    """
-    if pretrained is not None:
-        return Run.load(pretrained).V
-    return task.related(overlap, related_seed).P
-
-
-@cache
-def recipe_hints(recipe: str) -> dict[str, Any]:
-    """The options of a recipe and their types; in place of a V_hat, which nobody writes down, those
-    of ``pretrained_value``.
-    """
-    hints = arguments(RECIPES[recipe])
-    if "V_hat" in hints:
-        del hints["V_hat"]
-        hints |= arguments(pretrained_value)
-    return hints
-
-
-def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe with those that were not given, as its types have them."""
-    functions = (
-        [RECIPES[recipe], pretrained_value]
-        if "V_hat" in arguments(RECIPES[recipe])
-        else [RECIPES[recipe]]
-    )
-    parameters = {
-        name: parameter
-        for function in functions
-        for name, parameter in signature(function).parameters.items()
-    }
-    defaults = {
-        name: one.default for name, one in parameters.items() if one.default is not one.empty
-    }
-    return recipe_options(recipe, defaults) | recipe_options(recipe, options)
-
-
-def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe, checked and as its types have them; ValueError for a name or value
-    that it does not take.
-    """
-    one_of("recipe", recipe, RECIPES)
-    hints = recipe_hints(recipe)
-    for name in options:
-        if name not in hints:
-            raise InputError(
-                f"recipe {recipe!r} has no option {name!r}: it has {', '.join(sorted(hints))}"
-            )
-    return {name: coerced(name, value, hints[name]) for name, value in options.items()}
-
-
-def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
-    """The recipe with these options for a task."""
-    make = RECIPES[recipe]
-    given = recipe_options(recipe, options)
-    if "V_hat" in arguments(make):
-        of_V_hat = {name: given.pop(name) for name in arguments(pretrained_value) if name in given}
-        given["V_hat"] = pretrained_value(task, **of_V_hat)
-    made = make(task, **given)
-    if not isinstance(made, Recipe):
-        raise InputError(
-            f"recipe = {recipe!r} gives a {type(made).__name__}: it must give a scb.Recipe"
-        )
-    return made
 
 
 @dataclass(frozen=True)
