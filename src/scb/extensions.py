@@ -111,9 +111,7 @@ class Registry(MutableMapping[str, Any]):
 
 @cache
 def _named_in(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group, looked up once in a process: all installed packages are read for
-    it.
-    """
+    """The entry points of a group. They are cached, because the lookup reads all packages."""
     return tuple(entry_points(group=group))
 
 

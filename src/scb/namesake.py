@@ -1,5 +1,4 @@
-"""Another package is called scb, too: say so where both are installed, since they share one folder
-and one import.
+"""A warning if the other package called scb is installed: the two share one folder and one import.
 
 Ours is distributed as sparse-contextual-bigrams and imported as scb; the other one is distributed
 as scb.

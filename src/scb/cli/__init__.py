@@ -1,4 +1,4 @@
-"""The command ``scb``: one file a command; each imports what it needs when it runs.
+"""The command ``scb``: one file per command, which imports what it needs when it runs.
 
 Exit statuses: 0 if the work was done, 1 if it ended without success (a run diverged, or the output
 could not be printed), 2 if it could not be done as asked, 130 after an interrupt.

@@ -1,6 +1,4 @@
-"""How far a command is, and how long it will still take: a bar on a terminal, a line every ten
-seconds elsewhere.
-"""
+"""Progress of a command and the time left: a bar on a terminal, a line every ten seconds elsewhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
