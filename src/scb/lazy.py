@@ -11,14 +11,13 @@ from typing import Any
 def lazily(package: str, names: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """A ``__getattr__`` for a package: its submodules by name, and names of other modules.
 
-    ``names`` has the module of each name; a name that ends its module's is the module itself.
+    ``names`` has the module of each name. If a module has no such name, it is meant itself.
     """
 
     def load(name: str) -> Any:
-        home = (names or {}).get(name, f"{package}.{name}")
-        value = _module(package, name, home)
-        if not home.endswith(f".{name}"):
-            value = getattr(value, name)
+        value = _module(package, name, (names or {}).get(name, f"{package}.{name}"))
+        if name in (names or {}):
+            value = getattr(value, name, value)
         setattr(sys.modules[package], name, value)
         return value
 
