@@ -135,7 +135,8 @@ def _refuse_little_memory() -> None:
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
     if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
         raise MemoryError(
-            f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are needed"
+            f"'ulimit -v' allows {allowed >> 20:,} MB,"
+            f" and at least {LEAST_MEMORY >> 20:,} are needed"
         )
 
 

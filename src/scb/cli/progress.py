@@ -1,4 +1,4 @@
-"""Progress of a command and the time left: a bar on a terminal, a line every ten seconds elsewhere."""
+"""Progress of a command and the time left: a bar on a terminal, or a line every ten seconds."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -27,8 +27,8 @@ TLS = (
     "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY name"
 )
 GONE = (
-    "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on"
-    " from them"
+    "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes"
+    " on from them"
 )
 
 

@@ -190,8 +190,8 @@ def processes(workers: int, note: Note = print) -> Iterator[Processes]:
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Around the start of a process, which ignores Ctrl-C: a terminal sends it to all processes, and
-    this one ends the others.
+    """Around the start of a process, which ignores Ctrl-C: a terminal sends it to all processes,
+    and this one ends the others.
 
     A Ctrl-C for this process waits until the start is over. A mask alone does not hold it back,
     because another thread may receive it.
