@@ -102,7 +102,8 @@ class Folder:
         foreign = [name for name in new if _holds_something(self.path / name)]
         if foreign and not (overwrite or self._overwrite):
             raise InputError(
-                f"{self.path} has {', '.join(foreign)}, which scb did not write: give another folder, or"
+                f"{self.path} has {', '.join(foreign)}, which scb did not write: give another"
+                " folder, or"
                 " replace it with --overwrite (overwrite=True in Python)"
             )
         if new:
@@ -253,7 +254,8 @@ def _read(handle: int, size: int) -> bytes:
 
 def _not_ours(path: Path) -> InputError:
     return InputError(
-        f"{path} is not the file of that name that scb keeps in a folder: give another folder, or remove it"
+        f"{path} is not the file of that name that scb keeps in a folder: give another folder, or"
+        " remove it"
     )
 
 
@@ -276,7 +278,7 @@ def _lock(directory: Path, handle: int, work: str) -> None:
 
 
 def _file_system(handle: int) -> str:
-    """The kind of the file system of an open file and where it is mounted, where that can be known."""
+    """The kind of the file system of an open file, and where it is mounted, if known."""
     device = os.fstat(handle).st_dev
     with (
         suppress(OSError),

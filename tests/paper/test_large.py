@@ -5,7 +5,6 @@ import pytest
 
 from scb.cli.reproduce import reproduce
 from scb.inputs import InputError
-from scb.jobs.kinds import TrainJob, kind_of
 from scb.paper import stage_one
 from scb.paper.claims import large, projector
 from scb.paper.experiments.large import KEPT, LARGE_AXES, LARGE_BASE, LARGE_SETTINGS, PlanJob, RealJob
@@ -13,6 +12,7 @@ from scb.paper.experiments.projector import SignJob
 from scb.paper.experiments.rates import LARGEST_ON_GPU, RateJob
 from scb.paper.outcome import Verdict
 from scb.paper.registry import TABLES, tables
+from scb.sweeps.kinds import TrainJob, kind_of
 from scb.task import Task
 
 HOLDS, UNSURE, FAILS = Verdict.HOLDS, Verdict.UNSURE, Verdict.FAILS

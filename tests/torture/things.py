@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 import scb
-from scb.files import read_json, read_sealed, warn_unless, write_json
-from scb.jobs.grid import Sweep
+from scb.files import read_json, read_sealed, write_json
 from scb.jobs.job import Job
-from scb.jobs.kinds import KINDS
 from scb.jobs.shipped import read_shipped, write_shipped
-from scb.jobs.store import SWEEP, Failure, Result, SweepStore
+from scb.jobs.store import Failure, Result
 from scb.jobs.table import read_table, write_table
 from scb.sequences.fit_folder import read_fit
 from scb.sequences.model_file import load_model
+from scb.sweeps.grid import Sweep
+from scb.sweeps.kinds import KINDS
+from scb.sweeps.store import SWEEP, SweepStore
 from scb.task import Task
 from scb.training.run import Run
 from scb.training.settings import TrainingSettings
@@ -113,7 +114,7 @@ def _write_sweep(folder: Path, version: int) -> None:
 
 
 def _read_sweep(folder: Path) -> str:
-    warn_unless(read_sealed(folder / SWEEP)[1], folder / SWEEP)  # as scb sweep --status does
+    read_sealed(folder / SWEEP)  # as scb sweep --status does
     sweep = Sweep.read(folder / SWEEP, KINDS)
     store = SweepStore(folder)
     store.missing(sweep.jobs())  # a failure whose row came later is none

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.files import read_arrays, warn_unless, write_arrays
 from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer
 from scb.provenance import versions
 from scb.sequences.baselines.background import RecentBackground
@@ -18,6 +17,7 @@ from scb.sequences.baselines.counts import deepest
 from scb.sequences.kept import KeptSymbols
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.tables import Arrays
+from scb.tensors import read_arrays, write_arrays
 
 FORMAT = "scb.SparseContextualBigram"
 _ARRAYS = ("prior", "frequencies", "background_weight", "background_ratio")
@@ -78,7 +78,7 @@ class SavedModel:
 
 def load_model(path: str | Path) -> SavedModel:
     """Read what ``SavedModel.write`` wrote; a DamagedFileError says what is wrong with it."""
-    arrays, content, sealed = read_arrays(file_path("path", path), FORMAT)
+    arrays, content = read_arrays(file_path("path", path), FORMAT)
     if content.get("format") != FORMAT:
         raise DamagedFileError(
             f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else"
@@ -91,7 +91,6 @@ def load_model(path: str | Path) -> SavedModel:
         kept = KeptSymbols.from_arrays(stream, model.max_lag, model.classes) if stream else None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
-    warn_unless(sealed, Path(path))
     return SavedModel(model, parameters, width, kept)
 
 

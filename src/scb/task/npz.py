@@ -11,7 +11,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.files import SLOT, read_sealed, refuse_foreign, seal, warn_unless, write_atomically
+from scb.files import SLOT, read_sealed, refuse_foreign, seal, write_atomically
 from scb.inputs import DamagedFileError, InputError
 
 _MARK = "scb task "
@@ -44,14 +44,13 @@ def reading_npz(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
     """The arrays of a file that ``write_npz`` wrote, for a block that makes a task of them; errors
     in it are reported as those of the file.
     """
-    content, sealed = read_sealed(path)
+    content = read_sealed(path)
     try:
         yield stored_arrays(content)
     except KeyError as error:
         raise DamagedFileError(f"{path} is not a task: it lacks {error}") from None
     except _UNREADABLE as error:
         raise DamagedFileError(f"{path} is damaged, or not a task ({error})") from None
-    warn_unless(sealed, path)
 
 
 def stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:

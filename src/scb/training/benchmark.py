@@ -172,10 +172,29 @@ def _take_turns(processes: dict[str, Any], repeats: int) -> dict[str, float]:
 
 
 def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str, Any]:
-    """Median milliseconds per step and peak memory of each baseline, each in its own process (see
-    ``serve``), taking turns.
+    """Time one training step of each baseline, each in a process of its own, taking turns.
 
-    Our engine is timed once more beside a busy process on each core (``busy_ms``).
+    Parameters
+    ----------
+    N, T : int
+        The sizes of the task.
+    repeats : int
+        The number of timed rounds.
+    file : Path, optional
+        A Python file with further baselines. It is executed.
+
+    Returns
+    -------
+    dict
+        N, T, and by the name of each baseline the median milliseconds per step (``ms``), the peak
+        memory (``mb``) and, for our engine, the time beside a busy process on each core
+        (``busy_ms``).
+
+    Examples
+    --------
+    >>> from scb.training.benchmark import compare
+    >>> sorted(compare(N=3, T=50, repeats=1))  # doctest: +SKIP
+    ['N', 'T', 'busy_ms', 'mb', 'ms']
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     processes = {}

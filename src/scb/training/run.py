@@ -9,10 +9,11 @@ import numpy as np
 
 from scb import metrics, notebook
 from scb.arrays import Array
-from scb.files import make_directory, read_arrays, warn_unless, write_arrays
+from scb.files import make_directory
 from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer, one_of
 from scb.model import LinearTransformer, OneLayerTransformer, SoftmaxTransformer
 from scb.provenance import versions
+from scb.tensors import read_arrays, write_arrays
 from scb.training.run_summary import RunSummary, curves, frame, with_counts
 
 if TYPE_CHECKING:
@@ -252,13 +253,11 @@ class Run:
             raise FileNotFoundError(f"{directory} is not there")
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
-        arrays, facts, sealed = read_arrays(path, "run")
+        arrays, facts = read_arrays(path, "run")
         try:
-            run = _checked(arrays, facts)
+            return _checked(arrays, facts)
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedFileError(f"{path} is damaged: {error}") from None
-        warn_unless(sealed, path)
-        return run
 
 
 def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:

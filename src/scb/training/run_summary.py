@@ -147,7 +147,28 @@ CURVES = {
 
 
 def curves(history: Mapping[str, Array], title: str) -> "Figure":
-    """Distances, signals and errors of one run against steps; grey lines where a stage begins."""
+    """Draw distances, signals and errors of a run; grey lines show where a stage begins.
+
+    Parameters
+    ----------
+    history : dict of (rows,) arrays
+        The columns of ``Run.history``.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.training.run_summary import curves
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2)
+    >>> run = scb.train(task, scb.recipes.paper(task, steps=(5, 5, 0)), judge=False)
+    >>> len(curves(run.history, "a short run").axes) > 1
+    True
+    """
     with wanted_for("a picture"):
         from scb.drawing import look, panels, quiet
 

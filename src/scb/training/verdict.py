@@ -107,8 +107,24 @@ def _fault(f: Findings, tolerance: float) -> str:
 
 
 def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
-    """The verdict by the true P and Q, from the last row of a history. That of a simulation has no
-    normalised A.
+    """Return the verdict by the true P and Q.
+
+    Parameters
+    ----------
+    last : dict of float
+        The last row of a history; that of a simulation has no normalised A.
+    tolerance : float
+        The largest distance of what is learned.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from scb.training.verdict import by_truth
+    >>> by_truth({"alpha_V": 1, "alpha_A": 1, "dist_V": 0.01, "dist_A": 0.01, "dist_A_star": 0.01})
+    'learned'
     """
     distances = (
         Distance(float(last.get(name, np.inf))) for name in ("dist_V", "dist_A", "dist_A_star")
