@@ -130,7 +130,7 @@ FIGURES = {
     ),
     "F15": PaperFigure(
         title="Rates",
-        paper="Theorem 1 and its lemmas (no figure there)",
+        paper="Theorem 3.1 and its lemmas (no figure there)",
         needs=("rates",),
         drawn_by="rates:rates",
         see="The smallest number of samples with which each stage succeeds in real runs, as one "
@@ -156,7 +156,7 @@ FIGURES = {
     ),
     "F18": PaperFigure(
         title="Inside all assumptions",
-        paper="Assumption 1, with (d)",
+        paper="Assumption 2.1, with (d)",
         needs=("theorem",),
         drawn_by="rates:theorem",
         see="Algorithm 1 as printed at T = (NQ)^10, where all assumptions hold, with the paper's "
@@ -199,7 +199,7 @@ FIGURES = {
     ),
     "F23": PaperFigure(
         title="Rates at large sizes",
-        paper="Theorem 1 and its lemmas (no figure there)",
+        paper="Theorem 3.1 and its lemmas (no figure there)",
         needs=("large rates",),
         drawn_by="large:rates",
         see="The smallest number of samples of each stage, as in F15, at much larger sizes.",

@@ -21,6 +21,7 @@ from scb.paper.claims import (
 )
 from scb.paper.claims.claim import Claim
 from scb.paper.entries import Experiment
+from scb.paper.experiments.checks import ErrorDecayJob, NegativeJob, StageOneEndJob
 from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
 from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
@@ -76,6 +77,8 @@ BOTH = ("softmax", "linear")
 FOUR = ("proximal", "proximal, larger λ", "SGD", "SGD, small η₂'")
 THREE = ("proximal", "proximal, larger λ", "SGD")
 SETTLED = ("proximal, sign settled", "proximal, larger λ", "SGD, sign settled")
+# Of the runs of the strong ensemble only two in three come to fit
+LATE = tuple((name, i) for name in ENSEMBLES for i in range(60 if name == "strong" else 50))
 # B and the multiple of the paper's step sizes
 STRAINED = (
     *((64, rate) for rate in (1.0, 2.0, 4.0, 8.0, 12.0)),
@@ -127,11 +130,29 @@ TABLES = {
         quick=(3, {"T": (1000,), "ensemble": ENSEMBLES[:2]}),
         full_only=True,
     ),
+    "early stopping": Experiment(
+        TrainingJob,
+        {
+            "ensemble": ENSEMBLES,
+            "N": (10,),
+            "steps": (3000,),
+            "summary": (tuple(range(500, 3001, 250)),),
+        },
+        seeds=10,
+        quick=(2, {"ensemble": ENSEMBLES[:1], "T": (1000,)}),
+        full_only=True,
+    ),
+    "negative entries": Experiment(
+        NegativeJob,
+        {"ensemble": ENSEMBLES, "step": (500, 1000)},
+        seeds=10,
+        quick=(2, {"ensemble": ENSEMBLES[:1], "T": (1000,)}),
+        full_only=True,
+    ),
     "late": Experiment(
         LateJob,
-        {"ensemble": ENSEMBLES},
-        seeds=50,
-        quick=(3, {"ensemble": ENSEMBLES[:1], "T": (1000,), "steps": (2000,)}),
+        {("ensemble", "replicate"): LATE},
+        quick=(None, {("ensemble", "replicate"): LATE[:3], "T": (1000,), "steps": (2000,)}),
         full_only=True,
     ),
     "noise wins": Experiment(
@@ -184,6 +205,10 @@ TABLES = {
         quick=(1, {("N", "T"): ((3, 500),)}),
     ),
     "stage 1": Experiment(StageOneJob, {"T": TENS}),
+    "end of stage 1": Experiment(
+        StageOneEndJob, {"T": (100, 300, 1000, 3000)}, seeds=40, quick=(3, {})
+    ),
+    "error decay": Experiment(ErrorDecayJob, {}, seeds=40, quick=(3, {})),
     "near one": Experiment(NearOneJob, {"direction": ("difference", "sum", "normalised")}),
     "support": Experiment(
         SupportJob, {"T": FIVES[:3]}, seeds=10, quick=(5, {"T": FIVES[:2]}), full={"T": FIVES}
