@@ -54,6 +54,8 @@ def plan(
         table.add_row(stage.name, *cells, stage.leaves, end_section=stage.name == "Stage 3")
     console = terminal()
     console.print(table)
+    if result.warning:
+        console.print(f"warning: {result.warning}", style="yellow")
     console.print(
         f"samples: {result.samples:.1e} from scratch, {result.transfer_samples:.1e} with transfer (θ = {result.theta:.2g})"
     )
