@@ -136,7 +136,7 @@ TABLES = {
             "ensemble": ENSEMBLES,
             "N": (10,),
             "steps": (3000,),
-            "summary": (tuple(range(500, 3001, 250)),),
+            "summary": (tuple(range(500, 3001, 500)),),
         },
         seeds=10,
         quick=(2, {"ensemble": ENSEMBLES[:1], "T": (1000,)}),

@@ -133,15 +133,15 @@ def simulation_predicts(prediction: Table) -> Outcome:
     condition='N = 3, 10, 20; "The batch size can be chosen from standard {64, 128, 256}"; gradient '
     "noise is large",
     setting="N = 10 and B = 64 up to step 3,000, the others up to 1,000; sparsity 2, η = 0.01 for 400 steps, then 0.005, λ = "
-    "1e-5; the sign is not resolved; stopped, with knowledge of Q, at the best of 11 steps",
+    "1e-5; the sign is not resolved; stopped, with knowledge of Q, at the best of 6 steps",
     words="star {star:share} of all, {star_right:share} where the sign is right; SGD's star misses "
     "in {misses:share} of all, {misses_right:share} where the sign is right",
     change="resolve the sign",
-    instead="given the right sign the star does recover the truth, and so does SGD's",
+    instead="where the star recovers the truth, given the right sign, so does SGD's",
     control="after 1,000 steps: star {early:share}, where the sign is right {early_right:share}",
 )
 def larger_N_alike(early_stopping: Table, larger_N: Table | None = None) -> Outcome:
-    """Stopped at the best of 11 steps up to 3,000, the normalised A is within 0.05 of Q in 90 % of
+    """Stopped at the best of 6 steps up to 3,000, the normalised A is within 0.05 of Q in 90 % of
     tasks, and SGD's, stopped likewise, is not in 90 %; with the change, of those in which the sign
     is right."""
     best, right = {}, {}

@@ -22,6 +22,7 @@ from scb.paper.slopes import (
     law_rows,
     log_log_slope,
     printed_exponent,
+    stage_samples,
     varied,
 )
 
@@ -54,8 +55,9 @@ def exponents(
         mine = pick(table, projector=projector)
         for stage, axes in asked.items():
             for axis in axes:
-                rows = law_rows(varied(mine, axis, base), axis, stage)
-                slope = log_log_slope(rows[axis], rows[f"samples_{stage}"])
+                rows = varied(mine, axis, base)
+                rows = law_rows(rows, axis, stage) if base is BASE else rows
+                slope = log_log_slope(rows[axis], stage_samples(rows, stage))
                 if np.isnan(slope.estimate):
                     continue
                 printed = printed_exponent(mine, axis, stage, base)
@@ -67,7 +69,7 @@ def exponents(
                     "excess": minus(harder(slope, axis), harder(Number.exact(printed), axis)),
                 }
     for stage in asked:
-        if none := (~np.isfinite(table[f"samples_{stage}"])).sum():
+        if none := np.isinf(stage_samples(table, stage)).sum():
             cases[f"Stage {stage}"] = {"none": none, "searches": len(table["T"])}
     return cases
 
