@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test docs test-gpu test-torch torture lint bench examples pictures lab venv lock clean
+.PHONY: reproduce test docs test-gpu test-torch torture lint bench examples pictures lab venv lock release-check clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
@@ -21,7 +21,7 @@ test-torch: venv  ## the tests of scb.torch, in an environment of their own that
 	.venv-torch/bin/pip install --quiet --require-hashes -r requirements.lock
 	.venv-torch/bin/pip install --quiet torch==2.13.0
 	.venv-torch/bin/pip install --quiet --no-build-isolation --no-deps --editable .
-	.venv-torch/bin/pytest tests/test_torch.py tests/test_transformers.py tests/test_docstrings.py
+	.venv-torch/bin/pytest tests/pytorch/test_torch.py tests/paper/test_transformers.py tests/project/test_docstrings.py
 
 docs: venv .venv/docs  ## the site, built offline into docs/_build/html; a warning or a broken link is an error
 	$(BIN)/python -m sphinx -b html -j 2 -W --keep-going docs docs/_build/html
@@ -69,9 +69,26 @@ venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and co
 	$(BIN)/pip install --quiet --require-hashes -r requirements-docs.lock  # the versions of requirements.lock, and Sphinx
 	touch $@
 
-lock: venv  ## renew both lock files from pyproject.toml (asks for uv)
-	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements.lock
-	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra docs -c requirements.lock pyproject.toml -o requirements-docs.lock
+release-check:  ## rehearse a release of what is committed: dist/ gets the files, each is installed into an empty environment and tried
+	rm -rf dist .release
+	git clone --quiet . .release/clone
+	$(PYTHON) -m venv .release/tools
+	.release/tools/bin/pip install --quiet --require-hashes -r requirements-release.lock
+	.release/tools/bin/sp-repo-review .release/clone
+	.release/tools/bin/zizmor --offline --quiet .release/clone/.github
+	.release/tools/bin/python -m build --outdir dist .release/clone
+	.release/tools/bin/twine check --strict dist/*
+	.release/tools/bin/check-wheel-contents dist/*.whl
+	set -e; for file in dist/*; do \
+		$(PYTHON) -m venv --clear .release/empty; \
+		.release/empty/bin/pip install --quiet $$file; \
+		.release/empty/bin/python tests/smoke.py; \
+	done
+
+lock: venv  ## renew the lock files from pyproject.toml (asks for uv)
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra all --group dev pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra all --group docs -c requirements.lock pyproject.toml -o requirements-docs.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group release -c requirements.lock -o requirements-release.lock
 
 clean:
-	rm -rf .venv .venv-torch results docs/_build docs/learn docs/reference/api docs/reference/api.md docs/reference/cli.md docs/paper/figures
+	rm -rf .venv .venv-torch .release dist results docs/_build docs/learn docs/reference/api docs/reference/api.md docs/reference/cli.md docs/paper/figures

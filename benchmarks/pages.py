@@ -2,7 +2,7 @@
 
     python benchmarks/pages.py [NAME ...]
 
-A table stands on its page between ``<!-- table NAME -->`` and ``<!-- end -->``; tests/test_site_kept.py compares the two.
+A table stands on its page between ``<!-- table NAME -->`` and ``<!-- end -->``; tests/project/test_site_kept.py compares the two.
 """
 
 import json

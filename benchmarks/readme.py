@@ -2,7 +2,7 @@
 
     python benchmarks/readme.py
 
-tests/test_readme.py compares both. The claims are those of docs/paper/claims.csv, which ``scb reproduce`` writes.
+tests/project/test_readme.py compares both. The claims are those of docs/paper/claims.csv, which ``scb reproduce`` writes.
 """
 
 import re

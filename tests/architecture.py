@@ -12,7 +12,8 @@ import scb
 
 ROOT = Path(scb.__file__).parent
 LAYERS = (
-    {"kernels", "lazy", "namesake", "inputs", "extras", "extensions", "files", "folders", "provenance", "drawing", "notebook"},
+    {"arrays", "kernels", "lazy", "namesake", "inputs", "extras", "extensions", "handles"}
+    | {"files", "folders", "provenance", "drawing", "notebook"},
     {"geometry", "model", "task"},
     {"theory", "metrics", "picture", "lab"},
     {"mixture"},
@@ -132,9 +133,9 @@ def rooms(edges: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def unlisted_in_paper(root: Path = ROOT) -> list[str]:
-    """Experiments and claims that the registry of the paper does not import, and figures that nobody names or imports."""
+    """Experiments and claims that neither the registry nor the tables import, and figures that nobody names or imports."""
     edges = graph(root)
-    listed = edges["scb.paper.registry"]
+    listed = set().union(*(edges[f"scb.paper.{name}"] for name in ("registry", "tables", "full_tables")))
     used = set().union(*edges.values())
     captions = (root / "paper" / "captions.py").read_text()
     found = []
@@ -147,17 +148,17 @@ def unlisted_in_paper(root: Path = ROOT) -> list[str]:
     return found
 
 
-def private_imports(folder: Path, public: Iterable[object]) -> set[str]:
-    """What the files of a folder import from the rest of scb that no user could: functions and classes that are not public, and
-    types or constants of a module that has nothing public. Public are these objects."""
+def private_imports(folder: Path, public: Iterable[object], files: str = "**/*.py") -> set[str]:
+    """What the files of a folder, such as paper, import from the rest of scb that no user could: functions and classes that are not
+    public, and types or constants of a module that has nothing public. Public are these objects, and the type of arrays."""
     listed = {id(value) for value in public}
     modules_listed = {getattr(value, "__module__", "") for value in public}
-    homes = {*modules_listed, *(name.rpartition(".")[0] for name in modules_listed)}
+    homes = {"scb.arrays", *modules_listed, *(name.rpartition(".")[0] for name in modules_listed)}
     found = set()
-    for path in folder.rglob("*.py"):
+    for path in folder.glob(files):
         for node in ast.walk(ast.parse(path.read_text())):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-            if module.split(".")[0] != "scb" or module.startswith("scb.paper"):
+            if module.split(".")[0] != "scb" or module.startswith(f"scb.{folder.name}"):
                 continue
             for alias in node.names:
                 value = getattr(import_module(module), alias.name)

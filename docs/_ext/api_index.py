@@ -68,6 +68,10 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "save",
         )
     ),
+    "scb.folders.opened",
+    "scb.sequences.fit_folder.write_fit",
+    "scb.sequences.fit_folder.write_tables",
+    "scb.sequences.fit_folder.read_fit",
     "scb.picture.strip_picture",
     "scb.provenance.versions",
     "scb.provenance.machine",

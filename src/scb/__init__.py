@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from scb.metrics import measure, star
     from scb.mixture.recovery import Recovery, recover
     from scb.model import LinearTransformer, SoftmaxTransformer
+    from scb.sequences.analysis import analyse
     from scb.sequences.comparison import compare
     from scb.sequences.estimator import SparseContextualBigram
     from scb.sequences.input_formats import read_sequences
@@ -43,6 +44,7 @@ __all__ = [
     "SparseContextualBigram",
     "Stage",
     "Task",
+    "analyse",
     "compare",
     "generate",
     "measure",
@@ -72,6 +74,7 @@ _HOME = {
     "SparseContextualBigram": "scb.sequences.estimator",
     "Stage": "scb.training.stages",
     "Task": "scb.task",
+    "analyse": "scb.sequences.analysis",
     "compare": "scb.sequences.comparison",
     "generate": "scb.task.sampling",
     "measure": "scb.metrics",

@@ -7,7 +7,6 @@ compared before any parser sees the content. What is read must be a regular file
 may never end.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -15,7 +14,8 @@ import secrets
 import stat
 import warnings
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from scb.handles import let_go, lock_handle, open_handle
 from scb.inputs import DamagedFileError, InputError, InputTypeError
 
 _MARK = b"scb-sha256:"
@@ -30,7 +31,7 @@ SLOT = _MARK.decode() + "0" * 64
 """Stands in a file for the digest of the file, in which this stands."""
 _SEAL = re.compile(_MARK + b"([0-9a-f]{64})")
 _PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]{8}\.scb\.partial", re.DOTALL)
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _NEAR = 4096  # bytes at either end of a file in which its mark stands
 
 
@@ -80,18 +81,11 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def _write(path: Path, content: bytes) -> None:
     remove_abandoned(path.parent, path.name)
-    handle, partial = _locked_partial(path)
-    try:
-        try:
-            write_all(handle, content)
-            os.fsync(handle)
-            os.replace(partial, path)
-        finally:
-            os.close(handle)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(partial)
-        raise
+    with _locked_partial(path) as (handle, partial):
+        write_all(handle, content)
+        os.fsync(handle)
+        let_go(handle)
+        os.replace(partial, path)
     sync_directory(path.parent)
 
 
@@ -102,21 +96,26 @@ def write_all(handle: int, content: bytes) -> None:
         left = left[os.write(handle, left) :]
 
 
-def _locked_partial(path: Path) -> tuple[int, str]:
-    """A new temporary file for a path, locked for as long as it is open: one that is not has been
-    abandoned.
+@contextmanager
+def _locked_partial(path: Path) -> Iterator[tuple[int, str]]:
+    """A new temporary file for a path, locked for as long as it is open: one that is not locked has
+    been abandoned. It is removed if the work with it fails.
     """
     while True:
         partial = os.path.join(path.parent, f".{path.name}.{secrets.token_hex(4)}.scb.partial")
-        try:
-            handle = os.open(partial, _NEW, 0o666)
-        except FileExistsError:
-            continue
-        with suppress(OSError):  # where files cannot be locked, nobody removes them
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
-            return handle, partial
-        os.close(handle)  # somebody took it for an abandoned one in the moment before it was locked
+        with open_handle(partial, _NEW) as handle:
+            try:
+                with suppress(OSError):  # where files cannot be locked, nobody removes them
+                    lock_handle(handle, wait=True)
+                # None: taken for an abandoned file in the moment before it was locked
+                if os.fstat(handle).st_nlink:
+                    yield handle, partial
+                    return
+            except BaseException:
+                with suppress(OSError):
+                    let_go(handle)
+                    os.unlink(partial)
+                raise
 
 
 def remove_abandoned(directory: Path, name: str = "") -> None:
@@ -131,13 +130,11 @@ def remove_abandoned(directory: Path, name: str = "") -> None:
 
 
 def _remove_unless_locked(partial: str) -> None:
-    with suppress(OSError):  # it is being written, has been renamed, or is not ours
-        handle = os.open(partial, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(partial)
-        finally:
-            os.close(handle)
+    # An error: it is being written, has been renamed, or is not ours.
+    with suppress(OSError), open_handle(partial, os.O_RDWR) as handle:
+        lock_handle(handle)
+        let_go(handle)
+        os.unlink(partial)
 
 
 def make_directory(directory: Path) -> None:
@@ -163,12 +160,8 @@ def _make_one(directory: Path) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Have the new name on disk too; where a file system cannot, the rename alone must do."""
-    with suppress(OSError):
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with suppress(OSError), open_handle(directory, os.O_RDONLY, follow=True) as handle:
+        os.fsync(handle)
 
 
 def refuse_foreign(path: Path, mark: str, overwrite: bool) -> None:

@@ -6,11 +6,10 @@ such.
 """
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from scb.files import (
@@ -20,16 +19,42 @@ from scb.files import (
     sync_directory,
     write_all,
 )
+from scb.handles import let_go, lock_handle, open_handle
 from scb.inputs import InputError
 
 RECORD = ".scb"
 _FIRST = b"scb: the lock of this folder, and the names of what scb writes here\n"
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV)
 
 
 class Folder:
-    """A folder that is open for writing; ``opened`` makes it."""
+    """A folder that is open for writing; ``scb.folders.opened`` makes it.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    handle : int
+        The open file ``.scb`` in it, which is its lock and lists the names that scb writes.
+    work : str
+        What is done there, as in "training".
+    overwrite : bool
+        Whether files that scb did not write may be replaced.
+    inputs : sequence of Path
+        Files that are read for this work, which are never written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.folders import opened
+    >>> with opened(Path("out"), "testing") as folder:
+    ...     folder.claim("a.txt", "b.txt")
+    ...     _ = folder.file("a.txt").write_text("a")
+    ...     folder.check()
+    ...     folder.leave_nothing(made=True)
+    >>> Path("out/a.txt").read_text()
+    'a'
+    """
 
     def __init__(self, path: Path, handle: int, work: str, overwrite: bool, inputs: Sequence[Path]):
         self.path = path
@@ -37,7 +62,7 @@ class Folder:
         self._handle = handle
         self._overwrite = overwrite
         self._inputs = inputs
-        self._content = os.pread(handle, os.fstat(handle).st_size, 0)
+        self._content = _read(handle, os.fstat(handle).st_size)
         if not self._content.startswith(_FIRST):  # empty, or what a power failure left of it
             os.ftruncate(handle, 0)
             self._content = b""
@@ -45,7 +70,7 @@ class Folder:
         self._names = set(self._content[len(_FIRST) :].decode(errors="replace").split("\n"))
 
     def check(self) -> None:
-        """InputError unless this is still the folder that was opened."""
+        """Raise an InputError unless this is still the folder that was opened."""
         if not _is_at(self.path / RECORD, self._handle):
             raise InputError(
                 f"{self.path} was removed or replaced while scb was {self.work} there: what it"
@@ -53,10 +78,17 @@ class Folder:
             )
 
     def claim(self, *names: str, overwrite: bool = False) -> None:
-        """List names before anything is written under them; one that ends with / is of a folder.
+        """List names before anything is written under them.
 
-        InputError for a name that is an input, a link, or holds what scb did not write, unless
-        ``overwrite``.
+        An InputError is raised for a name that is an input, a link, or a file that scb did not
+        write.
+
+        Parameters
+        ----------
+        names : str
+            The names; one that ends with / is a folder.
+        overwrite : bool, default False
+            Whether files that scb did not write may be replaced.
         """
         self.check()
         new = [name for name in dict.fromkeys(names) if name not in self._names]
@@ -78,15 +110,33 @@ class Folder:
             self._names.update(new)
 
     def file(self, name: str) -> Path:
-        """The path of a file that is written now: claimed, in the folder that was opened."""
+        """Claim a name, and return its path.
+
+        Parameters
+        ----------
+        name : str
+            The name of the file.
+
+        Returns
+        -------
+        Path
+            Where to write it.
+        """
         self.claim(name)
         return self.path / name
 
     def leave_nothing(self, made: bool) -> None:
-        """Remove the list if nothing on it has been written, and the folder if it is new and empty."""
+        """Remove the list of names if nothing on it has been written, and an empty new folder.
+
+        Parameters
+        ----------
+        made : bool
+            Whether the folder is new.
+        """
         with suppress(OSError, InputError):
             self.check()
             if not any(name and (self.path / name).exists() for name in self._names):
+                let_go(self._handle)
                 os.unlink(self.path / RECORD)
                 if made:
                     self.path.rmdir()
@@ -112,7 +162,10 @@ def opened(
     overwrite: bool = False,
     inputs: Sequence[Path] = (),
 ) -> Iterator[Folder]:
-    """Open a folder for writing, and make it if need be; ``work`` says in a few words what is done.
+    """Open a folder for writing, and make it if need be.
+
+    Other processes are kept out until the ``with`` block ends. If it fails before anything was
+    written, nothing is left behind.
 
     Parameters
     ----------
@@ -126,17 +179,31 @@ def opened(
         Whether files that scb did not write may be replaced.
     inputs : sequence of Path
         Files that are read for this work, which are never written.
+
+    Returns
+    -------
+    Folder
+        The open folder, in a context manager.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.folders import opened
+    >>> with opened(Path("out"), "testing") as folder:
+    ...     _ = folder.file("a.txt").write_text("a")
+    >>> sorted(path.name for path in Path("out").iterdir())
+    ['.scb', 'a.txt']
     """
     made = not path.is_dir()
     make_directory(path)
-    try:
-        handle = _locked_record(path, work, lock)
-    except BaseException:
-        if made:
-            with suppress(OSError):
-                path.rmdir()
-        raise
-    try:
+    with ExitStack() as stack:
+        try:
+            handle = stack.enter_context(_locked_record(path, work, lock))
+        except BaseException:
+            if made:
+                with suppress(OSError):
+                    path.rmdir()
+            raise
         folder = Folder(path, handle, work, overwrite, inputs)
         try:
             remove_abandoned(path)
@@ -145,40 +212,43 @@ def opened(
         except BaseException:
             folder.leave_nothing(made)
             raise
-    finally:
-        os.close(handle)
 
 
-def _locked_record(directory: Path, work: str, lock: bool) -> int:
+@contextmanager
+def _locked_record(directory: Path, work: str, lock: bool) -> Iterator[int]:
     """The open record of a folder, which is a file of ours and is held by nobody else."""
     path = directory / RECORD
     while True:
-        try:
-            handle = os.open(path, _FLAGS, 0o666)
-        except OSError as error:
-            raise (
-                _not_ours(path) if error.errno in _NO_FILE else cannot_write(path, error)
-            ) from error
-        try:
+        with ExitStack() as stack:
+            try:
+                handle = stack.enter_context(open_handle(path, os.O_RDWR | os.O_CREAT))
+            except OSError as error:
+                raise (
+                    _not_ours(path) if error.errno in _NO_FILE else cannot_write(path, error)
+                ) from error
             _refuse_foreign_record(path, handle)
             if lock:
                 _lock(directory, handle, work)
+            # Elsewhere: whoever had it has removed it just now.
             if _is_at(path, handle):
                 sync_directory(directory)
-                return handle
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)  # whoever had it has removed it just now
+                yield handle
+                return
 
 
 def _refuse_foreign_record(path: Path, handle: int) -> None:
     about = os.fstat(handle)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
         raise _not_ours(path)
-    begin = os.pread(handle, len(_FIRST), 0).rstrip(b"\0")
+    begin = _read(handle, len(_FIRST)).rstrip(b"\0")
     if not _FIRST.startswith(begin):
         raise _not_ours(path)
+
+
+def _read(handle: int, size: int) -> bytes:
+    """The first bytes of an open file."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    return os.read(handle, size)
 
 
 def _not_ours(path: Path) -> InputError:
@@ -189,16 +259,18 @@ def _not_ours(path: Path) -> InputError:
 
 def _lock(directory: Path, handle: int, work: str) -> None:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_handle(handle)
     except BlockingIOError:
         raise InputError(
             f"another process is {work} in {directory}: wait for it, or end it"
         ) from None
     except OSError as error:
+        where = _file_system(handle)
         if os.fstat(handle).st_size == 0:  # made just now
+            let_go(handle)
             (directory / RECORD).unlink(missing_ok=True)
         raise InputError(
-            f"{directory} cannot be locked: {error.strerror} ({_file_system(handle)}). If no other process"
+            f"{directory} cannot be locked: {error.strerror} ({where}). If no other process"
             " writes there, go on with --no-lock (lock=False in Python)"
         ) from error
 
@@ -206,11 +278,11 @@ def _lock(directory: Path, handle: int, work: str) -> None:
 def _file_system(handle: int) -> str:
     """The kind of the file system of an open file and where it is mounted, where that can be known."""
     device = os.fstat(handle).st_dev
-    number = f"{os.major(device)}:{os.minor(device)}"
     with (
         suppress(OSError),
         open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts,
     ):
+        number = f"{os.major(device)}:{os.minor(device)}"
         for line in mounts:
             words = line.split()
             if words[2] == number:

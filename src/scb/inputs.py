@@ -12,7 +12,8 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
+
+from scb.arrays import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -162,7 +163,7 @@ def unreadable(error: ValueError | RecursionError) -> str:
     )
 
 
-def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
+def real_array(name: str, value: Any, copy: bool = True) -> Array:
     """A float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the
     caller to judge.
 
@@ -178,7 +179,7 @@ def real_array(name: str, value: Any, copy: bool = True) -> NDArray[np.float64]:
     return np.array(array, dtype=np.float64) if copy else np.asarray(array, dtype=np.float64)
 
 
-def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """A float64 array of this shape: what was given, where that will do."""
     array = real_array(name, value, copy=False)
     if array.shape != shape:
@@ -199,9 +200,9 @@ _WORDS = {
 }
 
 
-def fitted(name: str, value: Any, hint: Any) -> Any:
-    """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says
-    what is allowed.
+def coerced(name: str, value: Any, hint: Any) -> Any:
+    """The value converted to a type (1 becomes 1.0 for a float), or an InputError that says what is
+    allowed.
     """
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
@@ -210,7 +211,7 @@ def fitted(name: str, value: Any, hint: Any) -> Any:
 
 
 def typed(function: F) -> F:
-    """The function, with its keyword arguments fitted to the types of its signature: what does not
+    """The function, with its keyword arguments coerced to the types of its signature: what does not
     fit is refused by name.
     """
     known = [
@@ -225,7 +226,7 @@ def typed(function: F) -> F:
         return function(
             *arguments,
             **{
-                name: fitted(name, v, hints[name]) if name in known else v
+                name: coerced(name, v, hints[name]) if name in known else v
                 for name, v in options.items()
             },
         )

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from scb.geometry import Array, mu_inner, mu_norm, threshold_normalize
+from scb.arrays import Array
+from scb.geometry import mu_inner, mu_norm, threshold_normalize
 from scb.geometry.lines import distance_from_line_A, root, signal_A, signal_V
 from scb.inputs import number, shaped_array
 from scb.task import Task

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, real_array
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 import scb
-from scb.geometry import Array, trivial_V
+from scb.arrays import Array
+from scb.geometry import trivial_V
 from scb.jobs.job import Job, Rows, random_task
 from scb.model import Gradient, batch_gradient
 from scb.training.roundings import ResolveSign

@@ -25,7 +25,7 @@ NO_FILES = {
     "plan": ("plan", "3", "100", "2"),
 }
 WEIGHTS = {"train": 30, "fit": 20, "sweep": 20, "reproduce": 8, "show a run": 6, "show a fit": 6}
-WEIGHTS |= {"lab": 4, "sample": 4, "plan": 3, "bench": 2, kills.ON_DASK: 1}
+WEIGHTS |= {"lab": 4, "sample": 4, "plan": 3, "bench": 6, kills.ON_DASK: 4}
 clean = kills.clean
 
 

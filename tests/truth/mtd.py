@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 SUPPORT = ((2, 7), (1, 11), (11,), (2,))
-"""Lags of each symbol: with a matrix for each lag this can be told from every other table (see ``tests/test_estimator.py``)."""
+"""Lags of each symbol: with a matrix for each lag this can be told from every other table (tests/sequences/test_estimator.py)."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 
 
 def continue_sequence(
@@ -123,11 +123,12 @@ def likelihood_gradient(
     gP = np.zeros_like(P)
     total = 0.0
     for x, k, o, w, b in zip(tokens, last, label, weight, g, strict=True):
-        p = np.append(P[o, :-1], b)[x]
+        p = np.append(P[o], b)[x]
         f = q[k] @ p
         used = q[k] > 0
         gq[k, used] += w * p[used] / f
-        np.add.at(gP[o], x[used], w * q[k, used] / f)
+        in_P = used & (x < P.shape[1])
+        np.add.at(gP[o], x[in_P], w * q[k, in_P] / f)
         total += w * np.log(f)
     return float(total), gq, gP
 
@@ -175,8 +176,9 @@ def likelihood_information(
 def likelihood_curvature(
     tokens: NDArray[Any], last: NDArray[Any], label: NDArray[Any], weight: Array, g: Array, q: Array, P: Array
 ) -> Array:
-    """Minus the Hessian of the log-likelihood as a whole matrix, without the background's column of P (N, C + 1)."""
-    C = P.shape[1] - 1
+    """Minus the Hessian of the log-likelihood as a whole matrix, P (N, C) in its first coordinates; token C is the background."""
+    C = P.shape[1]
+    P = np.c_[P, np.zeros(len(P))]  # a column for the background, to be left out at the end
     size = P.size + q.size
     H = np.zeros((size, size))
     for x, k, o, w, b in zip(tokens, last, label, weight, g, strict=True):

@@ -4,7 +4,6 @@ Exit statuses: 0 if the work was done, 1 if it ended without success (a run dive
 could not be printed), 2 if it could not be done as asked, 130 after an interrupt.
 """
 
-import resource
 import shlex
 import signal
 import sys
@@ -104,11 +103,7 @@ def _call(given: list[str]) -> None:
             "--tyro-print-completion",
             one_of("--print-completion", " ".join(given[1:]), ("bash", "zsh")),
         ]
-    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
-        raise MemoryError(
-            f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are needed"
-        )
+    _refuse_little_memory()
     _refuse_empty_paths(given)
     # Here, as the commands are: Ctrl-C may come while they load
     import tyro
@@ -121,6 +116,19 @@ def _call(given: list[str]) -> None:
         # An option that is not wanted is left out: INT instead of {None}|INT
         plain = (tyro.conf.DisallowNone,)
         tyro.extras.subcommand_cli_from_dict(functions, prog="scb", args=given, config=plain)
+
+
+def _refuse_little_memory() -> None:
+    """MemoryError if a limit on address space is too low for the compiled libraries."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
+        raise MemoryError(
+            f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are needed"
+        )
 
 
 def _sentence(error: Exception, given: list[str]) -> str | None:

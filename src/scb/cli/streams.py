@@ -52,6 +52,10 @@ def _lasting(stream: TextIO | None) -> tuple[TextIO, Output]:
         ), output
     output = Output(stream.fileno(), "w", closefd=False)
     lines = stream.line_buffering or stream.write_through
+    encoding = stream.encoding
+    if not isinstance(getattr(stream.buffer, "raw", stream.buffer), io.FileIO):
+        # A console of Windows, which takes text from Python but bytes in an encoding of its own.
+        encoding = os.device_encoding(stream.fileno()) or encoding
     return io.TextIOWrapper(
-        io.BufferedWriter(output), stream.encoding, errors="replace", line_buffering=lines
+        io.BufferedWriter(output), encoding, errors="replace", line_buffering=lines
     ), output

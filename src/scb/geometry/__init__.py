@@ -13,7 +13,6 @@ from scb.geometry.lines import (
     uniform_start,
 )
 from scb.geometry.products import (
-    Array,
     Projector,
     centred_square,
     keep_mu,
@@ -23,7 +22,6 @@ from scb.geometry.products import (
 )
 
 __all__ = [
-    "Array",
     "Projection",
     "Projector",
     "centred_square",

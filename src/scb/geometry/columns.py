@@ -4,7 +4,7 @@ made of it.
 
 import numpy as np
 
-from scb.geometry.products import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 
 

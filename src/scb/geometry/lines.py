@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scb.geometry.products import Array, centred_square, mu_inner, mu_norm
+from scb.arrays import Array
+from scb.geometry.products import centred_square, mu_inner, mu_norm
 
 if TYPE_CHECKING:
     from scb.task import Task

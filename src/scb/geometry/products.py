@@ -6,11 +6,10 @@ import math
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scb.arrays import Array
 from scb.inputs import one_of
 
-Array = NDArray[np.float64]
 Projector = Literal["euclidean", "mu"]
 """By name, how a step on V is made to keep Vμ = μ: see ``projector_row``."""
 

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from scb.files import read_regular
-from scb.inputs import InputError, fitted, integer, one_of, unreadable
+from scb.inputs import InputError, coerced, integer, one_of, unreadable
 from scb.jobs.job import Job
 from scb.jobs.table import Table
 
@@ -165,10 +165,10 @@ def _checked_success(asked: dict[str, Any], kind: Kind) -> dict[str, Any]:
     if not asked:
         return dict(kind.success)
     if kind.metrics is None:
-        return {name: fitted(name, level, bool | float) for name, level in asked.items()}
+        return {name: coerced(name, level, bool | float) for name, level in asked.items()}
     _only(asked, kind.metrics, "[success]")
     types = {name: bool if kind.metrics[name] is bool else float for name in asked}
-    return {name: fitted(name, level, types[name]) for name, level in asked.items()}
+    return {name: coerced(name, level, types[name]) for name, level in asked.items()}
 
 
 def _only(given: Mapping[str, Any], allowed: Any, part: str) -> None:
@@ -216,4 +216,4 @@ def _check_figure(figure: dict[str, Any], grid: dict[str, list[Any]]) -> None:
     for name, axis in grid.items():
         if name not in axes and len(axis) > 1:
             raise InputError(f"[figure] leaves out the axis {name!r}: a third axis goes to 'panel'")
-    fitted("title", figure.get("title", ""), str)
+    coerced("title", figure.get("title", ""), str)

@@ -13,7 +13,7 @@ import numpy as np
 
 from scb import metrics
 from scb.extensions import Registry
-from scb.inputs import InputError, fitted
+from scb.inputs import InputError, coerced
 from scb.jobs.grid import Kind, Parameters
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.task import Ensemble, Task
@@ -36,7 +36,7 @@ def _checked(given: Parameters, hints: Mapping[str, Any], kind: str) -> Paramete
     for name, value in given.items():
         if name not in hints:
             raise InputError(f"{name!r} means nothing to {kind}: it has {', '.join(sorted(hints))}")
-        found[name] = fitted(name, value, hints[name])
+        found[name] = coerced(name, value, hints[name])
         low, high = RANGES.get(name, (-inf, inf))
         if isinstance(found[name], int | float) and not low <= found[name] <= high:
             within = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
@@ -186,7 +186,7 @@ def complete_train(given: Parameters) -> Parameters:
     """Check the sizes, the recipe and its options; options that are not given keep the recipe's
     defaults.
     """
-    recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
+    recipe = coerced("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
     hints = (
         dict.fromkeys(SIZES, int)
         | CHAIN

@@ -196,6 +196,10 @@ def _starting() -> Iterator[None]:
     A Ctrl-C for this process waits until the start is over. Another thread may hear it, so a mask
     alone does not hold it back.
     """
+    if not hasattr(signal, "pthread_sigmask"):
+        # On Windows nothing can be held back: a worker hears Ctrl-C as well, and ends.
+        yield
+        return
     came: list[Any] = []
     here = current_thread() is main_thread()
     # It would undo the mask if it were started later.

@@ -10,7 +10,8 @@ Python calls holds the one version that it uses.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing import current_process
 from time import perf_counter
 from typing import Any
@@ -61,6 +62,20 @@ def compiled(
             raise
         _notice.kept = False
         return numba.njit(**options)(function)
+
+
+@contextmanager
+def plain_interrupts() -> Iterator[None]:
+    """Raise Ctrl-C as what it is: while Numba reads named tuples, it makes a SystemError of it."""
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException = error
+        while cause.__cause__:
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            raise cause from None
+        raise
 
 
 class _Notice(event.Listener):

@@ -2,14 +2,25 @@
 
 The likelihood is that of Σ_j q_j P[o, x_j]. A row is a sample, or ``weight`` equal ones: the tokens
 (s,) at the positions that its last token k may attend to, with weights q[k] (K, s). A slot with
-weight 0 is skipped. Tokens number the columns of P (N, C + 1); token C stands for the background, a
-distribution of the label that is given: sample i has probability g[i] under it. Where all positions
-share one matrix, C = N; where each has its own, their columns stand side by side.
+weight 0 is skipped. Tokens number the columns of P (N, C); token C stands for the background, a
+distribution of the label that is given: the label of sample i has probability g[i] under it. Where
+all positions share one matrix, C = N; where each has its own, their columns stand side by side.
 """
 
 import numpy as np
 
 from scb.kernels.compiler import compiled
+
+
+@compiled(inline=True)
+def mix_slots(tokens, q, P, i, k, o, given, p):
+    """The probability f of label o in sample i, and what it is under each slot into p (s,)."""
+    f = 0.0
+    for j in range(p.size):
+        x = tokens[i, j]
+        p[j] = P[o, x] if x < P.shape[1] else given
+        f += q[k, j] * p[j]
+    return f
 
 
 @compiled
@@ -19,7 +30,7 @@ def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
     A sample that (P, q) make impossible gives −∞. Twin: ``likelihood_gradient``.
     """
     n, s = tokens.shape
-    C = P.shape[1] - 1
+    C = P.shape[1]
     gq[:] = 0.0
     gP[:] = 0.0
     total = 0.0
@@ -27,56 +38,27 @@ def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
     for i in range(n):
         k = last[i]
         o = label[i]
-        f = 0.0
-        for j in range(s):
-            x = tokens[i, j]
-            p[j] = P[o, x] if x < C else g[i]
-            f += q[k, j] * p[j]
+        f = mix_slots(tokens, q, P, i, k, o, g[i], p)
         total += weight[i] * np.log(f)
         r = weight[i] / f
         for j in range(s):
             if q[k, j] > 0.0:
                 gq[k, j] += p[j] * r
-                gP[o, tokens[i, j]] += q[k, j] * r
+                x = tokens[i, j]
+                if x < C:
+                    gP[o, x] += q[k, j] * r
     return total
 
 
 @compiled
-def weight_gradients(tokens, last, label, weight, g, q, P, asked, logliks, gq):
-    """The log-likelihood of each context that is ``asked`` for into logliks (K,), its derivatives
-    in the weights into gq (K, s).
-
-    Twin: ``likelihood_gradient`` for the samples of one context.
-    """
-    n, s = tokens.shape
-    C = P.shape[1] - 1
-    gq[:] = 0.0
-    logliks[:] = 0.0
-    p = np.empty(s)
-    for i in range(n):
-        k = last[i]
-        if not asked[k]:
-            continue
-        o = label[i]
-        f = 0.0
-        for j in range(s):
-            x = tokens[i, j]
-            p[j] = P[o, x] if x < C else g[i]
-            f += q[k, j] * p[j]
-        logliks[k] += weight[i] * np.log(f)
-        r = weight[i] / f
-        for j in range(s):
-            if q[k, j] > 0.0:
-                gq[k, j] += p[j] * r
-
-
-@compiled
 def weight_curvature(tokens, last, label, weight, g, q, P, asked, logliks, gq, qq):
-    """What ``weight_gradients`` gives, slots with weight 0 included, and minus the second
-    derivatives into qq (K, s, s).
+    """The log-likelihood of each state that is ``asked`` for into logliks (K,), its derivatives in
+    the weights into gq (K, s), and minus the second ones into qq (K, s, s).
+
+    Slots with weight 0 count. Twins: ``likelihood_gradient`` for the samples of one state, and
+    ``likelihood_curvature``.
     """
     n, s = tokens.shape
-    C = P.shape[1] - 1
     gq[:] = 0.0
     qq[:] = 0.0
     logliks[:] = 0.0
@@ -86,11 +68,7 @@ def weight_curvature(tokens, last, label, weight, g, q, P, asked, logliks, gq, q
         if not asked[k]:
             continue
         o = label[i]
-        f = 0.0
-        for j in range(s):
-            x = tokens[i, j]
-            p[j] = P[o, x] if x < C else g[i]
-            f += q[k, j] * p[j]
+        f = mix_slots(tokens, q, P, i, k, o, g[i], p)
         logliks[k] += weight[i] * np.log(f)
         r = weight[i] / f
         rr = r / f
@@ -102,15 +80,15 @@ def weight_curvature(tokens, last, label, weight, g, q, P, asked, logliks, gq, q
 
 
 @compiled
-def likelihood_information(tokens, last, weight, state, distributions, q, P, PP, Pq, qq):
+def likelihood_information(tokens, last, weight, which, distributions, q, P, PP, Pq, qq):
     """Fisher information of (P, q) given contexts and last tokens, each counted ``weight`` times,
     without constraints.
 
-    P (N, C) comes without the background; token C stands for it, and its distribution is
-    distributions[state_i]. With f_o = Σ_j q_j P[o, x_j], summed over samples and over labels o with
-    f_o > 0:
+    Token C stands for the background, whose distribution is distributions[which_i]. With f_o = Σ_j
+    q_j P[o, x_j], summed over samples and over labels o with f_o > 0:
 
-        PP[o, m, l] = ∂_{P[o, m]} f_o · ∂_{P[o, l]} f_o / f_o        Pq[o, m, k, j] = ∂_{P[o, m]} f_o · ∂_{q[k, j]} f_o / f_o
+        PP[o, m, l] = ∂_{P[o, m]} f_o · ∂_{P[o, l]} f_o / f_o
+        Pq[o, m, k, j] = ∂_{P[o, m]} f_o · ∂_{q[k, j]} f_o / f_o
         qq[k, i, j] = ∂_{q[k, i]} f_o · ∂_{q[k, j]} f_o / f_o
 
     All other blocks vanish. Twin: ``likelihood_information``.
@@ -122,11 +100,7 @@ def likelihood_information(tokens, last, weight, state, distributions, q, P, PP,
     for o in range(P.shape[0]):
         for i in range(n):
             k = last[i]
-            f = 0.0
-            for j in range(s):
-                x = tokens[i, j]
-                p[j] = P[o, x] if x < C else distributions[state[i], o]
-                f += q[k, j] * p[j]
+            f = mix_slots(tokens, q, P, i, k, o, distributions[which[i], o], p)
             if f <= 0.0:
                 continue
             r = weight[i] / f
@@ -153,16 +127,12 @@ def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq, mixed
     ``likelihood_curvature``.
     """
     n, s = tokens.shape
-    C = P.shape[1] - 1
+    C = P.shape[1]
     p = np.empty(s)
     for i in range(n):
         k = last[i]
         o = label[i]
-        f = 0.0
-        for j in range(s):
-            x = tokens[i, j]
-            p[j] = P[o, x] if x < C else g[i]
-            f += q[k, j] * p[j]
+        f = mix_slots(tokens, q, P, i, k, o, g[i], p)
         r = weight[i] / f
         rr = r / f
         for j in range(s):
@@ -187,12 +157,11 @@ def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
     """Minus the second derivatives of the log-likelihood times a direction (dq, dP), into hq and
     hP; no matrix is made.
 
-    One pass over the samples, as for the gradient. The background does not move: its column of dP
-    is not looked at, and that of hP means nothing. Twin: ``likelihood_curvature`` times the
-    direction.
+    One pass over the samples, as for the gradient. The background does not move. Twin:
+    ``likelihood_curvature`` times the direction.
     """
     n, s = tokens.shape
-    C = P.shape[1] - 1
+    C = P.shape[1]
     hq[:] = 0.0
     hP[:] = 0.0
     for i in range(n):
@@ -220,7 +189,7 @@ def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
 
 
 @compiled
-def add_distributions(tokens, last, state, distributions, q, columns, out):
+def add_distributions(tokens, last, which, distributions, q, columns, out):
     """Add the distribution Σ_j q_j·(distribution of slot j) of each row to out (r, N); ``columns``
     (C, N) holds distributions of tokens. Twin: ``distributions``.
     """
@@ -232,6 +201,6 @@ def add_distributions(tokens, last, state, distributions, q, columns, out):
             w = q[k, j]
             if w > 0.0:
                 x = tokens[i, j]
-                distribution = columns[x] if x < C else distributions[state[i]]
+                distribution = columns[x] if x < C else distributions[which[i]]
                 for o in range(N):
                     out[i, o] += w * distribution[o]

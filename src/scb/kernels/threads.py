@@ -112,15 +112,18 @@ def take(team, share):
 
 
 @compiled
-def hand_in(team, share):
-    """For a helper: say that a share is done."""
-    _release(team.done[share])
+def hand_in(me, team, share):
+    """Say that a share is done, if a helper has done it."""
+    if me > 0:
+        _release(team.done[share])
 
 
 @compiled
-def await_share(team, share):
-    """For the caller: wait for a share that a helper has taken."""
-    _wait_for(team.done[share], team.spins)
+def await_shares(team, mine):
+    """For the caller: wait for the shares that helpers have taken, those that are not ``mine``."""
+    for share in range(mine.size):
+        if not mine[share]:
+            _wait_for(team.done[share], team.spins)
 
 
 def thread_count() -> int:

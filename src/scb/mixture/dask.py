@@ -20,7 +20,8 @@ from uuid import uuid4
 import numpy as np
 
 from scb.inputs import InputError, InputTypeError
-from scb.mixture.data import Here, Source, added
+from scb.mixture.data import Source
+from scb.mixture.executors import Executor, Here, added
 from scb.provenance import code_digest, require_code
 
 TOGETHER = 8  # answers that are added in one place
@@ -29,7 +30,7 @@ LARGE = 1 << 16
 _KEY = "scb_fit"  # of tasks
 
 
-def current_executor() -> "Here | Workers":
+def current_executor() -> Executor:
     """The cluster of the current client; this process if there is none."""
     if "distributed" not in sys.modules:
         return Here()
@@ -45,11 +46,11 @@ def current_executor() -> "Here | Workers":
 
 
 class Workers:
-    """The workers of a client. What is held are futures: if a worker dies, Dask makes what it held
+    """The workers of a client. They hold futures: if a worker dies, Dask computes what it held
     again, from the source.
 
-    All tasks have keys of one kind, and the first does nothing: Dask takes tasks of an unknown kind
-    for slow, and would move data to workers that have less to do.
+    All tasks have keys of one kind, and the first does nothing: Dask assumes that tasks of an
+    unknown kind are slow, and would move data to workers that have less to do.
     """
 
     def __init__(self, client: Any) -> None:
@@ -98,7 +99,7 @@ def _key() -> str:
 
 
 def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """On a worker: the function, if the worker has the driver's code."""
+    """On a worker: call the function, if the worker has the driver's code."""
     require_code(code)
     return function(*arguments)
 
@@ -125,7 +126,8 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
     for x in delayed:
         if type(x).__module__ != "dask.delayed":
             raise InputTypeError(
-                f"{name} holds {type(x).__name__}: of Dask, an array, a bag or a list of delayed objects is accepted"
+                f"{name} holds {type(x).__name__}: "
+                "of Dask, an array, a bag or a list of delayed objects is accepted"
             )
 
     def read(function: Callable[..., Any], *same: Any) -> list[Any]:

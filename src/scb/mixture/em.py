@@ -1,23 +1,22 @@
 """Maximum likelihood for a mixture on given slots: EM, accelerated, then Newton; monotone, with a
 certificate.
 
-The log-likelihood Σ_i log Σ_j q_j^(k) P[o_i, x_j] asks nothing of the contexts, so it holds for
-sequences too. It is concave in P with q fixed, and in q with P fixed. EM steps with squared
-extrapolation (``squarem``) come first. They are slow where entries of P go to 0, so Newton steps
-follow (``newton``).
+The log-likelihood Σ_i log Σ_j q_j^(k) P[o_i, x_j] assumes nothing about the contexts, so it holds
+for sequences too. It is concave in P with q fixed, and in q with P fixed. EM steps with squared
+extrapolation (SQUAREM, Varadhan and Roland 2008) come first. They are slow where entries of P go to
+0, so Newton steps follow (``newton``).
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.mixture.arrays import Flags
 from scb.mixture.data import Rows
-from scb.mixture.model import Mixture
+from scb.mixture.model import Mixture, normalised
 from scb.mixture.newton import Point, newton_step, newton_step_by_products, revived
-from scb.mixture.squarem import squared_em_step
 from scb.mixture.tuning import TUNING, Tuning
 
 
@@ -25,7 +24,7 @@ class Fit(NamedTuple):
     """Where the climb ended."""
 
     mixture: Mixture
-    # the certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus
+    # The certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus
     # in q with P fixed, at most (each is a concave problem). It is 0 exactly where the first-order
     # conditions hold
     gap: float
@@ -44,10 +43,9 @@ def maximise(
     *,
     tolerance: float = 0.02,
     steps: int = 2000,
-    newton: bool = True,
     enough: float = np.inf,
     stall: float = 0.0,
-    held: NDArray[np.bool_] | None = None,
+    held: Flags | None = None,
     near: bool = False,
     tuning: Tuning = TUNING,
 ) -> Fit:
@@ -59,19 +57,16 @@ def maximise(
     rows, start : the data, and where the climb starts
     tolerance : the gap in nats that ends the climb
     steps : the number of steps that ends it too
-    newton : whether Newton steps may follow the EM steps
     enough : a log-likelihood that ends it too, as does the prospect of not reaching it
     stall : a few steps that gain less than this together end it too
     held : (N, C), entries of P that stay 0
-    near : whether the start is known to be close to the maximum; it is, too, where the gap is small
+    near : whether the start is known to be close to the maximum, as it also is where the gap is
+        small
     tuning : how EM and Newton steps follow each other
     """
-    start = replace(
-        start, columns=np.ascontiguousarray(start.columns), q=np.ascontiguousarray(start.q)
-    )
-    climb = _Climb.begin(rows, start, held, newton, near, tuning)
+    climb = _Climb(rows, start, held, near, tuning)
     if not np.isfinite(climb.point.loglik):
-        # A label of the data is impossible, which has no derivatives to climb by.
+        # A label of the data is impossible, so there are no derivatives to climb by.
         return Fit(start, np.inf, climb.path)
     while not (
         climb.gap <= tolerance
@@ -87,70 +82,60 @@ def maximise(
     return Fit(climb.point.at, climb.gap, climb.path)
 
 
-@dataclass
 class _Climb:
     """Where a climb stands, and which kind of step it takes next: each kind is dearer than the one
     before it.
+
+    EM steps come first, except where Newton steps are cheap and the maximum is near.
     """
 
-    rows: Rows
-    point: Point
-    held: NDArray[np.bool_]
-    tuning: Tuning
-    dense: bool  # whether Newton steps are taken with matrices
-    newton_from: float  # the number of steps after which Newton steps are tried
-    path: list[float]
-    gap: float
-    taken: int = 0
-    idle: int = 0  # steps without gain
-    caution: int = 0  # of Newton steps with matrices
-    exact: bool = False  # whether those without matrices are exact
-    exact_steps: int = 0
-    # After a Newton step failed, three times so many EM steps come before the next one
-    pause: int = 1
-    exhausted: bool = False  # whether no kind of step gains anything
-
-    @classmethod
-    def begin(
-        cls,
+    def __init__(
+        self,
         rows: Rows,
         start: Mixture,
-        held: NDArray[np.bool_] | None,
-        newton: bool,
+        held: Flags | None,
         near: bool,
         tuning: Tuning,
-    ) -> "_Climb":
-        """At the start, with EM steps first, except where Newton steps are cheap and the maximum is
-        near.
-        """
-        point = Point.of(rows, start)
-        held = np.zeros(start.P.shape, bool) if held is None else held
-        gap = point.gap(held)
-        near = near or gap <= tuning.near
-        dense = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= tuning.dense
+    ) -> None:
+        self.rows = rows
+        self.tuning = tuning
+        self.held = np.zeros(start.P.shape, bool) if held is None else held
+        self.point = Point.from_rows(rows, start)
+        self.gap = self.point.gap(self.held)
+        self.path = [self.point.loglik]
+        self.taken = 0  # steps
+        # Whether Newton steps are taken with matrices
+        self.dense = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= tuning.dense
         em_steps = tuning.em_steps_with_gauge if len(start.owners or ()) > 1 else tuning.em_steps
+        near = near or self.gap <= tuning.near
         if not near:
             em_steps = max(em_steps, tuning.em_steps_by_N * start.N**2)
-        newton_from = np.inf if not newton else 0 if near and dense else em_steps
-        return cls(rows, point, held, tuning, dense, newton_from, [point.loglik], gap)
+        # The number of steps after which Newton steps are tried
+        self.newton_from = 0 if near and self.dense else em_steps
+        # EM steps after a failed Newton step, in units of 3
+        self.pause = 1
+        self.caution = 0  # of Newton steps with matrices
+        # The number of exact Newton steps without matrices; None before they begin
+        self.exact: int | None = None
+        self.idle = 0  # steps without gain
+        self.exhausted = False  # whether no kind of step gains anything
 
     def gained(self, steps: int) -> float:
         """What the last steps gained together; infinite before so many were taken."""
         return self.path[-1] - self.path[-1 - steps] if len(self.path) > steps else np.inf
 
     def step(self) -> None:
-        """Take one step; near the top, where only rounding is left, change to a dearer kind of
-        step.
-        """
+        """Take one step. Near the top, where only rounding is left, change to a dearer kind."""
         after = self._newton_step() if self.taken >= self.newton_from else None
         if after is None:
             after = self._em_step()
-        if after.loglik <= self.point.loglik and after.gap(self.held) >= self.gap:
+        gap = after.gap(self.held)
+        if after.loglik <= self.point.loglik and gap >= self.gap:
             self._note_idle()
         if self.exhausted:
             return
         self.point = after
-        self.gap = after.gap(self.held)
+        self.gap = gap
         self.taken += 1
         self.path.append(max(after.loglik, self.path[-1]))
 
@@ -158,9 +143,10 @@ class _Climb:
         if self.dense:
             after, self.caution = newton_step(self.rows, self.point, self.held, self.caution)
             return after
-        self.exact_steps += self.exact
-        self.exhausted = self.exact_steps > self.tuning.exact_steps
-        return newton_step_by_products(self.rows, self.point, self.held, self.exact)
+        if self.exact is not None:
+            self.exact += 1
+            self.exhausted = self.exact > self.tuning.exact_steps
+        return newton_step_by_products(self.rows, self.point, self.held, self.exact is not None)
 
     def _em_step(self) -> Point:
         """Two EM steps and a jump, from a point in which no entry is lost for good, unless that
@@ -181,14 +167,67 @@ class _Climb:
         if self.idle <= self.tuning.idle:
             return
         self.idle = 0
-        if self.taken < self.newton_from < np.inf:
+        if self.taken < self.newton_from:
             self.newton_from = self.taken
-        elif self.newton_from < np.inf and not self.dense and not self.exact:
-            self.exact = True
+        elif not self.dense and self.exact is None:
+            self.exact = 0
         else:
             self.exhausted = True
 
 
-def information_bytes(P: Array, q: Array) -> int:
-    """Memory of the blocks of second derivatives, for P (N, C) and q (K, s)."""
-    return 8 * P.size * (P.shape[1] + q.size)
+# ------------------------------------------------------- EM steps with squared extrapolation
+
+
+def climb_by_em(
+    rows: Rows,
+    start: Mixture,
+    steps: int,
+    *,
+    constrain: Callable[[Mixture], Mixture] = lambda at: at,
+    least_gain: float = 0.0,
+) -> Point:
+    """Take extrapolated EM steps, until one gains less than ``least_gain`` nats.
+
+    ``constrain`` restores what a step must not change.
+    """
+    point = Point.from_rows(rows, start)
+    for _ in range(steps):
+        before = point.loglik
+        point = squared_em_step(rows, point, constrain)
+        if point.loglik - before < least_gain:
+            break
+    return point
+
+
+def squared_em_step(
+    rows: Rows, point: Point, constrain: Callable[[Mixture], Mixture] = lambda at: at
+) -> Point:
+    """Two EM steps and a jump along them; the better of the two steps if the jump is lower than the
+    first.
+
+    For steps x₀ → x₁ → x₂ the jump goes to x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀) with α = ‖x₁ −
+    x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, and leaves a part of x₂ at least.
+    """
+    one = Point.from_rows(rows, constrain(em_step(point)))
+    two = constrain(em_step(one))
+    paths = [(point.at.P, one.at.P, two.P), (point.at.q, one.at.q, two.q)]
+    first = [x1 - x0 for x0, x1, _ in paths]
+    second = [x2 - 2 * x1 + x0 for x0, x1, x2 in paths]
+    length, turn = (np.sqrt(sum((x**2).sum() for x in steps)) for steps in (first, second))
+    alpha = max(1.0, length / turn) if turn > 0 else 1.0
+    P, q = (
+        np.maximum(x0 + 2 * alpha * a + alpha**2 * b, TUNING.least_kept * x2)
+        for (x0, _, x2), a, b in zip(paths, first, second, strict=True)
+    )
+    ahead = replace(two, P=normalised(P, 0, two.P), q=normalised(q, 1, two.q))
+    jump = Point.from_rows(rows, constrain(ahead))
+    if jump.loglik >= one.loglik:
+        return jump
+    return max(Point.from_rows(rows, two), one, key=lambda place: place.loglik)
+
+
+def em_step(point: Point) -> Mixture:
+    """One EM step: expected counts, normalised; columns that are never used stay as they are."""
+    at = point.at
+    P = normalised(at.P * point.gP, 0, at.P)
+    return replace(at, P=P, q=normalised(at.q * point.gq, 1, at.q))

@@ -1,32 +1,34 @@
 """How well P and the weights are known: standard errors from the Fisher information, and intervals.
 
 An interval of a weight is wider than ±1.96 standard errors for three reasons. All weights of a
-context are to lie in their intervals together. The parameters are estimated from the same n
-samples, p of them, as in a regression: n − p degrees of freedom are left. And a position that was
-not found would take weight from the others: a *background*, the distribution of the labels, is let
-into the context, and the interval is the hull of what is likely without it and with it. So a
-context with a single position of weight 1 has an interval, too.
+state are to lie in their intervals together. The p parameters are estimated from the same n
+samples, as in a regression: n − p degrees of freedom are left. And a position that was not found
+would take weight from the others: the background is let into the state, and the interval is the
+hull of what is likely without it and with it. So a state with a single position of weight 1 has an
+interval, too.
+
+How large the weight of the background may be comes from the profile of the log-likelihood:
+everything else is fitted again at each weight. Second derivatives at a weight of 0 would not do:
+where P has entries near 0, the likelihood is far from a parabola there.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from scb.geometry import Array
+from scb.arrays import Array
+from scb.mixture.arrays import Flags
 from scb.mixture.data import Rows
-from scb.mixture.em import information_bytes
+from scb.mixture.em import climb_by_em
 from scb.mixture.model import Mixture
-from scb.mixture.profile import Limit
 from scb.mixture.rows import RowTable
 from scb.mixture.tuning import TUNING
 from scb.theory.fisher import Information
 
 
-def standard_errors(
-    rows: Rows, at: Mixture, held: NDArray[np.bool_] | None = None
-) -> tuple[Array, Array]:
+def standard_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple[Array, Array]:
     """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the
     contexts and last tokens.
 
@@ -37,44 +39,99 @@ def standard_errors(
     cannot be told apart; and everywhere if the blocks of the information would need more than 1 GB
     (N above about 300).
     """
-    attended = _attended(at)
-    if not _affordable(at) or not attended.any():
-        return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
+    # The weights of states that look at a position; 0 in the others
+    q = np.where((at.q[:, 1:] > 0).any(axis=1, keepdims=True), at.q, 0.0)
+    block_bytes = 8 * at.P.size * (at.P.shape[1] + q.size)
+    if block_bytes > TUNING.information_bytes or not q.any():
+        return np.full(at.P.shape, np.nan), np.full(q.shape, np.nan)
+    held = np.zeros(at.P.shape, bool) if held is None else held
     counts = label_counts(rows, at)
-    information = _information(rows, at, counts, attended, held)
-    of_P, of_q = information.variances()
+    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
+    PP, Pq, qq = rows.total(RowTable.information, replace(at, P=smooth, q=q))
+    free_P = (np.einsum("omm->om", PP) > 0) & ~held
+    free_q = (q > 0) & (np.einsum("kjj->kj", qq) > 0)
+    of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()
     of_P[:, counts <= 0] = np.nan
-    of_q[(attended > 0) & ~information.free_q] = np.nan
+    of_q[(q > 0) & ~free_q] = np.nan
     return np.sqrt(of_P), np.sqrt(of_q)
-
-
-def _attended(at: Mixture) -> Array:
-    """The weights (K, 1 + s) of contexts that look at a position; 0 in the others."""
-    return np.where((at.q[:, 1:] > 0).any(axis=1, keepdims=True), at.q, 0.0)
-
-
-def _affordable(at: Mixture) -> bool:
-    return information_bytes(at.P, at.q) <= TUNING.information_bytes
 
 
 def label_counts(rows: Rows, at: Mixture) -> Array:
     """(C,): how many labels each column of P was estimated from."""
-    derivatives = rows.total(RowTable.evaluate, at).columns[:, :-1]
+    derivatives = rows.total(RowTable.evaluate, at).P
     # The derivative in an entry that is 0 may be infinite.
     return np.multiply(at.P, derivatives, where=at.P > 0, out=np.zeros_like(at.P)).sum(axis=0)
 
 
-def _information(
-    rows: Rows, at: Mixture, counts: Array, q: Array, held: NDArray[np.bool_] | None
-) -> Information:
-    """The information at P with half a count more in each entry, and weights q (K, 1 + s)."""
-    held = np.zeros(at.P.shape, bool) if held is None else held
-    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
-    PP, Pq, qq = rows.total(
-        RowTable.information, replace(at, columns=np.c_[smooth, at.background], q=q)
+# --------------------------------------------------------------------- the weight of the background
+
+
+class Limit(NamedTuple):
+    """Where the profile of a state has fallen as far as it may."""
+
+    background: float  # its weight
+    # (s,), the weights of the slots 1, 2, … there
+    weights: Array
+
+
+def background_limit(rows: Rows, at: Mixture, k: int, drop: float, everywhere: bool) -> Limit:
+    """The largest weight of the background in state k at which twice the log-likelihood is ``drop``
+    below its highest, and the weights of the positions there; from a maximum of the likelihood
+    without that background.
+
+    What all states lack can hide in P. So where one state is known to lack a position, all may, and
+    the background is let in ``everywhere``.
+    """
+    top = rows.total(RowTable.evaluate, at).loglik
+    fit = at
+    if everywhere:
+        q = np.where(at.q[:, :1] < 1, (1 - TUNING.profile_trace) * at.q, at.q)
+        q[:, 0] += np.where(at.q[:, 0] < 1, TUNING.profile_trace, 0.0)
+        fit, loglik = _fit_with(rows, replace(at, q=q), k, 0.0)
+        top = max(top, loglik)
+    # A weight that is not ruled out and one that is; beside each, how far twice the log-likelihood
+    # has fallen below the top there
+    inner = 0.0, 0.0
+    outer = 1.0, np.inf
+    weight, most = TUNING.profile_range
+    for _ in range(TUNING.profile_tries):
+        fit, loglik = _fit_with(rows, fit, k, weight)
+        inner = inner[0], inner[1] + 2 * max(0.0, loglik - top)
+        top = max(top, loglik)
+        fallen = 2 * (top - loglik)
+        if abs(fallen - drop) < TUNING.profile_close or (fallen < drop and weight >= most):
+            break
+        if fallen < drop:
+            inner = weight, fallen
+        else:
+            outer = weight, fallen
+        if np.isinf(outer[1]):
+            weight = min(2 * weight, most)
+        else:
+            # The profile falls about as a parabola: its root is a line.
+            a, b, c = (np.sqrt(x) for x in (inner[1], outer[1], drop))
+            part = (c - a) / (b - a) if b > a else 0.5
+            weight = inner[0] + np.clip(part, 0.1, 0.9) * (outer[0] - inner[0])
+    return Limit(weight, fit.q[k, 1:].copy())
+
+
+def _fit_with(rows: Rows, start: Mixture, k: int, weight: float) -> tuple[Mixture, float]:
+    """EM in which the background of state k keeps its weight; the fit and its log-likelihood."""
+
+    def constrain(at: Mixture) -> Mixture:
+        q = at.q.copy()
+        q[k, 1:] *= (1 - weight) / q[k, 1:].sum()
+        q[k, 0] = weight
+        return replace(at, q=q)
+
+    point = climb_by_em(
+        rows,
+        constrain(start).lifted(),
+        TUNING.profile_steps,
+        constrain=constrain,
+        least_gain=TUNING.profile_gain,
     )
-    free_P = (np.einsum("omm->om", PP) > 0) & ~held
-    return Information(PP, Pq, qq, free_P, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
+    return point.at, point.loglik
 
 
 # ---------------------------------------------------------------------------------------- intervals
@@ -83,7 +140,7 @@ def _information(
 def weight_interval(
     weights: Array, errors: Array, limit: Limit | None, *, level: float, freedom: tuple[int, int]
 ) -> Array:
-    """(s, 2): intervals that hold all s weights of one context together, at least with this chance.
+    """(s, 2): intervals that hold all s weights of one state together, at least with this chance.
 
     Where the background is not in the fit, ``limit`` says how large it may be, and what is left for
     the positions then; that they may lose so much is added to what their errors say, as independent
@@ -100,8 +157,8 @@ def weight_interval(
 
 
 def quantile(number: int, background: bool, level: float, freedom: tuple[int, int]) -> float:
-    """The half-width of an interval in standard errors, for a context with this many positions,
-    with or without a background.
+    """The half-width of an interval in standard errors, for a state with this many positions, with
+    or without a background.
     """
     n, p = freedom
     left = max(n - p, 1)

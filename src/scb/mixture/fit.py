@@ -8,30 +8,24 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
+from scb.mixture.arrays import Flags, Positions
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.errors import label_counts, standard_errors
+from scb.mixture.errors import Limit, background_limit, label_counts, standard_errors
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.model import Initial, Mixture, smoothed_columns
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
-from scb.mixture.profile import Limit, rest_limit
 from scb.mixture.rows import RowTable, Slots, Support
-from scb.mixture.select import (
-    Policy,
-    Progress,
-    Selection,
-    em_from_scratch,
-    first_estimate,
-    thinned_for_start,
-)
+from scb.mixture.select import Policy, Progress, Selection, weight_table
 from scb.mixture.shared import SHARED_MATRIX
+from scb.mixture.starts import em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
 
-# a background whose ratio reaches this is kept: the context lacks a position. By chance in 1 of 40
+# A background whose likelihood ratio reaches this is kept: the state lacks a position. Chance
+# reaches it in 1 of 40 states.
 INCOMPLETE = 3.84
 
 
@@ -49,13 +43,12 @@ class Estimate:
     support: Support
     weights: list[Array]  # list of K arrays, the attention on the support
     weight_errors: list[Array]  # list of K arrays, standard errors
-    # rest, rest_errors: (K,), the weight of the background, for positions that were not found, and
-    # its standard error
-    rest: Array
-    rest_errors: Array
+    # (K,), the weight of the background, for positions that were not found
+    background: Array
+    background_errors: Array  # (K,), its standard errors
     # (K,), twice the log-likelihood ratio of the background beside the positions; NaN where there
     # are none, and where samples have backgrounds of their own
-    rest_ratios: Array
+    background_ratios: Array
     # (C,), how many labels each column of P was estimated from
     counts: Array
     loglik: float  # of the last maximum-likelihood fit, in nats
@@ -63,18 +56,19 @@ class Estimate:
     path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
     settled: bool  # whether the search for positions came to its end
-    evidence: PendingEvidence  # what each position is worth, once somebody asks
-    rest_limit: Callable[[int, float, bool], Limit]  # see ``scb.mixture.profile``
+    evidence: PendingEvidence  # what each position is worth, found on demand
+    # See ``scb.mixture.errors``
+    background_limit: Callable[[int, float, bool], Limit]
 
 
 def fit_mixture(
     data: Data,
     *,
     matrices: Literal["shared", "per_lag"] = "shared",  # one for all positions, or one for each
-    # So many positions in each context; those that the extended BIC asks for unless given
+    # So many positions in each state; those that the extended BIC asks for unless given
     number: int | None = None,
-    # The positions themselves, ascending, the same in every context
-    positions: NDArray[np.intp] | None = None,
+    # The positions themselves, ascending, the same in every state
+    positions: Positions | None = None,
     # Where the search starts; from EM over all positions unless given
     initial: Initial | None = None,
     known: Initial | None = None,  # matrices to start from, and nothing else
@@ -88,13 +82,15 @@ def fit_mixture(
     # once the gauge is settled.
     searched = data.whole() if per_lag else data
     if positions is not None:
-        return _finish(_given(searched, policy, positions, known, per_lag), data, settled=True)
-    search = Selection.start(searched, policy, initial or first_estimate(searched, known, per_lag))
-    current_is_context = per_lag and data.K > 1
-    if current_is_context:
+        search = _given(searched, policy, positions, known, per_lag)
+        return _finish(search, data, settled=True)
+    initial = initial or first_estimate(searched, known, per_lag)
+    search = Selection.from_initial(searched, policy, initial)
+    current_is_state = per_lag and data.K > 1
+    if current_is_state:
         add_current(search)
     settled = search.settle(progress)
-    if current_is_context:
+    if current_is_state:
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
@@ -102,42 +98,42 @@ def fit_mixture(
 
 
 def _given(
-    data: Data, policy: Policy, positions: NDArray[np.intp], known: Initial | None, per_lag: bool
+    data: Data, policy: Policy, positions: Positions, known: Initial | None, per_lag: bool
 ) -> Selection:
-    """At these positions in every context that occurs; from known matrices where there are any."""
-    support = [positions if n else positions[:0] for n in data.counts]
+    """At these positions in every state that occurs; from known matrices where there are any."""
+    distribution = data.label_distribution
     weights = np.full((data.K, len(positions)), 1 / len(positions))
     owners = None
     if per_lag:
         owners = tuple(positions.tolist())
         rows = data.rows(Slots.everywhere(positions, data.K))
-        matrices = [
-            smoothed_columns(rows.total(RowTable.pairs, j, data.N), data.label_distribution)
-            for j in range(len(owners))
-        ]
-        if known is not None and known.owners is not None:
-            before = Mixture.of(known.P, data.label_distribution, weights, known.owners)
-            matrices = [
-                before.matrix(t) if t in known.owners else P
-                for t, P in zip(owners, matrices, strict=True)
-            ]
-        P = np.column_stack(matrices)
+        pairs = [rows.total(RowTable.pairs, j, data.N) for j in range(len(owners))]
+        P = np.column_stack([smoothed_columns(table, distribution) for table in pairs])
+        if known is not None:
+            theirs = Mixture(known.P, distribution, weights, known.owners)
+            ours = Mixture(P, distribution, weights, owners)
+            for t in set(owners) & set(known.owners or ()):
+                P[:, ours.place(t)] = theirs.matrix(t)
     elif known is not None:
         P = known.P
     else:
         fitted = em_from_scratch(thinned_for_start(data), positions)
         P = fitted.P
         weights = fitted.q
-    q = np.where(
-        data.counts[:, None] > 0, np.c_[np.zeros(data.K), weights], np.eye(1, 1 + len(positions))
+    occurs = [slice(None) if n else slice(0) for n in data.counts]
+    q = weight_table(
+        [w[used] for w, used in zip(weights, occurs, strict=True)],
+        np.zeros(data.K),
+        1 + len(positions),
     )
-    return Selection(data, policy, support, Mixture.of(P, data.label_distribution, q, owners))
+    support = [positions[used] for used in occurs]
+    return Selection(data, policy, support, Mixture(P, distribution, q, owners))
 
 
 def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
     """Fit to the end, by a convention where the data leave something open, and say how sure it is.
 
-    A search may have looked at a part of the data only.
+    A search may have looked at only some of the data.
     """
     rows, fit, ratios = _fit_to_the_end(search)
     held = np.zeros(search.mixture.P.shape, bool)
@@ -145,40 +141,62 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
         held = settle_gauge(search, rows)
     gauge_matters = held.any() and (data.present < data.counts[:, None]).any()
     if gauge_matters or search.data is not data:
-        # Where a lag is not there, the background gets its weight, which is another one now.
+        # Where a lag is not there, the background gets its weight, which has changed.
         rows, fit = _fit_to_all(search, data, held)
-    return _estimate(search, rows, fit, held, ratios, settled)
+    mixture = search.mixture
+    P_errors, q_errors = standard_errors(rows, mixture, held)
+    counts = label_counts(rows, mixture)
+    sizes = np.array([s.size for s in search.support])
+    distributions = (counts > 0).sum() + (sizes == 0).any()
+    weights = ((mixture.q > 0).sum(axis=1) - 1).sum()
+    return Estimate(
+        P=mixture.P,
+        P_errors=P_errors,
+        owners=mixture.owners,
+        support=search.support,
+        weights=[q[1 : 1 + size] for q, size in zip(mixture.q, sizes, strict=True)],
+        weight_errors=[q[1 : 1 + size] for q, size in zip(q_errors, sizes, strict=True)],
+        background=mixture.q[:, 0].copy(),
+        background_errors=np.where(sizes > 0, q_errors[:, 0], np.nan),
+        background_ratios=ratios,
+        counts=counts,
+        loglik=fit.loglik,
+        gap=fit.gap,
+        path=fit.path,
+        parameters=int((mixture.N - 1) * distributions + weights - held.sum()),
+        settled=settled,
+        evidence=PendingEvidence(search, rows, fit.loglik),
+        background_limit=partial(background_limit, rows, mixture),
+    )
 
 
 def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array]:
     """Maximum likelihood at the positions of a search that is over, without those that lose their
     weight.
 
-    Also the ratios (K,) of the background beside the positions, which stays in contexts that lack a
+    Also the ratios (K,) of the background beside the positions; it stays in states that lack a
     position.
     """
     search.put_in_order()
-    # Where a search ends, the background stands beside the positions in every context.
     beside = search.mixture
-    searched = bool(beside.q[:, 0].all())
     own = np.full(search.data.K, search.data.own_background)
     rows, fit = search.final_fit(own)
     empty = search.empty_slots(TUNING.empty_at_end)
     if empty:
-        other = replace(search, support=list(search.support), mixture=beside)
-        other.remove(empty)
-        beside = other.mixture
         search.remove(empty)
         rows, fit = search.final_fit(own)
-    if not searched:
-        beside = search.with_background(TUNING.empty)
-    ratios = np.full(search.data.K, np.nan) if own.any() else rest_ratios(rows, fit, beside)
+    if own.any():
+        return rows, fit, np.full(search.data.K, np.nan)
+    # Where a search ends, the background stands beside the positions in every state.
+    if empty or not beside.q[:, 0].all():
+        beside = replace(fit.mixture, q=_with_background(fit.mixture.q))
+    ratios = background_ratios(rows, fit, beside)
     if (ratios >= INCOMPLETE).any():
         rows, fit = search.final_fit(ratios >= INCOMPLETE)
     return rows, fit, ratios
 
 
-def _fit_to_all(search: Selection, data: Data, held: NDArray[np.bool_]) -> tuple[Rows, Fit]:
+def _fit_to_all(search: Selection, data: Data, held: Flags) -> tuple[Rows, Fit]:
     """Maximum likelihood on all data, from the fit to the searched part; ``held`` (N, C) entries of
     P stay 0.
     """
@@ -186,9 +204,9 @@ def _fit_to_all(search: Selection, data: Data, held: NDArray[np.bool_]) -> tuple
     if search.data is not data:
         # A label that the searched part has never seen is not impossible in the whole: it comes in
         # with all labels.
-        start = replace(start, columns=np.c_[start.P, data.label_distribution]).lifted()
+        start = replace(start, background=data.label_distribution).lifted()
         P = np.where(held, 0.0, start.P)
-        start = start.moved(P / P.sum(axis=0), start.q)
+        start = replace(start, P=P / P.sum(axis=0))
     search.data = data
     rows = search.rows()
     fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
@@ -196,52 +214,25 @@ def _fit_to_all(search: Selection, data: Data, held: NDArray[np.bool_]) -> tuple
     return rows, fit
 
 
-def _estimate(
-    search: Selection, rows: Rows, fit: Fit, held: NDArray[np.bool_], ratios: Array, settled: bool
-) -> Estimate:
-    """What a fit that has come to its end says, with standard errors and the number of free
-    parameters.
-    """
-    mixture = search.mixture
-    P_errors, q_errors = standard_errors(rows, mixture, held)
-    counts = label_counts(rows, mixture)
-    sizes = [s.size for s in search.support]
-    distributions = (counts > 0).sum() + (1 if 0 in sizes else 0)
-    weights = (mixture.q > 0).sum(axis=1) - 1
-    free = (mixture.N - 1) * distributions + weights.sum() - held.sum()
-    return Estimate(
-        P=mixture.P,
-        P_errors=P_errors,
-        owners=mixture.owners,
-        support=search.support,
-        weights=[mixture.q[k, 1 : 1 + size] for k, size in enumerate(sizes)],
-        weight_errors=[q_errors[k, 1 : 1 + size] for k, size in enumerate(sizes)],
-        rest=mixture.q[:, 0].copy(),
-        rest_errors=np.where(np.array(sizes) > 0, q_errors[:, 0], np.nan),
-        rest_ratios=ratios,
-        counts=counts,
-        loglik=fit.loglik,
-        gap=fit.gap,
-        path=fit.path,
-        parameters=int(free),
-        settled=settled,
-        evidence=PendingEvidence(search, rows, fit.loglik),
-        rest_limit=partial(rest_limit, rows, mixture),
-    )
+def _with_background(q: Array) -> Array:
+    """(K, s): weights with a trace of background in states that have none."""
+    trace = np.where(q[:, :1] == 0, TUNING.empty, 0.0)
+    return (1 - trace) * q + trace * np.eye(1, q.shape[1])
 
 
-def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
-    """(K,): twice the log-likelihood ratio of the background beside the positions of each context;
+def background_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
+    """(K,): twice the log-likelihood ratio of the background beside the positions of each state;
     NaN where there are none.
 
-    A position that was not found leaves its weight to the background. From ``beside``, which has it
-    in all contexts, everything is fitted again. What that gains on the fit without any background
-    is no less than what one context gains. Where it is much, the background is taken out of each
-    context: with P fixed first, which overstates the ratio, and with P fitted again where that one
-    is large.
+    A position that was not found leaves its weight to the background. From ``beside``, which has
+    the background in all states, everything is fitted again. The gain on the fit without any
+    background is no less than what one state gains. Where it is much, the background is taken out
+    of each state: with P fixed first, which overstates the ratio, and with P fitted again where
+    that one is large.
     """
     there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
-    with_all = maximise(rows, beside, tolerance=TUNING.close / 10)
+    fitted = partial(maximise, rows, tolerance=TUNING.close / 10)
+    with_all = fitted(beside)
     gain = max(0.0, 2 * (with_all.loglik - fit.loglik))
     ratios = np.where(there, gain, np.nan)
     if gain <= TUNING.close or not there.any():
@@ -250,12 +241,12 @@ def rest_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     q[there, 0] = 0.0
     q[there] /= q[there].sum(axis=1, keepdims=True)
     lifted = with_all.mixture.lifted()  # no label is impossible without the background
-    without = fit_weights(rows, replace(lifted, q=q), tolerance=TUNING.close / 10, contexts=there)
-    fixed_P = 2 * (rows.total(RowTable.loglik_by_context, lifted) - without.logliks)
+    without = fit_weights(rows, replace(lifted, q=q), tolerance=TUNING.close / 10, asked=there)
+    fixed_P = 2 * (rows.total(RowTable.logliks, lifted) - without.logliks)
     ratios = np.minimum(ratios, np.maximum(fixed_P, 0.0))
     for k in np.flatnonzero(ratios >= INCOMPLETE).tolist():
         q = with_all.mixture.q.copy()
         q[k] = without.q[k]
-        one_less = maximise(rows, replace(lifted, q=q), tolerance=TUNING.close / 10)
+        one_less = fitted(replace(lifted, q=q))
         ratios[k] = min(gain, max(0.0, 2 * (with_all.loglik - one_less.loglik)))
     return ratios

@@ -10,17 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.geometry import Array
-
-_STEPS = 60
-# Relative: a level whose tail is this near to the one asked for is found
-_CLOSE = 1e-6
-# In standard deviations: good enough when the steps are used up
-_NEARLY = 0.05
-# θ in units of 1/σ: every sample at its largest is not enough
-_HOPELESS = 1e4
+from scb.arrays import Array
+from scb.mixture.arrays import Ints
+from scb.mixture.tuning import TUNING
 
 
 class ScoreNoise:
@@ -47,22 +40,18 @@ class ScoreNoise:
         mass = p.sum(axis=1)
         mean = (p * self.centred).sum(axis=1) / mass
         variance = (p * self.centred**2).sum(axis=1) / mass - mean**2
-        return np.array(
-            [self.weight @ (top + np.log(mass)), self.weight @ mean, self.weight @ variance]
-        )
+        return np.array([self.weight @ terms for terms in (top + np.log(mass), mean, variance)])
 
 
-def variances(noise_of: Callable[[int], ScoreNoise], contexts: int) -> Array:
-    """(K,): the variances of the scores of K contexts."""
-    return np.array([noise_of(k).variance for k in range(contexts)])
+def variances(noise_of: Callable[[int], ScoreNoise], states: int) -> Array:
+    """(K,): the variances of the scores of K states."""
+    return np.array([noise_of(k).variance for k in range(states)])
 
 
-def cumulants(
-    noise_of: Callable[[int], ScoreNoise], contexts: NDArray[np.int64], theta: Array
-) -> Array:
-    """(r, 3): K(θ), K'(θ) and K''(θ) of the scores of some contexts (r,), each at its own θ."""
+def cumulants(noise_of: Callable[[int], ScoreNoise], states: Ints, theta: Array) -> Array:
+    """(r, 3): K(θ), K'(θ) and K''(θ) of the scores of some states (r,), each at its own θ."""
     return np.array(
-        [noise_of(k).cumulants(x) for k, x in zip(contexts.tolist(), theta.tolist(), strict=True)]
+        [noise_of(k).cumulants(x) for k, x in zip(states.tolist(), theta.tolist(), strict=True)]
     )
 
 
@@ -71,16 +60,13 @@ def noise_levels(noises: Sequence[ScoreNoise], z: float) -> Array:
     deviations; ∞ if it never does.
     """
     noise_of = noises.__getitem__
-    return score_levels(
-        variances(noise_of, len(noises)), np.full(len(noises), z), partial(cumulants, noise_of)
-    )
+    variance = variances(noise_of, len(noises))
+    return score_levels(variance, np.full(len(noises), z), partial(cumulants, noise_of))
 
 
-def score_levels(
-    variance: Array, z: Array, cumulants: Callable[[NDArray[np.int64], Array], Array]
-) -> Array:
-    """(K,): what the scores of K contexts reach as rarely as Gaussians z (K,) standard deviations;
-    ∞ if never.
+def score_levels(variance: Array, z: Array, cumulants: Callable[[Ints, Array], Array]) -> Array:
+    """(K,): what the scores of K states reach as rarely as Gaussians z (K,) standard deviations; ∞
+    if never.
 
     All are searched for side by side; the cumulants are sums, which may be taken anywhere. The
     level is K'(θ) for the θ at which the signed root r* = r + log(u/r)/r, whose Gaussian tail is
@@ -92,19 +78,20 @@ def score_levels(
     active = np.flatnonzero(spread > 0)
     theta = np.zeros(len(z))
     theta[active] = z[active] / spread[active]
-    for _ in range(_STEPS):
+    for _ in range(TUNING.level_steps):
         if active.size == 0:
-            return levels
+            break
         K, slope, curvature = cumulants(active, theta[active]).T
         r = np.sqrt(np.maximum(2 * (theta[active] * slope - K), 1e-12))
-        u = theta[active] * np.sqrt(np.maximum(curvature, 1e-300))
+        u = theta[active] * np.sqrt(np.maximum(curvature, TUNING.tiny))
         r = r + np.log(np.maximum(u, 1e-12) / r) / r
         wanted = z[active]
-        found = np.abs(r - wanted) < _CLOSE * wanted
-        # What is nearly right stands as an answer until a better one comes, or none ever does.
-        levels[active] = np.where(np.abs(r - wanted) < _NEARLY, slope, np.inf)
+        error = np.abs(r - wanted)
+        # Keep the best approximation so far.
+        levels[active] = np.where(error < TUNING.level_tolerance, slope, np.inf)
         theta[active] *= np.clip(wanted / np.maximum(r, 1e-9), 0.5, 2.0)
-        hopeless = ~found & (theta[active] * spread[active] > _HOPELESS)
-        levels[active[hopeless]] = np.inf
-        active = active[~found & ~hopeless]
+        going_on = error >= TUNING.level_precision * wanted
+        never = going_on & (theta[active] * spread[active] > TUNING.largest_tilt)
+        levels[active[never]] = np.inf
+        active = active[going_on & ~never]
     return levels

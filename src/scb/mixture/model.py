@@ -1,80 +1,55 @@
-"""The mixture itself: the distribution of a label given its context, f(o) = Σ_j q_j^(k) ·
-column_j[o].
+"""The mixture itself: the distribution of a label, f(o) = Σ_j q_j^(k) · distribution_j[o].
 
-A column is P[:, x_j], chosen by the token x_j at the position of slot j, or the *background*, a
-given distribution that stands for positions that are not known or not there: for iid contexts,
-leaving a position out turns its term into q_t·(Pμ)_o exactly. It is the distribution of all labels,
-or a distribution of its own for each sample. There may be one matrix P for all positions, or
-several side by side, each *owned* by one position.
+The *state* k chooses the weights: it is the last token, or 0 where all samples share their weights.
+The distribution of slot j is P[:, x_j], chosen by the token x_j at the position of the slot, or the
+*background*, a given distribution that stands for positions that are not known or not there. (For
+iid contexts this is exact: leaving a position out turns its term into q_t·(Pμ)_o.) The background
+is the distribution of all labels, or a distribution of its own for each sample. There may be one
+matrix P for all positions, or several side by side, each *owned* by one position.
 """
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
+from scb.mixture.arrays import Ints, Positions
 from scb.mixture.tuning import TUNING
 
 
 class Background(NamedTuple):
-    """A distribution of its own for each sample, where the background is more than the distribution
-    of all labels.
+    """A distribution for each sample, where the background is more than the distribution of all
+    labels.
     """
 
     # (S, N), distributions in rows, positive
     distributions: Array
-    # (n,), sample i has the distribution ``distributions[state[i]]``
-    state: NDArray[np.int64]
+    # (n,), sample i has the distribution ``distributions[which[i]]``
+    which: Ints
 
-    def some(self, at: slice | NDArray[np.int64]) -> "Background":
-        """The distributions of a part of the samples; no distribution is copied."""
-        return Background(self.distributions, self.state[at])
+    def some(self, at: slice | Ints) -> "Background":
+        """The distributions of some of the samples; no distribution is copied."""
+        return Background(self.distributions, self.which[at])
 
 
 @dataclass(frozen=True)
 class Mixture:
     """Parameters of the distribution of the label."""
 
-    # (N, C + 1), distributions: the matrices side by side, then the background. C is a multiple of
-    # N
-    columns: Array
-    # (K, s), row k holds the weights of the slots of context k
+    # (N, C), the matrices side by side, with distributions in columns; C is a multiple of N
+    P: Array
+    # (N,), the distribution of all labels; unused where samples have a ``Background``
+    background: Array
+    # (K, s), row k holds the weights of the slots of state k
     q: Array
     # The positions that the matrices belong to; None where one serves all positions
     owners: tuple[int, ...] | None = None
 
-    @classmethod
-    def of(
-        cls, P: Array, background: Array, q: Array, owners: tuple[int, ...] | None = None
-    ) -> "Mixture":
-        """From matrices (N, C) side by side, a background (N,), and weights (K, s)."""
-        return cls(np.c_[P, background], q, owners)
-
     @property
     def N(self) -> int:
         """Number of tokens."""
-        return len(self.columns)
-
-    @property
-    def P(self) -> Array:
-        """(N, C): the matrices side by side, a view."""
-        return self.columns[:, :-1]
-
-    @property
-    def background(self) -> Array:
-        """(N,): the distribution of all labels, a view; it stands for unknown positions unless
-        samples have a ``Background``.
-        """
-        return self.columns[:, -1]
-
-    def moved(self, P: Array, q: Array) -> "Mixture":
-        """Other matrices (N, C) and weights (K, s), with the same background and owners."""
-        columns = np.empty_like(self.columns)
-        columns[:, :-1] = P
-        columns[:, -1] = self.background
-        return Mixture(columns, q, self.owners)
+        return len(self.P)
 
     def place(self, t: int) -> slice:
         """Which columns the matrix of position t has."""
@@ -83,65 +58,70 @@ class Mixture:
 
     def matrix(self, t: int) -> Array:
         """(N, N): the matrix of position t, a view."""
-        return self.columns[:, self.place(t)]
+        return self.P[:, self.place(t)]
 
     def with_matrix(self, t: int, matrix: Array) -> "Mixture":
-        """Position t gets a matrix of its own."""
+        """Give position t a matrix of its own."""
         owners = self.owners or ()
-        # Where nobody owns a matrix, the columns that stand there are a stopgap.
-        before = self.P if owners else self.P[:, :0]
-        return replace(self, columns=np.c_[before, matrix, self.background], owners=(*owners, t))
+        # Columns that nobody owns are only there so that slots have columns to point to.
+        owned = self.P if owners else self.P[:, :0]
+        return replace(self, P=np.c_[owned, matrix], owners=(*owners, t))
 
     def without_matrix(self, t: int) -> "Mixture":
-        """Position t loses its matrix; the last one stays where it is as a stopgap, so that there
-        are columns to point to.
+        """Take its matrix from position t. The last matrix stays without an owner, so that slots
+        have columns to point to.
         """
-        assert self.owners is not None
-        columns = self.columns
-        if len(self.owners) > 1:
-            columns = np.delete(columns, self.place(t), axis=1)
-        return replace(
-            self, columns=columns, owners=tuple(owner for owner in self.owners if owner != t)
-        )
+        owners = tuple(owner for owner in self.owners or () if owner != t)
+        P = np.delete(self.P, self.place(t), axis=1) if owners else self.P
+        return replace(self, P=P, owners=owners)
 
     def lifted(self) -> "Mixture":
         """With a little of the background in every column: no label is impossible, so EM can start
         anywhere.
         """
-        return replace(
-            self, columns=(1 - TUNING.lift) * self.columns + TUNING.lift * self.columns[:, -1:]
-        )
+        P = (1 - TUNING.lift) * self.P + TUNING.lift * self.background[:, None]
+        return replace(self, P=P)
 
     def without(self, k: int, j: int) -> "Mixture":
-        """Slot j of context k at weight 0; its weight goes to the other slots, some of it to slot
-        0, the background.
+        """With slot j of state k at weight 0. Its weight goes to the other slots, some of it to
+        slot 0, the background.
         """
         q = self.q.copy()
         q[k, j] = 0.0
-        q[k, 0] = max(q[k, 0], 0.01)
+        q[k, 0] = max(q[k, 0], TUNING.background_left)
         q[k] /= q[k].sum()
         return replace(self, q=q)
 
 
 @dataclass(frozen=True)
 class Initial:
-    """Where a search starts: matrices, and for each context the positions that seem to matter."""
+    """Where a search starts: matrices, and for each state the positions that seem to matter."""
 
     # (N, C), matrices side by side
     P: Array
-    positions: list[NDArray[np.intp]]  # list of K arrays
+    positions: list[Positions]  # list of K arrays
     # List of K arrays, the attention on these positions; each sums to 1 where there are any
     weights: list[Array]
     # The positions that the matrices belong to; None where there is one for all
     owners: tuple[int, ...] | None = None
 
+    @classmethod
+    def without_positions(
+        cls, P: Array, states: int, owners: tuple[int, ...] | None = None
+    ) -> "Initial":
+        """Matrices alone."""
+        return cls(P, [np.zeros(0, np.intp)] * states, [np.zeros(0)] * states, owners)
+
 
 def rounded(P: Array) -> Array:
-    """Columns of P to six digits: a start in which the order in which sums were taken leaves no
-    trace.
-    """
+    """Columns of P to six digits, so that a start does not depend on the order of summation."""
     # Where the likelihood is nearly flat, a fit does not forget where it came from.
     return normalised(np.round(P, 6), 0, P)
+
+
+def quotient(a: Array | float, b: Array) -> Array:
+    """a/b, and 0 where b is not positive."""
+    return np.divide(a, b, out=np.zeros_like(b), where=b > 0)
 
 
 def normalised(counts: Array, axis: int, otherwise: Array) -> Array:

@@ -10,19 +10,19 @@ and Jennrich 1993).
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
+from scb.mixture.arrays import Flags, Tokens
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable
 from scb.mixture.tuning import TUNING
 from scb.theory.fisher import Information
 
-_TINY = 1e-300
+Step = tuple[Array, Array]  # in P (N, C) and in q (K, s)
 
 
 class Point(NamedTuple):
@@ -30,20 +30,13 @@ class Point(NamedTuple):
 
     at: Mixture
     loglik: float
-    # (N, C + 1), the derivatives in the columns
-    columns: Array
-    # (K, s), the derivatives in q
-    gq: Array
+    gP: Array  # (N, C)
+    gq: Array  # (K, s)
 
     @classmethod
-    def of(cls, rows: Rows, at: Mixture) -> "Point":
-        """One pass over the rows."""
+    def from_rows(cls, rows: Rows, at: Mixture) -> "Point":
+        """Evaluate in one pass over the rows."""
         return cls(at, *rows.total(RowTable.evaluate, at))
-
-    @property
-    def gP(self) -> Array:
-        """(N, C): the derivatives in P; the background is fixed, and has none."""
-        return self.columns[:, :-1]
 
     @property
     def excess_P(self) -> Array:
@@ -52,16 +45,16 @@ class Point(NamedTuple):
         """
         return self.gP - (self.at.P * self.gP).sum(axis=0)
 
-    def gap(self, held: NDArray[np.bool_]) -> float:
+    def gap(self, held: Flags) -> float:
         """Σ over distributions of (largest derivative − mean derivative): the Frank–Wolfe gap of
         both concave problems.
         """
         in_q = (self.gq.max(axis=1) - (self.at.q * self.gq).sum(axis=1)).sum()
-        in_columns = np.where(held, 0.0, self.gP).max(axis=0) - (self.at.P * self.gP).sum(axis=0)
-        return float(in_q + in_columns.sum())
+        in_P = np.where(held, 0.0, self.gP).max(axis=0) - (self.at.P * self.gP).sum(axis=0)
+        return float(in_q + in_P.sum())
 
 
-def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
+def revived(rows: Rows, point: Point, held: Flags) -> Point:
     """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them
     back.
     """
@@ -71,18 +64,21 @@ def revived(rows: Rows, point: Point, held: NDArray[np.bool_]) -> Point:
         return point
     eagerness = point.excess_P / np.where(lost, point.gP, 1.0) / TUNING.eager
     P = np.where(lost, TUNING.revived * np.clip(eagerness, 1e-4, 1.0), at.P)
-    return Point.of(rows, at.moved(P / P.sum(axis=0), at.q))
+    return Point.from_rows(rows, replace(at, P=P / P.sum(axis=0)))
+
+
+# -------------------------------------------------------------------------------- with the matrix
 
 
 def newton_step(
-    rows: Rows, point: Point, held: NDArray[np.bool_], caution: int = 0
+    rows: Rows, point: Point, held: Flags, caution: int = 0
 ) -> tuple[Point | None, int]:
     """A Newton step with the matrix of second derivatives, None if none climbs; and the caution
     with which to take the next one.
 
     Caution numbers the models that are tried, from the second derivatives themselves to the one
-    with the largest ridge; the next step begins with that which climbed, or one before it if it was
-    the first. Entries of P that are ``held`` stay 0.
+    with the largest ridge. The next step begins with the model that climbed, or one before it if it
+    was the first. Entries of P that are ``held`` stay 0.
     """
     at = point.at
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
@@ -90,23 +86,30 @@ def newton_step(
     free_P = ((TUNING.zero < at.P) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0) & ~held
     wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
     free_q = (at.q > 2 * TUNING.least_weight) | ((at.q > 0) & wants_to_grow)
+    floors = np.zeros_like(at.P), TUNING.least_weight * (at.q > 0)
     for level in range(caution, len(TUNING.models)):
         is_exact, ridge = TUNING.models[level]
         H = Information(PP, Pq - mixed if is_exact else Pq, qq, free_P, free_q).ridged(ridge)
         step = _step_on_simplices(H, point)
-        after = None if step is None else _climbed(rows, point, *step)
+        if step is None:
+            continue
+        slope = float((step[0] * point.gP).sum() + (step[1] * point.gq).sum())
+        # What was sent to 0 may lead down.
+        if slope < -TUNING.rounding * abs(point.loglik):
+            continue
+        after = _shortened(rows, point, step, floors, TUNING.halvings[0], TUNING.promised * slope)
         if after is not None:
             return after, max(0, level - 1) if level == caution else level
     return None, 0
 
 
-def _step_on_simplices(H: Information, point: Point) -> tuple[Array, Array] | None:
+def _step_on_simplices(H: Information, point: Point) -> Step | None:
     """The step d, in P and in q, that maximises gᵀd − dᵀHd/2 with no entry negative at its end,
     nearly; None if H is singular.
 
     Entries that would become negative are sent to 0, what they had goes to the others of their
-    distribution, and these are solved for again. Those that get there early in the step go first:
-    what the others do may be their doing.
+    distribution, and these are solved for again. Those that get there early in the step go first,
+    since they may cause the later violations.
     """
     at = point.at
     free_P = H.free_P
@@ -115,32 +118,27 @@ def _step_on_simplices(H: Information, point: Point) -> tuple[Array, Array] | No
     in_q = np.zeros_like(at.q)
     for _ in range(TUNING.boundary_rounds):
         sent_P = normalised(np.where(free_P, at.P, 0.0), 0, at.P) - at.P
-        sent_q = (
-            normalised(np.where(free_q, at.q, np.minimum(at.q, TUNING.least_weight)), 1, at.q)
-            - at.q
-        )
+        left_q = np.where(free_q, at.q, np.minimum(at.q, TUNING.least_weight))
+        sent_q = normalised(left_q, 1, at.q) - at.q
         H_P, H_q = H.times(sent_P, sent_q)
         further = replace(H, free_P=free_P, free_q=free_q).solve(point.gP - H_P, point.gq - H_q)
         if further is None or not np.isfinite(further[0]).all():
             return None
         in_P = sent_P + further[0]
         in_q = sent_q + further[1]
-        part = TUNING.early if _falls_short(at, in_P, in_q, TUNING.early) else 1.0
-        if part == 1 and not _falls_short(at, in_P, in_q, 1.0):
+        for part in (TUNING.early, 1.0):
+            stay_P = at.P + part * in_P >= 0
+            stay_q = at.q + part * in_q >= 0
+            if not (stay_P.all() and stay_q.all()):
+                break
+        else:
             break
-        free_P = _not_all_gone(free_P, at.P + part * in_P >= 0, at.P, axis=0)
-        free_q = _not_all_gone(free_q, at.q + part * in_q >= 0, at.q, axis=1)
+        free_P = _not_all_gone(free_P, stay_P, at.P, axis=0)
+        free_q = _not_all_gone(free_q, stay_q, at.q, axis=1)
     return in_P, in_q
 
 
-def _falls_short(at: Mixture, in_P: Array, in_q: Array, part: float) -> bool:
-    """Whether an entry is negative after a part of a step."""
-    return bool((at.P + part * in_P < 0).any() or (at.q + part * in_q < 0).any())
-
-
-def _not_all_gone(
-    free: NDArray[np.bool_], positive: NDArray[np.bool_], values: Array, axis: int
-) -> NDArray[np.bool_]:
+def _not_all_gone(free: Flags, positive: Flags, values: Array, axis: int) -> Flags:
     """Those of the free entries that stay positive; the largest one where none of a distribution
     would.
     """
@@ -149,26 +147,29 @@ def _not_all_gone(
     return np.where(stay.any(axis=axis, keepdims=True), stay, largest)
 
 
-def _climbed(rows: Rows, point: Point, in_P: Array, in_q: Array) -> Point | None:
-    """A step shortened until it gains enough; None if it never does."""
+def _shortened(
+    rows: Rows, point: Point, step: Step, floors: Step, halvings: int, gain: float
+) -> Point | None:
+    """A step, halved until it gains its part of ``gain``; None if it never does.
+
+    No entry falls below its floor.
+    """
     at = point.at
     rounding = TUNING.rounding * abs(point.loglik)
-    promised = _inner((in_P, in_q), (point.gP, point.gq))
-    if promised < -rounding:  # what was sent to 0 leads down
-        return None
-    for halving in range(TUNING.halvings[0]):
+    for halving in range(halvings):
         size = 0.5**halving
-        P = normalised(np.maximum(at.P + size * in_P, 0.0), 0, at.P)
-        q = normalised(np.maximum(at.q + size * in_q, TUNING.least_weight * (at.q > 0)), 1, at.q)
-        after = Point.of(rows, at.moved(P, q))
-        if after.loglik - point.loglik > TUNING.promised * size * promised - rounding:
+        P = normalised(np.maximum(at.P + size * step[0], floors[0]), 0, at.P)
+        q = normalised(np.maximum(at.q + size * step[1], floors[1]), 1, at.q)
+        after = Point.from_rows(rows, replace(at, P=P, q=q))
+        if after.loglik - point.loglik > size * gain - rounding:
             return after
     return None
 
 
-def newton_step_by_products(
-    rows: Rows, point: Point, held: NDArray[np.bool_], exact: bool
-) -> Point | None:
+# -------------------------------------------------------------------------- by conjugate gradients
+
+
+def newton_step_by_products(rows: Rows, point: Point, held: Flags, exact: bool) -> Point | None:
     """A Newton step by conjugate gradients, shortened until the log-likelihood is no lower; None if
     it never is.
 
@@ -176,15 +177,9 @@ def newton_step_by_products(
     """
     at = point.at
     eager = (point.excess_P > 0) & ~held
-    in_P, in_q = inverse_along(rows, point, point.gP, point.gq, eager=eager, exact=exact)
-    for halving in range(TUNING.halvings[1]):
-        size = 0.5**halving
-        P = normalised(np.maximum(at.P + size * in_P, TUNING.shrink * at.P), 0, at.P)
-        q = normalised(np.maximum(at.q + size * in_q, TUNING.shrink * at.q), 1, at.q)
-        after = Point.of(rows, at.moved(P, q))
-        if after.loglik > point.loglik - TUNING.rounding * abs(point.loglik):
-            return after
-    return None
+    step = inverse_along(rows, point, point.gP, point.gq, eager=eager, exact=exact)
+    floors = TUNING.shrink * at.P, TUNING.shrink * at.q
+    return _shortened(rows, point, step, floors, TUNING.halvings[1], 0.0)
 
 
 def inverse_along(
@@ -193,9 +188,9 @@ def inverse_along(
     in_P: Array,
     in_q: Array,
     *,
-    eager: NDArray[np.bool_] | None = None,
+    eager: Flags | None = None,
     exact: bool = False,
-) -> tuple[Array, Array]:
+) -> Step:
     """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives;
     entries at 0 do not move.
 
@@ -204,41 +199,57 @@ def inverse_along(
     least. It ends early where the likelihood is not concave.
     """
     at = point.at
-    mass = np.maximum((at.P * point.gP).sum(axis=0), 1e-12)
-    scale_P = at.P / mass
-    if eager is not None:
-        scale_P = np.where(eager, np.maximum(scale_P, 1 / np.maximum(mass, 1.0) ** 2), scale_P)
-    scale_q = at.q / np.maximum((at.q * point.gq).sum(axis=1, keepdims=True), 1e-12)
-
-    def em_direction(rest: tuple[Array, Array]) -> tuple[Array, Array]:
-        mean_P = (scale_P * rest[0]).sum(axis=0) / np.maximum(scale_P.sum(axis=0), _TINY)
-        mean_q = (scale_q * rest[1]).sum(axis=1, keepdims=True) / np.maximum(
-            scale_q.sum(axis=1, keepdims=True), _TINY
-        )
-        return scale_P * (rest[0] - mean_P), scale_q * (rest[1] - mean_q)
-
-    rest = in_P, in_q
-    direction = em_direction(rest)
-    step = np.zeros_like(at.P), np.zeros_like(at.q)
-    size = first = _inner(rest, direction)
+    project = _em_direction(point, eager)
+    residual = _flat(in_P, in_q)
+    direction = project(residual)
+    step = np.zeros_like(residual)
+    size = first = float(residual @ direction)
     most, precision = TUNING.products_if_exact if exact else TUNING.products
     for turn in range(most):
-        curved = rows.total(RowTable.curvature_along, at, *direction)
-        curvature = _inner(direction, curved)
+        curved = _flat(*rows.total(RowTable.curvature_along, at, *_parts(at, direction)))
+        curvature = float(direction @ curved)
         if curvature <= np.finfo(float).eps * size:  # flat, or not concave
-            return direction if turn == 0 else step
+            return _parts(at, direction if turn == 0 else step)
         along = size / curvature
-        step = step[0] + along * direction[0], step[1] + along * direction[1]
-        rest = rest[0] - along * curved[0], rest[1] - along * curved[1]
-        ahead = em_direction(rest)
+        step = step + along * direction
+        residual = residual - along * curved
+        ahead = project(residual)
         before = size
-        size = _inner(rest, ahead)
+        size = float(residual @ ahead)
         if size <= precision**2 * first:
             break
-        direction = ahead[0] + size / before * direction[0], ahead[1] + size / before * direction[1]
-    return step
+        direction = ahead + size / before * direction
+    return _parts(at, step)
 
 
-def _inner(a: tuple[Array, Array], b: tuple[Array, Array]) -> float:
-    """The inner product of two directions (P, q)."""
-    return float((a[0] * b[0]).sum() + (a[1] * b[1]).sum())
+def _em_direction(point: Point, eager: Flags | None) -> Any:
+    """The function that turns derivatives into the direction of an EM step, all entries in one
+    array.
+    """
+    at = point.at
+    K, s = at.q.shape
+    N, C = at.P.shape
+    # The number of the distribution that each entry belongs to
+    simplex = _flat(np.tile(np.arange(C), (N, 1)), np.repeat(C + np.arange(K), s))
+
+    def sums(values: Array) -> Array:
+        return np.bincount(simplex, values)[simplex]
+
+    values = _flat(at.P, at.q)
+    mass = np.maximum(sums(values * _flat(point.gP, point.gq)), 1e-12)
+    scale = values / mass
+    if eager is not None:
+        least = np.where(_flat(eager, np.zeros(K * s, bool)), 1 / np.maximum(mass, 1.0) ** 2, 0.0)
+        scale = np.maximum(scale, least)
+    total = np.maximum(sums(scale), TUNING.tiny)
+    return lambda derivatives: scale * (derivatives - sums(scale * derivatives) / total)
+
+
+def _flat(in_P: Tokens, in_q: Tokens) -> Tokens:
+    """One array (N·C + K·s,) of all entries."""
+    return np.concatenate([in_P.ravel(), in_q.ravel()])
+
+
+def _parts(at: Mixture, flat: Array) -> Step:
+    """The entries of P (N, C) and of q (K, s)."""
+    return flat[: at.P.size].reshape(at.P.shape), flat[at.P.size :].reshape(at.q.shape)

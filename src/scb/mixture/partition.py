@@ -5,15 +5,14 @@ samples that lie in one place; ``data.Data`` adds the sums of all places. On one
 one partition, and its sums are the answer.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.kernels.windows import (
     add_pair_scores,
@@ -23,22 +22,17 @@ from scb.kernels.windows import (
     gather_tokens,
     pair_chi_squares,
 )
+from scb.mixture.arrays import Flags, Ints, Positions, Tokens
 from scb.mixture.model import Background, Mixture
-from scb.mixture.rows import RowCode, RowTable, Slots
-from scb.mixture.windows import Block, Ints
+from scb.mixture.rows import RowTable, Slots
+from scb.mixture.tuning import TUNING
+from scb.mixture.windows import Block
 from scb.task.sampling import token_dtype
 from scb.task.sparse_columns import slots
 
-ROWS = 1 << 14  # samples that are worked on at a time
-HEAD = 1 << 30  # tokens in which the spectral start is looked for, at most
-_SLOTS = 64  # positions of each last token at a time, while counting pairs
-_THINNED = 1 << 10  # neighbouring samples that are kept or left out together
-
 
 class Shape(NamedTuple):
-    """N tokens, K contexts that choose the attention (the last tokens, or one for all), T
-    positions.
-    """
+    """N tokens, K states that choose the attention (the last tokens, or one), T positions."""
 
     N: int
     K: int
@@ -50,14 +44,14 @@ class Partition:
     """Samples that lie in one place."""
 
     blocks: Iterable[Block]  # the samples, to be walked through as often as needed
-    # (n,), of all samples in the order of the blocks
+    # (n,), the state of all samples in the order of the blocks
     last: Ints
     label: Ints  # (n,)
     # Of each sample; None where it is the distribution of all labels
     background: Background | None = None
 
     @classmethod
-    def of(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
+    def from_blocks(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
         """The samples in some blocks; there may be none. ``blocks`` makes them anew where those
         ``walked`` lack their tokens.
         """
@@ -67,13 +61,9 @@ class Partition:
         return cls(walked if blocks is None else blocks, last, label)
 
     def __sizeof__(self) -> int:
-        """Dask asks for it: else it would think nothing of moving partitions about."""
-        arrays = [
-            self.last,
-            self.label,
-            *(self.background or ()),
-            *(array for block in self.blocks for array in block),
-        ]
+        """Lets Dask account for the size of partitions when it decides whether to move them."""
+        tokens = (array for block in self.blocks for array in block)
+        arrays = self.last, self.label, *(self.background or ()), *tokens
         return sum(array.nbytes for array in arrays)
 
     @property
@@ -83,140 +73,110 @@ class Partition:
 
     @cached_property
     def order(self) -> Ints:
-        """(n,): the samples sorted by last token."""
+        """(n,): the samples sorted by state."""
         return np.argsort(self.last, kind="stable")
 
     def by_label(self, shape: Shape) -> Array:
-        """(K, N): samples with each last token and label."""
+        """(K, N): samples with each state and label."""
         counts = np.bincount(self.last * shape.N + self.label, minlength=shape.K * shape.N)
         return counts.reshape(shape.K, shape.N).astype(float)
 
     def with_background(self, background: Background) -> "Partition":
         """The same samples, each with a background of its own."""
-        if background.state.shape != (self.n,):
+        if background.which.shape != (self.n,):
             raise InputError(
-                f"the background is given for {background.state.size} samples: here are {self.n}"
+                f"the background is given for {background.which.size} samples: here are {self.n}"
             )
         return replace(self, background=background)
 
     # -------------------------------------------------------------------------------------- walking
 
-    def chunks(self, most: int) -> Iterator[tuple[slice, Block]]:
-        """Parts with a limited number of samples, each with its place among all."""
+    def chunks(self, most: int | None = None) -> Iterator[tuple[slice, Block]]:
+        """Parts of the blocks with at most so many samples, or whole blocks; each with its place
+        among all.
+        """
         done = 0
         for block in self.blocks:
-            for first in range(0, block.n, most):
-                chunk = block.some(slice(first, first + most))
+            for first in range(0, block.n, most or max(block.n, 1)):
+                chunk = block.some(slice(first, first + most if most else None))
                 yield slice(done, done + chunk.n), chunk
                 done += chunk.n
 
     def head(self) -> Block:
-        """The first samples, up to ``HEAD`` tokens, on one array; that of the block if there is
-        only one.
+        """The first samples, up to ``start_tokens`` tokens, on one array; that of the block if
+        there is only one.
         """
         blocks: list[Block] = []
-        size = 0
+        ends = [0]
         for block in self.blocks:
             blocks.append(block)
-            size += block.tokens.size
-            if size >= HEAD:
+            ends.append(ends[-1] + block.tokens.size)
+            if ends[-1] >= TUNING.start_tokens:
                 break
         if len(blocks) == 1:
             return blocks[0]
-        offsets = np.cumsum([0] + [block.tokens.size for block in blocks[:-1]])
         tokens = np.concatenate([block.tokens for block in blocks])
-        starts = np.concatenate(
-            [block.starts + offset for block, offset in zip(blocks, offsets, strict=True)]
-        )
-        return Block(tokens, starts, self.last[: starts.size], self.label[: starts.size])
+        starts = [block.starts + end for block, end in zip(blocks, ends[:-1], strict=True)]
+        n = sum(block.n for block in blocks)
+        return Block(tokens, np.concatenate(starts), self.last[:n], self.label[:n])
 
-    def gather(self, positions: NDArray[np.intp], N: int) -> NDArray[Any]:
-        """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its last token;
-        N where there is none.
+    def gather(self, positions: Positions, N: int) -> Tokens:
+        """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its state; N
+        where there is none.
         """
         out = np.empty((self.n, positions.shape[1]), dtype=token_dtype(N + 1))
-        for at, chunk in self.chunks(max(self.n, 1)):
+        for at, chunk in self.chunks():
             gather_tokens(chunk.tokens, chunk.starts, chunk.last, positions, N, out[at])
         return out
 
-    def only(self, chosen: NDArray[np.bool_]) -> "Partition":
-        """The samples (n,) that are chosen; no token is copied."""
-        part = Partition.of(
-            [block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks(max(self.n, 1))]
-        )
-        return (
-            part
-            if self.background is None
-            else replace(part, background=self.background.some(np.flatnonzero(chosen)))
-        )
-
-    def of_groups(self, first: int, size: int, chosen: NDArray[np.bool_]) -> "Partition":
-        """The samples of some groups of ``size`` neighbours, where the first sample has the number
-        ``first`` among all.
+    def only(self, first: int, choose: Callable[..., Flags], *arguments: Any) -> "Partition":
+        """The samples that choose(partition, their numbers (n,), *arguments) marks; no token is
+        copied. The first sample has the number ``first`` among those of all partitions.
         """
-        return self.only(chosen[(first + np.arange(self.n)) // size])
-
-    def thinned(self, first: int, stride: float) -> "Partition":
-        """One group of neighbouring samples in ``stride``, where the first sample has the number
-        ``first`` among all.
-        """
-        group = (first + np.arange(self.n)) // _THINNED
-        return self.only(group / stride % 1 < 1 / stride)
+        chosen = choose(self, first + np.arange(self.n), *arguments)
+        blocks = [block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks()]
+        background = self.background and self.background.some(np.flatnonzero(chosen))
+        return replace(Partition.from_blocks(blocks), background=background)
 
     # ------------------------------------------------------------------------------------- counting
 
     def rows(self, shape: Shape, at: Slots, counted: bool) -> RowTable:
         """The samples at these slots, as one row each or with equal ones ``counted``."""
-        code = RowCode(shape.N, at)
         if not counted:
-            columns = code.columns(self.gather(at.positions, shape.N), self.last)
-            return RowTable(
-                columns, self.last, self.label, np.ones(self.n), background=self.background
-            )
+            columns = at.columns(shape.N, self.gather(at.positions, shape.N), self.last)
+            weight = np.ones(self.n)
+            return RowTable(columns, self.last, self.label, weight, background=self.background)
         codes = np.empty(self.n, np.int64)
-        used = at.positions[:, code.used]
-        for where, chunk in self.chunks(max(self.n, 1)):
-            encode_rows(
-                chunk.tokens, chunk.starts, chunk.last, chunk.label, used, shape.N, codes[where]
-            )
-        counts = np.bincount(codes, minlength=code.size)
-        found = np.flatnonzero(counts)
-        row = np.zeros(code.size, np.int64)
-        row[found] = np.arange(found.size)
-        return code.table(found, counts[found].astype(float), index=row[codes])
+        used = at.positions[:, at.used]
+        for where, chunk in self.chunks():
+            encode_rows(*chunk, used, shape.N, codes[where])
+        counts = np.bincount(codes, minlength=at.codes(shape.N))
+        occurring = np.flatnonzero(counts)
+        row = np.cumsum(counts > 0) - 1
+        return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
     def scores(
         self, shape: Shape, table: Array, row: Ints | None = None, weight: Array | None = None
     ) -> Array:
-        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each last token; row_i is
-        the label o_i unless given.
+        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each state; row_i is the
+        label o_i unless given.
         """
         scores = np.zeros((shape.K, shape.T))
-        table = np.c_[table, np.zeros(len(table))]  # what is not there adds nothing
         row = self.label if row is None else row
         weight = np.ones(self.n) if weight is None else weight
-        for at, chunk in self.chunks(ROWS):
-            order = np.argsort(chunk.last, kind="stable")
-            add_pair_scores(
-                chunk.tokens, chunk.starts, chunk.last, row[at], weight[at], order, table, scores
-            )
+        for at, chunk in self.chunks(TUNING.samples_at_once):
+            _add_scores(chunk, row[at], weight[at], table, scores)
         return scores
 
     def likelihood_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
-        """(K, T): Σ_i table[o_i, x_it]/f_i, with the probability f_i of each label under a mixture."""
+        """(K, T): Σ_i table[o_i, x_it]/f_i, where f_i is the probability of each label."""
         return self.scores(shape, table, weight=(1 / rows.likelihoods(at))[rows.row_numbers])
 
     def distribution_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
-        """(K, T): Σ_i Σ_o table[o, x_it]/f_io, with the distribution f_i of each label under a
-        mixture.
-        """
+        """(K, T): Σ_i Σ_o table[o, x_it]/f_io, where f_i is the distribution of each label."""
         scores = np.zeros((shape.K, shape.T))
         for chunk, inverse, row in self.inverse_probabilities(rows, at):
-            sums = np.c_[inverse @ table, np.zeros(len(inverse))]
-            order = np.argsort(chunk.last, kind="stable")
-            add_pair_scores(
-                chunk.tokens, chunk.starts, chunk.last, row, np.ones(chunk.n), order, sums, scores
-            )
+            _add_scores(chunk, row, np.ones(chunk.n), inverse @ table, scores)
         return scores
 
     def inverse_probabilities(
@@ -226,34 +186,30 @@ class Partition:
         row of each sample.
         """
         counted = rows.inverse_probabilities(at) if rows.index is not None else None
-        for where, chunk in self.chunks(ROWS):
+        for where, chunk in self.chunks(TUNING.samples_at_once):
             if counted is not None:
                 yield chunk, counted, rows.row_numbers[where]
             else:
                 yield chunk, rows.some(where).inverse_probabilities(at), np.arange(chunk.n)
 
     def missing(self, shape: Shape) -> Array:
-        """(K, T): of the samples with each last token, how many have no token at each position."""
+        """(K, T): of the samples with each state, how many have no token at each position."""
         absent = np.zeros((shape.K, shape.T))
-        for _, chunk in self.chunks(self.n + 1):
+        most = TUNING.samples_at_once
+        for _, chunk in self.chunks():
             cut = np.flatnonzero(chunk.has_gap(shape.N, shape.T))
-            for first in range(0, cut.size, ROWS):
-                part = chunk.some(cut[first : first + ROWS])
+            for first in range(0, cut.size, most):
+                part = chunk.some(cut[first : first + most])
                 where = part.tokens[part.starts[:, None] + np.arange(shape.T)] == shape.N
                 np.add.at(absent, part.last, where)
         return absent
-
-    def whole(self, shape: Shape) -> "Partition":
-        """The samples that have a token at every position."""
-        gaps = [chunk.has_gap(shape.N, shape.T) for _, chunk in self.chunks(self.n + 1)]
-        return self.only(~np.concatenate([np.zeros(0, bool), *gaps]))
 
     def source_tables(
         self, rows: RowTable, shape: Shape, k: int | None, at: Mixture
     ) -> tuple[Array, Array]:
         """Score and information (T, N, N) of a matrix (token, label) that a position may get.
 
-        Over the samples with last token k; over all samples if it is None.
+        Over the samples with state k; over all samples if it is None.
         """
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
@@ -282,32 +238,32 @@ class Partition:
         scores = np.zeros((shape.K, len(positions)))
         information = np.zeros_like(scores)
         for chunk, inverse, row in self.inverse_probabilities(rows, at):
-            arrays = chunk.tokens, chunk.starts, chunk.last, chunk.label
             bounded = np.minimum(inverse, 1 / floor)
-            add_weight_scores(*arrays, row, bounded, positions, matrices, scores, information)
+            add_weight_scores(*chunk, row, bounded, positions, matrices, scores, information)
         return scores, information
 
-    def pair_tables(self, shape: Shape, pairs: NDArray[np.intp]) -> Array:
+    def pair_tables(self, shape: Shape, pairs: Positions) -> Array:
         """(r, N, N): how often each label came with each token at each (k, t) of ``pairs`` (r, 2),
         which are sorted by k.
         """
         N = shape.N
-        contexts = pairs[:, 0]
-        slot = slots(np.bincount(contexts, minlength=shape.K))
+        states = pairs[:, 0]
+        slot = slots(np.bincount(states, minlength=shape.K))
         positions = np.full((shape.K, int(slot.max()) + 1), -1)
-        positions[contexts, slot] = pairs[:, 1]
+        positions[states, slot] = pairs[:, 1]
         bounds = np.searchsorted(self.last[self.order], np.arange(shape.K + 1))
         tables = np.empty((len(pairs), N, N))
-        for first in range(0, positions.shape[1], _SLOTS):
-            code = self.label[:, None] * N + self.gather(positions[:, first : first + _SLOTS], N)
-            for i in np.flatnonzero((first <= slot) & (slot < first + _SLOTS)):
-                mine = self.order[bounds[contexts[i]] : bounds[contexts[i] + 1]]
+        most = TUNING.positions_at_once
+        for first in range(0, positions.shape[1], most):
+            code = self.label[:, None] * N + self.gather(positions[:, first : first + most], N)
+            for i in np.flatnonzero((first <= slot) & (slot < first + most)):
+                mine = self.order[bounds[states[i]] : bounds[states[i] + 1]]
                 tables[i] = np.bincount(code[mine, slot[i] - first], minlength=N * N).reshape(N, N)
         return tables
 
     def chi_squares(self, shape: Shape, mu: Array) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; from the
-        first ``HEAD`` tokens.
+        first ``start_tokens`` tokens.
         """
         head = self.head()
         chi = np.zeros((shape.K, shape.T))
@@ -315,3 +271,29 @@ class Partition:
         bounds = np.searchsorted(head.last[order], np.arange(shape.K + 1))
         pair_chi_squares(head.tokens, head.starts, head.label, order, bounds, mu, chi)
         return chi
+
+
+def _add_scores(chunk: Block, row: Ints, weight: Array, table: Array, scores: Array) -> None:
+    """Add weight_i · table[row_i, x_it] to the scores (K, T); what is not there adds nothing."""
+    order = np.argsort(chunk.last, kind="stable")
+    padded = np.c_[table, np.zeros(len(table))]
+    add_pair_scores(chunk.tokens, chunk.starts, chunk.last, row, weight, order, padded, scores)
+
+
+# -------------------------------------------------------------------------- which samples to choose
+
+
+def in_groups(partition: Partition, numbers: Ints, size: int, chosen: Flags) -> Flags:
+    """(n,): the samples in some groups of ``size`` neighbours."""
+    return chosen[numbers // size]
+
+
+def in_every(partition: Partition, numbers: Ints, stride: float) -> Flags:
+    """(n,): one group of neighbouring samples in ``stride`` groups."""
+    return numbers // TUNING.neighbours / stride % 1 < 1 / stride
+
+
+def without_gap(partition: Partition, numbers: Ints, shape: Shape) -> Flags:
+    """(n,): the samples that have a token at every position."""
+    gaps = [block.has_gap(shape.N, shape.T) for _, block in partition.chunks()]
+    return ~np.concatenate([np.zeros(0, bool), *gaps])

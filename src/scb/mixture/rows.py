@@ -1,22 +1,20 @@
 """Samples reduced to the positions that matter: what the likelihood needs of them, and nothing
 else.
 
-A *slot* of a context k is a place in its mixture: the position that it looks at, and the matrix
-from which it takes a column. Slots that look at no position, or where no token is there, take the
-*background*, a given distribution of the label. A *row* is the last token, the label and the
-columns that the slots point to; samples with equal rows and the same background can be counted as
-one.
+A *slot* of a state k is a place in its mixture: the position that it looks at, and the matrix from
+which it takes a column. Slots that look at no position, or where no token is there, take the
+*background*, a given distribution of the label. A *row* is the state, the label and the columns
+that the slots point to; samples with equal rows and the same background can be counted as one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.kernels.mixture import (
     add_distributions,
     likelihood_curvature,
@@ -24,43 +22,41 @@ from scb.kernels.mixture import (
     likelihood_information,
     likelihood_product,
     weight_curvature,
-    weight_gradients,
 )
+from scb.mixture.arrays import Flags, Ints, Positions, Tokens
 from scb.mixture.levels import ScoreNoise
 from scb.mixture.model import Background, Mixture
+from scb.mixture.tuning import TUNING
 from scb.task.sampling import token_dtype
 from scb.theory.fisher import blocks
 
-Ints = NDArray[np.int64]
-Support = list[NDArray[np.intp]]  # for each context, the positions that matter
+Support = list[Positions]  # for each state, the positions that matter
 NO_POSITION = -1
-LARGEST_TABLE = 1 << 22  # different rows that are counted in a table, at most
-_TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Where the slots of every context look."""
+    """Where the slots of every state look."""
 
     # (K, s), ``NO_POSITION`` where a slot takes the background
-    positions: NDArray[np.intp]
+    positions: Positions
     # (K, s), the number of the matrix that a slot takes its column from
-    matrix: NDArray[np.intp]
+    matrix: Positions
     matrices: int = 1  # how many matrices there are
 
     @classmethod
-    def everywhere(cls, positions: NDArray[np.intp], contexts: int, matrices: int = 1) -> "Slots":
-        """One slot for each of some positions (s,), the same in every context; they share a matrix,
+    def everywhere(cls, positions: Positions, states: int, matrices: int = 1) -> "Slots":
+        """One slot for each of some positions (s,), the same in every state; they share a matrix,
         or have one each.
         """
         matrix = np.arange(len(positions)) if matrices > 1 else np.zeros(len(positions), np.intp)
-        return cls(np.tile(positions, (contexts, 1)), np.tile(matrix, (contexts, 1)), matrices)
+        return cls(np.tile(positions, (states, 1)), np.tile(matrix, (states, 1)), matrices)
 
     @classmethod
-    def of(
+    def from_support(
         cls, support: Support, owners: Sequence[int] | None = None, width: int | None = None
     ) -> "Slots":
-        """Slot 0 of every context is the background, the others look at its support; position
+        """Slot 0 of every state is the background, the others look at its support; position
         ``owners[i]`` has matrix i.
         """
         shape = len(support), width or 1 + max(len(s) for s in support)
@@ -74,79 +70,59 @@ class Slots:
 
     def same(self, other: "Slots") -> bool:
         """Whether all slots look at the same places."""
-        pairs = zip(
-            (self.positions, self.matrix, self.matrices),
-            (other.positions, other.matrix, other.matrices),
-            strict=True,
+        return (
+            self.matrices == other.matrices
+            and np.array_equal(self.positions, other.positions)
+            and np.array_equal(self.matrix, other.matrix)
         )
-        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
-
-@dataclass(frozen=True)
-class RowCode:
-    """One integer for (last token, label, tokens at the slots); equal samples share a code, which
-    ``encode_rows`` makes.
-    """
-
-    # Tokens are 0 … N − 1, and N where a slot looks at no position
-    N: int
-    slots: Slots
+    # -------------------------------------------------------------------------- rows as integers
 
     @property
-    def used(self) -> NDArray[np.intp]:
-        """The slots that look at a position in some context."""
-        return np.flatnonzero((self.slots.positions >= 0).any(axis=0))
+    def used(self) -> Positions:
+        """The slots that look at a position in some state."""
+        return np.flatnonzero((self.positions >= 0).any(axis=0))
 
-    @property
-    def size(self) -> int:
-        """How many codes there can be."""
-        return len(self.slots.positions) * int(self.N) * (int(self.N) + 1) ** self.used.size
-
-    def is_worth_counting(self, n: int) -> bool:
-        """Whether counting n samples of one background by their codes takes fewer rows, in a table
-        that fits into memory.
+    def codes(self, N: int) -> int:
+        """How many codes there can be: one integer for (state, label, tokens at the slots), which
+        ``encode_rows`` makes. Tokens are 0 … N − 1, and N where a slot looks at no position.
         """
-        return self.size <= min(LARGEST_TABLE, 4 * n)
+        return len(self.positions) * int(N) * (int(N) + 1) ** self.used.size
 
-    def table(self, codes: Ints, weight: Array, index: Ints | None = None) -> "RowTable":
+    def table(self, N: int, codes: Ints, weight: Array, index: Ints | None = None) -> "RowTable":
         """One row for each code."""
-        rest = codes
-        tokens = np.full(
-            (codes.size, self.slots.positions.shape[1]), self.N, dtype=token_dtype(self.N + 1)
-        )
+        shape = codes.size, self.positions.shape[1]
+        tokens = np.full(shape, N, dtype=token_dtype(N + 1))
+        digits = codes
         for j in self.used[::-1]:
-            rest, tokens[:, j] = np.divmod(rest, self.N + 1)
-        last, label = np.divmod(rest, self.N)
-        return RowTable(self.columns(tokens, last), last, label, weight, codes, index)
+            digits, tokens[:, j] = np.divmod(digits, N + 1)
+        last, label = np.divmod(digits, N)
+        return RowTable(self.columns(N, tokens, last), last, label, weight, codes, index)
 
-    def columns(self, tokens: NDArray[Any], last: Ints) -> NDArray[Any]:
-        """(n, s): tokens as columns of the mixture, which has its matrices side by side and the
-        background after the last.
+    def columns(self, N: int, tokens: Tokens, last: Ints) -> Tokens:
+        """(n, s): tokens as columns of the matrices side by side; the number after the last column
+        stands for the background.
         """
-        if self.slots.matrices == 1:
+        if self.matrices == 1:
             return tokens
-        return np.where(
-            tokens < self.N, tokens + self.N * self.slots.matrix[last], self.N * self.slots.matrices
-        )
+        return np.where(tokens < N, tokens + N * self.matrix[last], N * self.matrices)
 
 
 class Sums(NamedTuple):
-    """What one pass over rows adds up: the log-likelihood, its derivatives in the columns (N, C +
-    1) and in q (K, s).
-    """
+    """What one pass over rows adds up: the log-likelihood and its derivatives."""
 
     loglik: float
-    columns: Array
-    q: Array
+    P: Array  # (N, C)
+    q: Array  # (K, s)
 
 
 @dataclass(frozen=True)
 class RowTable:
     """Rows that lie in one place, and sums over them."""
 
-    # (r, s), the column of the mixture that each slot points to
-    columns: NDArray[Any]
-    last: Ints  # (r,), which context
+    # (r, s), the column of P that each slot points to; C for the background
+    columns: Tokens
+    last: Ints  # (r,), the state
     label: Ints  # (r,)
     # (r,), how many samples this is
     weight: Array
@@ -158,26 +134,23 @@ class RowTable:
     background: Background | None = None
 
     def __sizeof__(self) -> int:
-        return sum(
-            x.nbytes
-            for x in (*self.samples, self.code, self.index, *(self.background or ()))
-            if x is not None
-        )
+        arrays = *self.samples, self.code, self.index, *(self.background or ())
+        return sum(array.nbytes for array in arrays if array is not None)
 
     @property
-    def samples(self) -> tuple[NDArray[Any], Ints, Ints, Array]:
+    def samples(self) -> tuple[Tokens, Ints, Ints, Array]:
         """What the kernels take first."""
         return self.columns, self.last, self.label, self.weight
 
     @cached_property
-    def _own(self) -> Array:
+    def _under_own_background(self) -> Array:
         """(r,): the probability of each row's label under its own background."""
         assert self.background is not None
-        return self.background.distributions[self.background.state, self.label]
+        return self.background.distributions[self.background.which, self.label]
 
-    def given(self, at: Mixture) -> Array:
+    def under_background(self, at: Mixture) -> Array:
         """(r,): the probability of each row's label under the background."""
-        return at.background[self.label] if self.background is None else self._own
+        return at.background[self.label] if self.background is None else self._under_own_background
 
     def background_distributions(self, at: Mixture) -> Background:
         """The background of each row as a distribution."""
@@ -185,7 +158,7 @@ class RowTable:
             return self.background
         return Background(at.background[None], np.zeros(len(self.label), np.int64))
 
-    def code_counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def code_counts(self) -> tuple[Tokens, Tokens]:
         """The codes that occur and how often, in few bytes: they are sent to the driver."""
         assert self.code is not None
         code, weight = (
@@ -193,41 +166,34 @@ class RowTable:
         )
         return code, weight
 
-    def alone(self) -> "RowTable":
-        """The rows without what ties them to samples."""
-        return replace(self, code=None, index=None)
-
     def some(self, at: slice | Ints) -> "RowTable":
-        """A part of the rows."""
+        """Some of the rows."""
         background = None if self.background is None else self.background.some(at)
-        return RowTable(
-            self.columns[at], self.last[at], self.label[at], self.weight[at], background=background
-        )
+        return RowTable(*(array[at] for array in self.samples), background=background)
+
+    # ------------------------------------------------------------------------------ by the kernels
+
+    def _arguments(self, at: Mixture) -> tuple[Tokens, ...]:
+        """What kernels of the likelihood take first; they are compiled for contiguous arrays."""
+        parameters = np.ascontiguousarray(at.q), np.ascontiguousarray(at.P)
+        return *self.samples, self.under_background(at), *parameters
 
     def evaluate(self, at: Mixture) -> Sums:
         """Log-likelihood and its first derivatives."""
-        g_columns = np.empty_like(at.columns)
-        gq = np.empty_like(at.q)
-        loglik = likelihood_gradient(*self.samples, self.given(at), at.q, at.columns, gq, g_columns)
-        return Sums(loglik, g_columns, gq)
+        gP = np.empty(at.P.shape)
+        gq = np.empty(at.q.shape)
+        loglik = likelihood_gradient(*self._arguments(at), gq, gP)
+        return Sums(loglik, gP, gq)
 
-    def weight_gradients(self, at: Mixture, asked: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """(K,) and (K, s): the log-likelihood of the contexts (K,) asked for, and its derivatives
-        in q; 0 for the others.
+    def weight_curvature(self, at: Mixture, asked: Flags) -> tuple[Array, Array, Array]:
+        """(K,), (K, s) and (K, s, s): the log-likelihood of the states (K,) asked for, its
+        derivatives in q, and minus the second ones; 0 for the other states.
         """
-        logliks = np.empty(len(at.q))
-        gq = np.empty_like(at.q)
-        weight_gradients(*self.samples, self.given(at), at.q, at.columns, asked, logliks, gq)
-        return logliks, gq
-
-    def weight_curvature(self, at: Mixture, asked: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
-        """(K,), (K, s) and (K, s, s): as ``weight_gradients``, and minus the second derivatives in
-        q.
-        """
-        logliks = np.empty(len(at.q))
-        gq = np.empty_like(at.q)
-        qq = np.empty((*at.q.shape, at.q.shape[1]))
-        weight_curvature(*self.samples, self.given(at), at.q, at.columns, asked, logliks, gq, qq)
+        K, s = at.q.shape
+        logliks = np.empty(K)
+        gq = np.empty((K, s))
+        qq = np.empty((K, s, s))
+        weight_curvature(*self._arguments(at), asked, logliks, gq, qq)
         return logliks, gq, qq
 
     def curvature(self, at: Mixture) -> tuple[Array, Array, Array, Array]:
@@ -238,99 +204,96 @@ class RowTable:
         first derivatives.
         """
         PP, Pq, qq = blocks(at.P, at.q)
-        out = PP, Pq, qq, np.zeros_like(Pq)
-        likelihood_curvature(*self.samples, self.given(at), at.q, at.columns, *out)
-        return out
+        mixed = np.zeros_like(Pq)
+        likelihood_curvature(*self._arguments(at), PP, Pq, qq, mixed)
+        return PP, Pq, qq, mixed
 
     def curvature_along(self, at: Mixture, dP: Array, dq: Array) -> tuple[Array, Array]:
         """Minus the second derivatives of the log-likelihood times a direction: (N, C) in P, (K, s)
         in q.
         """
-        h_columns = np.empty_like(at.columns)
-        hq = np.empty_like(at.q)
-        d_columns = np.c_[dP, np.zeros(at.N)]
-        likelihood_product(
-            *self.samples, self.given(at), at.q, at.columns, dq, d_columns, hq, h_columns
-        )
-        return h_columns[:, :-1], hq
+        hP = np.empty(at.P.shape)
+        hq = np.empty(at.q.shape)
+        likelihood_product(*self._arguments(at), dq, dP, hq, hP)
+        return hP, hq
 
     def information(self, at: Mixture) -> tuple[Array, Array, Array]:
         """Fisher information by blocks PP, Pq, qq, given contexts and last tokens."""
         P = np.ascontiguousarray(at.P)
         out = blocks(P, at.q)
-        distributions, state = self.background_distributions(at)
+        distributions, which = self.background_distributions(at)
         likelihood_information(
-            self.columns, self.last, self.weight, state, distributions, at.q, P, *out
+            self.columns, self.last, self.weight, which, distributions, at.q, P, *out
         )
         return out
 
-    def pairs(self, j: int, N: int) -> Array:
-        """(N, N): how often each label came with each token in slot j, where there is one matrix."""
-        code = self.label * (N + 1) + self.columns[:, j]
-        return (
-            np.bincount(code, self.weight, minlength=N * (N + 1))
-            .reshape(N, N + 1)[:, :N]
-            .astype(float)
-        )
+    def distributions(self, at: Mixture) -> Array:
+        """(r, N): the distribution of the label of each row."""
+        f = np.zeros((len(self.label), at.N))
+        distributions, which = self.background_distributions(at)
+        columns = np.ascontiguousarray(at.P.T)
+        add_distributions(self.columns, self.last, which, distributions, at.q, columns, f)
+        return f
+
+    def inverse_probabilities(self, at: Mixture) -> Array:
+        """(r, N): one over the probability of every label, for each row."""
+        return 1 / np.maximum(self.distributions(at), TUNING.tiny)
+
+    # ------------------------------------------------------------------------------- slot by slot
 
     @property
     def row_numbers(self) -> Ints:
         """(n,): the row of each sample."""
         return np.arange(len(self.label)) if self.index is None else self.index
 
+    def pairs(self, j: int, N: int) -> Array:
+        """(N, N): how often each label came with each token in slot j, for one matrix."""
+        code = self.label * (N + 1) + self.columns[:, j]
+        counts = np.bincount(code, self.weight, minlength=N * (N + 1))
+        return counts.reshape(N, N + 1)[:, :N].astype(float)
+
+    def _under_slot(self, j: int, at: Mixture, under_background: Array) -> Array:
+        """(r,): the probability of each row's label under slot j alone."""
+        column = self.columns[:, j]
+        there = column < at.P.shape[1]
+        return np.where(there, at.P[self.label, np.where(there, column, 0)], under_background)
+
     def likelihoods(self, at: Mixture) -> Array:
         """(r,): the probability f of each row's label."""
-        C = at.P.shape[1]
-        given = self.given(at)
+        under_background = self.under_background(at)
         f = np.zeros(len(self.label))
         for j in range(self.columns.shape[1]):
-            column = self.columns[:, j]
-            f += at.q[self.last, j] * np.where(column < C, at.columns[self.label, column], given)
+            f += at.q[self.last, j] * self._under_slot(j, at, under_background)
         return f
 
-    def inverse_probabilities(self, at: Mixture) -> Array:
-        """(r, N): one over the probability of every label, for each row."""
-        return 1 / np.maximum(self.distributions(at), _TINY)
-
-    def distributions(self, at: Mixture) -> Array:
-        """(r, N): the distribution of the label of each row."""
-        f = np.zeros((len(self.label), at.N))
-        distributions, state = self.background_distributions(at)
-        add_distributions(
-            self.columns, self.last, state, distributions, at.q, np.ascontiguousarray(at.P.T), f
-        )
-        return f
-
-    def loglik_by_context(self, at: Mixture) -> Array:
-        """(K,): the log-likelihood of each context's samples."""
-        terms = self.weight * np.log(self.likelihoods(at))
-        return np.bincount(self.last, terms, minlength=len(at.q)).astype(float)
+    def logliks(self, at: Mixture) -> Array:
+        """(K,): the log-likelihood of each state's samples."""
+        return self._sum_by_state(np.log(self.likelihoods(at)), at)
 
     def removal_ratios(self, at: Mixture) -> Array:
         """(K, s): twice the log-likelihood ratio of each slot, taken out as by ``Mixture.without``,
         with nothing fitted again.
         """
-        C = at.P.shape[1]
-        given = self.given(at)
+        under_background = self.under_background(at)
         f = self.likelihoods(at)
+        gained = np.maximum(TUNING.background_left - at.q[:, 0], 0.0)
         ratios = np.zeros(at.q.shape)
         for j in range(1, self.columns.shape[1]):
             w = at.q[:, j]
-            # What the background gets at least
-            q0 = np.where(w > 0, np.maximum(at.q[:, 0], 0.01), at.q[:, 0]) - at.q[:, 0]
-            column = self.columns[:, j]
-            own = np.where(column < C, at.columns[self.label, column], given)
-            rest = (f - w[self.last] * own + q0[self.last] * given) / np.maximum(
-                1 - w + q0, 1e-300
-            )[self.last]
-            lost = 2 * self.weight * (np.log(f) - np.log(np.maximum(rest, _TINY)))
-            ratios[:, j] = np.bincount(self.last, lost, minlength=len(at.q))
+            taken = w[self.last] * self._under_slot(j, at, under_background)
+            left = f - taken + gained[self.last] * under_background
+            left /= np.maximum(1 - w + gained, TUNING.tiny)[self.last]
+            lost = np.log(f) - np.log(np.maximum(left, TUNING.tiny))
+            ratios[:, j] = 2 * self._sum_by_state(lost, at)
         return ratios
 
+    def _sum_by_state(self, terms: Array, at: Mixture) -> Array:
+        return np.bincount(self.last, self.weight * terms, minlength=len(at.q)).astype(float)
 
-class ContextScores:
-    """For each context, the distribution of the score Σ_i U[o_i, x_i]/f_i over its rows, where
-    tokens x are iid μ.
+
+class StateScores:
+    """For each state, the distribution of the score Σ_i U[o_i, x_i]/f_i over its rows, where tokens
+    x are iid μ.
     """
 
     def __init__(self, rows: RowTable, U: Array, at: Mixture, mu: Array) -> None:
@@ -342,13 +305,12 @@ class ContextScores:
         self.kept: dict[int, ScoreNoise] = {}
 
     def __call__(self, k: int) -> ScoreNoise:
-        """The distribution of context k."""
+        """The distribution of state k."""
         if k in self.kept:
             return self.kept[k]
         mine = self.rows.last == k
-        made = ScoreNoise(
-            self.U[self.rows.label[mine]] / self.f[mine, None], self.rows.weight[mine], self.mu
-        )
-        if self.f.size * len(self.mu) <= LARGEST_TABLE:
-            self.kept[k] = made
-        return made
+        terms = self.U[self.rows.label[mine]] / self.f[mine, None]
+        noise = ScoreNoise(terms, self.rows.weight[mine], self.mu)
+        if self.f.size * len(self.mu) <= TUNING.table_rows:
+            self.kept[k] = noise
+        return noise

@@ -1,4 +1,4 @@
-"""Batches and sequences of tokens, laid out for a fit; here or on a cluster, by the same functions."""
+"""Batches and sequences of tokens, laid out for a fit; the same functions run on a cluster."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.kernels.windows import count_tokens
 from scb.mixture.dask import dask_source
@@ -32,9 +32,9 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class Restarted:
-    """Checked batches that are made anew for each pass, so that samples need not fit into memory."""
+    """Checked batches, read again in each pass, so that samples need not fit into memory."""
 
-    batches: Any  # what can be iterated again and again, or a function that returns an iterator
+    batches: Any  # what can be iterated repeatedly, or a function that returns an iterator
     N: int | None
 
     def __iter__(self) -> Iterator[Block]:
@@ -74,7 +74,8 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     source = source_of("data", data, 0 if max_lag is None else int(max_lag) + 1)
     if source.kind == "rows" or (source.kind == "array" and max_lag is None):
         raise InputError(
-            "data is a Dask array: with max_lag, a 1-D one is a sequence; batches are delayed, or in a bag"
+            "data is a Dask array: with max_lag, a 1-D one is a sequence; "
+            "batches are delayed, or in a bag"
         )
     if max_lag is None:
         held = source.read(_read_batches, source.kind, N)
@@ -83,17 +84,16 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     executor = source.executor
     summaries = executor.results(executor.map(SUMMARY, zip(held, strict=True)))
     if max_lag is not None and not any(summary.widths for summary in summaries):
-        longest = (
-            source.length
-            if source.length is not None
-            else max(summary.longest for summary in summaries)
-        )
+        longest = source.length or max(summary.longest for summary in summaries)
         raise InputError(
-            f"the longest sequence has {longest} tokens: with max_lag = {max_lag}, at least {max_lag + 2} are needed"
+            f"the longest sequence has {longest} tokens: "
+            f"with max_lag = {max_lag}, at least {max_lag + 2} are needed"
         )
     size, T, mu = _agree(summaries, N)
     partitions = executor.map(PARTITION, zip(held, strict=True))
-    return Data.of(executor, partitions, Shape(size, size, T), mu, independent=max_lag is None)
+    return Data.from_partitions(
+        executor, partitions, Shape(size, size, T), mu, independent=max_lag is None
+    )
 
 
 def _agree(summaries: Sequence[Summary], N: int | None) -> tuple[int, int, Array]:
@@ -106,25 +106,25 @@ def _agree(summaries: Sequence[Summary], N: int | None) -> tuple[int, int, Array
         raise InputError("data is empty: there must be at least 1 sample")
     if len(widths) > 1:
         raise InputError(
-            f"data holds batches with T = {widths[0]} and with T = {widths[1]} positions: they must agree"
+            f"data holds batches with T = {widths[0]} and with T = {widths[1]} positions: "
+            "they must agree"
         )
     if N is not None and tokens > N:
         raise InputError(
             f"data holds token {tokens - 1}: with N = {N}, tokens must lie in [0, {N - 1}]"
         )
-    size = max(tokens, 2) if N is None else N
-    counts = np.sum(
-        [np.pad(summary.counts, (0, size - summary.counts.size)) for summary in summaries], axis=0
-    )
-    return size, widths[0], counts / np.sum(counts)
+    counts = np.zeros(max(tokens, 2) if N is None else N)
+    for summary in summaries:
+        counts[: summary.counts.size] += summary.counts
+    return counts.size, widths[0], counts / counts.sum()
 
 
 # ----------------------------------------------------------------------------------- piece by piece
 
 
 def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> tuple[Partition, Summary]:
-    """Where the piece lies: its batches as a partition, in one pass over them, since a stream is
-    drawn anew for each.
+    """The batches of a piece as a partition, in one pass, since each pass draws a stream anew.
+    Runs where the piece lies.
     """
     blocks = _blocks_of_batches(data, kind, N)
     walked: list[Block] = []
@@ -136,7 +136,7 @@ def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> tuple[Pa
             widths.append(block.tokens.size // block.n)
             counts = np.pad(counts, (0, max(0, int(block.tokens.max()) + 1 - counts.size)))
             count_tokens(block.tokens, counts)
-    partition = Partition.of(walked, blocks)
+    partition = Partition.from_blocks(walked, blocks)
     largest = max(int(partition.last.max(initial=-1)), int(partition.label.max(initial=-1)))
     counts = np.pad(counts, (0, max(0, largest + 1 - counts.size)))
     return partition, Summary(list(dict.fromkeys(widths)), counts)
@@ -151,9 +151,9 @@ def _blocks_of_batches(data: Any, kind: str, N: int | None) -> Iterable[Block]:
     if isinstance(data, Batch):
         return [batch_block(data, N)]
     if isinstance(data, np.ndarray) or not (callable(data) or hasattr(data, "__iter__")):
-        kind = type(data).__name__
         raise InputError(
-            f"data is of type {kind}: it must be a Batch, batches, or a sequence of tokens with max_lag"
+            f"data is of type {type(data).__name__}: "
+            "it must be a Batch, batches, or a sequence of tokens with max_lag"
         )
     if isinstance(data, Iterator):
         return [batch_block(batch, N) for batch in data]
@@ -161,15 +161,15 @@ def _blocks_of_batches(data: Any, kind: str, N: int | None) -> Iterable[Block]:
 
 
 def _read_sequences(data: Any, skipped: int, kind: str, max_lag: int) -> tuple[Partition, Summary]:
-    """Where the piece lies: the windows of its sequences as a partition. The first ``skipped``
-    tokens are counted elsewhere.
+    """The windows of the sequences of a piece as a partition. The first ``skipped`` tokens are
+    counted elsewhere. Runs where the piece lies.
     """
     sequences = token_sequences(_sequences_of(data, kind))
     blocks = sequence_blocks(sequences, max_lag)
     tokens = max((int(x.max()) + 1 for x in sequences if x.size), default=0)
     counts = symbol_counts((x[skipped:] for x in sequences), tokens)
     longest = max((x.size for x in sequences), default=0)
-    return Partition.of(blocks), Summary([max_lag] if blocks else [], counts, longest)
+    return Partition.from_blocks(blocks), Summary([max_lag] if blocks else [], counts, longest)
 
 
 def _sequences_of(data: Any, kind: str) -> list[Any]:

@@ -1,17 +1,17 @@
 """The policy of a search in which all positions take their columns from one matrix P.
 
 Growth. The derivative of the log-likelihood in a weight that is 0 is Σ_i (P[o_i, x_it]/f_i − 1).
-For iid contexts the tokens of a position without signal are iid μ whatever the rest is, which gives
-the exact null distribution (``levels``). For sequences the sum is a martingale at the truth, with
-variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each context is tried if its score is
-as unlikely as a Gaussian above √c, with c as follows.
+For iid contexts the tokens of a position without signal are iid μ whatever the others are, which
+gives the exact null distribution (``levels``). For sequences the sum is a martingale at the truth,
+with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each state is tried if its score
+is as unlikely as a Gaussian above √c, with c as follows.
 
-Criterion. A position of context k stays if twice the log-likelihood ratio reaches c = log n_k + 2
+Criterion. A position of state k stays if twice the log-likelihood ratio reaches c = log n_k + 2
 log(K·T): the extended BIC (Chen and Chen 2008), in which a parameter costs log n_k and its choice
 among K·T positions 2 log(K·T). Under a weight of 0 the ratio is above c with the chance that a
-Gaussian is above √c, so about 1/√(2π n_k c) false positions a fit would pass. (Where P has entries
-near 0, the ratio has heavier tails than that; the score's level, which is exact, then holds the
-rate.)
+Gaussian is above √c, so about 1/√(2π n_k c) false positions would pass in a fit. (Where P has
+entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then keeps
+the rate.)
 """
 
 from dataclasses import replace
@@ -19,45 +19,23 @@ from operator import itemgetter
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
-from scb.mixture.select import NO_LIMIT, Pair, Policy, Proposal, Removal, Selection, Slot
+from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection
 from scb.mixture.tuning import TUNING
 
 
-def weak(search: Selection, rows: Rows, fit: Fit) -> list[Slot]:
-    """For each context the slots without weight; if it has none, its weakest one if that falls
-    short of the criterion with P fixed.
-
-    Where all slots together do not pay for P, all of them go.
-    """
-    if not search.data.independent and no_signal(search.data, rows, fit):
-        return search.all_slots()
-    found = search.empty_slots()
-    emptied = {k for k, _ in found}
-    return found + [
-        one.slots[0]
-        for one in _weakest(search, rows)
-        if one.slots[0][0] not in emptied and one.ratio < one.cost
-    ]
-
-
-def doubtful(search: Selection, rows: Rows, fit: Fit) -> list[Removal]:
-    """The weakest slot of each context, if it is worth less than twice the criterion with P fixed."""
-    return [one for one in _weakest(search, rows) if one.ratio < TUNING.near_cost_shared * one.cost]
-
-
-def _weakest(search: Selection, rows: Rows) -> list[Removal]:
-    """The weakest slot of each context that has any."""
+def removals(search: Selection, rows: Rows) -> list[Removal]:
+    """The weakest slot of each state."""
     limits = criterion(search.data)
     ratios = search.ratios(rows, search.all_slots(), TUNING.far_cost * limits)
     weakest = {}
-    for slot, ratio in sorted(ratios.items(), key=itemgetter(1), reverse=True):
-        weakest[slot[0]] = Removal([slot], float(limits[slot[0]]), ratio)
-    return [weakest[k] for k in sorted(weakest)]
+    for (k, j), ratio in sorted(ratios.items(), key=itemgetter(1), reverse=True):
+        weakest[k] = Removal([(k, j)], float(limits[k]), ratio)
+    return list(weakest.values())
 
 
 def candidates(
@@ -66,31 +44,28 @@ def candidates(
     fit: Fit,
     barred: list[Pair],
     least: float = 1.0,
-    most: int = NO_LIMIT,
+    most: float = np.inf,
 ) -> Proposal:
-    """For each context, the position with the largest score, if that is ``least`` times what noise
+    """For each state, the position with the largest score, if that is ``least`` times what noise
     reaches or more.
 
     None where no position could pay for P, whatever the labels were: with 500 symbols and 20,000
     labels, say.
     """
     data = search.data
-    if (
-        not data.independent
-        and least > 0
-        and -2 * _loglik_of_background(data, rows, fit) < _price_of_P(data)
-    ):
-        return [], {}
+    if not data.independent and least > 0:
+        largest_gain = -2 * _loglik_of_background(data, rows, fit)
+        if largest_gain < _price_of_P(data):
+            return [], {}
     z = relative_scores(data, rows, fit)
     for k, s in enumerate(search.support):
-        z[k, s] = -np.inf
-        if len(s) >= most or not data.counts[k]:
-            z[k] = -np.inf
+        is_open = data.counts[k] and len(s) < most
+        z[k, s if is_open else slice(None)] = -np.inf
     for pair in barred:
         z[pair] = -np.inf
-    best = z.argmax(axis=1)
-    promising = [(k, int(t)) for k, t in enumerate(best) if z[k, t] >= least and z[k, t] > -np.inf]
-    return promising, {}
+    best = z.max(axis=1)
+    promising = np.flatnonzero((best >= least) & (best > -np.inf)).tolist()
+    return [(k, int(z[k].argmax())) for k in promising], {}
 
 
 def criterion(data: Data) -> Array:
@@ -102,16 +77,18 @@ def no_signal(data: Data, rows: Rows, fit: Fit) -> bool:
     """Whether the gain over the background is below what the BIC asks for P, whose entries adapt to
     whatever position there is.
 
-    (For iid contexts the level of the scores is exact, and positions without signal do not come
-    this far.)
+    For iid contexts the level of the scores is exact, and positions without signal do not come this
+    far.
     """
+    if data.independent:
+        return False
     return 2 * (fit.loglik - _loglik_of_background(data, rows, fit)) < _price_of_P(data)
 
 
 def _loglik_of_background(data: Data, rows: Rows, fit: Fit) -> float:
     """The log-likelihood where no position matters."""
     nothing = replace(fit.mixture, q=np.eye(1, fit.mixture.q.shape[1]).repeat(data.K, axis=0))
-    return float(rows.total(RowTable.loglik_by_context, nothing).sum())
+    return float(rows.total(RowTable.logliks, nothing).sum())
 
 
 def _price_of_P(data: Data) -> float:
@@ -140,4 +117,10 @@ def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
     return raw / np.sqrt(np.maximum(variance, 1e-12)) / z[:, None]
 
 
-SHARED_MATRIX = Policy(weak=weak, doubtful=doubtful, candidates=candidates, fit_options={})
+SHARED_MATRIX = Policy(
+    removals=removals,
+    candidates=candidates,
+    no_signal=no_signal,
+    near_cost=TUNING.near_cost_shared,
+    fit_options={},
+)

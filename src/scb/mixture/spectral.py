@@ -14,20 +14,18 @@ What a position adds to the guess is left out of its own score, so that noise ca
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
+from scb.mixture.arrays import Positions
 from scb.mixture.data import Data
 from scb.mixture.levels import ScoreNoise, noise_levels
-from scb.mixture.model import Initial
+from scb.mixture.model import Initial, quotient
 from scb.mixture.partition import Partition
+from scb.mixture.tuning import TUNING
 from scb.theory.gaussian import noise_quantile
 
-_ROUNDS = 12
-_STARTS = 8
-_LEAST_SQUARES_STEPS = 20
 # (r, 2), last tokens and positions
-Pairs = NDArray[np.intp]
+Pairs = Positions
 
 
 def spectral(data: Data, false_positions: float = 0.05) -> Initial:
@@ -39,7 +37,7 @@ def spectral(data: Data, false_positions: float = 0.05) -> Initial:
     best_value = -np.inf
     freedom = data.degrees_of_freedom()[:, None]
     excess = (data.chi_squares() - freedom) / np.sqrt(2 * freedom)
-    for start in np.argsort(excess, axis=None)[::-1][:_STARTS]:
+    for start in np.argsort(excess, axis=None)[::-1][: TUNING.spectral_starts]:
         pairs, value = moments.alternate(np.array([np.unravel_index(start, excess.shape)]))
         if value > best_value:
             best, best_value = pairs, value
@@ -55,15 +53,12 @@ class _Moments:
         self.data = data
         self.false_positions = false_positions
         self.label_distribution = data.label_distribution
-        noise = np.outer(self.label_distribution, data.mu)
-        self.whitening = np.divide(1.0, noise, out=np.zeros_like(noise), where=noise > 0)
+        self.whitening = quotient(1.0, np.outer(self.label_distribution, data.mu))
 
     def covariances(self, pairs: Pairs) -> Array:
         """(r, N, N): C − n_k(o) μ_m at each (k, t), where C counts pairs of label and token."""
-        return (
-            self.data.total(Partition.pair_tables, pairs)
-            - self.data.by_label[pairs[:, 0], :, None] * self.data.mu
-        )
+        expected = self.data.by_label[pairs[:, 0], :, None] * self.data.mu
+        return self.data.total(Partition.pair_tables, pairs) - expected
 
     def direction(self, G: Array) -> Array:
         """The table W whose sums over samples are the projections onto G, centred in label and
@@ -74,7 +69,7 @@ class _Moments:
         return W - self.label_distribution @ W
 
     def spread(self, W: Array) -> Array:
-        """(N,): standard deviation of the score of a position without signal, for each last token."""
+        """(N,): standard deviation of the score of a position without signal, by last token."""
         W = W - (W @ self.data.mu)[:, None]
         return np.sqrt(self.data.by_label @ (W**2 @ self.data.mu))
 
@@ -86,7 +81,7 @@ class _Moments:
         weights = np.ones(1)
         kept = np.zeros(0)
         seen: set[bytes] = set()
-        while len(seen) < _ROUNDS:
+        while len(seen) < TUNING.spectral_rounds:
             z, levels = self.scores(pairs, D, weights)
             pairs = np.argwhere(z >= levels[:, None])
             if len(pairs) == 0:
@@ -106,8 +101,8 @@ class _Moments:
         data = self.data
         guess = np.tensordot(weights, D, axes=1)
         W = self.direction(guess)
-        spread = np.where(data.counts > 0, self.spread(W), 1.0)
-        spread = np.where(spread > 0, spread, 1.0)
+        spread = self.spread(W)
+        spread[spread <= 0] = 1.0
         z = data.total(Partition.scores, W) / spread[:, None]
         # A pair that has a part in the guess is scored by what the others make of it; 0 if there
         # are none.
@@ -125,20 +120,18 @@ class _Moments:
         mu = self.data.mu
         distribution = self.label_distribution[:, None]
         if len(pairs) == 0:
-            return Initial(
-                np.repeat(distribution, N, axis=1), [np.zeros(0, np.intp)] * N, [np.zeros(0)] * N
-            )
-        contexts = pairs[:, 0]
+            return Initial.without_positions(np.repeat(distribution, N, axis=1), N)
+        last = pairs[:, 0]
         D = self.covariances(pairs)
-        n = self.data.counts[contexts]
+        n = self.data.counts[last]
         q = np.ones(len(pairs))
-        for _ in range(_LEAST_SQUARES_STEPS):
+        for _ in range(TUNING.least_squares_steps):
             W = self.direction(np.tensordot(q, D, axes=1))
             along = (D * W).sum(axis=(1, 2)) / n
             q = np.maximum(along, 1e-3 * np.abs(along).max())
-            q = q / np.bincount(contexts, q, minlength=N)[contexts]
+            q = q / np.bincount(last, q, minlength=N)[last]
         G = np.tensordot(q, D, axes=1) / (n @ q**2)
-        P = distribution + np.divide(G, mu, out=np.zeros_like(G), where=mu > 0)
+        P = distribution + quotient(G, np.broadcast_to(mu, G.shape))
         P = np.maximum(P, 1e-3 * distribution)
-        mine = [contexts == k for k in range(N)]
+        mine = [last == k for k in range(N)]
         return Initial(P / P.sum(axis=0), [pairs[m, 1] for m in mine], [q[m] for m in mine])

@@ -17,14 +17,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, unmasked
 from scb.kernels.windows import count_tokens
+from scb.mixture.arrays import Flags, Ints, Tokens
 from scb.task.sampling import Batch, token_dtype
 
-Ints = NDArray[np.int64]
 LARGEST_TOKEN = 1 << 16
 
 
@@ -33,7 +32,7 @@ class Block(NamedTuple):
     and label stand beside it.
     """
 
-    tokens: NDArray[Any]
+    tokens: Tokens
     starts: Ints
     last: Ints
     label: Ints
@@ -47,7 +46,7 @@ class Block(NamedTuple):
         """A part of the samples; no token is copied."""
         return Block(self.tokens, self.starts[at], self.last[at], self.label[at])
 
-    def has_gap(self, N: int, T: int) -> NDArray[np.bool_]:
+    def has_gap(self, N: int, T: int) -> Flags:
         """(n,): whether one of the T tokens of each sample is not there, which token N says."""
         gaps = np.flatnonzero(self.tokens == N)
         touched = np.zeros(self.tokens.size + T, np.int32)  # by the start of a window
@@ -60,7 +59,8 @@ def batch_block(batch: Any, N: int | None) -> Block:
     """A checked batch, with compact tokens; a ValueError says what is wrong with it."""
     if not isinstance(batch, Batch):
         raise InputError(
-            f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens want max_lag as well"
+            f"data holds {type(batch).__name__}: it must hold Batches; "
+            "sequences of tokens want max_lag as well"
         )
     last = compact_tokens("last", batch.last, N)
     label = compact_tokens("label", batch.label, N)
@@ -75,7 +75,7 @@ def batch_block(batch: Any, N: int | None) -> Block:
     )
 
 
-def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int) -> list[Block]:
+def sequence_blocks(sequences: Iterable[Tokens], T: int) -> list[Block]:
     """Every window of T tokens, a last token and a label, of each sequence of compact tokens that
     has any; used where they lie.
     """
@@ -89,7 +89,7 @@ def sequence_blocks(sequences: Iterable[NDArray[Any]], T: int) -> list[Block]:
 
 
 def label_block(
-    sequences: Sequence[NDArray[Any]], N: int, T: int, *, contexts: bool = True, skipped: int = 0
+    sequences: Sequence[Tokens], N: int, T: int, *, contexts: bool = True, skipped: int = 0
 ) -> Block:
     """Every symbol that follows one is a label, with the T symbols before it; token N stands for
     what is not there.
@@ -111,7 +111,7 @@ def label_block(
     return Block(flat, labels - T, last, flat[labels].astype(np.int64))
 
 
-def symbol_counts(sequences: Iterable[NDArray[Any]], N: int) -> Array:
+def symbol_counts(sequences: Iterable[Tokens], N: int) -> Array:
     """(N,): how often each symbol occurs; gaps are not counted."""
     counts = np.zeros(N)
     for codes in sequences:
@@ -122,7 +122,7 @@ def symbol_counts(sequences: Iterable[NDArray[Any]], N: int) -> Array:
     return counts
 
 
-def compact_tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
+def compact_tokens(name: str, values: Any, N: int | None) -> Tokens:
     """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a
     ValueError names what is no token.
     """
@@ -145,7 +145,7 @@ def compact_tokens(name: str, values: Any, N: int | None) -> NDArray[Any]:
     return values.astype(token_dtype(top + 1))
 
 
-def token_sequences(sequences: Sequence[Any]) -> list[NDArray[Any]]:
+def token_sequences(sequences: Sequence[Any]) -> list[Tokens]:
     """Checked one-dimensional sequences of compact tokens."""
     checked = []
     for i, sequence in enumerate(sequences):

@@ -233,4 +233,45 @@ FIGURES = {
         "decoder trained on one sequence finds the lags if it predicts only the token after a "
         "window. If it predicts after every position, it is far from them after the same time.",
     ),
+    "F27": PaperFigure(
+        title="What ℓ₁ buys",
+        paper="Section 3.3 and Algorithm 1 (no figure there)",
+        needs=("least to the end", "to the end"),
+        drawn_by="questions:to_the_end",
+        see="The smallest batch with which Stage 2 comes within ε. Judged as Stage 2 leaves it, "
+        "the batch without ℓ₁ grows like T, because ‖Δ_A‖² is a sum over T entries. Judged where "
+        "Algorithm 1 ends, it does not: the threshold before Stage 3 meets the entries one by "
+        "one, and needs only the largest of NT to be small, which grows like √log T. What is left "
+        "of T without ℓ₁ is stability (dotted): below it, ‖Δ_A‖² feeds back into the gradient "
+        "and the run diverges.",
+    ),
+    "F28": PaperFigure(
+        title="Where the T² of Stage 1 comes from",
+        paper="Section 3.2 and Appendix D (no figure there)",
+        needs=("spread of mu",),
+        drawn_by="questions:spread_of_mu",
+        see="The smallest batch that finds the sign by the drift alone, as the stationary "
+        "distribution μ departs from uniform. At uniform μ, the paper's projector and the "
+        "μ-projector are the same, and the batch grows like T. With the paper's projector it "
+        "grows like T² as soon as μ is not uniform and T is long.",
+    ),
+    "F29": PaperFigure(
+        title="Transfer by the letter",
+        paper="Theorem 4.1 (no figure there)",
+        needs=("transfer to the letter",),
+        drawn_by="questions:transfer_to_the_letter",
+        see="First panel: how often transfer as the theorem has it learns both layers, against "
+        "its condition on the two tasks. Second panel: Δ_V is larger than the signal at the start "
+        "where the overlap is small, its influence on the attention is small all the same, and "
+        "it does not grow.",
+    ),
+    "F30": PaperFigure(
+        title="The step size of softmax attention",
+        paper="Section 5.2 (no figure there)",
+        needs=("softmax steps",),
+        drawn_by="questions:softmax_steps",
+        see="How the time until the signal shows grows with T is set by how the step size of the "
+        "logits does. Upper panels: samples until the signal shows. Lower panels: what has been "
+        "learned in the end. Larger steps are faster and end farther from Q.",
+    ),
 }

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
-from scb.jobs.table import Table, concatenate, pick, values
+from scb.arrays import Array
+from scb.jobs.table import Table, concatenate, pick, values, where
 from scb.paper.experiments.projector import GOAL
 
 
@@ -127,13 +127,12 @@ def power_laws(
     for projector in values(table, "projector"):
         rng = np.random.default_rng(0)
         mine = pick(table, projector=projector)
-        by_replicate = [pick(mine, replicate=i) for i in np.unique(mine["replicate"])]
+        counted = {name: mine[name] for name in ("T", "batch_size", "right")}
+        rows = [np.flatnonzero(mine["replicate"] == i) for i in np.unique(mine["replicate"])]
         exponents = []
         for _ in range(draws):
-            chosen = [
-                by_replicate[i] for i in rng.integers(len(by_replicate), size=len(by_replicate))
-            ]
-            exponents.append(power_law(concatenate(chosen), goal).exponent)
+            chosen = np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))])
+            exponents.append(power_law(where(counted, chosen), goal).exponent)
         found[projector] = (power_law(mine, goal), *np.percentile(exponents, (2.5, 97.5)))
     return found
 

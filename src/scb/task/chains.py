@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scb.geometry import Array, centred_square, mu_inner
+from scb.arrays import Array
+from scb.geometry import centred_square, mu_inner
 from scb.inputs import InputError
 
 # Of the ensemble "strong": K_P is at least this many times ‖μ‖²; assumption (c) asks for 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, boolean, integer, unmasked
 from scb.kernels.random import (
     ALL_BITS,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, integer, real_array, unmasked
 
 

@@ -10,8 +10,9 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scb.arrays import Array
 from scb.files import read_sealed, warn_unless
-from scb.geometry import Array, centred_square, mu_inner
+from scb.geometry import centred_square, mu_inner
 from scb.inputs import DamagedFileError, InputError, file_path, integer, number, one_of
 from scb.model import LinearTransformer
 from scb.task import chains

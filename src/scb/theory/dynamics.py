@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scb.geometry import Array, Projection, deviations, population_projection
+from scb.arrays import Array
+from scb.geometry import Projection, deviations, population_projection
 from scb.task import Task
 from scb.theory.expectations import expected_preconditioned_gradients
 

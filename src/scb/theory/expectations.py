@@ -4,7 +4,8 @@ against full enumeration.
 
 import numpy as np
 
-from scb.geometry import Array, mu_inner
+from scb.arrays import Array
+from scb.geometry import mu_inner
 from scb.inputs import InputError
 from scb.task import Task
 

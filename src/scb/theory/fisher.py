@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.kernels.mixture import likelihood_information
 
 _DENSE = 1500  # parameters of an information that is decomposed as a whole, at most

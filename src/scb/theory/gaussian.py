@@ -7,7 +7,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from scb.geometry import Array, Projection
+from scb.arrays import Array
+from scb.geometry import Projection
 from scb.task import Task
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.task import Seed, Task
 from scb.theory.fisher import Information

@@ -20,7 +20,8 @@ from functools import cached_property
 
 import numpy as np
 
-from scb.geometry import Array, Projector, keep_mu, projector_row
+from scb.arrays import Array
+from scb.geometry import Projector, keep_mu, projector_row
 from scb.task import Task
 from scb.theory.expectations import expected_gradients
 from scb.theory.token_moments import Piece, Statistic, product_moment

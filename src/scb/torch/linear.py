@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from scb.geometry import Array, projector_row
+from scb.arrays import Array
+from scb.geometry import projector_row
 from scb.inputs import InputError, number
 from scb.training.stages import MeasuredNoise, Recipe, Stage
 

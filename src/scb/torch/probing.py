@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from scb.geometry import Array, population_projection
+from scb.arrays import Array
+from scb.geometry import population_projection
 from scb.inputs import InputError, integer, one_of
 from scb.metrics import distance_A, distance_V
 from scb.model import scatter_scores, token_mass

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import torch
 from torch import nn
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, integer, one_of
 
 Attention = Literal["softmax", "linear", "shrunk", "thresholded"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, integer, shaped_array, shown
 from scb.model import Gradient
 

@@ -3,7 +3,6 @@ turns, one for each baseline.
 """
 
 import os
-import resource
 import runpy
 import subprocess
 import sys
@@ -18,7 +17,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from scb.geometry import Array, line_A, line_V
+from scb.arrays import Array
+from scb.geometry import line_A, line_V
 from scb.inputs import InputError
 from scb.task import Task
 from scb.training.engine import Fused
@@ -113,7 +113,17 @@ def serve(baseline: Baseline, N: int, T: int) -> None:
         for call in range(calls):
             step(int(line) * calls + call)
         print((perf_counter() - begin) / (calls * baseline.steps) * 1e3, flush=True)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
+    print(_peak_megabytes(), flush=True)
+
+
+def _peak_megabytes() -> float:
+    """The most memory that this process has had; NaN on Windows, where the count is missing."""
+    try:
+        import resource
+    except ImportError:
+        return float("nan")
+    unit = 1024**2 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def _read(name: str, process: Any) -> float:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.kernels.cuda.device import Device, Gpu
 from scb.kernels.cuda.layout import UNIT
 from scb.kernels.cuda.step import DeviceSteps

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array, projector_row
+from scb.arrays import Array
+from scb.geometry import projector_row
 from scb.inputs import InputError, shown
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelSampler, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from scb import metrics
+from scb.arrays import Array
 from scb.folders import Folder, opened
-from scb.geometry import Array
-from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of, shown
+from scb.inputs import InputError, InputTypeError, coerced, file_path, integer, one_of, shown
+from scb.kernels.compiler import plain_interrupts
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.answers import functions, rounded
@@ -32,6 +33,7 @@ Device = Literal["cpu", "cuda"]
 JUDGED = 10_000_000  # entries of A up to which a run is judged unless asked otherwise
 
 
+@plain_interrupts()
 def train(
     task: Task,
     recipe: Recipe,
@@ -46,6 +48,7 @@ def train(
     checkpoint_every: int = 100,
     resume: bool = False,
     judge: bool | None = None,
+    judge_samples: int | None = None,
     overwrite: bool = False,
     lock: bool = True,
 ) -> Run:
@@ -90,6 +93,9 @@ def train(
         "learned" or what is wrong. The default is to do so if A has at most 10,000,000 entries,
         because it takes a few copies of A. Recipes that include such a test are always judged. The
         held-out samples are further ones of the source, or of the task if the source is a data set.
+    judge_samples : int, optional
+        The number of held-out samples. The default is what it takes to tell distances from 0.05; if
+        the verdict is "undecided", more samples can decide it.
     overwrite : bool, default False
         Whether to replace a run, or a file of the same name, that is in ``checkpoint``.
     lock : bool, default True
@@ -115,7 +121,9 @@ def train(
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
     seed = integer("seed", seed, low=0)
     one_of("device", device, get_args(Device))
-    fitted("judge", judge, bool | None)
+    coerced("judge", judge, bool | None)
+    if judge_samples is not None:
+        judge_samples = integer("judge_samples", judge_samples, low=2)
     for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
         if not isinstance(value, kind):
             raise InputTypeError(
@@ -143,7 +151,7 @@ def train(
             )
             if run.finished:
                 held_out = Fresh(task) if isinstance(source, Dataset) else composed.source
-                run = judged(task, run, recipe, held_out, judge)
+                run = judged(task, run, recipe, held_out, judge, judge_samples)
             if run.step % every == 0 or run.finished or run.stage_step == 0:
                 run = evaluate(task, run, batch_loss)
                 for callback in callbacks:
@@ -309,13 +317,22 @@ def _rounded(
     return V, A, mirrored
 
 
-def judged(task: Task, run: Run, recipe: Recipe, source: GradientSource, judge: bool | None) -> Run:
+def judged(
+    task: Task,
+    run: Run,
+    recipe: Recipe,
+    source: GradientSource,
+    judge: bool | None,
+    judge_samples: int | None,
+) -> Run:
     """The run with its verdict."""
     samples = 0
     if run.diverged is not None:
         word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"
     elif judge or recipe.check is not None or (judge is None and run.parameters.size <= JUDGED):
-        check = HeldOut.of(task, recipe.mu) if recipe.check is None else recipe.check
+        check = recipe.check or HeldOut.sized(recipe.mu, task.K_P, task.sparsity)
+        if judge_samples is not None:
+            check = replace(check, batch_size=-(-judge_samples // 2))
         verdict = check(
             run.V, run.A, recipe.mu, source, step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2))
         )

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scb.geometry import Array, threshold_normalize, threshold_project
+from scb.arrays import Array
+from scb.geometry import threshold_normalize, threshold_project
 from scb.theory.gaussian import noise_quantile
 
 if TYPE_CHECKING:

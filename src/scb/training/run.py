@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb import metrics, notebook
+from scb.arrays import Array
 from scb.files import make_directory, read_arrays, warn_unless, write_arrays
-from scb.geometry import Array
-from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer, one_of
+from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer, one_of
 from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
 from scb.provenance import versions
 from scb.training.run_summary import RunSummary, curves, frame, typed
@@ -292,7 +292,7 @@ def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     """The run that a file holds, whatever wrote it; an error says what cannot be."""
     later = ("verdict", "made_by")  # what older versions did not write
     known = {
-        name: fitted(name, facts[name], hint)
+        name: coerced(name, facts[name], hint)
         for name, hint in _TYPES.items()
         if name in facts or name not in later
     }
@@ -304,13 +304,13 @@ def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     V = np.array(arrays.pop("V").T, order="C")
     parameters = np.array(arrays.pop("parameters").T, order="F")
     transformer = (
-        SoftmaxTransformer if fitted("softmax", facts["softmax"], bool) else LinearTransformer
+        SoftmaxTransformer if coerced("softmax", facts["softmax"], bool) else LinearTransformer
     )
     transformer(V, parameters)  # refuses shapes that do not go together
     history = {name: arrays[f"history.{name}"] for name in COLUMNS}
     if any(column.shape != (len(history["step"]),) for column in history.values()):
         raise InputError("its history has columns of different lengths")
-    state = _unflat(arrays, fitted("state", facts.get("state", {}), dict))
+    state = _unflat(arrays, coerced("state", facts.get("state", {}), dict))
     return Run(
         V=V, parameters=parameters, transformer=transformer, history=history, state=state, **known
     )

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb import notebook
+from scb.arrays import Array
 from scb.extras import wanted_for
-from scb.geometry import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

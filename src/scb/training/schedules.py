@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError, number, real_array
 
 

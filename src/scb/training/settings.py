@@ -13,10 +13,10 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
+from scb.arrays import Array
 from scb.extensions import Registry
 from scb.files import make_directory, read_json, read_regular, write_json
-from scb.geometry import Array
-from scb.inputs import InputError, file_path, fitted, integer, one_of, unreadable
+from scb.inputs import InputError, coerced, file_path, integer, one_of, unreadable
 from scb.task import Ensemble, Task
 from scb.training.fingerprint import fingerprints, identity
 from scb.training.recipes import RECIPES, Recipe
@@ -128,7 +128,7 @@ def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(
                 f"recipe {recipe!r} has no option {name!r}: it has {', '.join(sorted(hints))}"
             )
-    return {name: fitted(name, value, hints[name]) for name, value in options.items()}
+    return {name: coerced(name, value, hints[name]) for name, value in options.items()}
 
 
 def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
@@ -169,7 +169,7 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self)) | {"options": dict}
         for name, hint in hints.items():
-            object.__setattr__(self, name, fitted(name, getattr(self, name), hint))
+            object.__setattr__(self, name, coerced(name, getattr(self, name), hint))
         # Refuses what does not fit; the file keeps what was written
         recipe_options(self.recipe, self.options)
         one_of("source", self.source, SOURCES)
@@ -188,7 +188,7 @@ class TrainingSettings:
                 raise InputError(
                     f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}"
                 )
-            fitted(f"{path} has {name}", value, hints[name])
+            coerced(f"{path} has {name}", value, hints[name])
         return cls(**values)
 
     def build(self) -> tuple[Task, Recipe]:
@@ -242,7 +242,7 @@ class TrainingSettings:
 def _read_kept(path: Path) -> tuple[dict[str, Any], str]:
     """The settings that ``save`` wrote, and the identity of their run."""
     values = read_json(path)
-    return values, fitted(f"{path} has {_RUN}", values.pop(_RUN, ""), str)
+    return values, coerced(f"{path} has {_RUN}", values.pop(_RUN, ""), str)
 
 
 def load_run(directory: Path) -> tuple[Run, TrainingSettings]:

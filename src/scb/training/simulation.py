@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from scb.geometry import Array, Projection, projector_row
+from scb.arrays import Array
+from scb.geometry import Projection, projector_row
 from scb.geometry.lines import projection_by_norms, root
 from scb.inputs import InputError
 from scb.model import LinearTransformer

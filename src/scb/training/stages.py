@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from scb.arrays import Array
 from scb.extensions import Registry
-from scb.geometry import Array, Projector, centred_square, project, projector_row
-from scb.inputs import InputError, InputTypeError, fitted, integer, number, one_of, real_array
+from scb.geometry import Projector, centred_square, project, projector_row
+from scb.inputs import InputError, InputTypeError, coerced, integer, number, one_of, real_array
 from scb.model import LinearTransformer, Transformer
 from scb.task import Task
 from scb.theory.gaussian import residual_variance
@@ -343,7 +344,7 @@ class Recipe:
     check: "HeldOut | None" = None
 
     def __post_init__(self) -> None:
-        fitted("name", self.name, str)
+        coerced("name", self.name, str)
         object.__setattr__(self, "samples", integer("samples", self.samples, low=0))
         if not isinstance(self.stages, list | tuple) or not all(
             isinstance(stage, Stage) for stage in self.stages

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scb.geometry import Array, Projection, population_projection
+from scb.arrays import Array
+from scb.geometry import Projection, population_projection
 from scb.geometry.lines import projection_by_norms, signal_V
 from scb.task import Task
 

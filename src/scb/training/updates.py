@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from scb.geometry import Array, Projector, keep_mu
+from scb.arrays import Array
+from scb.geometry import Projector, keep_mu
 
 
 def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean") -> Array:

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.geometry import Array, centred_square, mu_inner, mu_norm, threshold_normalize
+from scb.arrays import Array
+from scb.geometry import centred_square, mu_inner, mu_norm, threshold_normalize
 from scb.geometry.lines import root
-from scb.task import Task
 from scb.theory.gaussian import noise_quantile, residual_variance
 from scb.training.roundings import noise_threshold, standing_out
 from scb.training.sources import GradientSource
@@ -44,8 +44,8 @@ class Distance(NamedTuple):
     error: float = 0.0
 
     def within(self, tolerance: float) -> bool:
-        """Whether the distance is at most the tolerance, and known well enough to say so."""
-        return self.value <= tolerance and self.error <= tolerance**2
+        """Whether the distance is at most the tolerance, with noise allowed for."""
+        return self.value**2 + 2 * self.error <= tolerance**2
 
     def beyond(self, tolerance: float) -> bool:
         """Whether the distance exceeds the tolerance by more than noise explains."""
@@ -106,7 +106,10 @@ def _fault(found: Findings, tolerance: float) -> str:
     )
     if worst.beyond(tolerance) or found.share > 2:
         return f"too noisy: {name} is about {worst}, more than {tolerance:g}"
-    return f"undecided: {name} is about {worst}, and the held-out samples are too few to tell that from {tolerance:g}"
+    return (
+        f"undecided: {name} is about {worst}, and the held-out samples are too few to tell that"
+        f" from {tolerance:g}: give more judge_samples"
+    )
 
 
 def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
@@ -157,17 +160,18 @@ class HeldOut:
     tolerance: float = TOLERANCE
 
     @classmethod
-    def of(cls, task: Task, mu: Array, tolerance: float = TOLERANCE) -> "HeldOut":
-        """Make a judge with batches so large that the standard errors of squared distances are a
-        quarter of tolerance².
+    def sized(cls, mu: Array, K_P: float, sparsity: int, tolerance: float = TOLERANCE) -> "HeldOut":
+        """Make a judge with batches so large that the standard errors of squared distances are an
+        eighth of tolerance².
 
-        At the truth these errors are (N − 1)ρ/(‖Q‖_μ² B) for V and √(NQ)·ρ/(K_P B) for the entries
-        of A that are compared.
+        At the truth these errors are (N − 1)ρ/(‖Q‖_μ² B) for V and √N·Qρ/(K_P B) for the mass of A
+        at the positions that are seen.
         """
-        N, Q = task.N, task.sparsity
+        N = len(mu)
         rho = residual_variance(1 - float(mu @ mu), N)
-        per_sample = max((N - 1) * rho * Q, sqrt(N * Q) * rho / task.K_P)  # ‖Q‖_μ² is 1/Q at least
-        return cls(ceil(4 * per_sample / tolerance**2), task.K_P, Q, tolerance)
+        # ‖Q‖_μ² is 1/Q at least
+        per_sample = max((N - 1) * rho * sparsity, sqrt(N) * sparsity * rho / K_P)
+        return cls(ceil(8 * per_sample / tolerance**2), K_P, sparsity, tolerance)
 
     def __call__(
         self, V: Array, A: Array, mu: Array, source: GradientSource, keys: NDArray[np.uint64]
@@ -181,9 +185,10 @@ class HeldOut:
         dist_A = dist_A_star = Distance(np.inf)
         if K_V > 1e-12:
             estimates = [A - precondition_A(g.A, mu) / K_V for g in (one, two)]
-            dist_A = self._distance_A(A, estimates, mu)
+            scale = root(self.K_P / K_V)
+            dist_A = self._distance_A(A, estimates, scale, mu)
             dist_A_star = self._distance_A(
-                threshold_normalize(A, 1 / (6 * self.sparsity)), estimates, mu
+                threshold_normalize(A, 1 / (6 * self.sparsity)), estimates, scale, mu
             )
         # Without noise to compare with, distances alone must tell
         signal = standing_out(A, mu) if self._is_sparse(A) else 1.0
@@ -196,34 +201,31 @@ class HeldOut:
         """Whether most entries of a column are noise, so that the noise can be measured by them."""
         return 4 * self.sparsity <= len(A)
 
-    def _distance_A(self, A: Array, estimates: list[Array], mu: Array) -> Distance:
+    def _distance_A(self, A: Array, estimates: list[Array], scale: float, mu: Array) -> Distance:
         """‖A − Q‖_μ from two independent estimates of βQ + (1 − β)11ᵀ/T, β = K_VP/K_V, all (T, N).
 
         All but a few of the T·N entries are noise: looked at is where A stands out, and where the
-        first estimate does; elsewhere Q is 0. What columns sum to there tells β, which is not 1
-        where V is P on another scale. Where most positions matter, all are looked at.
+        first estimate does; elsewhere Q is taken to be 0. But a small weight may be hidden there.
+        Where V has learned P up to its scale, β is ``scale`` = √(K_P/K_V), so that the mass of Q at
+        the positions that are seen is known, and what a column lacks is the hidden weight. The
+        distance counts it as if it stood at one position. Where most positions matter, all are
+        looked at.
         """
         T = len(A)
         there = np.ones(A.shape, dtype=bool)
-        beta = 1.0
         if self._is_sparse(A):
             apart = estimates[0] - A
             spread = 1.4826 * np.median(np.abs(apart), axis=0)
             there = np.abs(A - np.median(A, axis=0)) > noise_threshold(A)
             there |= np.abs(apart) > spread * noise_quantile(A.size) + 1e-12
-            share = mu @ there.mean(axis=0)
-            mass = np.mean(
-                [mu @ np.where(there, estimate, 0.0).sum(axis=0) for estimate in estimates]
-            )
-            beta = float((mass - share) / (1 - share))
-        if not beta > 0.1:
-            return Distance(np.inf)
-        errors = [
-            np.where(there, A - (estimate - (1 - beta) / T) / beta, 0.0) for estimate in estimates
-        ]
+        found = [(estimate - (1 - scale) / T) / scale for estimate in estimates]
+        errors = [np.where(there, A - one, 0.0) for one in found]
         seen = _distance(errors[0], errors[1], mu, max(int(there.sum()), 1))
+        masses = [np.where(there, one, 0.0).sum(axis=0, keepdims=True) for one in found]
+        hidden = _distance(1 - masses[0], 1 - masses[1], mu, len(mu))
         elsewhere = mu_norm(np.where(there, 0.0, A), mu)
-        return Distance(float(np.hypot(seen.value, elsewhere)), seen.error)
+        value = sqrt(seen.value**2 + hidden.value**2 + elsewhere**2)
+        return Distance(value, float(np.hypot(seen.error, hidden.error)))
 
 
 def _distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.kernels.cuda.device import Device
 from scb.kernels.cuda.layout import (
@@ -27,8 +28,6 @@ from scb.kernels.cuda.layout import (
 )
 from scb.kernels.step.batch import TaskSampler
 from scb.kernels.step.share import Hyperparameters
-
-Array = NDArray[np.float64]
 
 # Where each column's positions begin, and the positions at which A is not 0
 Active = tuple[Any, Any]

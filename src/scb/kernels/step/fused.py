@@ -9,14 +9,15 @@ mini-batch, and the caller adds up and updates. Results do not depend on who too
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.arrays import Array
 from scb.kernels.compiler import compiled
 from scb.kernels.step.batch import TILE, TaskSampler, draw_mini_batch, share_count
 from scb.kernels.step.lazy_columns import apply_deferred_prox, column_sum, new_columns
-from scb.kernels.step.share import Array, Hyperparameters, descend, new_memory, take_share
+from scb.kernels.step.share import Hyperparameters, descend, new_memory, take_share
 from scb.kernels.threads import (
     MOST_SHARES,
     OVER,
-    await_share,
+    await_shares,
     await_turn,
     hand_in,
     open_turn,
@@ -101,67 +102,81 @@ def _add_up(shares, losses, largest, gV):
 
 
 @compiled(inline=True)
-def _update(step, batch, hyper, V, columns, largest, gV, accumulators, scratch):
-    """Update V, and the columns that their shares have not updated, from what the shares have added
-    up. Whether all is bounded.
+def _finish_columns(share, shares, step, columns):
+    """Bring every column of a share up to date, and its offset into raw."""
+    for k in range(share, columns.raw.shape[1], shares):
+        apply_deferred_prox(k, step, columns)
+        raw = columns.raw[:, k]
+        for t in range(raw.size):
+            raw[t] += columns.offset[k]
+
+
+@compiled(inline=True)
+def _prepare(step, batch, hyper, V, columns):
+    """Before the shares of a step: its λ, and the columns that several shares read."""
+    columns.lams[step] = _lam(hyper, V)
+    for segment in range(batch.accumulator.size):
+        if batch.accumulator[segment] >= 0:
+            apply_deferred_prox(batch.lasts[batch.segments[segment]], step, columns)
+
+
+@compiled(inline=True)
+def _conclude(step, shares, update, batch, hyper, V, columns, memory):
+    """After the shares of a step: add up, and update V and the columns that have accumulators, or
+    say whose these are. Whether all stays below the limit.
     """
+    _add_up(shares, memory.losses, memory.largest, memory.gV)
+    if not update:
+        memory.column[batch.accumulator] = batch.lasts[batch.segments[:-1]]
+        return True
+    largest = memory.largest[0]
     for segment in range(batch.accumulator.size):
         if (
             batch.accumulator[segment] >= 0
             and columns.done[batch.lasts[batch.segments[segment]]] <= step
         ):
-            square = _update_from_accumulators(segment, step, batch, hyper, columns, accumulators)
+            square = _update_from_accumulators(
+                segment, step, batch, hyper, columns, memory.accumulators
+            )
             largest = max(largest, square)
+    scratch = memory.mass[0]
     rate = hyper.eta_V / hyper.batch_size
-    square = _step_V(V, gV, scratch[0], scratch[1], hyper.mu, hyper.projector_row, rate)
+    square = _step_V(V, memory.gV[0], scratch[0], scratch[1], hyper.mu, hyper.projector_row, rate)
     return square < hyper.limit**2 and largest < hyper.limit**2
-
-
-@compiled(inline=True)
-def _finish_column(k, step, columns):
-    """Bring column k up to date, and its offset into raw."""
-    apply_deferred_prox(k, step, columns)
-    raw = columns.raw[:, k]
-    for t in range(raw.size):
-        raw[t] += columns.offset[k]
 
 
 @compiled
 def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory):
-    """One step for each of ``keys`` on V (N, N) and the columns of A (T, N), in place; one thread's
-    part of it.
+    """One thread's part of one step for each of ``keys``, on V (N, N) and the columns of A in place.
 
     λ uses the K_V of the V before each step. Returns the number of steps done, which is smaller
-    than the number of keys if V or A reaches the limit. Without ``update`` there is one key, its
-    mini-batch is only differentiated, and the number of accumulators is returned. Twin: the source
-    ``Fresh``, followed by ``stages.proximal_step``.
+    than the number of keys if V or A reaches the limit. Without ``update`` there is one key, and
+    its mini-batch is only differentiated. Twin: the source ``Fresh``, followed by
+    ``stages.proximal_step``.
     """
     # The caller (me = 0) and the helpers go through the same loop, so that there is one compiled
     # version of what a share does.
-    T, N = columns.raw.shape
-    shares = share_count(hyper.batch_size, T)
+    T = columns.raw.shape[0]
+    B = hyper.batch_size
+    mu = sampler.labels.mu
+    shares = share_count(B, T)
     mine = np.empty(MOST_SHARES, np.bool_)
-    # After the last step there is one more turn, for the columns that have been waiting
+    # One more turn follows the last update, for the columns whose steps were deferred.
+    turns = keys.size + 1 if update else keys.size
     turn = np.int64(-1)
     drawn = np.int64(0)  # the step whose batch this is
-    batch = draw_mini_batch(keys[0], sampler.labels.mu, hyper.batch_size, T, update)
+    batch = draw_mini_batch(keys[0], mu, B, T, update)
     bounded = True
     while True:
         if me == 0:
             turn += 1
-            if turn > keys.size or not bounded or (turn > 0 and not update):
+            if turn == turns or not bounded:
                 break
             if turn < keys.size:
-                columns.lams[turn] = _lam(hyper, V)
                 if drawn != turn:
-                    batch = draw_mini_batch(
-                        keys[turn], sampler.labels.mu, hyper.batch_size, T, update
-                    )
+                    batch = draw_mini_batch(keys[turn], mu, B, T, update)
                     drawn = turn
-                for segment in range(batch.accumulator.size):
-                    # Several shares may read these columns, so none may change them
-                    if batch.accumulator[segment] >= 0:
-                        apply_deferred_prox(batch.lasts[batch.segments[segment]], turn, columns)
+                _prepare(turn, batch, hyper, V, columns)
             open_turn(team, turn, shares)
         elif not await_turn(me, team):
             break
@@ -170,58 +185,35 @@ def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory):
             mine[share] = take(team, share)
             if not mine[share]:
                 continue
-            # a batch follows from its key: a helper makes its own copy
             if me > 0:
                 turn = team.turn[0]
+                # A batch follows from its key: a helper makes its own copy.
                 if drawn != turn and turn < keys.size:
-                    batch = draw_mini_batch(
-                        keys[turn], sampler.labels.mu, hyper.batch_size, T, update
-                    )
+                    batch = draw_mini_batch(keys[turn], mu, B, T, update)
                     drawn = turn
             if turn < keys.size:
                 take_share(share, turn, batch, sampler, hyper, V, columns, memory)
             else:
-                for k in range(share, N, shares):
-                    _finish_column(k, turn, columns)
-            if me > 0:
-                hand_in(team, share)
+                _finish_columns(share, shares, turn, columns)
+            hand_in(me, team, share)
         if me == 0:
-            for share in range(shares):
-                if not mine[share]:
-                    await_share(team, share)
+            await_shares(team, mine[:shares])
             if turn < keys.size:
-                _add_up(shares, memory.losses, memory.largest, memory.gV)
-                if update:
-                    largest = memory.largest[0]
-                    bounded = _update(
-                        turn,
-                        batch,
-                        hyper,
-                        V,
-                        columns,
-                        largest,
-                        memory.gV[0],
-                        memory.accumulators,
-                        memory.mass[0],
-                    )
+                bounded = _conclude(turn, shares, update, batch, hyper, V, columns, memory)
     if me == 0:
         open_turn(team, np.int64(OVER), np.int64(0))  # literals would be other types
-        if not update:
-            for segment in range(batch.accumulator.size):
-                memory.column[batch.accumulator[segment]] = batch.lasts[batch.segments[segment]]
-            return batch.accumulator.size
     return min(turn, keys.size) if bounded else turn - 1
 
 
 def _threads(batch_size: int, T: int) -> int:
+    """How many threads a step may use."""
     return 1 if batch_size * T < SHORT else min(thread_count(), share_count(batch_size, T))
 
 
 def fused_steps(
     keys: NDArray[np.uint64], sampler: TaskSampler, hyper: Hyperparameters, V: Array, A: Array
 ) -> tuple[int, float]:
-    """One step for each of ``keys`` on V (N, N) and A (T, N), in place, on as many threads as may
-    be used.
+    """Take one step for each of ``keys`` on V (N, N) and A (T, N), in place.
 
     Returns the number of steps done, which is smaller than the number of keys if V or A reaches the
     limit, and the mean loss of the last one.
@@ -232,15 +224,10 @@ def fused_steps(
     columns = new_columns(A, np.zeros(N), keys.size, hyper.per_column)
     # Segments that have an accumulator are longer than a tile, or lie on either side of a border
     # between shares.
-    memory = new_memory(
-        T,
-        N,
-        sampler.tokens.table.dtype,
-        min(N, hyper.batch_size // (TILE + 1)) + 2 * (MOST_SHARES - 1),
-    )
-    done = run_together(
-        take_steps, _threads(hyper.batch_size, T), True, keys, sampler, hyper, V, columns, memory
-    )
+    accumulators = min(N, hyper.batch_size // (TILE + 1)) + 2 * (MOST_SHARES - 1)
+    memory = new_memory(T, N, sampler.tokens.table.dtype, accumulators)
+    threads = _threads(hyper.batch_size, T)
+    done = run_together(take_steps, threads, True, keys, sampler, hyper, V, columns, memory)
     return done, memory.losses[0] / hyper.batch_size
 
 
@@ -261,24 +248,25 @@ def mini_batch_gradient(
     """
     T, N = raw.shape
     ones = np.ones(N)
-    columns = new_columns(raw, offset, 1, ones)
-    memory = new_memory(T, N, sampler.tokens.table.dtype, min(N, batch_size) + MOST_SHARES - 1)
-    hyper = Hyperparameters(  # of which only the batch size is looked at
-        batch_size=int(batch_size),
-        eta_V=0.0,
-        eta_A=0.0,
-        lam=0.0,
-        per_spread=0.0,
-        per_column=ones,
+    # Only the batch size is used where nothing is updated.
+    hyper = Hyperparameters(
+        int(batch_size),
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        ones,
         centred=False,
         limit=np.inf,
         mu=ones,
         projector_row=ones,
     )
+    columns = new_columns(raw, offset, 1, ones)
+    memory = new_memory(T, N, sampler.tokens.table.dtype, min(N, batch_size) + MOST_SHARES - 1)
     keys = np.full(1, key, np.uint64)
-    used = run_together(
-        take_steps, _threads(batch_size, T), False, keys, sampler, hyper, V, columns, memory
-    )
-    for i in range(used):
-        gA[:, memory.column[i]] += memory.accumulators[i]
+    threads = _threads(hyper.batch_size, T)
+    run_together(take_steps, threads, False, keys, sampler, hyper, V, columns, memory)
+    for k, g in zip(memory.column, memory.accumulators, strict=True):
+        if k >= 0:
+            gA[:, k] += g
     return memory.losses[0], memory.gV[0]

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.arrays import Array
 from scb.kernels.compiler import compiled
 from scb.kernels.random import CHUNK, TokenScratch, first_above
 from scb.kernels.step.batch import LANES, TILE, Tile, add_scores, differentiate, draw_samples
 from scb.kernels.step.lazy_columns import SURVIVORS, apply_deferred_prox, column_sum
 from scb.kernels.threads import MOST_SHARES
-
-Array = NDArray[np.float64]
 
 
 class Hyperparameters(NamedTuple):
@@ -60,7 +59,7 @@ class Memory(NamedTuple):
     largest: Array
     # (·, T), gradients of columns that are not updated in place
     accumulators: Array
-    # (·,), which column that is, where nothing is updated
+    # (·,), which column each belongs to where nothing is updated, or −1
     column: NDArray[np.int64]
 
 
@@ -84,7 +83,7 @@ def new_memory(T: int, N: int, dtype: Any, accumulators: int) -> Memory:
         losses=np.empty(S),
         largest=np.empty(S),
         accumulators=np.empty((accumulators, T)),
-        column=np.empty(accumulators, np.int64),
+        column=np.full(accumulators, -1),
     )
 
 
@@ -109,8 +108,9 @@ def descend(raw, shift, g, coefficient, lam):
 
 @compiled(inline=True)
 def _update_in_place(k, step, hyper, columns, tokens, scores, g):
-    """Update column k from the tokens and scores of all its samples; a chunk of its gradient at a
-    time is in ``g``. Its ‖·‖².
+    """Update column k from the tokens and scores of all its samples, and return its ‖·‖².
+
+    The gradient is in ``g``, one chunk of positions at a time.
     """
     raw = columns.raw[:, k]
     T = raw.size
@@ -153,22 +153,22 @@ def take_share(share, step, batch, sampler, hyper, V, columns, memory):
     accumulator.
     """
     place = 2 * share
+    scratch = TokenScratch(
+        memory.words[place], memory.w[place], memory.ties[place], memory.eights[place]
+    )
     tile = Tile(
         memory.tokens[place],
         memory.labels[place],
         memory.mass[place],
         memory.scores[place],
         memory.lanes[place],
-        TokenScratch(
-            memory.words[place], memory.w[place], memory.ties[place], memory.eights[place]
-        ),
+        scratch,
     )
     gV = memory.gV[place]
-    for n in range(V.shape[0]):
-        _clear(gV[n])
+    gV[:] = 0.0
     loss = largest = 0.0
-    number = first_above(batch.tiles, batch.shares[share] - 1)
-    while batch.tiles[number] < batch.shares[share + 1]:
+    first = first_above(batch.tiles, batch.shares[share] - 1)
+    for number in range(first, first_above(batch.tiles, batch.shares[share + 1] - 1)):
         begin = batch.tiles[number]
         end = batch.tiles[number + 1]
         size = end - begin
@@ -177,19 +177,11 @@ def take_share(share, step, batch, sampler, hyper, V, columns, memory):
         )
         for segment in segments:
             i = max(batch.segments[segment], begin)
-            # Brought up to date just before it is read, so that it is in the cache
+            j = min(batch.segments[segment + 1], end)
+            # Bring the column up to date just before it is read, so that it is in the cache.
             if batch.accumulator[segment] < 0:
                 apply_deferred_prox(batch.lasts[i], step, columns)
-            draw_samples(
-                i,
-                min(batch.segments[segment + 1], end),
-                batch,
-                sampler,
-                columns.raw,
-                columns.offset,
-                tile,
-                i - begin,
-            )
+            draw_samples(i, j, batch, sampler, columns.raw, columns.offset, tile, i - begin)
         loss += differentiate(V, tile.labels[:size], tile.mass[:size], tile.scores[:size], gV)
         for segment in segments:
             i = max(batch.segments[segment], begin)
@@ -197,15 +189,14 @@ def take_share(share, step, batch, sampler, hyper, V, columns, memory):
             tokens = tile.tokens[i - begin : j - begin]
             scores = tile.scores[i - begin : j - begin]
             if batch.accumulator[segment] < 0:
-                square = _update_in_place(
-                    batch.lasts[i], step, hyper, columns, tokens, scores, memory.chunk[place]
-                )
-                largest = max(largest, square)
+                k = batch.lasts[i]
+                g = memory.chunk[place]
+                largest = max(largest, _update_in_place(k, step, hyper, columns, tokens, scores, g))
             else:
                 g = memory.accumulators[batch.accumulator[segment]]
                 if i == batch.segments[segment]:
                     _clear(g)
-                add_scores(tokens, scores, np.int64(0), g)  # a literal would be another type
-        number += 1
+                # Not the literal 0, which would be another type.
+                add_scores(tokens, scores, np.int64(0), g)
     memory.losses[place] = loss
     memory.largest[place] = largest

@@ -1,5 +1,5 @@
 // The first 20,000 syllables of the Kalevala (Lönnrot, 1849), one a line: "first" where a word begins, else "inner"; packed as in an
-// address. examples/kalevala.py says how syllables are counted; tests/test_lab.py makes them again.
+// address. examples/kalevala.py says how syllables are counted; tests/lab/test_lab.py makes them again.
 export const KALEVALA = [
   "7Z29jhxHEINzv6cFKFEg6_3hxIGTO8xMFcmPvZMIwt5hrrenu35Z5I-fv__589fPX7_-_v3fvz_-98mPb3_61SdXfnr9c_Xzr3_-bDc867_y17__Ltd_",
   "5_vfv_5Xrv8t567efafzXb3-7a7_3a2f7r6d-fean1K1FVJbicn-bP3-_Glbt-CuVbm7G-pbnHrLnlustqWTZyqef_eUqk8R83OdrfNHgF0RqeLutDx_",

@@ -1,5 +1,5 @@
 // Scenes, in the order of a lecture: each is a link with a paragraph beside the live picture.
-// What a paragraph claims of its run is checked in tests/test_lab_browser.py.
+// What a paragraph claims of its run is checked in tests/lab/test_lab_browser.py.
 import { KALEVALA } from "./kalevala.mjs";
 
 export const SCENES = [

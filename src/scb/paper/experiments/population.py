@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.geometry import Array, deviations, mu_norm, population_projection, uniform_start
+from scb.arrays import Array
+from scb.geometry import deviations, mu_norm, population_projection, uniform_start
 from scb.jobs.job import Job, Rows, random_task
 from scb.jobs.table import Table
 from scb.theory.dynamics import population_recursion, population_step

@@ -8,13 +8,8 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from scb.geometry import (
-    Array,
-    population_projection,
-    threshold_normalize,
-    threshold_project,
-    trivial_V,
-)
+from scb.arrays import Array
+from scb.geometry import population_projection, threshold_normalize, threshold_project, trivial_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.task import Task

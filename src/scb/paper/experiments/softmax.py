@@ -8,13 +8,29 @@ import numpy as np
 
 from scb.geometry import line_V
 from scb.jobs.job import Job, Rows, random_task
+from scb.jobs.table import Table
 from scb.model import LinearTransformer, SoftmaxTransformer
-from scb.task import Task
+from scb.task import Ensemble, Task
 from scb.task.sampling import sample
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd, softmax
 
 LEVELS = (0.1, 0.5, 0.8)
+POWERS = {"T^0.5": 0.5, "T": 1.0, "T^1.5": 1.5, "T^2": 2.0, "equivalent": 2.0}
+"""How the step size of W grows with T; "equivalent" is the paper's: T² times the step size of A in
+the linear model."""
+
+
+def passed_levels(history: Table) -> dict[str, float]:
+    """Samples until α_A passes ``LEVELS`` (∞ if it does not), ‖Δ_A‖_μ there (NaN), and both at the
+    end."""
+    row = {f"{name}_end": history[name][-1] for name in ("alpha_A", "delta_A", "sim_A")}
+    for level in LEVELS:
+        above = np.flatnonzero(history["alpha_A"] >= level)
+        name = f"{round(100 * level)}"
+        row[f"samples_{name}"] = history["samples"][above[0]] if above.size else np.inf
+        row[f"delta_{name}"] = history["delta_A"][above[0]] if above.size else np.nan
+    return row
 
 
 @dataclass(frozen=True)
@@ -80,13 +96,7 @@ class AttentionJob(Job):
         (NaN), and both at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         history = train(task, self._recipe(task), self.seed, every=10, judge=False).history
-        row = {f"{name}_end": history[name][-1] for name in ("alpha_A", "delta_A", "sim_A")}
-        for level in LEVELS:
-            above = np.flatnonzero(history["alpha_A"] >= level)
-            name = f"{round(100 * level)}"
-            row[f"samples_{name}"] = history["samples"][above[0]] if above.size else np.inf
-            row[f"delta_{name}"] = history["delta_A"][above[0]] if above.size else np.nan
-        return row
+        return passed_levels(history)
 
     def _recipe(self, task: Task) -> Recipe:
         if self.method == "softmax":
@@ -97,3 +107,48 @@ class AttentionJob(Job):
         if self.method == "SGD":
             return sgd(task, steps=steps, batch_size=self.batch_size)
         return paper(task, steps=(*steps, 0), batch_size=self.batch_size, lam=1e-4)
+
+
+@dataclass(frozen=True)
+class StepJob(Job):
+    """One run of softmax attention from the uniform start, with a step size of W that grows like a
+    power of T.
+
+    The powers have the recipe's step size, 0.04·N·T, at T = 50. "equivalent" is T²η/K_P·N: near
+    uniform attention its steps are those of the linear model with η = 0.01.
+    """
+
+    label: ClassVar = {"experiment": "softmax dynamics", "job": "StepJob"}
+    came_later: ClassVar = {}
+
+    T: int
+    step: str
+    steps: int
+    ensemble: Ensemble
+    replicate: int
+    N: int = 3
+    batch_size: int = 64
+
+    @property
+    def cost(self) -> float:
+        """Seconds, measured."""
+        return self.steps * (1.5e-4 + self.batch_size * self.T * 9e-10)
+
+    def run(self) -> Rows:
+        """One row: the step size of W, and when α_A passes the levels."""
+        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
+        eta_W = 0.04 * (self.T / 50) ** (POWERS[self.step] - 1)
+        if self.step == "equivalent":
+            eta_W = self.T * 0.01 / task.K_P
+        recipe = softmax(task, steps=self.steps, batch_size=self.batch_size, eta_W=eta_W)
+        history = train(task, recipe, self.seed, every=5, judge=False).history
+        used = {"power": POWERS[self.step], "eta_W": recipe.stages[0].eta_A}
+        return used | passed_levels(history)
+
+
+STEPS = tuple(
+    (T, step, 6000 if power <= 1 and T >= 500 else 3000)
+    for T in (50, 158, 500, 1580, 5000)
+    for step, power in POWERS.items()
+)
+"""(T, step, steps): small steps are given more of them."""

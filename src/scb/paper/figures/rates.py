@@ -5,53 +5,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from scb.drawing import COLOURS, band, caption, grid, label_outer, look, panels
-from scb.jobs.table import Table, pick, quartiles, replicates, values, where
+from scb.jobs.table import Table, pick, quartiles, replicates, values
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES
 from scb.paper.experiments.rates import BASE
+from scb.paper.figures.bars import log_ticks, quartile_bars
 from scb.paper.slopes import log_log_slope, printed_exponent, varied
 
 SYMBOLS = AXES | {"K_P": "K$_P$"}
 STAGES = {1: "Stage 1", 2: "Stage 2", 3: "Stage 3", 0: "in all"}
 LAWS = {"of the task": "windows, μ of the task", "frequencies": "windows, μ by counting"}
-
-
-def quartile_bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
-    """Median and quartiles of y at each x, of the rows in which it is finite."""
-    rows = where(table, np.isfinite(table[y]))
-    if rows[x].size:
-        xs, low, middle, high = quartiles(rows, x, y)
-        ax.errorbar(
-            xs,
-            middle,
-            (middle - low, high - middle),
-            capsize=2,
-            label=label,
-            **look(number, marker=True),
-        )
-
-
-def log_ticks(ax: Axes, xs: list[float]) -> None:
-    """Logarithmic axes: marks where something was measured, at every other place if crowded;
-    numbers at the other axis."""
-    ax.set(xscale="log", yscale="log")
-    crowded = sum(len(f"{x:g}") for x in xs) > 25
-    shown = sorted(xs)[:: 2 if crowded else 1]
-    ax.set_xticks(shown, [f"{x:g}" for x in shown], fontsize=7)
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    low, high = ax.get_ylim()
-    if high < 100 * low:  # too few powers of ten to read anything off
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_major_formatter(
-            FuncFormatter(lambda y, _: f"{y:,.0f}" if y >= 1 else f"{y:g}")
-        )
-    ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.tick_params(axis="y", labelsize=7)
 
 
 def exponent_panels(

@@ -1,5 +1,5 @@
-"""What a model of sequences has to be compared with: n-grams, context tree weighting, PPM. All are
-read off counts of contexts.
+"""Baselines of a model of sequences: n-grams, context tree weighting and PPM, all computed from
+counts of histories.
 """
 
 from scb.lazy import submodules

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from scb.geometry import Array, Projector, centred_square, keep_mu, trivial_V
+from scb.arrays import Array
+from scb.geometry import Projector, centred_square, keep_mu, trivial_V
 from scb.inputs import InputError, one_of, typed
 from scb.task import Seed, Task
 from scb.theory.gaussian import residual_variance

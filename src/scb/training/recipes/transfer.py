@@ -3,7 +3,8 @@
 from functools import partial
 from math import ceil
 
-from scb.geometry import Array, Projector, keep_mu, trivial_V
+from scb.arrays import Array
+from scb.geometry import Projector, keep_mu, trivial_V
 from scb.inputs import InputError, real_array, typed
 from scb.task import Seed, Task
 from scb.theory.gaussian import residual_variance
@@ -131,5 +132,5 @@ def transfer(
     )
     trivial = trivial_V(k.mu)
     start = UniformAttention(trivial + theta * keep_mu(V_hat - trivial, k.mu, "mu"), task.T)
-    check = HeldOut(max(B2, B3), k.K_P, Q)
+    check = HeldOut.sized(k.mu, k.K_P, Q)
     return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples, check=check)

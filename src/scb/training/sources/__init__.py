@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.model import Gradient
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scb.geometry import Array, population_projection
+from scb.arrays import Array
+from scb.geometry import population_projection
 from scb.model import Gradient
 from scb.task import Task
 from scb.theory.expectations import expected_gradients, population_loss

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from scb.geometry import Array
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.kernels.random import token_sampler
 from scb.kernels.step.batch import LabelSampler, TaskSampler

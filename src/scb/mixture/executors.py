@@ -1,0 +1,68 @@
+"""Who holds the partitions of the data and runs functions of them: this process, or a cluster
+(``dask.Workers``).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import add
+from typing import Any, Protocol
+
+
+class Executor(Protocol):
+    """Holds objects, and runs functions of them where they lie."""
+
+    def compute(self, delayed: list[Any]) -> list[Any]:
+        """Compute Dask's delayed objects, and hold the results."""
+        ...
+
+    def map(
+        self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any
+    ) -> list[Any]:
+        """Apply a function to each tuple of held objects and the ``same`` arguments; the answers
+        are held.
+        """
+        ...
+
+    def results(self, held: Sequence[Any]) -> list[Any]:
+        """Bring what is held here."""
+        ...
+
+    def total(self, held: list[Any]) -> Any:
+        """Bring the sum here of arrays, or of tuples of them, added in the order of the
+        partitions.
+        """
+        ...
+
+
+class Here:
+    """The executor that holds everything in this process."""
+
+    def compute(self, delayed: list[Any]) -> list[Any]:
+        """Compute Dask's delayed objects with its threads."""
+        from dask.base import compute
+
+        return list(compute(*delayed, scheduler="threads"))
+
+    def map(
+        self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any
+    ) -> list[Any]:
+        """Call the function."""
+        return [function(*mine, *same) for mine in held]
+
+    def results(self, held: Sequence[Any]) -> list[Any]:
+        """What is held, which is here already."""
+        return list(held)
+
+    def total(self, held: list[Any]) -> Any:
+        """The sum of what is held."""
+        return added(held)
+
+
+def added(terms: list[Any]) -> Any:
+    """The sum of arrays, or of tuples of arrays entry by entry."""
+    first = terms[0]
+    if isinstance(first, tuple):
+        sums = (reduce(add, column) for column in zip(*terms, strict=True))
+        make = getattr(first, "_make", tuple)  # a named tuple stays one
+        return make(sums)
+    return reduce(add, terms)

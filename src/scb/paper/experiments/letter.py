@@ -1,0 +1,170 @@
+"""Theorem 4.1, transfer, by its letter: its θ, a fixed λ, its stages and nothing after them, on
+pairs of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖²."""
+
+from dataclasses import dataclass, replace
+from math import ceil, log, sqrt
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from scb.geometry import mu_inner, trivial_V
+from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.jobs.table import Table
+from scb.paper.experiments.rates import MeanSignalReaches
+from scb.task import Task
+from scb.task.chains import CONTRAST
+from scb.training.loop import train
+from scb.training.roundings import ThresholdNormalize, ThresholdProject
+from scb.training.stages import Recipe, Stage
+from scb.training.starts import UniformAttention
+
+Chain = Literal["strong", "raised"]
+BATCHES = {3: 1 << 16, 10: 1 << 18}
+"""N → the batch size of all stages, whatever T is."""
+
+
+def chain_task(N: int, T: int, chain: Chain, replicate: int) -> Task:
+    """A random task that meets (c): of the ensemble "strong", or of "uniform" with P moved towards
+    the identity until K_P = 1.4‖μ‖²."""
+    if chain == "strong":
+        return random_task(N, T, 2, replicate)
+    mu = random_task(N, T, 2, replicate, "uniform").mu
+    return random_task(N, T, 2, replicate, "uniform", K_P=CONTRAST * float(mu @ mu))
+
+
+@dataclass(frozen=True)
+class LetterJob(Job):
+    """One run of Theorem 4.1 from the P̂ of a related task, with the paper's projector.
+
+    θ = √(c/log(1/ε)). One step on A with η = 1; entries below λ₀ = θ/(6QNK_P) are removed. Stage 2
+    has λ = η√ε/(2Q) and ends when (α_V + α_A)/2 = 0.95. Then come thresholding-normalisation at
+    1/(6Q) and Stage 3.
+    """
+
+    label: ClassVar = {"experiment": "letter", "job": "LetterJob"}
+    came_later: ClassVar = {}
+
+    N: int
+    T: int
+    chain: Chain
+    gradients: Literal["real", "simulated"]
+    overlap: float
+    c: float
+    replicate: int
+    epsilon: float = 0.0025
+    eta: float = 0.1
+
+    @property
+    def cost(self) -> float:
+        """Seconds, measured."""
+        if self.gradients == "simulated":
+            return 0.1 + 2e-6 * self.T * self.N / 3
+        return BATCHES[self.N] * 130 * self.T * 1.3e-9
+
+    @property
+    def theta(self) -> float:
+        """The weight of P̂ at the start."""
+        return sqrt(self.c / log(1 / self.epsilon))
+
+    def run(self) -> Rows:
+        """One row: the pair, the start, what becomes of Δ_V, and the end."""
+        task = chain_task(self.N, self.T, self.chain, self.replicate)
+        seed = seed_of(use="letter", N=self.N, overlap=self.overlap, replicate=self.replicate)
+        P_hat = task.related(self.overlap, seed).P
+        square = float(task.mu @ task.mu)
+        history = self._history(task, self._recipe(task, P_hat))
+        ends = {name: history[f"dist_{name}"][-1] ** 2 for name in "VA"}
+        return {
+            "theta": self.theta,
+            "condition": mu_inner(P_hat, task.P, task.mu) / square - 1,
+            "norms": mu_inner(P_hat, P_hat, task.mu) / mu_inner(task.P, task.P, task.mu),
+            "K_P": task.K_P,
+            **_beside_the_line(history, task.K_P),
+            "square_V": ends["V"],
+            "square_A": ends["A"],
+            "learned": max(ends.values()) <= self.epsilon,
+            "samples": int(history["samples"][-1]),
+        }
+
+    def _recipe(self, task: Task, P_hat: np.ndarray) -> Recipe:
+        first_threshold = self.theta / (self.N * task.K_P) * task.weight_threshold
+        rates = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
+        first = Stage(
+            name="first",
+            steps=1,
+            eta_V=0.0,
+            eta_A=1 / task.K_P,
+            batch_size=BATCHES[self.N],
+            leave=(ThresholdProject(first_threshold),),
+        )
+        second = Stage(
+            name="2",
+            # Noise-free growth, from the least signal on, and some more
+            steps=ceil((log(2 * self.N / self.theta) + 10) / self.eta),
+            **rates,
+            lam=self.eta * sqrt(self.epsilon) / (2 * task.sparsity),
+            batch_size=BATCHES[self.N],
+            stop=MeanSignalReaches(task, 0.95),
+            check_every=1,
+        )
+        third = Stage(
+            name="3",
+            steps=ceil(log(1 / self.epsilon) / self.eta),
+            **(rates | {"eta_A": 0.0}),
+            batch_size=BATCHES[self.N],
+            enter=(ThresholdNormalize(task.weight_threshold),),
+        )
+        trivial = trivial_V(task.mu)
+        start = UniformAttention(trivial + self.theta * (P_hat - trivial), task.T)
+        return Recipe("letter", start, task.mu, (first, second, third))
+
+    def _history(self, task: Task, recipe: Recipe) -> Table:
+        if self.gradients == "real":
+            return train(task, recipe, self.seed, every=1, judge=False).history
+        # Not above: the other jobs do without SciPy
+        from scb.training.simulation import simulate
+
+        # The simulation ignores ``stop``: the first run tells where Stage 2 ends, the second,
+        # which is the same until there, ends it there.
+        first, second, third = recipe.stages
+        with np.errstate(over="ignore", invalid="ignore"):
+            whole = simulate(task, replace(recipe, stages=(first, second)), self.seed, every=1)
+            there = np.flatnonzero(whole["alpha_V"] + whole["alpha_A"] >= 2 * 0.95)
+            steps = int(there[0]) - first.steps if there.size else second.steps
+            stages = (first, replace(second, steps=steps), third)
+            return simulate(task, replace(recipe, stages=stages), self.seed, every=1)
+
+
+def _beside_the_line(history: Table, K_P: float) -> dict[str, float]:
+    """Signals and ‖Δ_V‖_μ at the start, after the first step and over Stage 2; and ``influence``:
+    what ‖Δ_V‖_μ² takes from a step of α_A, over what the signal gives, as long as α_A < 1/2."""
+    alpha_V, alpha_A, delta = (history[name] for name in ("alpha_V", "alpha_A", "delta_V"))
+    second = slice(1, int(np.flatnonzero(history["stage"] == 2)[-1]) + 1)
+    share = delta[second] ** 2 * alpha_A[second] / (K_P * alpha_V[second])
+    early = alpha_A[second] < 0.5
+    return {
+        "alpha_V_start": alpha_V[0],
+        "delta_V_start": delta[0],
+        "ratio": delta[0] / (alpha_V[0] * sqrt(K_P)),
+        "alpha_A_first": alpha_A[1],
+        "growth": delta[second].max() / delta[0],
+        "delta_V_end": delta[second][-1],
+        "influence": share[early].max() if early.any() else np.nan,
+        "influence_first": share[0],
+    }
+
+
+OVERLAPS = {3: (0.1, 0.3, 0.5, 0.7, 0.85, 0.95), 10: (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)}
+"""N → overlaps on both sides of the condition."""
+SIMULATED = (*((N, T) for N in OVERLAPS for T in (500, 5000, 50_000)), (3, 500_000))
+PAIRS = (
+    *(
+        (N, T, chain, "simulated", overlap, c)
+        for chain in ("strong", "raised")
+        for N, T in SIMULATED
+        for overlap in OVERLAPS[N]
+        for c in (0.1, 1.0)
+    ),
+    *((3, 500, "strong", "real", overlap, 1.0) for overlap in (0.1, 0.5, 0.95)),
+)
+"""(N, T, chain, gradients, overlap, c)."""

@@ -1,0 +1,230 @@
+"""What ℓ1 buys, judged where Algorithm 1 ends: Stage 2 with λ = 0 or λ > 0, as it stands and after
+thresholding-normalisation and Stage 3.
+
+Why no ℓ1 may do: without it, one entry of A off the support is noise of variance about
+ηρ/(2BK_Pμ_k), whatever T is. ‖Δ_A‖² is the sum of NT of them and grows like T. But the threshold
+1/(6Q) meets them one by one, and asks only that the largest be below it: B ∝ log(NT). What is left
+of T is stability: ‖Δ_A‖² also adds to the residual, and from about ηT/B on it feeds itself.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import ceil
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from scb.arrays import Array
+from scb.geometry import population_projection
+from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.metrics import distance_A, distance_V
+from scb.paper.experiments.rates import NEVER
+from scb.paper.experiments.regulariser import second_stage
+from scb.task import Ensemble, Task
+from scb.theory.gaussian import noise_quantile
+from scb.training.loop import Device, train
+from scb.training.roundings import ThresholdNormalize
+from scb.training.stages import Recipe, Stage
+
+GOALS = tuple((ending, epsilon) for ending in ("stage 2", "the end") for epsilon in (0.04, 0.0025))
+"""(where a run is judged, ε)."""
+LAST_BATCH = 1024  # of Stage 3, in all runs
+SMALLEST = 16
+LARGEST = 1 << 26  # the batches of a search
+
+
+@dataclass(frozen=True)
+class Ends:
+    """One run: ‖Δ_A‖_μ² and the largest entry off the support after Stage 2, and squared distances
+    there and at the end."""
+
+    diverged: bool
+    square_A: float = np.nan
+    largest: float = np.nan
+    stage_V: float = np.nan
+    stage_A: float = np.nan
+    end_V: float = np.nan
+    end_A: float = np.nan
+
+    def within(self, ending: str, epsilon: float) -> bool:
+        """Whether both squared distances are at most ε there."""
+        pair = (self.end_V, self.end_A) if ending == "the end" else (self.stage_V, self.stage_A)
+        return not self.diverged and max(pair) <= epsilon
+
+
+def to_the_end(task: Task, multiple: float, batch_size: int, eta: float) -> Recipe:
+    """Stage 2 as ``second_stage`` has it, then thresholding-normalisation and Stage 3."""
+    recipe = second_stage(task, multiple, batch_size, eta)
+    last = Stage(
+        name="3",
+        steps=ceil(6 / eta),
+        eta_V=eta / task.K_Q,
+        eta_A=0.0,
+        batch_size=LAST_BATCH,
+        projector="mu",
+        enter=(ThresholdNormalize(task.weight_threshold),),
+    )
+    return replace(recipe, stages=(*recipe.stages, last))
+
+
+def simulated_ends(task: Task, recipe: Recipe, seed: int) -> Ends:
+    """The run by the simulation, whose cost does not depend on the batch size."""
+    # Not above: the other jobs do without SciPy
+    from scb.training.simulation import simulate
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        history = simulate(task, recipe, seed, every=1)
+    two = np.flatnonzero(history["stage"] == 1)[-1]
+    if not np.isfinite(history["dist_A"][two]):
+        return Ends(diverged=True)
+    delta = history["delta_A"][two]
+    # Of entries that are all noise: what the largest of NT normal variables exceeds in half of
+    # the runs
+    entries = task.N * task.T
+    largest = delta / np.sqrt(entries * task.mu.min()) * noise_quantile(entries, np.log(2))
+    return Ends(
+        diverged=False,
+        square_A=delta**2,
+        largest=largest if recipe.stages[0].lam == 0 else np.nan,
+        stage_V=history["dist_V"][two] ** 2,
+        stage_A=history["dist_A"][two] ** 2,
+        end_V=history["dist_V"][-1] ** 2,
+        end_A=history["dist_A"][-1] ** 2,
+    )
+
+
+def real_ends(task: Task, recipe: Recipe, seed: int, device: Device) -> Ends:
+    """The run with real mini-batches."""
+    options = {"device": device, "every": NEVER, "judge": False}
+    two = train(task, replace(recipe, stages=recipe.stages[:1]), seed, **options)
+    if two.diverged is not None:
+        return Ends(diverged=True)
+    end = train(task, recipe, seed, start=two, **options)
+    return Ends(
+        diverged=end.diverged is not None,
+        square_A=population_projection(task, two.V, two.A).delta_A ** 2,
+        largest=_largest_off_support(task, two.A),
+        stage_V=distance_V(task, two.V) ** 2,
+        stage_A=distance_A(task, two.A) ** 2,
+        end_V=distance_V(task, end.V) ** 2,
+        end_A=distance_A(task, end.A) ** 2,
+    )
+
+
+def _largest_off_support(task: Task, A: Array) -> float:
+    others = np.array(A)
+    others[task.positions, np.arange(task.N)] = -np.inf
+    return float(others.max())
+
+
+@dataclass(frozen=True)
+class EndJob(Job):
+    """One run at one batch size, with real gradients or simulated ones."""
+
+    label: ClassVar = {"experiment": "to the end", "job": "EndJob"}
+    came_later: ClassVar = {"device": None}
+
+    T: int
+    multiple: float
+    batch_size: int
+    gradients: Literal["real", "simulated"]
+    ensemble: Ensemble = "strong"
+    replicate: int = 0
+    N: int = 3
+    eta: float = 0.1
+    device: Device | None = None
+
+    @property
+    def cost(self) -> float:
+        """Seconds, measured."""
+        if self.gradients == "simulated":
+            return 0.02 + 3e-8 * self.T
+        return 0.1 + (self.batch_size + LAST_BATCH) * 60 * self.T * 1.3e-9
+
+    def run(self) -> Rows:
+        """One row: what ``Ends`` says."""
+        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
+        recipe = to_the_end(task, self.multiple, self.batch_size, self.eta)
+        if self.gradients == "simulated":
+            return vars(simulated_ends(task, recipe, self.seed))
+        return vars(real_ends(task, recipe, self.seed, self.device or "cpu"))
+
+
+@dataclass(frozen=True)
+class LeastEndJob(Job):
+    """One task, simulated: the least batch size of Stage 2 for each of ``GOALS``."""
+
+    label: ClassVar = {"experiment": "to the end", "job": "LeastEndJob"}
+    came_later: ClassVar = {}
+
+    N: int
+    T: int
+    multiple: float
+    eta: float
+    ensemble: Ensemble
+    replicate: int
+
+    @property
+    def cost(self) -> float:
+        """Seconds, measured."""
+        noise = {0.0: 0.0, 1.0: 1e-5}.get(self.multiple, 2e-7) * self.N * self.T / 3
+        return (0.3 + 5e-7 * self.N * self.T / 3 + 5 * noise) * 0.1 / self.eta
+
+    def run(self) -> Rows:
+        """A row a goal: the least batch, ``samples`` of Stage 2 with it, ‖Δ_A‖_μ² there, and the
+        least batch from which on runs do not diverge."""
+        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
+        runs = self._search(task)
+        steps = second_stage(task, self.multiple, SMALLEST, self.eta).stages[0].steps
+        stable, _ = least(runs, lambda ends: not ends.diverged)
+        found = [least(runs, lambda ends, goal=goal: ends.within(*goal)) for goal in GOALS]
+        count = len(GOALS)
+        return {
+            "K_P": np.full(count, task.K_P),
+            "ending": np.array([ending for ending, _ in GOALS]),
+            "epsilon": np.array([epsilon for _, epsilon in GOALS]),
+            "batch_size": np.array([batch for batch, _ in found]),
+            "samples": np.array([batch * steps for batch, _ in found]),
+            "square_A": np.array([ends.square_A for _, ends in found]),
+            "stable": np.full(count, stable),
+        }
+
+    def _search(self, task: Task) -> list[tuple[int, Ends]]:
+        """Runs with batches that double until each goal is met twice in a row."""
+        runs: list[tuple[int, Ends]] = []
+        batch = SMALLEST
+        while batch <= LARGEST:
+            recipe = to_the_end(task, self.multiple, batch, self.eta)
+            seed = seed_of(use="to the end", job=self.seed, batch_size=batch)
+            runs.append((batch, simulated_ends(task, recipe, seed)))
+            last = runs[-2:]
+            if len(last) == 2 and all(ends.within(*goal) for _, ends in last for goal in GOALS):
+                break
+            batch *= 2
+        return runs
+
+
+def least(runs: list[tuple[int, Ends]], good: Callable[[Ends], bool]) -> tuple[float, Ends]:
+    """The least batch whose run and the next one's are good, with its run; ∞ if there is none."""
+    for (batch, first), (_, second) in pairwise(runs):
+        if good(first) and good(second):
+            return float(batch), first
+    return np.inf, Ends(diverged=True)
+
+
+LENGTHS = (4000, 16_000, 64_000, 256_000, 1_000_000)
+TWO = ("strong", "dirichlet")
+SEARCHED = (
+    *((N, T, multiple, 0.1) for N in (3, 10) for T in LENGTHS for multiple in (0.0, 3.0)),
+    *((3, T, multiple, 0.02) for T in LENGTHS[::2] for multiple in (0.0, 3.0)),
+    *((3, T, 1.0, 0.1) for T in LENGTHS[:2]),
+)
+"""(N, T, multiple, eta): λ = 3σ is our rule; 1σ, which leaves many survivors, is slow to
+simulate."""
+ENDS = (
+    *((T, B, "simulated") for T in LENGTHS for B in (64, 256, 1024, 4096)),
+    *((4000, B, "real") for B in (256, 1024)),
+    (16_000, 256, "real"),
+)
+"""(T, batch_size, gradients)."""

@@ -1,0 +1,52 @@
+"""Marks with their intervals, and the axes that they stand on."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from scb.drawing import look
+from scb.jobs.table import Table, by_value, quartiles, where, wilson
+
+
+def quartile_bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
+    """Median and quartiles of y at each x, of the rows in which it is finite."""
+    rows = where(table, np.isfinite(table[y]))
+    if rows[x].size:
+        xs, low, middle, high = quartiles(rows, x, y)
+        ax.errorbar(
+            xs,
+            middle,
+            (middle - low, high - middle),
+            capsize=2,
+            label=label,
+            **look(number, marker=True),
+        )
+
+
+def log_ticks(ax: Axes, xs: list[float]) -> None:
+    """Logarithmic axes: marks where something was measured, at every other place if crowded;
+    numbers at the other axis."""
+    ax.set(xscale="log", yscale="log")
+    crowded = sum(len(f"{x:g}") for x in xs) > 25
+    shown = sorted(xs)[:: 2 if crowded else 1]
+    ax.set_xticks(shown, [f"{x:g}" for x in shown], fontsize=7)
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    low, high = ax.get_ylim()
+    if high < 100 * low:  # too few powers of ten to read anything off
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter(
+            FuncFormatter(lambda y, _: f"{y:,.0f}" if y >= 1 else f"{y:g}")
+        )
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.tick_params(axis="y", labelsize=7)
+
+
+def share_bars(ax: Axes, table: Table, x: str, hits: str, number: int, label: str) -> None:
+    """The share of rows that are hits at each x, with Wilson's 95 % interval."""
+    xs, share = by_value(table, x, hits, np.mean)
+    runs = by_value(table, x, hits, len)[1]
+    low, high = wilson(share * runs, runs)
+    error = np.maximum([share - low, high - share], 0)
+    # Beside each other where they would cover each other
+    apart = xs * 1.03**number
+    ax.errorbar(apart, share, error, capsize=2, label=label, **look(number, marker=True))

@@ -1,0 +1,208 @@
+"""F27 to F30: what ℓ1 buys, where the T² of Stage 1 comes from, transfer by its letter, and the
+step size of softmax."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from scb.drawing import COLOURS, MARKERS, caption, grid, label_outer, look, panels
+from scb.jobs.table import Table, by_value, pick, replicates, values
+from scb.paper.claims.projector import PROJECTORS
+from scb.paper.figures.bars import log_ticks, quartile_bars, share_bars
+from scb.paper.numbers import Number
+from scb.paper.slopes import log_log_slope
+from scb.paper.stage_one import least_at_each, power_law, power_laws
+
+RIGHT = 0.9
+"""The share of right signs that F28 asks for."""
+
+
+def powered(name: str, slope: Number) -> str:
+    """A label with the exponent of T and its 95 % interval."""
+    return f"{name}: T$^{{{slope.estimate:.2f}}}$ [{slope.low:.2f}, {slope.high:.2f}]"
+
+
+def to_the_end(table: Table, runs: Table) -> Figure:
+    """F27: the least batch of Stage 2 against T, without and with ℓ1, as the stage leaves it and
+    after normalisation and Stage 3; and why: ‖Δ_A‖² grows with T, the largest entry does not."""
+    ensembles = values(table, "ensemble")
+    title = "F27  What ℓ₁ buys: the least batch of Stage 2"
+    figure, axes = panels(len(ensembles) + 1, title, width=3.9, height=3.9)
+    shown = pick(table, N=3, eta=table["eta"].max(), epsilon=table["epsilon"].min())
+    for ax, ensemble in zip(axes, ensembles, strict=False):
+        _least_batches(ax, pick(shown, ensemble=ensemble))
+        ax.set(title=f"ensemble {ensemble}", xlabel="sequence length T", ylabel="B of Stage 2")
+    _largest_entry(axes[-1], pick(runs, ensemble=ensembles[0], multiple=0.0))
+    words = f"N = 3, Q = 2, ε = {shown['epsilon'][0]:g}, η = {shown['eta'][0]:g}, simulated"
+    caption(
+        figure,
+        f"{words}; the end: after thresholding-normalisation and Stage 3; medians and quartiles "
+        f"over {replicates(shown)} random tasks; exponents with 95 % intervals; circles in the "
+        "last panel: real gradients",
+    )
+    return figure
+
+
+def _least_batches(ax: Axes, rows: Table) -> None:
+    """Lines for no ℓ1 and λ = 3σ, at both endings, and where runs without ℓ1 stop diverging."""
+    number = 0
+    for ending in values(rows, "ending"):
+        for multiple, words in ((0.0, "no ℓ₁"), (3.0, "λ = 3σ")):
+            mine = pick(rows, ending=ending, multiple=multiple)
+            label = powered(f"{words}, {ending}", log_log_slope(mine["T"], mine["batch_size"]))
+            quartile_bars(ax, mine, "T", "batch_size", number, label)
+            number += 1
+    plain = pick(rows, multiple=0.0)
+    ax.plot(*by_value(plain, "T", "stable"), "k:", label="no ℓ₁: does not diverge from here on")
+    log_ticks(ax, values(rows, "T"))
+    ax.set_ylim(top=300 * ax.get_ylim()[1])  # room for the legend
+    ax.legend(fontsize=6.5, loc="upper left")
+
+
+def _largest_entry(ax: Axes, runs: Table) -> None:
+    """‖Δ_A‖² and the largest entry off the support after Stage 2 at one batch size, against T."""
+    batch_size = max(pick(runs, gradients="real")["batch_size"])
+    runs = pick(runs, batch_size=batch_size, diverged=False)
+    names = {"square_A": "‖Δ$_A$‖$_μ^2$", "largest": "largest entry off the support"}
+    for number, (column, label) in enumerate(names.items()):
+        quartile_bars(ax, pick(runs, gradients="simulated"), "T", column, number, label)
+        real = by_value(pick(runs, gradients="real"), "T", column)
+        ax.plot(*real, "o", color=COLOURS[number], markersize=9, markerfacecolor="none")
+    log_ticks(ax, values(runs, "T"))
+    ax.axhline(1 / 12, color="0.5", linewidth=0.8, linestyle=":", label="threshold 1/(6Q)")
+    ax.set(title=f"no ℓ₁, {runs['ensemble'][0]}, B = {batch_size:,}", xlabel="sequence length T")
+    ax.set_ylim(top=20 * ax.get_ylim()[1])
+    ax.legend(fontsize=7, loc="upper left")
+
+
+def spread_of_mu(table: Table) -> Figure:
+    """F28: the least batch that finds the sign with the paper's projector, for each spread of μ;
+    and its exponent in T against the spread, with both projectors."""
+    figure, (left, right) = panels(
+        2, "F28  Stage 1 as μ departs from uniform", width=4.4, height=3.6
+    )
+    simulated = pick(table, gradients="simulated")
+    for number, spread in enumerate(values(pick(simulated, chain="strong"), "spread")):
+        mine = pick(simulated, chain="strong", spread=spread, projector="euclidean")
+        law = power_law(mine, RIGHT)
+        T, each = least_at_each(mine, RIGHT)
+        left.plot(T, law.least(T), label=f"max μ / min μ = {spread:g}", **look(number))
+        left.plot(T, each, MARKERS[number], color=COLOURS[number], markersize=4)
+    log_ticks(left, values(simulated, "T"))
+    left.set(
+        title=f"{PROJECTORS['euclidean']}: least B for {RIGHT:.0%} right signs",
+        xlabel="sequence length T",
+    )
+    left.legend(fontsize=7, loc="upper left")
+    _exponents(right, simulated)
+    words = f"N = {table['N'][0]}, Q = 2, η = {table['eta'][0]:g}, simulated, sign not resolved"
+    tasks = f"{replicates(simulated)} random tasks a point"
+    caption(
+        figure,
+        f"{words}, {tasks}; first: K$_P$ ≥ 1.4‖μ‖², lines: a power of T, marks: each T by itself; "
+        "second: 95 % intervals by drawing tasks anew",
+    )
+    return figure
+
+
+def _exponents(ax: Axes, table: Table) -> None:
+    """Exponents of the least batch in T against the spread, for both projectors and both kinds of
+    P."""
+    kinds = [(projector, chain) for projector in PROJECTORS for chain in values(table, "chain")]
+    for number, (projector, chain) in enumerate(kinds):
+        rows = pick(table, chain=chain)
+        spreads = np.array(values(rows, "spread"))
+        found = [power_laws(pick(rows, spread=s), RIGHT)[projector] for s in spreads]
+        middle = np.array([law.exponent for law, _, _ in found])
+        error = np.abs(np.array([(low, high) for _, low, high in found]).T - middle)
+        label = f"{PROJECTORS[projector]}, {chain} P"
+        place = spreads + 0.012 * (number - 1.5)
+        ax.errorbar(place, middle, error, capsize=2, label=label, **look(number, marker=True))
+    for power in (1, 2):
+        ax.axhline(power, color="0.5", linewidth=0.8, linestyle=":")
+    ax.set(title="exponent of the least B in T", xlabel="max μ / min μ", ylim=(0.6, 2.9))
+    ax.legend(fontsize=7, loc="upper left", ncols=2)
+
+
+def transfer_to_the_letter(table: Table) -> Figure:
+    """F29: how often Theorem 4.1 by its letter learns, against its condition; and Δ_V beside the
+    signal."""
+    figure, (left, right) = panels(
+        2, "F29  Transfer by the letter of Theorem 4.1", width=4.4, height=3.6
+    )
+    strong = pick(table, chain="strong", gradients="simulated")
+    placed = strong | {"place": _median_condition(strong)}
+    for number, N in enumerate(values(strong, "N")):
+        for T in (min(strong["T"]), max(strong["T"])):
+            mine = pick(placed, N=N, T=T)
+            share_bars(
+                left, mine, "place", "learned", 2 * number + (T > 500), f"N = {N}, T = {T:,}"
+            )
+    left.set(title="share of runs with both layers within ε", ylim=(-0.03, 1.05))
+    left.legend(fontsize=7, loc="lower right")
+    ratios = {
+        "ratio": "‖Δ$_V$‖ / (α$_V$√K$_P$) at the start",
+        "growth": "‖Δ$_V$‖: largest in Stage 2 / at the start",
+        "influence": "‖Δ$_V$‖²α$_A$ / (K$_P$α$_V$): largest",
+    }
+    mine = pick(placed, N=max(strong["N"]), T=max(strong["T"]))
+    for number, (column, label) in enumerate(ratios.items()):
+        quartile_bars(right, mine, "place", column, number, label)
+    right.set(title=f"Δ$_V$ beside the signal, N = {mine['N'][0]}", yscale="log")
+    right.set_ylim(top=30 * right.get_ylim()[1])
+    right.axhline(1, color="0.5", linewidth=0.8, linestyle=":")
+    right.legend(fontsize=7, loc="upper right")
+    for ax in (left, right):
+        ax.axvline(1, color="0.5", linewidth=0.8)
+        ax.set(xscale="log", xlabel="(⟨P̂, P⟩$_μ$ − ‖μ‖²) / ‖μ‖², median of the tasks")
+    words = f"ε = {table['epsilon'][0]:g}, θ² = c/log(1/ε), c = 0.1 and 1, fixed λ, no last step"
+    tasks = f"{replicates(strong)} random tasks and both c a point, 95 % intervals and quartiles"
+    caption(
+        figure, f"{words}; simulated, same B at all T; line at 1: the printed condition; {tasks}"
+    )
+    return figure
+
+
+def _median_condition(table: Table) -> np.ndarray:
+    """For each row the median of the condition over the rows of its N and overlap."""
+    place = np.empty(len(table["N"]))
+    for N in values(table, "N"):
+        for overlap in values(pick(table, N=N), "overlap"):
+            mine = (table["N"] == N) & (table["overlap"] == overlap)
+            place[mine] = np.median(table["condition"][mine])
+    return place
+
+
+def softmax_steps(table: Table) -> Figure:
+    """F30: samples until the signal of softmax attention shows, and how right it is in the end,
+    against T, for step sizes of W that grow differently with T."""
+    ensembles = values(table, "ensemble")
+    figure, axes = grid(
+        2, len(ensembles), "F30  Softmax attention: the step size of W", width=4.4, height=2.8
+    )
+    for column, ensemble in enumerate(ensembles):
+        first, last = axes[:, column]
+        for number, step in enumerate(values(table, "step")):
+            mine = pick(table, ensemble=ensemble, step=step)
+            there = np.isfinite(mine["samples_10"])
+            slope = log_log_slope(mine["T"], mine["samples_10"])
+            label = powered(f"∝ {step}" if step != "equivalent" else "T² of linear", slope)
+            quartile_bars(first, mine, "T", "samples_10", number, f"{label}, {there.mean():.0%}")
+            quartile_bars(last, mine, "T", "sim_A_end", number, step)
+        log_ticks(first, values(table, "T"))
+        log_ticks(last, values(table, "T"))
+        last.set(yscale="linear", ylim=(-0.03, 1.03), ylabel="μ-cosine of attention and Q")
+        first.set(title=f"ensemble {ensemble}", ylabel="samples until α$_A$ = 0.1")
+        first.set_ylim(top=200 * first.get_ylim()[1])
+        first.legend(fontsize=6.5, loc="upper left")
+        last.set_xlabel("sequence length T")
+        label_outer(last)
+    words = (
+        f"N = {table['N'][0]}, Q = 2, B = {table['batch_size'][0]}; per cent: runs that get there"
+    )
+    caption(
+        figure,
+        f"{words}; first four equal at T = 50; last: T² times the linear model's step at η = 0.01, "
+        f"as the paper has it; median and quartiles over {replicates(table)} random tasks",
+    )
+    return figure

@@ -1,0 +1,263 @@
+"""Tables of the full run, and of a GPU: they take minutes, and are shipped with the docs."""
+
+from scb.paper.entries import Experiment
+from scb.paper.experiments.checks import NegativeJob
+from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
+from scb.paper.experiments.letter import PAIRS, LetterJob
+from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
+from scb.paper.experiments.rates import BASE, SETTINGS, RateJob
+from scb.paper.experiments.regulariser import StageTwoErrorJob, StageTwoJob
+from scb.paper.experiments.softmax import STEPS, AttentionJob, OneStepJob, StepJob
+from scb.paper.experiments.spread import FACTORS, SPREADS, SpreadJob
+from scb.paper.experiments.theorem import AssumptionsJob
+from scb.paper.experiments.to_the_end import ENDS, SEARCHED, TWO, EndJob, LeastEndJob
+from scb.paper.experiments.training import LateJob, TrainingJob
+from scb.paper.experiments.transfer import END_TO_END, PretrainedJob
+from scb.paper.experiments.windows import MarginalJob, WindowsJob
+from scb.paper.tables import FOUR, TENS
+from scb.task import ENSEMBLES
+
+THREE = ("proximal", "proximal, larger λ", "SGD")
+SETTLED = ("proximal, sign settled", "proximal, larger λ", "SGD, sign settled")
+# Of the runs of the strong ensemble only two in three come to fit
+LATE = tuple((name, i) for name in ENSEMBLES for i in range(60 if name == "strong" else 50))
+# B and the multiple of the paper's step sizes
+STRAINED = (
+    *((64, rate) for rate in (1.0, 2.0, 4.0, 8.0, 12.0)),
+    *((batch, 1.0) for batch in (1, 8, 32)),
+    *((batch, 8.0) for batch in (16, 32)),
+)
+SIZES = (*BASE, "projector")
+PROJECTORS = ("euclidean", "mu")
+WINDOWS = (("sequence", "of the task"), ("sequence", "frequencies"), ("independent", "of the task"))
+MULTIPLES = (0.0, 1.0, 2.0, 4.0)
+SEARCH = ("N", "T", "multiple", "eta")
+END = ("T", "batch_size", "gradients")
+SPREAD = ("T", "spread", "chain", "gradients")
+PAIR = ("N", "T", "chain", "gradients", "overlap", "c")
+FULL_TABLES = {
+    "ensembles": Experiment(
+        TrainingJob,
+        {"methods": (FOUR,), "ensemble": ENSEMBLES[1:], "summary": ((400, 700, 1000),)},
+        seeds=50,
+        quick=(3, {"T": (1000,)}),
+        full_only=True,
+    ),
+    "larger N": Experiment(
+        TrainingJob,
+        {"ensemble": ENSEMBLES, "N": (10, 20), "batch_size": (64, 256), "summary": ((1000,),)},
+        seeds=50,
+        quick=(2, {"N": (10,), "T": (1000,)}),
+        full_only=True,
+    ),
+    "stability": Experiment(
+        TrainingJob,
+        {
+            "ensemble": ENSEMBLES,
+            ("batch_size", "rate"): STRAINED,
+            "methods": (THREE,),
+            "summary": ((1000,),),
+        },
+        seeds=50,
+        quick=(3, {"T": (1000,), "ensemble": ENSEMBLES[:2]}),
+        full_only=True,
+    ),
+    "early stopping": Experiment(
+        TrainingJob,
+        {
+            "ensemble": ENSEMBLES,
+            "N": (10,),
+            "steps": (3000,),
+            "summary": (tuple(range(500, 3001, 500)),),
+        },
+        seeds=10,
+        quick=(2, {"ensemble": ENSEMBLES[:1], "T": (1000,)}),
+        full_only=True,
+    ),
+    "negative entries": Experiment(
+        NegativeJob,
+        {"ensemble": ENSEMBLES, "step": (500, 1000)},
+        seeds=10,
+        quick=(2, {"ensemble": ENSEMBLES[:1], "T": (1000,)}),
+        full_only=True,
+    ),
+    "late": Experiment(
+        LateJob,
+        {("ensemble", "replicate"): LATE},
+        quick=(None, {("ensemble", "replicate"): LATE[:3], "T": (1000,), "steps": (2000,)}),
+        full_only=True,
+    ),
+    "noise wins": Experiment(
+        TrainingJob,
+        {
+            "N": (10,),
+            "ensemble": ("uniform",),
+            "K_P": (0.01, 0.03, 0.1, 0.3),
+            "batch_size": (16, 64, 256, 512),
+            "methods": (SETTLED,),
+            "summary": ((1000,),),
+        },
+        seeds=12,
+        quick=(2, {"T": (1000,), "batch_size": (16, 64)}),
+        full_only=True,
+    ),
+    "start noise": Experiment(
+        StartNoiseJob,
+        {"N": (3, 10), "T": TENS[:4], "projector": PROJECTORS},
+        seeds=5,
+        quick=(1, {"T": TENS[:2]}),
+        full_only=True,
+    ),
+    "wrong signs": Experiment(
+        SignJob,
+        {"T": (500, 1500, 5000, 15_000), "projector": PROJECTORS},
+        seeds=200,
+        quick=(3, {"T": (200, 500)}),
+        full_only=True,
+    ),
+    "stage one": Experiment(
+        SignJob,
+        {("T", "batch_size", "projector"): LADDER, "eta": (0.05,)},
+        seeds=40,
+        quick=(
+            4,
+            {("T", "batch_size", "projector"): tuple(point for point in LADDER if point[0] <= 400)},
+        ),
+        full_only=True,
+    ),
+    "pretrained": Experiment(
+        PretrainedJob,
+        {("N", "T", "sparsity", "family"): END_TO_END},
+        seeds=50,
+        quick=(1, {("N", "T", "sparsity", "family"): ((3, 200, 2, "strong"), (3, 200, 2, "flat"))}),
+        full_only=True,
+    ),
+    "overlaps": Experiment(
+        PretrainedJob,
+        {
+            "N": (3, 10),
+            "T": (500,),
+            "theta": (0.25, 0.5, 1.0),
+            "overlap": (0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02),
+        },
+        seeds=10,
+        quick=(1, {"N": (3,), "theta": (0.5,), "overlap": (0.6, 0.1)}),
+        full_only=True,
+    ),
+    "rates": Experiment(
+        RateJob,
+        {SIZES: SETTINGS},
+        seeds=6,
+        quick=(
+            1,
+            {SIZES: tuple(size for size in SETTINGS if size[1] in (100, 400))[::3], "runs": (3,)},
+        ),
+        full_only=True,
+    ),
+    "stage two": Experiment(
+        StageTwoJob,
+        {"multiple": MULTIPLES, "T": (250, 500, 1000, 2000, 4000)},
+        seeds=3,
+        quick=(1, {"T": (50, 100), "runs": (3,)}),
+        full_only=True,
+    ),
+    "stage two error": Experiment(
+        StageTwoErrorJob,
+        {"multiple": MULTIPLES, "T": (500, 2000, 8000, 32_000)},
+        seeds=10,
+        quick=(2, {"T": (100, 400), "batch_size": (512,)}),
+        full_only=True,
+    ),
+    "attention": Experiment(
+        AttentionJob,
+        {
+            "method": ("softmax", "softmax, small η", "proximal", "SGD"),
+            "T": (50, 158, 500, 1580, 5000),
+        },
+        seeds=20,
+        quick=(1, {"T": (50, 100), "steps": (1000,)}),
+        full_only=True,
+    ),
+    "one step": Experiment(
+        OneStepJob, {"size": (0.01, 0.1, 1.0, 10.0), "T": (50, 500, 5000)}, seeds=5, full_only=True
+    ),
+    "theorem": Experiment(
+        AssumptionsJob,
+        {"projector": PROJECTORS},
+        seeds=20,
+        quick=(1, {"T": (500,), "batch_size": (64,)}),
+        full_only=True,
+    ),
+    "windows": Experiment(
+        WindowsJob,
+        {("data", "law"): WINDOWS, "length": (2000, 10_000, 50_000)},
+        seeds=50,
+        quick=(1, {"length": (2000,)}),
+        full_only=True,
+    ),
+    "marginal": Experiment(
+        MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True
+    ),
+    "real gradients": Experiment(
+        RealJob,
+        {("N", "method", "batch_size", "gradients", "trial"): REAL, "device": ("cuda",)},
+        quick=(None, {"T": (2000,)}),
+        gpu=True,
+    ),
+    "long signs": Experiment(
+        SignJob,
+        {("T", "batch_size", "projector"): LONG_LADDER, "eta": (0.05,), "device": ("cuda",)},
+        seeds=10,
+        quick=(
+            2,
+            {
+                ("T", "batch_size", "projector"): tuple(
+                    point for point in LONG_LADDER if point[0] <= 5000
+                )
+            },
+        ),
+        gpu=True,
+    ),
+    "large rates": Experiment(
+        RateJob,
+        {(*SIZES, "replicate"): LARGE_SEARCHES, "eta": (0.05,), "runs": (10,), "device": ("cuda",)},
+        quick=(None, {(*SIZES, "replicate"): LARGE_SEARCHES[:2], "runs": (3,)}),
+        gpu=True,
+    ),
+    "plan": Experiment(PlanJob, {"device": ("cuda",)}, quick=(None, {"epsilon": (0.3,)}), gpu=True),
+    "least to the end": Experiment(
+        LeastEndJob,
+        {SEARCH: SEARCHED, "ensemble": TWO},
+        seeds=20,
+        quick=(2, {SEARCH: tuple((3, T, m, 0.1) for T in (1000, 4000) for m in (0.0, 3.0))}),
+        full_only=True,
+    ),
+    "to the end": Experiment(
+        EndJob,
+        {END: ENDS, "ensemble": TWO, "multiple": (0.0, 3.0)},
+        seeds=20,
+        quick=(2, {END: ((200, 256, "simulated"), (200, 256, "real"))}),
+        full_only=True,
+    ),
+    "spread of mu": Experiment(
+        SpreadJob,
+        {SPREAD: SPREADS, "projector": PROJECTORS, "factor": FACTORS},
+        seeds=30,
+        quick=(2, {SPREAD: tuple(point for point in SPREADS if point[0] <= 2000)}),
+        full_only=True,
+    ),
+    "transfer to the letter": Experiment(
+        LetterJob,
+        {PAIR: PAIRS},
+        seeds=10,
+        quick=(1, {PAIR: tuple(pair for pair in PAIRS if pair[:2] == (3, 500))}),
+        full_only=True,
+    ),
+    "softmax steps": Experiment(
+        StepJob,
+        {("T", "step", "steps"): STEPS, "ensemble": TWO},
+        seeds=10,
+        quick=(1, {("T", "step", "steps"): tuple((T, name, 300) for T, name, _ in STEPS[:10])}),
+        full_only=True,
+    ),
+}

@@ -1,0 +1,81 @@
+"""What ``pip install .`` is enough for, without any extra, and what is said where one is missing."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from scb.extras import INSTALL
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+PICTURE = "a picture needs matplotlib: pip install '.[report]' in the clone"
+PLAIN = f"""
+import sys
+for package in {[*INSTALL, "polars"]!r}:
+    sys.modules[package] = None  # as if it were not installed
+import scb
+"""
+
+
+def run(code, cwd):
+    return subprocess.run([sys.executable, "-c", PLAIN + code], capture_output=True, text=True, cwd=cwd, timeout=300)
+
+
+def test_extras_are_no_dependencies_and_are_declared():
+    assert not {part.split(">")[0] for part in PROJECT["dependencies"]} & set(INSTALL)
+    extras = PROJECT["optional-dependencies"]
+    for package, command in INSTALL.items():
+        extra = re.search(r"\[(\w+)\]", command)
+        if extra:
+            assert any(part.startswith(package) for part in extras[extra[1]]), package
+
+
+def test_training_recovery_and_the_estimator_do_without_extras(tmp_path):
+    code = """
+task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
+run = scb.train(task, scb.recipes.paper(task, steps=(5, 5, 5)), checkpoint="run")
+assert scb.Run.load("run").step == 15
+assert len(run._repr_html_()) > 100 and len(str(run)) > 100
+assert scb.recover(scb.sample(task, 2000, seed=1))._repr_html_()
+words = ["a", "b", None, "c"] * 100
+model = scb.SparseContextualBigram(max_lag=4).fit(words)
+model.save("model.safetensors")
+print(model.classes_.tolist(), len(model.sample(5)), model.n_windows_)
+for wanted in (run.plot, run.to_pandas, model.plot):
+    try:
+        wanted()
+    except scb.InputError as error:
+        print(error)
+"""
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    found, *missing = done.stdout.splitlines()
+    assert found == "['a', 'b', 'c'] 5 199"  # 199 symbols follow one that is known
+    assert missing == [
+        PICTURE,
+        "to_pandas() needs pandas: pip install pandas",
+        PICTURE,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["fit", "poem.txt", "--max-lag", "3", "--halves", "0"], 0, PICTURE),
+        (["fit", "poem.csv"], 2, "poem.csv: a table needs pyarrow: pip install '.[tables]' in the clone"),
+        (["reproduce", "--quick"], 2, "scb reproduce needs matplotlib: pip install '.[report]' in the clone"),
+        (["sweep", "support"], 2, "scb sweep needs pyarrow: pip install '.[tables]' in the clone"),
+        (["train", "--T", "50"], 0, PICTURE),
+        (["plan", "3", "5000", "2"], 0, "samples:"),
+    ],
+)
+def test_commands_without_extras(tmp_path, arguments, status, said):
+    (tmp_path / "poem.txt").write_text("abcabcaab" * 40)
+    (tmp_path / "poem.csv").write_text("x\n" + "a\nb\n" * 40)
+    done = run(f"from scb.cli import main\nmain({arguments!r})", tmp_path)
+    assert done.returncode == status, done.stderr
+    assert said in " ".join((done.stdout + done.stderr).split())
+    assert "Traceback" not in done.stderr
