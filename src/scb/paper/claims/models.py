@@ -152,12 +152,13 @@ def larger_N_alike(early_stopping: Table, larger_N: Table | None = None) -> Outc
         right[method] = at(rows)["alpha_A"] > 0
     star, misses = best["proximal"] <= CLOSE, best["SGD"] > CLOSE
     cases: dict[str, dict[str, Number]] = {}
-    for N in values(larger_N, "N") if larger_N is not None else ():
-        for batch in values(larger_N, "batch_size"):
-            (end,) = ends(pick(larger_N, N=N, batch_size=batch), 1000, "proximal")
-            early = end["dist_A_star"] <= CLOSE
-            numbers = {"early": share(early), "early_right": share(early[end["alpha_A"] > 0])}
-            cases[f"N = {N}, B = {batch}"] = numbers
+    if larger_N is not None:
+        for N in values(larger_N, "N"):
+            for batch in values(larger_N, "batch_size"):
+                (end,) = ends(pick(larger_N, N=N, batch_size=batch), 1000, "proximal")
+                early, right_now = end["dist_A_star"] <= CLOSE, end["alpha_A"] > 0
+                numbers = {"early": share(early), "early_right": share(early[right_now])}
+                cases[f"N = {N}, B = {batch}"] = numbers
     return Outcome.judged(
         all_of([mostly(star), mostly(misses)]),
         all_of([mostly(star[right["proximal"]]), mostly(misses[right["SGD"]])]),
