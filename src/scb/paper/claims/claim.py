@@ -285,6 +285,10 @@ def _names(words: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(words) if name}
 
 
+LITERAL = "paper's projector, not centred"
+TUNED = "the tuned recipe (μ-projector, Stage 2 centred, λ of its own, sign resolved)"
+"""Two settings that many claims have: of the paper's letter, and of ours."""
+
 SIZES = {"N": "N", "T": "T", "B": "batch_size", "n": "n", "tokens": "length"}
 """Sizes as they are shown → columns of tables."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table
-from scb.paper.claims.claim import Claim, ends, joined
+from scb.paper.claims.claim import LITERAL, Claim, ends, joined
 from scb.paper.numbers import CLOSE, Number, middle, share, spread
 from scb.paper.outcome import Outcome, all_of, between, mostly
 
@@ -21,7 +21,8 @@ END = 1000
 STAGE_ONE = 400
 """Steps of its Stage 1."""
 SETTING = (
-    "sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600, λ = 1e-5; the sign is not resolved"
+    "sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600, λ = 1e-5; the sign is not resolved; "
+    f"{LITERAL}"
 )
 RANDOM = "a randomly sampled transition matrix, N = 3, Q = 2, T = 5,000, B = 64"
 FIGURE_1 = "Section 5.1, Figure 1, caption"

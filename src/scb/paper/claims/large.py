@@ -38,7 +38,8 @@ def inside(real: Table, simulated: Table, column: str) -> np.ndarray:
     says="At the sizes that the paper simulates, real gradients do what the simulation says, over "
     "the whole run.",
     where="Appendix I, simulation",
-    setting="sparsity 2, 1,000 steps, one task a size; NVIDIA H200",
+    setting="sparsity 2, 1,000 steps, one task a size, sign resolved; paper's projector, Stage 2 "
+    "centred, λ at 4.5 standard deviations of an entry's noise; NVIDIA H200",
     words="{close:share} real runs; of all evaluations α_V {alpha_V:.0%}, α_A {alpha_A:.0%}, ‖Δ_A‖ "
     "{delta_A:.0%}; outside between steps {first:.0f} and {last:.0f}",
     instead="the moment of take-off, which noise decides, is another one",
@@ -74,7 +75,7 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
     says="By the drift alone Stage 1 asks for batches of T² with the paper's projector, of T with "
     "the μ-projector.",
     where="Section 3.2, and Section 6, which asks for a better first stage",
-    setting="sparsity 2, Stage 1 alone, η = 0.05, sign not resolved; NVIDIA H200",
+    setting="sparsity 2, Stage 1 alone, η = 0.05, not centred, sign not resolved; NVIDIA H200",
     words="B = {first:.0f} at T = {T:,.0f} to {last:2} at {T_last:,.0f}, T^{slope:.2f}",
 )
 def sign_by_drift_alone(long_signs: Table) -> Outcome:

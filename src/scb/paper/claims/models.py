@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from scb.jobs.table import Table, at, pick, values, where
-from scb.paper.claims.claim import Claim, ends
+from scb.paper.claims.claim import LITERAL, TUNED, Claim, ends
 from scb.paper.numbers import CLOSE, Number, average, share, spread
 from scb.paper.outcome import Answer, Outcome, all_of, between, mostly
 
@@ -20,8 +20,7 @@ from scb.paper.outcome import Answer, Outcome, all_of, between, mostly
     "(left two plots) and they converge to approximately the same loss (right plot).",
     where="Section 5.2, Figure 2, caption",
     condition="T=50, N=10, Q=2",
-    setting="sparsity 2; the linear transformer by the tuned recipe, which resolves the sign, the "
-    "softmax by SGD",
+    setting=f"sparsity 2; the linear transformer by {TUNED}, the softmax by SGD",
     words="in {good:share}; smaller cosine with Q {with_Q:3}, with P {with_P:3}; losses differ by "
     "{differ} %",
 )
@@ -52,7 +51,7 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     where="Appendix I, figure of the simulation, caption",
     condition="Gaussian noise in place of that of the batch",
     setting="sparsity 2, η = 0.02 for 600 steps, 0.01 for 400, λ at 4.5 standard deviations of an "
-    "entry's noise, sign resolved",
+    "entry's noise, sign resolved; paper's projector, Stage 2 centred",
     words="so in {close:share}; ‖A − Q‖ {ours}, SGD {sgd}; after Stage 1 ‖Δ_A‖ is at most "
     "{delta_A}, SGD's ends at {sgd_delta}; ‖Δ_V‖ is at most {delta_V}",
     change="the paper names no batch, λ or step size; with ours, tuned, and the sign resolved",
@@ -97,7 +96,7 @@ def simulation_recovers(gaussian: Table) -> Outcome:
     quote="do SGD simulation by combining our population gradient + Gaussian noise (to mimic the batch gradient noise)",
     where="Appendix I",
     condition="N≤ 500, T≤ 100000",
-    setting="sparsity 2; 30 steps of η = 0.008 from α_V = α_A = 0.3",
+    setting=f"sparsity 2; 30 steps of η = 0.008 from α_V = α_A = 0.3; {LITERAL}",
     words="real gradients over simulated, the mean: α_A {alpha_A:.3f}, α_V {alpha_V:.3f}, ‖Δ_A‖ "
     "{delta_A:.3f}, ‖Δ_V‖ {delta_V:.3f}",
     change="for SGD; the noise of a column that few samples touch has heavier tails, and more of "
@@ -132,8 +131,9 @@ def simulation_predicts(prediction: Table) -> Outcome:
     where="Appendix I, last figure, caption",
     condition='N = 3, 10, 20; "The batch size can be chosen from standard {64, 128, 256}"; gradient '
     "noise is large",
-    setting="N = 10 and B = 64 up to step 3,000, the others up to 1,000; sparsity 2, η = 0.01 for 400 steps, then 0.005, λ = "
-    "1e-5; the sign is not resolved; stopped, with knowledge of Q, at the best of 6 steps",
+    setting="N = 10 and B = 64 up to step 3,000, stopped, with knowledge of Q, at the best of 6 "
+    "steps; the others up to 1,000; sparsity 2, η = 0.01 for 400 steps, then 0.005, λ = 1e-5; the "
+    f"sign is not resolved; {LITERAL}",
     words="star {star:share} of all, {star_right:share} where the sign is right; SGD's star misses "
     "in {misses:share} of all, {misses_right:share} where the sign is right",
     change="resolve the sign",

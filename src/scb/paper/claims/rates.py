@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table, pick, where
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import TUNED, Claim
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.experiments.rates import BASE
@@ -204,7 +204,7 @@ def theorem_holds(theorem: Table) -> Outcome:
     figure="F19",
     says="Algorithm 1 works on the windows of one long sequence, if it knows μ.",
     where="Section 2.1, the extension",
-    setting="recipe tuned, which resolves the sign, on mini-batches of windows",
+    setting=f"{TUNED}, on mini-batches of windows",
     words="both within 0.05 in {close:share}",
     control="both within 0.05 in {control:share}",
 )

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from scb.jobs.table import Table, by_value, pick, values, where
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import TUNED, Claim
 from scb.paper.experiments.population import residual
 from scb.paper.numbers import CLOSE, MOST, average, over, share, span, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
@@ -183,7 +183,7 @@ def slow_difference(near_one: Table, error_decay: Table) -> Outcome:
     "the desired accuracy.",
     where="Section 3.4",
     condition="after Stage 2, when ‖Δ_A‖ is small",
-    setting="sparsity 2, the tuned recipe, which resolves the sign",
+    setting=f"sparsity 2, {TUNED}",
     words="in {good:share}; |1 − α_V| {before} before, {after} after; ‖V − P‖ {dist_V}",
     control="Stage 2 going on for as many samples without it: in {good_without:share}; |1 − α_V| "
     "{before_without} before, {after_without} after; ‖V − P‖ {dist_V_without}",
