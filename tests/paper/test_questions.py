@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from scb.geometry import deviations, mu_inner, mu_norm, population_projection
-from scb.jobs.job import random_task, seed_of
+from scb.jobs.job import random_task
 from scb.metrics import distance_A, distance_V
-from scb.paper.experiments.letter import BATCHES, LetterJob, chain_task
+from scb.paper.experiments.letter import BATCHES, LetterJob, chain_task, partner
 from scb.paper.experiments.softmax import POWERS, StepJob
 from scb.paper.experiments.spread import SpreadJob, spread_task
 from scb.paper.experiments.to_the_end import GOALS, EndJob, Ends, LeastEndJob, least, to_the_end
@@ -98,7 +98,7 @@ def test_the_letter_of_transfer(gradients, monkeypatch):
     row = job.run()
     task = chain_task(3, 100, "strong", 0)
     mu = task.mu
-    P_hat = task.related(0.7, seed_of(use="letter", N=3, overlap=0.7, replicate=0)).P
+    P_hat = partner(task, "strong", 0.7, 0)
     assert_allclose(row["theta"] ** 2, 1 / log(400))
     assert_allclose(row["condition"], (mu_inner(P_hat, task.P, mu) - mu @ mu) / (mu @ mu), rtol=1e-9)
     V = row["theta"] * P_hat + (1 - row["theta"]) * mu[:, None]
@@ -116,6 +116,30 @@ def test_raised_chains_meet_the_condition_on_K_P():
     task = chain_task(10, 50, "raised", 3)
     assert_allclose(task.K_P, 1.4 * task.mu @ task.mu, rtol=1e-9)
     assert_allclose(task.mu, random_task(10, 50, 2, 3, "uniform").mu, rtol=1e-9)
+
+
+@pytest.mark.parametrize("chain", ["strong", "sharp"])
+def test_a_partner_has_the_overlap_and_the_stationary_distribution(chain):
+    """And for a sharp P it is about as sharp, so that the printed condition is met at a small overlap."""
+    task = chain_task(10, 50, chain, 0)
+    P_hat = partner(task, chain, 0.3, 0)
+    mu = task.mu[:, None]
+    cross, square = mu_inner(P_hat - mu, task.P - mu, task.mu), mu_norm(P_hat - mu, task.mu)
+    assert_allclose(cross / (square * sqrt(task.K_P)), 0.3, atol=2e-3)
+    assert_allclose(P_hat @ task.mu, task.mu, atol=1e-12)
+    assert_allclose(P_hat.sum(axis=0), 1)
+    assert (cross >= task.mu @ task.mu) == (chain == "sharp")
+
+
+def test_a_raised_chain_passes_over_mu_that_do_not_allow_it():
+    """Of the tasks at N = 3, some have ‖μ‖² too large for K_P = 1.4‖μ‖²: they are drawn anew, the others stay."""
+    squares = [random_task(3, 30, 2, i, "uniform").mu @ random_task(3, 30, 2, i, "uniform").mu for i in range(30)]
+    refused = [i for i, square in enumerate(squares) if 2.4 * square >= 1]
+    assert refused
+    for i in (refused[0], next(i for i in range(30) if i not in refused)):
+        task = chain_task(3, 30, "raised", i)
+        assert_allclose(task.K_P, 1.4 * task.mu @ task.mu, rtol=1e-9)
+        assert (abs(task.mu @ task.mu - squares[i]) < 1e-9) == (i not in refused)
 
 
 def test_step_sizes_of_softmax():

@@ -2,34 +2,74 @@
 pairs of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖²."""
 
 from dataclasses import dataclass, replace
+from itertools import count
 from math import ceil, log, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from scb.arrays import Array
 from scb.geometry import mu_inner, trivial_V
+from scb.geometry.lines import signal_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.jobs.table import Table
 from scb.paper.experiments.rates import MeanSignalReaches
+from scb.paper.experiments.training import shortened
 from scb.task import Task
-from scb.task.chains import CONTRAST
+from scb.task.chains import CONTRAST, random_transition
 from scb.training.loop import train
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
 from scb.training.stages import Recipe, Stage
 from scb.training.starts import UniformAttention
 
-Chain = Literal["strong", "raised"]
+Chain = Literal["strong", "raised", "sharp"]
 BATCHES = {3: 1 << 16, 10: 1 << 18}
 """N → the batch size of all stages, whatever T is."""
 
 
 def chain_task(N: int, T: int, chain: Chain, replicate: int) -> Task:
-    """A random task that meets (c): of the ensemble "strong", or of "uniform" with P moved towards
-    the identity until K_P = 1.4‖μ‖²."""
-    if chain == "strong":
-        return random_task(N, T, 2, replicate)
-    mu = random_task(N, T, 2, replicate, "uniform").mu
-    return random_task(N, T, 2, replicate, "uniform", K_P=CONTRAST * float(mu @ mu))
+    """A random task that meets (c): of the ensemble "strong"; "sharp", with its μ and a larger K_P;
+    or "raised", of the ensemble "uniform" with P moved towards the identity until K_P = 1.4‖μ‖², if
+    μ allows that much (else the next one is drawn)."""
+    if chain != "raised":
+        task = random_task(N, T, 2, replicate)
+        P = task.P if chain == "strong" else sharp_transition(task.mu, replicate, "P")
+        return Task.sparse(P, task.positions, task.weights, T)
+    number = replicate
+    mu = random_task(N, T, 2, number, "uniform").mu
+    while (1 + CONTRAST) * float(mu @ mu) >= 1:  # K_P is at most 1 − ‖μ‖²
+        number += 1000
+        mu = random_task(N, T, 2, number, "uniform").mu
+    return random_task(N, T, 2, number, "uniform", CONTRAST * float(mu @ mu))
+
+
+def sharp_transition(mu: Array, replicate: int, use: str) -> Array:
+    """A random P with K_P ≥ 0.6(1 − ‖μ‖²), of which 1 − ‖μ‖² is the most, and (c) with 1.4."""
+    square = float(mu @ mu)
+    rng = np.random.default_rng(seed_of(use=f"sharp {use}", N=len(mu), replicate=replicate))
+    return random_transition(mu, max(CONTRAST, 0.6 * (1 - square) / square), rng)
+
+
+def partner(task: Task, chain: Chain, overlap: float, replicate: int) -> Array:
+    """A P̂ with the μ of the task and this overlap with P.
+
+    That of ``Task.related`` is blunter than P. For a sharp P it is a mixture of P with another
+    sharp matrix, so that the condition is met by pairs with a smaller overlap too.
+    """
+    if chain != "sharp":
+        seed = seed_of(use="letter", N=task.N, overlap=overlap, replicate=replicate)
+        return task.related(overlap, seed).P
+    others = (sharp_transition(task.mu, replicate, f"P̂ {attempt}") for attempt in count())
+    other = next(other for other in others if cosine(task, other) <= overlap)
+    mixtures = ((1 - share) * other + share * task.P for share in np.linspace(0, 1, 1001))
+    return next(P_hat for P_hat in mixtures if cosine(task, P_hat) >= overlap - 1e-9)
+
+
+def cosine(task: Task, P_hat: Array) -> float:
+    """The μ-cosine of P̂ − μ1ᵀ and P − μ1ᵀ."""
+    alpha, _, delta = signal_V(task, P_hat)
+    along = alpha * sqrt(task.K_P)
+    return along / float(np.hypot(along, delta))
 
 
 @dataclass(frozen=True)
@@ -69,12 +109,11 @@ class LetterJob(Job):
     def run(self) -> Rows:
         """One row: the pair, the start, what becomes of Δ_V, and the end."""
         task = chain_task(self.N, self.T, self.chain, self.replicate)
-        seed = seed_of(use="letter", N=self.N, overlap=self.overlap, replicate=self.replicate)
-        P_hat = task.related(self.overlap, seed).P
+        P_hat = partner(task, self.chain, self.overlap, self.replicate)
         square = float(task.mu @ task.mu)
         history = self._history(task, self._recipe(task, P_hat))
         ends = {name: history[f"dist_{name}"][-1] ** 2 for name in "VA"}
-        return {
+        row = {
             "theta": self.theta,
             "condition": mu_inner(P_hat, task.P, task.mu) / square - 1,
             "norms": mu_inner(P_hat, P_hat, task.mu) / mu_inner(task.P, task.P, task.mu),
@@ -85,8 +124,9 @@ class LetterJob(Job):
             "learned": max(ends.values()) <= self.epsilon,
             "samples": int(history["samples"][-1]),
         }
+        return shortened(row)
 
-    def _recipe(self, task: Task, P_hat: np.ndarray) -> Recipe:
+    def _recipe(self, task: Task, P_hat: Array) -> Recipe:
         first_threshold = self.theta / (self.N * task.K_P) * task.weight_threshold
         rates = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
         first = Stage(
@@ -154,14 +194,18 @@ def _beside_the_line(history: Table, K_P: float) -> dict[str, float]:
     }
 
 
-OVERLAPS = {3: (0.1, 0.3, 0.5, 0.7, 0.85, 0.95), 10: (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)}
+OVERLAPS = {
+    3: (0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.98, 0.99),
+    10: (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99),
+}
 """N → overlaps on both sides of the condition."""
 SIMULATED = (*((N, T) for N in OVERLAPS for T in (500, 5000, 50_000)), (3, 500_000))
 PAIRS = (
     *(
         (N, T, chain, "simulated", overlap, c)
-        for chain in ("strong", "raised")
+        for chain in ("strong", "raised", "sharp")
         for N, T in SIMULATED
+        if chain != "sharp" or T in (500, 50_000)
         for overlap in OVERLAPS[N]
         for c in (0.1, 1.0)
     ),

@@ -12,7 +12,7 @@ from scb.arrays import Array
 from scb.geometry import population_projection, threshold_normalize, threshold_project, trivial_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
-from scb.task import Task
+from scb.task import Ensemble, Task
 from scb.training.loop import Device, train
 from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
 
@@ -37,6 +37,19 @@ SETTINGS = tuple(
     )
 )
 """All sizes, in the order of ``BASE``, one varied at a time, each with a projector."""
+SHORTER = tuple(setting for setting in SETTINGS if setting[-1] == "mu" or setting[1] <= 1600)
+"""``SETTINGS`` without the dearest."""
+LONGER_BASE = BASE | {"T": 1600}
+LONGER_AXES = {"N": (3, 6, 12, 24), "sparsity": (1, 2, 4, 8), "K_P": (0.4, 0.2, 0.1)}
+LONGER = tuple(
+    dict.fromkeys(
+        (*(LONGER_BASE | {axis: x}).values(), projector)
+        for axis, xs in LONGER_AXES.items()
+        for x in xs
+        for projector in PROJECTORS
+    )
+)
+"""As ``SETTINGS``, around a T at which the sign decides how many samples Stage 1 needs."""
 RUNS = 20
 ENOUGH = 0.85  # the share of runs that have to succeed
 LARGEST_BATCH = (
@@ -163,6 +176,7 @@ class RateJob(Job):
     replicate: int = 0
     eta: float = 0.02
     runs: int = RUNS
+    ensemble: Ensemble = "strong"
     device: Device | None = None
 
     @property
@@ -205,9 +219,8 @@ class RateJob(Job):
 
     def _starts(self) -> Iterable[Point]:
         for run in range(self.runs):
-            task = random_task(
-                self.N, self.T, self.sparsity, self.replicate * self.runs + run, K_P=self.K_P
-            )
+            number = self.replicate * self.runs + run
+            task = random_task(self.N, self.T, self.sparsity, number, self.ensemble, self.K_P)
             yield Point(task, trivial_V(task.mu), np.broadcast_to(1 / self.T, (self.T, self.N)), 0)
 
     def _train(self, point: Point, stage: Stage, run: int) -> Point | None:

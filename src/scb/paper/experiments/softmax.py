@@ -10,6 +10,7 @@ from scb.geometry import line_V
 from scb.jobs.job import Job, Rows, random_task
 from scb.jobs.table import Table
 from scb.model import LinearTransformer, SoftmaxTransformer
+from scb.paper.experiments.training import shortened
 from scb.task import Ensemble, Task
 from scb.task.sampling import sample
 from scb.training.loop import train
@@ -85,6 +86,7 @@ class AttentionJob(Job):
     N: int = 3
     batch_size: int = 64
     steps: int = 3000
+    ensemble: Ensemble = "strong"
 
     @property
     def cost(self) -> float:
@@ -94,7 +96,7 @@ class AttentionJob(Job):
     def run(self) -> Rows:
         """One row: samples until α_A passes 0.1, 0.5 and 0.8 (∞ if it does not), ‖Δ_A‖_μ there
         (NaN), and both at the end."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         history = train(task, self._recipe(task), self.seed, every=10, judge=False).history
         return passed_levels(history)
 
@@ -143,7 +145,7 @@ class StepJob(Job):
         recipe = softmax(task, steps=self.steps, batch_size=self.batch_size, eta_W=eta_W)
         history = train(task, recipe, self.seed, every=5, judge=False).history
         used = {"power": POWERS[self.step], "eta_W": recipe.stages[0].eta_A}
-        return used | passed_levels(history)
+        return shortened(used | passed_levels(history))
 
 
 STEPS = tuple(

@@ -14,6 +14,7 @@ import numpy as np
 from scb.geometry import Projector
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.paper.experiments.rates import SignalReaches
+from scb.paper.experiments.training import shortened
 from scb.task import Task
 from scb.task.chains import CONTRAST, random_transition
 from scb.training.loop import train
@@ -66,7 +67,8 @@ class SpreadJob(Job):
         leak = max(float(np.sum(mu**3) / (mu @ mu) ** 2) - 1, 0.0)
         batch_size = self._batch_size(leak)
         alpha = self._end(task, batch_size)
-        return {"batch_size": batch_size, "right": alpha > 0, "alpha_A": alpha, "leak": leak}
+        row = {"batch_size": batch_size, "right": alpha > 0, "alpha_A": alpha, "leak": leak}
+        return shortened(row)
 
     def _batch_size(self, leak: float) -> int:
         """About T/33 with the μ-projector, and leak·T²/70 more with the paper's; 2.5 times that for

@@ -21,6 +21,7 @@ from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.paper.experiments.rates import NEVER
 from scb.paper.experiments.regulariser import second_stage
+from scb.paper.experiments.training import shortened
 from scb.task import Ensemble, Task
 from scb.theory.gaussian import noise_quantile
 from scb.training.loop import Device, train
@@ -73,8 +74,11 @@ def simulated_ends(task: Task, recipe: Recipe, seed: int) -> Ends:
     # Not above: the other jobs do without SciPy
     from scb.training.simulation import simulate
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        history = simulate(task, recipe, seed, every=1)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            history = simulate(task, recipe, seed, every=1)
+    except OverflowError:  # of a power of a float of Python
+        return Ends(diverged=True)
     two = np.flatnonzero(history["stage"] == 1)[-1]
     if not np.isfinite(history["dist_A"][two]):
         return Ends(diverged=True)
@@ -147,8 +151,8 @@ class EndJob(Job):
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         recipe = to_the_end(task, self.multiple, self.batch_size, self.eta)
         if self.gradients == "simulated":
-            return vars(simulated_ends(task, recipe, self.seed))
-        return vars(real_ends(task, recipe, self.seed, self.device or "cpu"))
+            return shortened(vars(simulated_ends(task, recipe, self.seed)))
+        return shortened(vars(real_ends(task, recipe, self.seed, self.device or "cpu")))
 
 
 @dataclass(frozen=True)

@@ -152,8 +152,9 @@ def lost_to_noise(runs: Table) -> NDArray[np.bool_]:
     return ~found & ~(runs["delta_A"] < signal)
 
 
-def shortened(table: Table) -> Table:
+def shortened(rows: Rows) -> Table:
     """All numbers to six digits, so that files stay small."""
+    table = {name: np.atleast_1d(values) for name, values in rows.items()}
     return {
         name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x
         for name, x in table.items()

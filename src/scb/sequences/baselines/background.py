@@ -134,7 +134,7 @@ def _with_folds(
         _background(without_caches(fold), block) for fold, block in zip(folds, blocks, strict=True)
     ]
     offsets = np.cumsum([0, *(len(part.distributions) for part in parts[:-1])])
-    states = [part.state + offset for part, offset in zip(parts, offsets, strict=True)]
+    states = [part.which + offset for part, offset in zip(parts, offsets, strict=True)]
     distributions = np.concatenate([part.distributions for part in parts])
     return partition.with_background(Background(distributions, np.concatenate(states)))
 
