@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from scb.jobs.job import random_task
 from scb.jobs.table import pick
-from scb.paper.experiments.checks import ErrorDecayJob, NegativeJob, StageOneEndJob
+from scb.paper.experiments.checks import ErrorDecayJob, NegativeJob, PlannedJob, StageOneEndJob
 from scb.paper.experiments.noise import SeparationJob
 from scb.paper.experiments.population import StageOneJob
 from scb.paper.experiments.training import LATE, LastStageJob, LateJob, PreconditionerJob, TrainingJob
@@ -113,3 +113,11 @@ def test_the_error_near_one_falls_at_the_rate_of_the_lemma():
         found = ErrorDecayJob(replicate, T=50, steps=200).run()
         assert 0.7 < found["rate_V"] < 1.3
         assert 0.7 < found["rate_A"] < 1.3
+
+
+def test_the_plan_is_simulated_inside_all_assumptions():
+    found = PlannedJob(0).run()
+    assert found["inside"].all()
+    assert found["stage"].tolist() == [1, 2, 3]
+    assert found["delta_V"][0] > 0  # at N = 2 it could not be
+    assert not PlannedJob(0, T=1000).run()["inside"].any()

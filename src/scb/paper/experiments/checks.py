@@ -1,5 +1,5 @@
 """Small checks of single sentences: entries below −λ, the end of Stage 1 with noise, the error near
-(1, 1)."""
+(1, 1), and the plan of the lemmas inside all assumptions."""
 
 from dataclasses import dataclass
 from math import ceil, log
@@ -10,12 +10,16 @@ import numpy as np
 from scb.geometry import deviations, line_A, line_V, mu_norm
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.model import LinearTransformer
+from scb.paper.experiments.large import KEPT, PlanJob
 from scb.paper.experiments.rates import NEVER
 from scb.task import Ensemble
 from scb.task.sampling import sample
 from scb.theory.dynamics import population_step
 from scb.training.loop import train
 from scb.training.recipes import paper, sgd
+
+MOST_SAMPLES = 10**12
+"""Of a step: a stage takes no more."""
 
 
 @dataclass(frozen=True)
@@ -119,3 +123,32 @@ class ErrorDecayJob(Job):
         after = [mu_norm(D, task.mu) for D in deviations(task, V, A)]
         rates = -np.log(np.divide(after, before)) / (self.eta * self.steps)
         return {"rate_V": rates[0], "rate_A": rates[1], "after_V": after[0], "after_A": after[1]}
+
+
+@dataclass(frozen=True)
+class PlannedJob(Job):
+    """Algorithm 1 with what ``scb plan`` asks for, at a size inside all assumptions and the range
+    of ε; simulated, with batches of at most 10¹², which is less than asked."""
+
+    label: ClassVar = {"experiment": "checks", "job": "PlannedJob"}
+    seconds: ClassVar = 0.5
+
+    replicate: int
+    N: int = 3
+    T: int = 100_000
+    sparsity: int = 1
+    epsilon: float = 0.09
+    delta: float = 0.2
+
+    def run(self) -> Rows:
+        """A row for the end of each stage, with whether the task meets all assumptions."""
+        # Not above: the other jobs do without SciPy
+        from scb.training.simulation import simulate
+
+        task = random_task(self.N, self.T, self.sparsity, self.replicate)
+        plan = PlanJob(self.N, self.T, self.sparsity, self.epsilon, self.delta)
+        history = simulate(task, plan.recipe(task, MOST_SAMPLES), self.seed, every=5)
+        inside = all(found.holds for found in task.check().values()) and not plan.plan(task).warning
+        ends = [np.flatnonzero(history["stage"] == stage)[-1] for stage in (1, 2, 3)]
+        kept = {name: np.asarray(history[name], dtype=float)[ends] for name in KEPT}
+        return kept | {"inside": np.full(3, inside)}
