@@ -138,12 +138,13 @@ FIGURES = {
         "paper's bounds themselves are far larger; only slopes are compared.",
     ),
     "F16": PaperFigure(
-        title="The need for ℓ₁",
+        title="ℓ₁ and the error of A",
         paper="Section 3.3 (no figure there)",
         needs=("stage two", "stage two error"),
         drawn_by="rates:regulariser",
         see="Without the proximal step, the error ‖Δ_A‖² grows like T, and so does the number of "
-        "samples that Stage 2 needs. With it, the number of samples hardly depends on T.",
+        "samples until A is near Q as it stands. With it, the number of samples hardly depends on "
+        "T. F27 shows what is left of this once A is normalised.",
     ),
     "F17": PaperFigure(
         title="Softmax dynamics",
