@@ -14,7 +14,7 @@ ROOT = Path(scb.__file__).parent
 LAYERS = (
     {"arrays", "kernels", "lazy", "namesake", "inputs", "extras", "extensions", "handles"}
     | {"files", "folders", "provenance", "drawing", "notebook"},
-    {"geometry", "model", "task"},
+    {"geometry", "contexts", "model", "task"},
     {"theory", "metrics", "picture", "lab"},
     {"mixture"},
     {"training", "sequences"},

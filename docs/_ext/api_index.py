@@ -61,7 +61,7 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "narrow",
             "label_outer",
             "look",
-            "star",
+            "star_marker",
             "band",
             "mark",
             "caption",
@@ -87,7 +87,7 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
     "scb.paper.numbers.middle",
     "scb.paper.numbers.average",
 )
-WITHIN = ("scb.mixture.recovery.StandardErrors",)  # a part of what is returned, with parts of its own
+WITHIN = ("scb.mixture.recovered.StandardErrors",)  # a part of what is returned, with parts of its own
 
 
 def api_groups() -> dict[str, list[str]]:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from scb.training import recipes
     from scb.training.loop import train
     from scb.training.progress import ProgressBar
+    from scb.training.recipes.recipe import Recipe
     from scb.training.run import Run
-    from scb.training.stages import Recipe, Stage
+    from scb.training.stages import Stage
 
 __version__ = "0.1.0"
 
@@ -67,7 +68,7 @@ _HOME = {
     "InputError": "scb.inputs",
     "LinearTransformer": "scb.model",
     "ProgressBar": "scb.training.progress",
-    "Recipe": "scb.training.stages",
+    "Recipe": "scb.training.recipes.recipe",
     "Recovery": "scb.mixture.recovery",
     "Run": "scb.training.run",
     "SoftmaxTransformer": "scb.model",

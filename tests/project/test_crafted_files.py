@@ -98,7 +98,7 @@ def test_a_background_of_contexts_that_there_cannot_be(models, tmp_path):
         with pytest.raises(DamagedFileError, match="damaged"):
             scb.SparseContextualBigram.load(changed(models, "ngram", tmp_path / "m.safetensors", array))
     array = {"background.codes": arrays["background.codes"][::-1].copy()}
-    with pytest.raises(DamagedFileError, match="does not count contexts"):
+    with pytest.raises(DamagedFileError, match="does not count histories"):
         scb.SparseContextualBigram.load(changed(models, "ngram", tmp_path / "m.safetensors", array))
 
 

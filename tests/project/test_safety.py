@@ -21,9 +21,11 @@ from scb.task import Task
 from scb.task.sampling import Batch, generate, sample
 from scb.training.loop import train
 from scb.training.recipes import paper, softmax
+from scb.training.recipes.recipe import Recipe
 from scb.training.run import Run
 from scb.training.settings import TrainingSettings, parse_option
-from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
+from scb.training.stages import Stage
+from scb.training.starts import GivenStart, UniformAttention
 
 SCB = Path(sys.executable).with_name("scb")
 ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_THREADS": "1"}

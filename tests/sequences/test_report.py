@@ -94,7 +94,9 @@ def test_the_page_without_lags_and_without_baselines(tmp_path):
         prior=np.array([0.5, 0.5]),
         frequencies=np.array([0.5, 0.5]),
     )
-    write_page(tmp_path / "r.html", nothing, title="noise", data=[], scores=[], held_out=0, command="scb fit", settings={})
+    write_page(
+        tmp_path / "r.html", nothing, title="noise", data=[], scores=[], held_out=0, command="scb fit", settings={}, warnings=[]
+    )
     words = " ".join(Page((tmp_path / "r.html").read_text()).words)
     assert "No earlier symbol decides the next one, as far as these data can tell." in words
     assert "Nothing was held out" in words
@@ -117,13 +119,21 @@ def test_answers_in_words():
     assert answer_of(model(context=False)) == "The next symbol depends on lags 1 and 3."
 
 
-def test_long_tables_are_cut_and_say_so():
-    table = {"context": np.array(["a"] * 70), "lag": np.arange(70), "weight": np.full(70, 0.5), "nats": np.full(70, np.nan)}
-    cut = lag_table(table, context=True)
-    assert (len(cut.rows), cut.left_out) == (60, 10)
-    assert cut.rows[2] == ["a", "2", "0.500", "–"]
-    assert cut.columns[0] == "now"
-    assert lag_table(table, context=False).columns[0] == "lag"
+def test_long_tables_are_cut_and_say_so(tmp_path):
+    """Two symbols with 35 lags each: of 70 rows, 60 are on the page."""
+    attention = csr_array(np.full((2, 35), 1 / 35))
+    many = {lag: np.full((2, 2), 0.5) for lag in range(1, 36)}
+    long = replace(model(), attention=attention, errors=attention, matrices=many, evidence={"nats": np.full(70, np.nan)})
+    meanings, rows = lag_table(long)
+    assert len(rows) == 70
+    assert rows[2] == ["<script>", "3", "0.029", "–", "–"]
+    assert next(iter(meanings)) == "now"
+    write_page(tmp_path / "r.html", long, title="", data=[], scores=[], held_out=0, command="", settings={}, warnings=[])
+    page = Page((tmp_path / "r.html").read_text())
+    assert "10 more are in lags.csv" in " ".join(" ".join(page.words).split())
+    assert [tag for tag, _ in page.tags].count("tr") == 61
+    alone, _ = lag_table(model(context=False))
+    assert next(iter(alone)) == "lag"
 
 
 def test_symbols_that_cannot_be_seen_are_written_out():
@@ -148,7 +158,7 @@ def test_the_background_is_named(tmp_path):
     x = rng.integers(2, size=500)
     distribution = RecentBackground.fit(windows_of_codes([x], 2, 3, context=True))
     with_distribution = replace(model(), background=distribution, background_weight=np.array([0.25, 0.5]))
-    about = {"title": "noise", "data": [], "command": "scb fit", "settings": {}}
+    about = {"title": "noise", "data": [], "command": "scb fit", "settings": {}, "warnings": []}
     write_page(tmp_path / "r.html", with_distribution, scores=[], held_out=0, **about)
     words = " ".join(" ".join(Page((tmp_path / "r.html").read_text()).words).split())
     assert f"that the recent past ({distribution.name}) does not say already" in words

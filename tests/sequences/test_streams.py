@@ -47,7 +47,7 @@ def test_a_stream_that_fits_into_memory_gives_what_fit_gives(transition):
 
 def test_sequences_begin_anew_and_one_goes_on():
     a, b, c = [0, 1, 2, 1], [2, 2, 0], [1, 0, None, 1]
-    data = taken([[a, b], [c], [0, 1], [2]], max_lag=2).windows(contexts=True)
+    data = taken([[a, b], [c], [0, 1], [2]], max_lag=2).windows(context=True)
     whole = Bigram(2).fit([a, b, [*c, 0, 1, 2]])
     assert data.n == whole.n_windows_ == 3 + 2 + 1 + 3
     (part,) = data.partitions
@@ -63,7 +63,7 @@ def test_what_is_kept_is_bounded_and_does_not_depend_on_the_pieces():
     for seed in range(3):
         kept = taken(pieces_of(x, np.random.default_rng(seed), most=60 + 700 * seed), memory=2000)
         assert kept.seen == 20_000
-        assert 1900 <= kept.windows(contexts=True).tokens <= 2000
+        assert 1900 <= kept.windows(context=True).tokens <= 2000
         blocks = np.concatenate(kept.blocks)
         np.testing.assert_array_equal(blocks, np.concatenate(taken([x], memory=2000).blocks))
     at = [i for i in range(0, 20_000, kept.length) if any(np.array_equal(x[i : i + kept.length], b[3:]) for b in kept.blocks)]

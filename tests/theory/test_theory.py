@@ -4,11 +4,12 @@ import pytest
 from scb import Task, plan
 from scb.geometry import line_A, line_V, mu_norm, population_projection, threshold_normalize, uniform_start
 from scb.metrics import COLUMNS, measure, star
+from scb.theory.constants import attention_error
 from scb.theory.dynamics import population_recursion, population_step
 from scb.theory.expectations import best_value, population_loss
-from scb.theory.planner import Constants, attention_error
+from scb.theory.planner import Constants
 from scb.training.sources.population import Population
-from scb.training.stages import precondition_A, precondition_V
+from scb.training.updates import precondition_A, precondition_V
 from truth.checks import population_flow
 
 

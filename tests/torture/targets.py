@@ -14,7 +14,7 @@ from scb.jobs.kinds import KINDS
 from scb.task import Task
 from scb.training.recipes import RECIPES
 from scb.training.settings import TrainingSettings, parse_option, recipe_hints
-from scb.training.stages import GivenStart
+from scb.training.starts import GivenStart
 from torture.arguments import ATTENTION, LAWS, SIZES, SYMBOLS, TASK, TOKENS, likely, typed
 
 SHORT = {"steps": (2, 2, 1), "batch_size": 4}

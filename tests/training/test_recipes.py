@@ -11,7 +11,7 @@ from scb.metrics import similarity_A
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
 from scb.training.recipes import RECIPES
-from scb.training.recipes.algorithm1 import estimate
+from scb.training.recipes.knowledge import estimate
 from scb.training.roundings import (
     SignalAbove,
     ThresholdNormalize,
@@ -19,9 +19,10 @@ from scb.training.roundings import (
     estimated_signal,
     noise_threshold,
 )
+from scb.training.schedules import MeasuredNoise
 from scb.training.settings import recipe_options
 from scb.training.sources.population import Population
-from scb.training.stages import MeasuredNoise, Stage, proximal_step
+from scb.training.stages import Stage, proximal_step
 
 TASK = scb.Task.random(3, 300, 2, seed=1)
 PROMISING = {

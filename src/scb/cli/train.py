@@ -18,9 +18,9 @@ from scb.inputs import InputError
 
 if TYPE_CHECKING:
     from scb.task import Task
+    from scb.training.recipes.recipe import Recipe
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
-    from scb.training.stages import Recipe
 
 RUNS = Path("runs")
 CURVES = "curves.png"
@@ -104,7 +104,7 @@ def train(
         overwrite: Replace a run in OUT, and files there that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
-    from scb.training.loop import fast_engine
+    from scb.training.loop import choose_engine
     from scb.training.settings import TrainingSettings, parse_option
     from scb.training.verdict import GOOD
 
@@ -139,7 +139,7 @@ def train(
     task, built = settings.build()
     gradients = settings.build_source(task)
     # Refuses a device before a directory is made
-    fast_engine(task, built, settings.device, gradients)
+    choose_engine(task, built, settings.device, gradients)
     if directory is None:
         directory = _new_directory()
     inputs = () if config is None else (config,)

@@ -78,9 +78,9 @@ class Analysis:
         write_page(
             Path(path),
             self.model._model(),
+            self.scores,
             title=self.name,
             data=self.about,
-            scores=self.scores,
             held_out=self.n_held_out,
             command=command,
             settings=vars(self.model._settings()),
@@ -137,7 +137,7 @@ def analyse(
     >>> print(analysis.summary.answer)
     After ‘0’ or ‘2’, the next symbol depends on lag 6; after ‘1’, on lag 4.
     >>> [(score.name, round(score.bits, 2)) for score in analysis.scores][:2]
-    [('this model', 0.39), ('plain MTD', 0.68)]
+    [('this model', 0.39), ('plain MTD', 0.67)]
     """
     if not 0 <= number("held_out", held_out) < 1:
         raise InputError(f"held_out = {held_out}: it must be at least 0 and less than 1")

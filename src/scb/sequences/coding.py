@@ -18,19 +18,11 @@ from scb.sequences.symbols import as_sequences, checked_classes, factorise, reco
 from scb.sequences.tables import Classes, Codes
 
 
-class Windows(NamedTuple):
-    """What the estimator is fitted to."""
-
-    # Every symbol that follows one, with the max_lag before it; lag ℓ is position max_lag − ℓ
-    data: Data
-    classes: Classes  # the symbols, sorted
-    width: int | None  # the common length of several sequences, if there is one
-
-
 def windows_of_codes(
     codes: Sequence[Codes], N: int, max_lag: int, context: bool, skipped: int = 0
 ) -> Data:
-    """The windows of sequences of codes. Without ``context`` the current symbol has no say in them.
+    """The windows of sequences of codes: every symbol that follows one, with the max_lag before it.
+    Lag ℓ is position max_lag − ℓ. Without ``context`` all windows have current symbol 0.
 
     The first ``skipped`` symbols of each sequence are history only.
     """
@@ -38,9 +30,12 @@ def windows_of_codes(
     return _data(Here(), [partition], counts, max_lag, context)
 
 
-def windows_of_symbols(X: Any, lengths: Any, max_lag: int, context: bool) -> Windows:
+def windows_of_symbols(
+    X: Any, lengths: Any, max_lag: int, context: bool
+) -> tuple[Data, Classes, int | None]:
     """The windows of sequences in any form that ``scb.sequences.symbols`` or, for Dask,
-    ``scb.mixture.dask`` accepts.
+    ``scb.mixture.dask`` accepts; the symbols; and the common length of several sequences, if there
+    is one.
     """
     if not is_dask(X):
         X = as_sequences(X, lengths)
@@ -59,7 +54,7 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, context: bool) -> Win
     partitions = executor.map(PARTITION, zip(held, strict=True))
     data = _data(executor, partitions, counts, max_lag, context)
     same = all(many) and min(shortest) == max(longest)
-    return Windows(data, classes, max(longest) if same else None)
+    return data, classes, max(longest) if same else None
 
 
 def _data(executor: Any, partitions: list[Any], counts: Array, max_lag: int, context: bool) -> Data:

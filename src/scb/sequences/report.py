@@ -3,15 +3,13 @@ pictures are inside.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.files import write_atomically
 from scb.provenance import versions
@@ -32,16 +30,6 @@ class Effect(NamedTuple):
     rise: float
     down: str
     fall: float
-
-
-@dataclass(frozen=True)
-class LagTable:
-    """The lags that were found, for the page."""
-
-    columns: list[str]
-    rows: list[list[str]]
-    meanings: dict[str, str]
-    left_out: int
 
 
 # Column of ``LagModel.table`` → its heading, the format of a number, and what it means
@@ -104,17 +92,16 @@ def effects(model: LagModel, most: int = 24) -> list[Effect]:
     return rows
 
 
-def lag_table(table: Mapping[str, NDArray[Any]], context: bool, most: int = 60) -> LagTable:
-    """The columns of a model's table that say something, as text; at most so many rows."""
-    names = [name for name in HEADINGS if name in table and (context or name != "context")]
-    size = len(table["lag"])
-    rows = [[_cell(name, table[name][i]) for name in names] for i in range(min(size, most))]
+def lag_table(model: LagModel) -> tuple[dict[str, str], list[list[str]]]:
+    """The table of lags: what each column means, by its heading, and rows of text."""
+    table = model.table()
+    names = [name for name in HEADINGS if name in table and (model.context or name != "context")]
+    rows = zip(*(table[name].tolist() for name in names), strict=True)
     meanings = {HEADINGS[name][0]: HEADINGS[name][2] for name in names}
-    return LagTable(list(meanings), rows, meanings, max(size - most, 0))
+    return meanings, [list(map(_cell, names, row)) for row in rows]
 
 
 def _cell(name: str, value: Any) -> str:
-    value = value.item() if hasattr(value, "item") else value
     if name == "context":
         return readable(value)
     if isinstance(value, float) and (
@@ -134,29 +121,12 @@ def _background_line(model: LagModel) -> str:
     return f"The background, {model.background.name}, has weight {weight}; the lags share the rest."
 
 
-def write_page(
-    path: Path,
-    model: LagModel,
-    *,
-    title: str,
-    data: Sequence[str],
-    scores: Sequence[Score],
-    held_out: int,
-    command: str,
-    settings: Mapping[str, Any],
-    warnings: Sequence[str] = (),
-) -> None:
+def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: Any) -> None:
     """Write the page.
 
-    Parameters
-    ----------
-    path : the file to write
-    title : what the data are called
-    data : lines about the data
-    scores : of the model and its baselines on ``held_out`` symbols; may be empty
-    command : what to type to get the same page
-    settings : of the fit, by name
-    warnings : what the reader should not miss
+    ``about`` holds what the page shows unchanged: ``title``, the name of the data; lines of text
+    on the ``data`` and ``warnings``; ``held_out``, the number of symbols that the scores are for;
+    the ``command`` that makes the same page; and the ``settings`` of the fit, by name.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -168,29 +138,26 @@ def write_page(
         lstrip_blocks=True,
     )
     image = BytesIO()
-    figure: Any = (
-        plot_influence(model) if model.influence().max() > 0 else plot_attention(model)
-    ).figure
+    plot = plot_influence if model.influence().max() > 0 else plot_attention
+    figure: Any = plot(model).figure
     figure.savefig(image, format="png", dpi=150)
+    meanings, rows = lag_table(model)
     longest = max((score.bits for score in scores), default=0.0)
     page = environment.get_template("report.html.j2").render(
-        title=title,
         model=model,
         answer=answer_of(model),
-        warnings=list(warnings),
-        data=list(data),
         beyond="" if model.background is None else f"the recent past ({model.background.name})",
         background=_background_line(model),
-        lags=lag_table(model.table(), model.context),
+        meanings=meanings,
+        rows=rows[:60],
+        left_out=len(rows[60:]),
         picture=base64.b64encode(image.getvalue()).decode(),
         effects=effects(model),
         scores=scores,
         longest=max(longest, 1e-9),
-        held_out=held_out,
-        command=command,
-        settings=settings,
         versions=versions(),
         date=date.today().isoformat(),
+        **about,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     # A file name may contain bytes that are not text

@@ -32,9 +32,9 @@ class SparsityPath(ModelTable):
     ----------
     columns : dict of (models,) arrays
         The columns of the table: ``lags``, the number of lags after each symbol or "auto";
-        ``total``, the number over all symbols; ``parameters``; ``bic``; ``bits``, the mean number of bits per
-        held-out symbol; ``difference``, how much larger that is than for the best model; and
-        ``error``, the standard error of the difference.
+        ``total``, the number over all symbols; ``parameters``; ``bic``; ``bits``, the mean number
+        of bits per held-out symbol; ``difference``, how much larger that is than for the best
+        model; and ``error``, the standard error of the difference.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The task: P, μ and a sparse Q; the paper's assumptions on it, random chains, and samples of it."""
+"""The task: P, μ and a sparse Q; the paper's assumptions, random chains, and samples."""
 
 from scb.lazy import submodules
 from scb.task.task import ENSEMBLES, Ensemble, Seed, Task, generator

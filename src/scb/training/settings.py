@@ -1,5 +1,5 @@
-"""A training run as a few words: which task, which recipe with which options, which seed; from
-TOML, JSON or the command line.
+"""The settings of a training run: its task, recipe, options and seed, from TOML, JSON or the
+command line.
 
 The options of a recipe are the arguments of its function, so that a new recipe or argument needs no
 second list.
@@ -36,7 +36,7 @@ SOURCES = Registry(
         "gaussian": "scb.training.sources.population:Gaussian",
     },
 )
-"""All sources of gradients by name, those of other packages among them; each is made from a task. A data set has no name."""
+"""Sources of gradients by name, including those of other packages; each is made from a task."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -56,12 +56,12 @@ def parse_option(text: str) -> tuple[str, Any]:
         raise InputError(f"--set {text}: it must be name=value")
     try:
         plain = {"True": "true", "False": "false"}.get(value.strip(), value)
-        found = tomllib.loads(f"x = {plain}")
+        parsed = tomllib.loads(f"x = {plain}")
     except (ValueError, RecursionError):
         return name, value  # a bare word, which fits where text does
-    if set(found) != {"x"}:  # it went on behind a line break
+    if set(parsed) != {"x"}:  # it goes on after a line break
         raise InputError(f"--set {name}: {value!r} is no single value")
-    return name, found["x"]
+    return name, parsed["x"]
 
 
 def arguments(function: Any) -> dict[str, Any]:
@@ -71,7 +71,8 @@ def arguments(function: Any) -> dict[str, Any]:
     for name in names:
         if name not in hints:
             raise InputError(
-                f"{function.__module__}:{function.__qualname__} has an argument {name!r} without a type: give it one"
+                f"{function.__module__}:{function.__qualname__} has an argument {name!r} "
+                "without a type: give it one"
             )
     return {name: hints[name] for name in names}
 
@@ -101,18 +102,13 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
 
 def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a recipe with those that were not given, as its types have them."""
-    functions = (
-        [RECIPES[recipe], pretrained_value]
-        if "V_hat" in arguments(RECIPES[recipe])
-        else [RECIPES[recipe]]
-    )
-    parameters = {
-        name: parameter
-        for function in functions
-        for name, parameter in signature(function).parameters.items()
-    }
+    make = RECIPES[recipe]
+    transfers = "V_hat" in arguments(make)
     defaults = {
-        name: one.default for name, one in parameters.items() if one.default is not one.empty
+        name: parameter.default
+        for function in ([make, pretrained_value] if transfers else [make])
+        for name, parameter in signature(function).parameters.items()
+        if parameter.default is not parameter.empty
     }
     return recipe_options(recipe, defaults) | recipe_options(recipe, options)
 
@@ -186,7 +182,8 @@ class TrainingSettings:
         for name, value in values.items():
             if name not in cls.__dataclass_fields__:
                 raise InputError(
-                    f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}"
+                    f"{path} has {name!r}, which means nothing: "
+                    f"it may have {', '.join(cls.__dataclass_fields__)}"
                 )
             coerced(f"{path} has {name}", value, hints[name])
         return cls(**values)
@@ -220,10 +217,10 @@ class TrainingSettings:
         """All fields and all options by name; an option that has the name of a field is called one
         of the recipe.
         """
-        found = asdict(self)
-        for name, value in all_options(self.recipe, found.pop("options")).items():
-            found[f"{name} of the recipe" if name in found else name] = value
-        return found
+        flat = asdict(self)
+        for name, value in all_options(self.recipe, flat.pop("options")).items():
+            flat[f"{name} of the recipe" if name in flat else name] = value
+        return flat
 
     def save(self, directory: str | Path, run: str = "") -> None:
         """Write the settings as JSON beside the run, whose identity they carry."""
@@ -256,6 +253,7 @@ def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
     if others:
         files = " and ".join(str(directory / name) for name in others)
         raise InputError(
-            f"{directory / RUN_FILE} is of another run than {files}: put back the files that belong together"
+            f"{directory / RUN_FILE} is of another run than {files}: "
+            "put back the files that belong together"
         )
     return run, settings

@@ -14,7 +14,7 @@ from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.numbers import MOST, Number, share
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
 from scb.paper.stage_one import power_laws
-from scb.theory.planner import attention_error
+from scb.theory.constants import attention_error
 
 WATCHED = ("alpha_V", "alpha_A", "delta_A")
 SLACK = 0.1

@@ -19,10 +19,11 @@ from scb.task import Task
 from scb.theory.planner import Plan
 from scb.theory.planner import plan as make_plan
 from scb.training.loop import Device, train
-from scb.training.recipes.algorithm1 import Knowledge
+from scb.training.recipes.knowledge import Knowledge
+from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
 from scb.training.simulation import simulate
-from scb.training.stages import Recipe, UniformAttention
+from scb.training.starts import UniformAttention
 
 KEPT = (
     "step",
@@ -118,7 +119,7 @@ class PlanJob(Job):
         one, two, three = self.plan(task).stages
         assert two.threshold is not None
         assert three.threshold is not None
-        known = Knowledge.of(task)
+        known = Knowledge.from_task(task)
         rounding = (ThresholdProject(two.threshold),)
         normalising = (ThresholdNormalize(three.threshold),)
         asked = (int(stage.batch_size) for stage in (one, two, three))

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.inputs import InputError
-from scb.mixture.data import Here
+from scb.mixture.executors import Executor, Here
 from scb.sequences.baselines.counts import (
     Histories,
     HistoryCounts,
@@ -29,9 +29,6 @@ from scb.sequences.baselines.counts import (
 from scb.sequences.baselines.ctw import ContextTree, likely_tree
 from scb.sequences.baselines.ngram import SMOOTHINGS, NGram
 
-if TYPE_CHECKING:
-    from scb.mixture.dask import Workers
-
 BLOCKS = 10
 # Makes a model of counts
 Maker = Callable[[HistoryCounts], HistoryModel]
@@ -41,7 +38,7 @@ Maker = Callable[[HistoryCounts], HistoryModel]
 class HeldLabels:
     """The labels of a fit where they are stored: in this process, or on workers of a cluster."""
 
-    executor: "Here | Workers"
+    executor: Executor
     held: list[Any]  # the ``Histories`` of each partition, held by the executor
     sizes: list[int]  # how many labels each partition has
     N: int
