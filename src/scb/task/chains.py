@@ -12,6 +12,9 @@ from scb.arrays import Array
 from scb.geometry import centred_square, mu_inner
 from scb.inputs import InputError
 
+CONTRAST = 1.4
+"""K_P/‖μ‖² of a strong task is at least this; assumption (c) requires 1."""
+
 
 def stationary(P: Array) -> Array:
     """The stationary distribution μ of an irreducible P (columns sum to 1): Pμ = μ, 1ᵀμ = 1, μ > 0.
@@ -206,8 +209,7 @@ def of_ensemble(ensemble: str, N: int, rng: np.random.Generator) -> Array:
     mu = near_uniform(rng, (N, 1))[:, 0]  # the stationary distribution is drawn before P
     if N == 2:
         return np.array([[0.0, 1.0], [1.0, 0.0]])
-    # K_P is at least 1.4 ‖μ‖²; assumption (c) requires 1.
-    return random_transition(mu, 1.4, rng)
+    return random_transition(mu, CONTRAST, rng)
 
 
 def near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
