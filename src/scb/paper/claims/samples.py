@@ -96,7 +96,7 @@ def _meets(runs: Table) -> np.ndarray:
     Claim,
     "transfer-error",
     figure="F29",
-    says="In transfer ‖Δ_V‖ begins above the signal, has little influence, and does not grow.",
+    says="In transfer ‖Δ_V‖ has little influence on the dynamics, and does not grow.",
     quote="To handle this issue, we show that the influence of ‖Δ_V‖_μ^2 on the dynamics scales "
     "with α_A (≈ α_V), which is small. In addition, we also show that as long as α_A is bounded "
     "away from 0 and the batch size is large, the approximation error will not grow.",
