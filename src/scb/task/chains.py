@@ -13,7 +13,7 @@ from scb.geometry import centred_square, mu_inner
 from scb.inputs import InputError
 
 CONTRAST = 1.4
-"""K_P/‖μ‖² of a strong task is at least this; assumption (c) requires 1."""
+"""The least K_P of a strong chain, in units of ‖μ‖²; assumption (c) requires 1."""
 
 
 def stationary(P: Array) -> Array:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scb.arrays import Array
-from scb.inputs import InputError, InputTypeError, integer, real_array
+from scb.inputs import InputError, InputTypeError, coerced, integer, real_array
 from scb.model import LinearTransformer, OneLayerTransformer
 from scb.task import Task
 from scb.training.stages import Stage
