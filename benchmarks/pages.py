@@ -22,7 +22,7 @@ from scb.paper.claims.large import RIGHT
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES
 from scb.paper.experiments.large import LARGE_BASE
-from scb.paper.slopes import log_log_slope, printed_exponent, varied
+from scb.paper.slopes import log_log_slope, printed_exponent, stage_samples, varied
 from scb.paper.stage_one import power_laws
 from scb.theory.constants import attention_error
 
@@ -212,7 +212,7 @@ def gpu_rates() -> list[str]:
 
 def _exponent(found: Table, mine: Table, axis: str, stage: int) -> str:
     """The measured exponent with its interval, and the printed one; nothing where Stage 1 is asked about ε."""
-    slope = log_log_slope(found[axis], found[f"samples_{stage}"])
+    slope = log_log_slope(found[axis], stage_samples(found, stage))
     if np.isnan(slope.estimate) or (stage, axis) == (1, "epsilon"):
         return ""
     printed = round(printed_exponent(mine, axis, stage, LARGE_BASE), 1) + 0.0

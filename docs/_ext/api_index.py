@@ -78,10 +78,14 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
     "scb.paper.claims.claim.Claim",
     "scb.paper.outcome.Outcome",
     "scb.paper.outcome.Verdict",
+    "scb.paper.outcome.at_least",
+    "scb.paper.outcome.at_most",
     "scb.paper.numbers.Number",
     "scb.paper.numbers.share",
     "scb.paper.numbers.spread",
     "scb.paper.numbers.span",
+    "scb.paper.numbers.middle",
+    "scb.paper.numbers.average",
 )
 COMMANDS = (  # what the commands are made of
     "scb.extras.MissingExtraError",

@@ -95,6 +95,13 @@ def test_population_projection_needs_no_dense_Q():
 # ------------------------------------------------------------------------------------------------------- planner
 
 
+def test_a_plan_warns_where_no_accuracy_is_in_the_range_of_the_lemma():
+    assert plan(3, 5000, 2).warning == "Lemma E.3 asks for ε between Q²N³/√T = 1.53 and 0.1: at these sizes there is none"
+    assert plan(3, 10**8, 2, eps=0.05).warning == ""
+    assert plan(3, 10**8, 2, eps=0.001).warning.endswith("0.001 is not")
+    assert plan(3, 10**8, 2, eps=0.3).warning.endswith("0.3 is not")
+
+
 def test_plan_scales_as_the_lemmas_say():
     base, longer = plan(3, 10**4, 2), plan(3, 10**8, 2)
     s1, s2, s3 = base.stages

@@ -71,6 +71,11 @@ class Plan:
         A replaces Stage 1.
     theta : float
         The weight θ of the pretrained P̂ in the initial V of transfer.
+    eps : float
+        The target accuracy ε.
+    eps_range : tuple of two floats
+        The range of ε that Lemma E.3, on Stage 2, asks for: Q²N³/√T, with 1 for its constant, and
+        0.1. It is empty if the first is not below the second.
 
     Examples
     --------
@@ -78,6 +83,8 @@ class Plan:
     >>> plan = scb.plan(N=3, T=5000, sparsity=2)
     >>> f"{plan.samples:.1e} from scratch, {plan.transfer_samples:.1e} with transfer"
     '4.5e+18 from scratch, 2.6e+15 with transfer'
+    >>> plan.warning
+    'Lemma E.3 asks for ε between Q²N³/√T = 1.53 and 0.1: at these sizes there is none'
     """
 
     K_P: float
@@ -85,6 +92,17 @@ class Plan:
     stages: tuple[StagePlan, ...]
     transfer: tuple[StagePlan, ...]
     theta: float
+    eps_range: tuple[float, float]
+    eps: float
+
+    @property
+    def warning(self) -> str:
+        """Why the lemmas do not apply to this plan's ε; empty if they do."""
+        low, high = self.eps_range
+        asked = f"Lemma E.3 asks for ε between Q²N³/√T = {low:.3g} and {high:g}"
+        if low >= high:
+            return f"{asked}: at these sizes there is none"
+        return "" if low <= self.eps <= high else f"{asked}: {self.eps:g} is not"
 
     @property
     def samples(self) -> float:
@@ -186,6 +204,8 @@ def plan(
             lemmas.stage3(),
         ),
         theta=theta,
+        eps_range=(sparsity**2 * N**3 / sqrt(T), 0.1),
+        eps=eps,
     )
 
 
