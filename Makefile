@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test docs test-gpu test-torch torture lint bench examples pictures lab venv lock release-check clean
+.PHONY: reproduce test quick docs test-gpu test-torch torture lint bench examples pictures venv lock release-check clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
 
 test: lint .venv/examples  ## what CI runs
 	$(BIN)/pytest -n 2
+
+quick: venv .venv/examples  ## the tests without the slow ones, which are named at the end
+	$(BIN)/pytest -n 2 -m "not slow"
 
 test-gpu: venv  ## the engine on an NVIDIA GPU against the processor's (needs CuPy: the extra cuda12 or cuda13)
 	$(BIN)/pytest tests/gpu_checks.py -s
@@ -44,9 +47,6 @@ examples: venv .venv/examples  ## three worked examples on real data; figures an
 pictures: venv  ## the pictures of the first page: one sample, drawn, and three findings from results on disk
 	$(BIN)/python -m scb.picture docs/images
 	$(BIN)/python benchmarks/landing.py
-
-lab: .venv/ready  ## bundle the lab's page, src/scb/lab/lab.html, from its sources
-	$(BIN)/python -m scb.lab.build
 
 venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and compiled kernels
 

@@ -94,7 +94,7 @@ def noise(case: Case) -> Row:
     from scb.theory.noise import GradientNoise
     from scb.training.sources.population import Population
     from scb.training.sources.sampled import Fresh
-    from scb.training.stages import precondition_V
+    from scb.training.updates import precondition_V
 
     task = scb.Task.random(case["N"], 5000, 2, seed=0)
     V, A = uniform_start(task.mu, task.T)
@@ -137,7 +137,7 @@ def model(case: Case) -> Row:
     from scb.geometry import line_A, line_V, population_projection
     from scb.theory.gaussian import noise_scales, residual_square
     from scb.theory.noise import GradientNoise
-    from scb.training.simulation import leaking_direction
+    from scb.training.collapsed import leaking_direction
 
     N = case["N"]
     task = scb.Task.random(N, 2000, 2, seed=case["task"])

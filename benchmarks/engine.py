@@ -19,11 +19,12 @@ import numpy as np
 from study import keep
 
 import scb
+from scb.contexts import token_mass
 from scb.geometry import centred_square, line_A, line_V, threshold_normalize
-from scb.model import token_mass
 from scb.provenance import machine
 from scb.training.engine import Fused
-from scb.training.stages import MeasuredNoise, Stage
+from scb.training.schedules import MeasuredNoise
+from scb.training.stages import Stage
 
 KEPT = Path(__file__).with_suffix(".jsonl")
 Row = dict[str, Any]

@@ -286,8 +286,9 @@ def fits(python: str) -> str:
             if row := measured(sys.executable, "growth", transition, length, max_lag):
                 of_size[what].append((size, row["seconds"]))
                 lines.append(f"| {transition} | {length:,} | {max_lag} | {row['seconds']:.2f} | {row['memory']:,.0f} |")
-        slopes += [f"{transition}, in {what}: {_slope(points):.2f}" for what, points in of_size.items()]
-    return "\n".join([*lines, "", f"Slopes of log time: {'; '.join(slopes)}."])
+        slopes.append(f"| {transition} | {' | '.join(f'{_slope(points):.2f}' for points in of_size.values())} |")
+    head = ["", "### Slopes of log time", "", "| transition | in tokens | in max_lag |", "|---|---|---|"]
+    return "\n".join([*lines, *head, *slopes])
 
 
 def _slope(points: list[tuple[int, float]]) -> float:

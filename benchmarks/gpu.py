@@ -25,7 +25,7 @@ from scb.kernels.cuda.device import Gpu
 from scb.task import Task
 from scb.task.sampling import step_keys
 from scb.training.cuda import Cuda
-from scb.training.engine import LIMIT, Fused, hyperparameters
+from scb.training.engine import Fused, hyperparameters
 
 SIZES = (
     (3, 5000, 1 << 20),
@@ -47,7 +47,7 @@ def ours(task: Task, batch_size: int, repeats: int) -> float:
     engine = Cuda(task)
     steps = engine._steps
     steps.put(line_V(task, 0.3), line_A(task, 0.3))
-    hyper = hyperparameters(stage_of(task, batch_size), task.mu, LIMIT)
+    hyper = hyperparameters(stage_of(task, batch_size), task.mu)
     times = []
     for i in range(4):
         keys = step_keys(i, range(repeats))

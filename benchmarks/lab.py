@@ -26,10 +26,11 @@ from study import keep
 
 import scb
 from scb.cli import main as command_line
-from scb.lab import PAGE
+from scb.lab import write_page
 from scb.provenance import machine
 
 KEPT = Path(__file__).with_suffix(".jsonl")
+PAGE = write_page()
 PAPER = "task.N=3&task.T=5000&run=batchSize:64;steps:400/600/0"
 PICTURE = "run=steps:400/1400/0;lam:0.0001;seed:6&run=recipe:sgd;steps:400/1400/0;seed:6"
 

@@ -22,9 +22,9 @@ from scb.paper.claims.large import RIGHT
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES
 from scb.paper.experiments.large import LARGE_BASE
-from scb.paper.slopes import log_log_slope, printed_exponent, varied
+from scb.paper.slopes import log_log_slope, printed_exponent, stage_samples, varied
 from scb.paper.stage_one import power_laws
-from scb.theory.planner import attention_error
+from scb.theory.constants import attention_error
 
 sys.path.append(str(DOCS / "_ext"))
 from result_numbers import written
@@ -63,6 +63,28 @@ def signed(x: float, digits: int) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------- the engine
+
+
+def threads() -> list[str]:
+    """The thread team beside plain threads and beside one thread."""
+
+    def quiet(row: Row) -> str:
+        return "nothing else" if row["load"] < 0.5 else f"other work (load {row['load']:.0f})"
+
+    def ratio(row: Row, name: str) -> str:
+        return f"{row[name]['median']:.2f} ({row[name]['least']:.2f} to {row[name]['most']:.2f})"
+
+    body = [
+        [
+            "a busy process on each core" if row["busy"] else quiet(row),
+            row["N"],
+            f"{row['team']['median']:,.0f} µs",
+            ratio(row, "plain/team"),
+            ratio(row, "one/team"),
+        ]
+        for row in rows("thread_team.jsonl", "threads")
+    ]
+    return table_of("beside|N|the team, per step|plain threads ÷ team|one thread ÷ team", body)
 
 
 def screening() -> list[str]:
@@ -190,7 +212,7 @@ def gpu_rates() -> list[str]:
 
 def _exponent(found: Table, mine: Table, axis: str, stage: int) -> str:
     """The measured exponent with its interval, and the printed one; nothing where Stage 1 is asked about ε."""
-    slope = log_log_slope(found[axis], found[f"samples_{stage}"])
+    slope = log_log_slope(found[axis], stage_samples(found, stage))
     if np.isnan(slope.estimate) or (stage, axis) == (1, "epsilon"):
         return ""
     printed = round(printed_exponent(mine, axis, stage, LARGE_BASE), 1) + 0.0
@@ -230,6 +252,7 @@ def block(needs: tuple[str, ...], make: Callable[..., str]) -> Callable[[], list
 
 TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "screening": ("explanation/engine", screening),
+    "threads": ("explanation/engine", threads),
     "phase-support": ("explanation/sweeps", half_way("support", "T", "T", "samples")),
     "phase-symbols": ("explanation/sweeps", half_way("symbols", "N", "N", "samples")),
     "phase-lambda": ("explanation/sweeps", half_way("lambda", "lam", "λ", "batch size B")),

@@ -11,7 +11,7 @@ from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES
 from scb.paper.experiments.rates import LARGEST_BATCH
 from scb.paper.numbers import CLOSE, Number, share
-from scb.paper.slopes import LAW_FROM, compared, law_rows, log_log_slope, printed_exponent, varied
+from scb.paper.slopes import LAW_FROM, compared, law_rows, log_log_slope, printed_exponent, stage_samples, varied
 
 STAGES = {1: "1", 2: "2", 3: "3", 0: "all"}
 
@@ -38,10 +38,6 @@ def _median(column: Any) -> str:
     return _number(float(np.median(finite))) if finite.size else "–"
 
 
-def _samples(stage: int) -> str:
-    return f"samples_{stage}" if stage else "samples"
-
-
 def exponents(rates: Table) -> str:
     """Size and stage; the printed exponent; the measured one with its 95 % interval, and how the two compare, by projector."""
     rows = []
@@ -51,7 +47,7 @@ def exponents(rates: Table) -> str:
             row = [symbol, name, f"{round(printed, 1) + 0.0:+.1f}" if stage else "–"]
             for projector in PROJECTORS:
                 mine = law_rows(varied(pick(rates, projector=projector), axis), axis, stage)
-                slope = log_log_slope(mine[axis], mine[_samples(stage)])
+                slope = log_log_slope(mine[axis], stage_samples(mine, stage) if stage else mine["samples"])
                 row += [f"{slope:+.2f}", compared(slope, printed, axis) if stage else ""]
             rows.append(row)
     return markdown(["size", "stage", "printed", PROJECTORS["euclidean"], "", PROJECTORS["mu"], ""], rows)
@@ -80,7 +76,8 @@ def searches(rates: Table) -> str:
         if found.any()
     )
     return (
-        f"{words}All found a batch size up to {LARGEST_BATCH:,} that is enough, except {where_none}. The exponents leave those out."
+        f"{words}All found a batch size up to {LARGEST_BATCH:,} that is enough, except {where_none}. How many samples these would"
+        " take is not known, and so the interval of an exponent that they pull up has no upper end."
     )
 
 

@@ -37,13 +37,12 @@ from sequences import SOURCES, parted  # pyright: ignore[reportMissingImports]
 from study import DOCS, fill, table_of
 
 import scb
-from scb.sequences.baselines.comparison import DEPTH
-from scb.sequences.baselines.counts import deepest, labels_of
+from scb.sequences.baselines.counts import DEPTH, deepest, histories_in
 from scb.sequences.baselines.crossfit import HeldLabels, best_ngram
 from scb.sequences.baselines.ctw import ContextTree
 from scb.sequences.baselines.ngram import NGram
 from scb.sequences.baselines.ppm import PPM
-from scb.sequences.report import paired_error
+from scb.sequences.comparison import paired_error
 from scb.sequences.symbols import as_sequences, encode
 
 KEPT = Path(__file__).with_suffix("")
@@ -61,9 +60,9 @@ Scored = tuple[str, np.ndarray]  # what was chosen; of each held-out symbol that
 
 
 def counted(fit: Callable[[Codes, int], Any], train: Codes, test: Codes, N: int, max_lag: int) -> Scored:
-    """A distribution that is read off counts of contexts."""
+    """A distribution that is read off counts of histories."""
     model = fit(train, N)
-    return model.name, np.log(model.likelihoods(labels_of(test, N, deepest(N, DEPTH))))
+    return model.name, np.log(model.likelihoods(histories_in(test, N, deepest(N, DEPTH))))
 
 
 def lags(train: Codes, test: Codes, N: int, max_lag: int, **options: Any) -> Scored:
@@ -117,7 +116,7 @@ def _filtered(model: Any, run: np.ndarray) -> np.ndarray:
 
 
 def _ngram(train: Codes, N: int) -> NGram:
-    return best_ngram(HeldLabels.of(train, N, DEPTH)).model  # pyright: ignore[reportReturnType]
+    return best_ngram(HeldLabels.here(train, N, DEPTH)).model  # pyright: ignore[reportReturnType]
 
 
 MODELS: dict[str, Callable[..., Scored]] = {

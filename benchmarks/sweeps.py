@@ -20,11 +20,11 @@ from typing import Any
 
 from study import Case, Row, Section, group, main, percent, rounded, table_of
 
-from scb.jobs.grid import Sweep
-from scb.jobs.kinds import KINDS
 from scb.jobs.pool import run_batch
-from scb.jobs.store import SweepStore
 from scb.provenance import machine
+from scb.sweeps.grid import Sweep
+from scb.sweeps.kinds import KINDS
+from scb.sweeps.store import SweepStore
 
 KEPT = Path(__file__).with_suffix("")
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
@@ -39,8 +39,8 @@ samples = [200, 400]
 """
 BARE = """
 import sys
-from scb.jobs.grid import Sweep
-from scb.jobs.kinds import KINDS
+from scb.sweeps.grid import Sweep
+from scb.sweeps.kinds import KINDS
 from scb.jobs.pool import run_batch
 jobs = Sweep.read(sys.argv[1], KINDS).jobs()[int(sys.argv[2])::2]
 assert len(run_batch(jobs, threads=1).results) == len(jobs)

@@ -19,7 +19,7 @@ from transformers_table import TASKS, Sheet
 from scb.jobs.job import random_task
 from scb.metrics import measure
 from scb.task import Task
-from scb.torch import Stream, Transformer, probe
+from scb.torch import SampleStream, Transformer, probe
 
 N, T = 10, 128
 RATE = 1e-3
@@ -31,7 +31,7 @@ ENOUGH = 0.03  # training ends when this share of the excess loss is left
 def train(model: Transformer, task: Task, seed: int, steps: int) -> Iterator[int]:
     """Adam on the cross-entropy; gives the number of steps that are done whenever it is time to look."""
     optimiser = torch.optim.Adam(model.parameters(), lr=RATE)
-    batches = Stream(task, BATCH, seed=seed)
+    batches = SampleStream(task, BATCH, seed=seed)
     next_look = 30.0
     for step in range(1, steps + 1):
         tokens, label = next(batches)

@@ -1,4 +1,4 @@
-"""How fast fresh samples come: ``scb.torch.Stream`` beside samplers that one would write in PyTorch, tokens a second into int64.
+"""Speed of fresh samples: ``scb.torch.SampleStream`` beside samplers that one would write in PyTorch, in int64 tokens per second.
 
     python benchmarks/transformers_throughput.py [--device cpu|cuda] [--N 3 10] [--T 512] [--batch 256]
 
@@ -18,7 +18,7 @@ from study import keep
 
 from scb.jobs.job import random_task
 from scb.task import Task
-from scb.torch import Stream
+from scb.torch import SampleStream
 
 
 def by_multinomial(task: Task, B: int, device: str) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -51,7 +51,7 @@ def by_inversion(task: Task, B: int, device: str) -> Iterator[tuple[torch.Tensor
 
 KEPT = Path(__file__).parent / "streams" / "throughput.jsonl"
 SAMPLERS: dict[str, Callable[[Task, int, str], Iterator[tuple[torch.Tensor, torch.Tensor]]]] = {
-    "scb.torch.Stream": lambda task, B, device: Stream(task, B, seed=1, device=device),
+    "scb.torch.Stream": lambda task, B, device: SampleStream(task, B, seed=1, device=device),
     "torch.multinomial": by_multinomial,
     "torch.rand and torch.bucketize": by_inversion,
 }

@@ -18,8 +18,8 @@ from matplotlib.ticker import MaxNLocator
 
 import scb
 from scb.drawing import COLOURS
-from scb.sequences.baselines.comparison import baselines, log_likelihoods
-from scb.sequences.report import paired_error
+from scb.sequences.baselines.scoring import baseline_scorers
+from scb.sequences.comparison import paired_error
 from scb.sequences.symbols import as_sequences, encode
 
 Symbols = Sequence[str | None]
@@ -96,7 +96,9 @@ def lags_of(model: scb.SparseContextualBigram) -> str:
 def held_out(models: dict[str, scb.SparseContextualBigram], train: Symbols, test: Symbols) -> dict[str, np.ndarray]:
     """By name, the log-likelihood in nats of every symbol of ``test`` that has one before it; baselines are fitted to ``train``."""
     (known, held), classes = encode(as_sequences([list(train), list(test)]))
-    scores = log_likelihoods(baselines([known], len(classes)), [held])
+    scores: dict[str, np.ndarray] = {}
+    for scorer in baseline_scorers([known], [held], len(classes)).values():
+        scores |= scorer()
     at = np.flatnonzero((held[1:] >= 0) & (held[:-1] >= 0))
     for name, model in models.items():
         distributions = model.predict_proba(list(test))

@@ -13,12 +13,12 @@ import scb
 ROOT = Path(scb.__file__).parent
 LAYERS = (
     {"arrays", "kernels", "lazy", "namesake", "inputs", "extras", "extensions", "handles"}
-    | {"files", "folders", "provenance", "drawing", "notebook"},
-    {"geometry", "model", "task"},
+    | {"files", "tensors", "folders", "provenance", "drawing", "notebook"},
+    {"geometry", "contexts", "model", "task"},
     {"theory", "metrics", "picture", "lab"},
     {"mixture"},
     {"training", "sequences"},
-    {"jobs", "torch"},
+    {"jobs", "sweeps", "torch"},
     {"paper", "cli"},
 )
 """Rooms, from the ground up. A module imports from its own layer or from those below, and nothing imports in a circle."""
@@ -149,8 +149,8 @@ def unlisted_in_paper(root: Path = ROOT) -> list[str]:
 
 
 def private_imports(folder: Path, public: Iterable[object]) -> set[str]:
-    """What the files of a folder import from the rest of scb that no user could: functions and classes that are not public, and
-    types or constants of a module that has nothing public. Public are these objects, and the type of arrays."""
+    """What the files of a folder, such as paper, import from the rest of scb that no user could: functions and classes that are not
+    public, and types or constants of a module that has nothing public. Public are these objects, and the type of arrays."""
     listed = {id(value) for value in public}
     modules_listed = {getattr(value, "__module__", "") for value in public}
     homes = {"scb.arrays", *modules_listed, *(name.rpartition(".")[0] for name in modules_listed)}
@@ -158,7 +158,7 @@ def private_imports(folder: Path, public: Iterable[object]) -> set[str]:
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-            if module.split(".")[0] != "scb" or module.startswith("scb.paper"):
+            if module.split(".")[0] != "scb" or module.startswith(f"scb.{folder.name}"):
                 continue
             for alias in node.names:
                 value = getattr(import_module(module), alias.name)

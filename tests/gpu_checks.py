@@ -118,7 +118,7 @@ def test_a_dask_worker_has_the_gpu(tmp_path):
     """Jobs of a sweep, on a scheduler and a worker started as docs/howto/gpu.md says: the rows are those of this process."""
     pytest.importorskip("distributed")
     from scb.jobs.dask import connected
-    from scb.jobs.kinds import TrainJob
+    from scb.sweeps.kinds import TrainJob
 
     where = "tcp://127.0.0.1:8786"
     dask = [sys.executable, "-m", "dask"]

@@ -20,7 +20,7 @@ COMMANDS = (
 
 def main():
     """Fit in Python, then run the commands that need no extra; the first failure ends it."""
-    assert Path(__file__).parents[1] not in Path(scb.__file__).parents, "the clone is imported, not an installation"
+    assert Path(__file__).parents[1] / "src" not in Path(scb.__file__).parents, "the clone is imported, not an installation"
     model = scb.SparseContextualBigram(max_lag=4).fit(list("abcabcaab" * 400))
     assert len(model.sample(5)) == 5
     with tempfile.TemporaryDirectory() as folder:

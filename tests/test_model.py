@@ -57,7 +57,7 @@ def test_chunks_do_not_change_the_result(monkeypatch):
     V, A = free_point(task, np.random.default_rng(1))
     batch = sample(task, 40, seed=1)
     whole = LinearTransformer(V, A).gradient(batch)
-    monkeypatch.setattr("scb.model._CHUNK", 100)
+    monkeypatch.setattr("scb.contexts._CHUNK", 100)
     parts = LinearTransformer(V, A).gradient(batch)
     np.testing.assert_allclose(parts.A, whole.A, atol=1e-14)
     np.testing.assert_allclose(parts.V, whole.V, atol=1e-14)

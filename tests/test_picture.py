@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 import scb
-from scb.lab import PAGE
+from scb.lab.build import build
 from scb.paper.report import write_report
-from scb.picture import ALT, BARS, CONTEXT, LETTERS, PITCH, SAMPLE_SEED, SAMPLES, TASK_SEED, XMLNS, main, strip_picture
+from scb.picture import ALT, AT, CONTEXT, LETTERS, SAMPLE_SEED, SAMPLES, TASK_SEED, XMLNS, main, strip_picture
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -32,7 +32,7 @@ def letters(group):
 def ring(group):
     """Which place of the strip is ringed."""
     (rect,) = (rect for rect in group.iter(f"{SVG}rect") if rect.get("class") == "line")
-    return round(float(rect.get("x")) / PITCH)
+    return round(float(rect.get("x")) / AT.pitch)
 
 
 @pytest.mark.parametrize("name", ["strip.svg", "strip-still.svg"])
@@ -64,7 +64,7 @@ def test_it_comes_first_wherever_a_newcomer_begins(tmp_path):
     ]
     tutorial = (ROOT / "docs" / "tutorials" / "01_the_paper_in_ten_minutes.py").read_text(encoding="utf-8")
     assert tutorial.index(".. image:: /images/strip.svg") < 150
-    assert strip_picture().replace(XMLNS, "").strip() in PAGE.read_text(encoding="utf-8")
+    assert strip_picture().replace(XMLNS, "").strip() in build()
     facts = dict.fromkeys(("jobs", "compute", "machine", "date", "wall", "fresh"), "")
     write_report(
         tmp_path / "report.html",
@@ -96,7 +96,7 @@ def test_the_picture_shows_what_was_sampled():
         shares = [text.text for text in parts(turn, "odds").iter(f"{SVG}text")][::2]
         assert shares == [f"{share:.0%}" for share in column]
         start = float(re.search(r"--from:(-?[\d.]+)px", parts(turn, "next").get("style"))[1])
-        assert max(letters(turn)) + start == BARS[label]
+        assert max(letters(turn)) + start == AT.bars[label]
     assert len(set(chosen)) == 3
 
 

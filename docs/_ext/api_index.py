@@ -61,25 +61,70 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "narrow",
             "label_outer",
             "look",
-            "star",
+            "star_marker",
             "band",
             "mark",
             "caption",
             "save",
         )
     ),
+    "scb.folders.opened",
+    "scb.sequences.fit_folder.write_fit",
+    "scb.sequences.fit_folder.write_tables",
+    "scb.sequences.fit_folder.read_fit",
     "scb.picture.strip_picture",
     "scb.provenance.versions",
     "scb.provenance.machine",
     "scb.paper.claims.claim.Claim",
     "scb.paper.outcome.Outcome",
     "scb.paper.outcome.Verdict",
+    "scb.paper.outcome.at_least",
+    "scb.paper.outcome.at_most",
     "scb.paper.numbers.Number",
     "scb.paper.numbers.share",
     "scb.paper.numbers.spread",
     "scb.paper.numbers.span",
+    "scb.paper.numbers.middle",
+    "scb.paper.numbers.average",
 )
-WITHIN = ("scb.mixture.recovery.StandardErrors",)  # a part of what is returned, with parts of its own
+COMMANDS = (  # what the commands are made of
+    "scb.extras.MissingExtraError",
+    "scb.extras.require",
+    "scb.files.WriteError",
+    "scb.files.prepare_file",
+    "scb.inputs.integer",
+    "scb.inputs.one_of",
+    "scb.jobs.forecast.Forecast",
+    "scb.jobs.forecast.crowding",
+    "scb.jobs.shipped.copy_shipped",
+    "scb.jobs.shipped.shipped",
+    "scb.jobs.store.Cache",
+    "scb.jobs.workers.workers",
+    "scb.paper.kinds.experiment_kinds",
+    "scb.paper.reproduction.choose_figures",
+    "scb.paper.reproduction.make_figures",
+    "scb.paper.results.write_results",
+    "scb.sweeps.grid.Kind",
+    "scb.sweeps.grid.Sweep",
+    "scb.sweeps.grid.in_words",
+    "scb.sweeps.kinds.kind_of",
+    "scb.sweeps.phase.phase",
+    "scb.sweeps.phase.phases",
+    "scb.sweeps.run.run_sweep",
+    "scb.sweeps.run.sweep_state",
+    "scb.lab.scenes",
+    "scb.lab.write_page",
+    "scb.training.benchmark.compare",
+    "scb.training.directory.prepared",
+    "scb.training.directory.train_in",
+    "scb.training.run_summary.curves",
+    "scb.training.settings.TrainingSettings",
+    "scb.training.settings.load_run",
+    "scb.training.settings.parse_option",
+    "scb.training.verdict.by_truth",
+    "scb.training.warm_up.compile_kernels",
+)
+WITHIN = ("scb.mixture.recovered.StandardErrors",)  # a part of what is returned, with parts of its own
 
 
 def api_groups() -> dict[str, list[str]]:
@@ -93,6 +138,7 @@ def api_groups() -> dict[str, list[str]]:
     for _, module, _ in pkgutil.iter_modules(theory.__path__, f"{theory.__name__}."):
         groups[module] = [name for name in defined(module) if last(name) not in scb.__all__]
     groups["For parts of your own"] = list(OWN)
+    groups["For commands of your own"] = list(COMMANDS)
     groups["What these return"] = sorted([*returned([name for group in groups.values() for name in group]), *WITHIN])
     groups["scb.torch"] = torch_names()
     return groups

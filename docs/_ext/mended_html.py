@@ -10,6 +10,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.osutil import relative_uri
 
+from scb.lab import write_page
+
 ANCHOR = re.compile(r'<a id="([^"]+)">|</a>')
 LONG_IN_COLUMN = 16  # characters that a narrow column, or a title on a narrow screen, may have to break
 LONG = 24  # characters that a line on a narrow screen may have to break
@@ -58,9 +60,9 @@ def break_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def link_back(app: Sphinx, exception: Exception | None) -> None:
-    """Let the site's copy of the lab lead to the first page."""
-    page = Path(app.outdir) / "lab.html"
-    if exception is None and page.exists():
+    """Write the site's copy of the lab, which leads to the first page."""
+    if exception is None and app.builder.format == "html":
+        page = write_page(Path(app.outdir) / "lab.html")
         page.write_text(page.read_text(encoding="utf-8").replace(HOME, '<a href="index.html">← scb</a>'), encoding="utf-8")
 
 

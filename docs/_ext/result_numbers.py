@@ -7,11 +7,14 @@ The words are separated by bars: a table, what to take, which rows, and how to w
 
 table   a file of docs/tables without its ending, a .jsonl file below benchmarks, or ``paper`` (what the registry has); or a claim,
         as ``claim:ID``, whose columns are the numbers that its judge gave, and whose rows are ensembles and cases.
-        A .txt or .md file below benchmarks is different: a reduction follows, and a regular expression whose group is a number
+        ``FILE.md # HEADING`` is the table under a heading of a file below benchmarks; of a cell, its first number, and as a
+        column ``NAME ±`` the one after the sign.
+        A .txt file below benchmarks is different: a reduction follows, and a regular expression whose group is a number
 what    count; sum, mean, median, min, max of a column, or q25, its quantile; ``not`` before a column of truth values; value, where
         all rows agree.
         ``a/b`` in the place of a column is one column over another, row by row; ``a.low`` the lower end of a number of a claim
-rows    column=value, separated by commas; left out, all rows. Also <, <=, > and >=: then a count may be 0.
+rows    column=value, separated by commas (a value may have commas of its own); left out, all rows. Also <, <=, > and >=: then a
+        count may be 0.
         ``case=`` takes all words that follow it, with their commas
 how     a format of Python such as ,.0f or .2f; ``,`` unless given; .1p is 5.5·10⁻⁷. A number of a claim has those of
         ``scb.paper.numbers.Number``
@@ -38,7 +41,7 @@ IN_PAGE = re.compile(r"\{number\}`([^`]+)`")
 def evaluate(words: str) -> str:
     """The number that the words ask for, as text; ValueError says what is wrong with them."""
     table, what, where, form = ([part.strip() for part in words.split("|")] + ["", "", ""])[:4]
-    if table.endswith((".txt", ".md")):
+    if table.endswith(".txt"):
         return from_text(table, what, where, form, words)
     columns = paper_facts() if table == "paper" else read(table)
     chosen = np.ones(len(next(iter(columns.values()))), dtype=bool)
@@ -46,7 +49,7 @@ def evaluate(words: str) -> str:
     if case:
         chosen &= matches(column_of(columns, "case", words), label.strip())
     bounds = []
-    for condition in filter(None, (part.strip() for part in where.split(","))):
+    for condition in filter(None, (part.strip() for part in re.split(",(?=[^,=<>]*[=<>])", where))):
         name, sign, value = (part.strip() for part in re.split("(<=|>=|<|>|=)", condition, maxsplit=1))
         column = column_of(columns, name, words)
         if sign == "=":
@@ -120,7 +123,8 @@ def matches(column: np.ndarray, value: str) -> np.ndarray:
     """Rows whose entry is the value, as text or as a number."""
     if column.dtype.kind in "if":
         return column == float(value)
-    return np.array([str(entry) == value for entry in column.tolist()])
+    found = first_number(value) if " " not in value else value
+    return np.array([entry == found or str(entry) == value for entry in column.tolist()])
 
 
 @cache
@@ -137,6 +141,9 @@ def read(table: str) -> dict[str, np.ndarray]:
         if id not in claims():
             raise ValueError(f"{table!r}: no claim of docs/paper/claims.csv has this identifier")
         return numbers_of(claims()[id])
+    name, hash, heading = (part.strip() for part in table.partition("#"))
+    if hash:
+        return table_under(heading, (ROOT / "benchmarks" / name).read_text())
     if table.endswith(".jsonl"):
         lines = [json.loads(line) for line in (ROOT / "benchmarks" / table).read_text().splitlines()]
         rows = [{**line[0], **line[1]} if isinstance(line, list) else line for line in lines]
@@ -145,6 +152,35 @@ def read(table: str) -> dict[str, np.ndarray]:
     from scb.jobs.shipped import read_shipped
 
     return read_shipped(ROOT / "docs" / "tables", table)[0]
+
+
+def table_under(heading: str, text: str) -> dict[str, np.ndarray]:
+    """The columns of the first table under a heading of a Markdown page, or of the whole page if there is none."""
+    lines = text.partition(f"# {heading}\n")[2].splitlines() if heading else text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith("|")), None)
+    if start is None:
+        raise ValueError(f"no table under {heading!r}")
+    rows = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    head, _, *body = rows
+    columns: dict[str, np.ndarray] = {}
+    for name, *cells in zip(head, *body, strict=True):
+        columns[name] = np.array([first_number(cell) for cell in cells], dtype=object)
+        if any("±" in cell for cell in cells):
+            errors = [first_number(cell.partition("±")[2].strip()) for cell in cells]
+            columns[f"{name} ±"] = np.array(errors, dtype=object)
+    return columns
+
+
+def first_number(cell: str) -> float | str:
+    """The number that a cell begins with, or all of the cell."""
+    try:
+        return float(cell.split()[0].replace(",", ""))
+    except (ValueError, IndexError):
+        return cell
 
 
 def numbers_of(row: Judged) -> dict[str, np.ndarray]:

@@ -20,7 +20,8 @@ import numpy as np
 import scb
 from scb.geometry import threshold_normalize, threshold_project, uniform_start
 from scb.training.sources.sampled import Reference
-from scb.training.stages import precondition_A, precondition_V, proximal_step
+from scb.training.stages import proximal_step
+from scb.training.updates import precondition_A, precondition_V
 
 task = scb.Task.random(N=3, T=200, sparsity=2, seed=0)
 source = Reference(task)

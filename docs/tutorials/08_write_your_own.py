@@ -19,7 +19,7 @@ import numpy as np
 
 import scb
 from scb.model import batch_gradient
-from scb.training.stages import precondition_A, precondition_V
+from scb.training.updates import precondition_A, precondition_V
 
 task = scb.Task.random(N=3, T=100, sparsity=2, seed=0)
 

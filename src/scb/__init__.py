@@ -1,63 +1,43 @@
 """scb: the library and laboratory for Sparse Contextual Bigrams."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scb.lazy import submodules
+from scb.lazy import lazily
 from scb.namesake import warn_of_namesake
 
+# Aliases mark names as public for type checkers.
 if TYPE_CHECKING:
-    from scb import metrics, theory
-    from scb.inputs import DamagedFileError, InputError
-    from scb.metrics import measure, star
-    from scb.mixture.recovery import Recovery, recover
-    from scb.model import LinearTransformer, SoftmaxTransformer
-    from scb.sequences.comparison import compare
-    from scb.sequences.estimator import SparseContextualBigram
-    from scb.sequences.input_formats import read_sequences
-    from scb.sequences.sparsity import sparsity_path
-    from scb.task import Task
-    from scb.task.sampling import Batch, generate, sample
-    from scb.task.stream import stream
-    from scb.theory.planner import plan
-    from scb.training import recipes
-    from scb.training.loop import train
-    from scb.training.progress import ProgressBar
-    from scb.training.run import Run
-    from scb.training.stages import Recipe, Stage
+    from scb import metrics as metrics
+    from scb import theory as theory
+    from scb.inputs import DamagedFileError as DamagedFileError
+    from scb.inputs import InputError as InputError
+    from scb.metrics import measure as measure
+    from scb.metrics import star as star
+    from scb.mixture.recovery import Recovery as Recovery
+    from scb.mixture.recovery import recover as recover
+    from scb.model import LinearTransformer as LinearTransformer
+    from scb.model import SoftmaxTransformer as SoftmaxTransformer
+    from scb.sequences.analysis import analyse as analyse
+    from scb.sequences.comparison import compare as compare
+    from scb.sequences.estimator import SparseContextualBigram as SparseContextualBigram
+    from scb.sequences.input_formats import read_sequences as read_sequences
+    from scb.sequences.sparsity import sparsity_path as sparsity_path
+    from scb.task import Task as Task
+    from scb.task.sampling import Batch as Batch
+    from scb.task.sampling import generate as generate
+    from scb.task.sampling import sample as sample
+    from scb.task.stream import stream as stream
+    from scb.theory.planner import plan as plan
+    from scb.training import recipes as recipes
+    from scb.training.loop import train as train
+    from scb.training.progress import ProgressBar as ProgressBar
+    from scb.training.recipes.recipe import Recipe as Recipe
+    from scb.training.run import Run as Run
+    from scb.training.stages import Stage as Stage
 
 __version__ = "0.1.0"
 
 warn_of_namesake()
-
-__all__ = [
-    "Batch",
-    "DamagedFileError",
-    "InputError",
-    "LinearTransformer",
-    "ProgressBar",
-    "Recipe",
-    "Recovery",
-    "Run",
-    "SoftmaxTransformer",
-    "SparseContextualBigram",
-    "Stage",
-    "Task",
-    "compare",
-    "generate",
-    "measure",
-    "metrics",
-    "plan",
-    "read_sequences",
-    "recipes",
-    "recover",
-    "sample",
-    "sparsity_path",
-    "star",
-    "stream",
-    "theory",
-    "train",
-]
 
 _HOME = {
     "Batch": "scb.task.sampling",
@@ -65,39 +45,33 @@ _HOME = {
     "InputError": "scb.inputs",
     "LinearTransformer": "scb.model",
     "ProgressBar": "scb.training.progress",
-    "Recipe": "scb.training.stages",
+    "Recipe": "scb.training.recipes.recipe",
     "Recovery": "scb.mixture.recovery",
     "Run": "scb.training.run",
     "SoftmaxTransformer": "scb.model",
     "SparseContextualBigram": "scb.sequences.estimator",
     "Stage": "scb.training.stages",
     "Task": "scb.task",
+    "analyse": "scb.sequences.analysis",
     "compare": "scb.sequences.comparison",
     "generate": "scb.task.sampling",
     "measure": "scb.metrics",
+    "metrics": "scb.metrics",
     "plan": "scb.theory.planner",
     "read_sequences": "scb.sequences.input_formats",
+    "recipes": "scb.training.recipes",
     "recover": "scb.mixture.recovery",
     "sample": "scb.task.sampling",
     "sparsity_path": "scb.sequences.sparsity",
     "star": "scb.metrics",
     "stream": "scb.task.stream",
+    "theory": "scb.theory",
     "train": "scb.training.loop",
 }
+"""Public name → the module that it is imported from when it is first used."""
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name or a submodule when it is asked for: nobody waits for what she does not
-    use.
-    """
-    if name == "recipes":  # the one module with a second, shorter address
-        value = import_module("scb.training.recipes")
-    elif name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
-    else:
-        value = submodules(__name__)(name)
-    globals()[name] = value
-    return value
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__ = lazily(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -123,7 +123,7 @@ def grid(
     if _narrow.get():
         lines = -(-rows * columns // beside)
         shape = (lines, beside)
-        size = (NARROW, height * lines)
+        size = (3.4, height * lines)  # inches, for a telephone
         options = {}
     figure = Drawn(figsize=(size[0], size[1] + 0.5), layout="constrained")
     figure.suptitle(_wrapped(title, size[0], 10), fontsize=10)
@@ -133,8 +133,6 @@ def grid(
     return figure, axes[: rows * columns].reshape(rows, columns)
 
 
-NARROW = 3.4
-"""Inches across a figure for a telephone, where its texts are as large as those around it."""
 _narrow: ContextVar[bool] = ContextVar("narrow", default=False)
 
 
@@ -175,8 +173,7 @@ def label_outer(ax: Axes) -> None:
     --------
     >>> from scb.drawing import label_outer, panels
     >>> figure, (left, right) = panels(2, "Two panels")
-    >>> right.set_ylabel("error")
-    Text(0, 0.5, 'error')
+    >>> _ = right.set_ylabel("error")
     >>> label_outer(right)
     >>> right.get_ylabel()
     ''
@@ -187,12 +184,9 @@ def label_outer(ax: Axes) -> None:
 
 def _wrapped(text: str, width: float, size: float) -> str:
     """Break a text into lines that fit into a width in inches, at a font size."""
-    fits = int(125 * width / size)  # characters
-    return "\n".join(
-        part
-        for line in text.split("\n")
-        for part in wrap(line, fits, break_on_hyphens=False) or [""]
-    )
+    characters = int(125 * width / size)
+    lines = (wrap(line, characters, break_on_hyphens=False) for line in text.split("\n"))
+    return "\n".join("\n".join(line) for line in lines)
 
 
 def look(number: int, marker: bool = False) -> dict[str, Any]:
@@ -220,7 +214,7 @@ def look(number: int, marker: bool = False) -> dict[str, Any]:
     return style | {"marker": MARKERS[number], "markersize": 4} if marker else style
 
 
-def star(ax: Axes, x: float, y: float, number: int) -> None:
+def star_marker(ax: Axes, x: float, y: float, number: int) -> None:
     """Draw a star in the colour of a curve.
 
     Parameters
@@ -234,21 +228,13 @@ def star(ax: Axes, x: float, y: float, number: int) -> None:
 
     Examples
     --------
-    >>> from scb.drawing import panels, star
+    >>> from scb.drawing import panels, star_marker
     >>> figure, (left, right) = panels(2, "Two panels")
-    >>> star(left, 1.0, 2.0, number=0)
+    >>> star_marker(left, 1.0, 2.0, number=0)
     >>> len(left.lines)
     1
     """
-    ax.plot(
-        x,
-        y,
-        "*",
-        color=COLOURS[number],
-        markeredgecolor="black",
-        markeredgewidth=0.5,
-        markersize=10,
-    )
+    ax.plot(x, y, "*", color=COLOURS[number], mec="black", mew=0.5, markersize=10)
 
 
 def band(ax: Axes, quartiles: tuple[np.ndarray, ...], number: int, label: str) -> None:
@@ -301,13 +287,9 @@ def mark(ax: Axes, x: float, text: str) -> None:
     'Stage 2'
     """
     ax.axvline(x, color="0.5", linewidth=0.8)
-    where = {
-        "xycoords": ("data", "axes fraction"),
-        "xytext": (3, -9),
-        "textcoords": "offset points",
-    }
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
-    ax.annotate(text, (x, 1.0), fontsize=7, color="0.35", bbox=box, **where)
+    place: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    ax.annotate(text, (x, 1.0), (3, -9), fontsize=7, color="0.35", bbox=box, **place)
 
 
 def caption(figure: Figure, text: str) -> None:
@@ -351,11 +333,8 @@ def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) 
     Examples
     --------
     >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
     >>> from scb.drawing import panels, save
-    >>> figure, _ = panels(1, "One panel")
-    >>> with TemporaryDirectory() as folder:
-    ...     [path.name for path in save(figure, Path(folder) / "F1", ("png",))]
+    >>> [path.name for path in save(panels(1, "One panel")[0], Path("F1"), ("png",))]
     ['F1.png']
     """
     path.parent.mkdir(parents=True, exist_ok=True)

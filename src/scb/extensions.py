@@ -104,15 +104,14 @@ class Registry(MutableMapping[str, Any]):
         except Exception as error:  # whatever goes wrong in code that is not ours
             what = f"{type(error).__name__}: {error}"
             raise InputError(
-                f"{self.noun} = {name!r} of {_package(point)} cannot be loaded ({point.value}): {what}"
+                f"{self.noun} = {name!r} of {_package(point)} cannot be loaded ({point.value}):"
+                f" {what}"
             ) from error
 
 
 @cache
 def _named_in(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group, looked up once in a process: all installed packages are read for
-    it.
-    """
+    """The entry points of a group. They are cached, because the lookup reads all packages."""
     return tuple(entry_points(group=group))
 
 

@@ -8,9 +8,7 @@ from scb.inputs import InputError
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra; until scb is published, it works in a clone of the
-    repository.
-    """
+    """The command that installs an extra; as long as scb is not published, in a clone."""
     return f"pip install '.[{extra}]' in the clone"
 
 
@@ -26,13 +24,34 @@ INSTALL = {
 
 
 class MissingExtraError(InputError, ImportError):
-    """A package that is not part of a plain installation is missing; the message has the command
-    that installs it.
+    """A package that is not part of a plain installation is missing.
+
+    The message has the command that installs it.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.extras import MissingExtraError
+    >>> issubclass(MissingExtraError, scb.InputError)
+    True
     """
 
 
 def require(what: str, *packages: str) -> None:
-    """MissingExtraError unless all of the packages are installed; nothing is loaded."""
+    """Raise a MissingExtraError unless all of the packages are installed; nothing is loaded.
+
+    Parameters
+    ----------
+    what : str
+        What needs them, for the message.
+    *packages : str
+        The names of the packages.
+
+    Examples
+    --------
+    >>> from scb.extras import require
+    >>> require("this example", "matplotlib")
+    """
     for package in packages:
         if find_spec(package) is None:
             raise MissingExtraError(f"{what} needs {package}: {INSTALL[package]}")
@@ -40,8 +59,8 @@ def require(what: str, *packages: str) -> None:
 
 @contextmanager
 def wanted_for(what: str) -> Iterator[None]:
-    """Around imports: where one of the optional packages is missing, MissingExtraError says what it
-    is wanted for.
+    """Around imports: a missing optional package becomes a MissingExtraError that says what needs
+    it.
     """
     try:
         yield

@@ -12,7 +12,6 @@ import os
 import re
 import secrets
 import stat
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -36,7 +35,20 @@ _NEAR = 4096  # bytes at either end of a file in which its mark stands
 
 
 class WriteError(OSError):
-    """A file cannot be written, because the disk is full for instance; the message names the file."""
+    """A file cannot be written, because the disk is full for instance.
+
+    The message names the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.files import WriteError, write_atomically
+    >>> try:
+    ...     write_atomically(Path("nowhere/page.txt"), b"")
+    ... except WriteError as error:
+    ...     print(error)
+    cannot write nowhere/page.txt: No such file or directory
+    """
 
 
 def cannot_write(path: Path, error: OSError) -> WriteError:
@@ -164,6 +176,35 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
 
 
+def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
+    """Check that a file may be written, and make its directory.
+
+    An InputError if something is there that is not ours. So what took minutes to make is not lost
+    when it is to be written.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    mark : str
+        A text that ours have near their beginning or end.
+    overwrite : bool, default False
+        Whether any other file may be replaced.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.files import prepare_file
+    >>> prepare_file(Path("tables/new.md"), "# My table")
+    >>> Path("tables").is_dir()
+    True
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a directory, and must be a file: give another name")
+    refuse_foreign(path, mark, overwrite)
+    make_directory(path.parent)
+
+
 def refuse_foreign(path: Path, mark: str, overwrite: bool) -> None:
     """InputError if a file would be replaced that lacks the mark which ours have near their
     beginning or end.
@@ -195,10 +236,12 @@ def seal(content: bytes) -> bytes:
 
 
 def is_sealed(path: Path, content: bytes) -> bool:
-    """Whether the content carries a digest; a DamagedFileError if that is of something else."""
+    """Whether the content carries a digest; a DamagedFileError if it is the digest of something
+    else.
+    """
     seals = _SEAL.finditer(content)
-    # Data may hold the texts of others, as many as they like, but none before a seal in a header,
-    # or after one at the end.
+    # Data may hold any number of such texts, but none before a seal in a header, and none after a
+    # seal at the end.
     candidates = [*islice(seals, 1), *deque(seals, maxlen=1)]
     for found in candidates:
         a, b = found.span(1)
@@ -209,7 +252,8 @@ def is_sealed(path: Path, content: bytes) -> bool:
             return True
     if candidates:
         raise DamagedFileError(
-            f"{path} is damaged, or was changed by hand: its content does not have the digest that it carries"
+            f"{path} is damaged, or was changed by hand:"
+            " its content does not have the digest that it carries"
         )
     return False
 
@@ -236,21 +280,12 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
-def read_sealed(path: Path) -> tuple[bytes, bool]:
-    """The content of a file, and whether it carries its digest; a DamagedFileError if it carries
-    another one.
-    """
+def read_sealed(path: Path) -> bytes:
+    """The content of a file that carries its digest; a DamagedFileError for any other."""
     content = read_regular(path)
-    return content, is_sealed(path, content)
-
-
-def warn_unless(sealed: bool, path: Path) -> None:
-    """A file that makes sense but carries no digest is one of the time before there were any: it is
-    read, with a warning.
-    """
-    if not sealed:
-        text = f"{path} carries no digest: an older version of scb wrote it, and damage cannot be seen. Save it again"
-        warnings.warn(text, stacklevel=3)
+    if not is_sealed(path, content):
+        raise DamagedFileError(f"{path} is damaged, or not written by scb: it carries no digest")
+    return content
 
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:
@@ -261,7 +296,7 @@ def write_json(path: Path, facts: dict[str, Any]) -> None:
 
 def read_json(path: Path) -> dict[str, Any]:
     """The facts that ``write_json`` wrote."""
-    content, sealed = read_sealed(path)
+    content = read_sealed(path)
     try:
         facts = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -271,7 +306,6 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{path} is damaged: it holds {json.dumps(facts)[:20]}, where a table is wanted"
         )
     facts.pop("digest", None)
-    warn_unless(sealed, path)
     return facts
 
 
@@ -284,59 +318,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise InputTypeError(f"{type(value).__name__} cannot be written as JSON")
-
-
-# ------------------------------------------------------------------------------------------- arrays
-
-
-def write_arrays(
-    path: Path, kind: str, arrays: dict[str, Any], facts: dict[str, Any], overwrite: bool = False
-) -> None:
-    """Write arrays, and facts as JSON in their header (safetensors; nothing is executed when it is
-    read), sealed.
-
-    A file of the same kind is replaced, any other one only to ``overwrite``. The same arrays and
-    facts give the same bytes: one entry in the header, since safetensors does not fix the order of
-    several.
-    """
-    from safetensors.numpy import save
-
-    refuse_foreign(path, json.dumps(json.dumps({"kind": kind}))[1:-2], overwrite)
-    header = {"scb": to_json({"kind": kind, "digest": SLOT, "facts": facts})}
-    write_atomically(
-        path,
-        seal(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, header)),
-    )
-
-
-def read_arrays(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any], bool]:
-    """Arrays and facts that ``write_arrays`` wrote as this kind, and whether they are sealed; if
-    not, the header are the facts.
-    """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    content, sealed = read_sealed(path)
-    try:
-        # Copies, which can be written to
-        arrays = {name: np.array(array) for name, array in sorted(load(content).items())}
-        size = int.from_bytes(content[:8], "little")
-        header = json.loads(content[8 : 8 + size]).get("__metadata__", {})
-        said = json.loads(header["scb"]) if "scb" in header else header
-    except (
-        SafetensorError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        MemoryError,
-    ) as error:
-        raise DamagedFileError(f"{path} is damaged, or no file of scb ({error})") from None
-    if not isinstance(said, dict):
-        raise DamagedFileError(f"{path} is damaged: its header is no table")
-    if not sealed:
-        return arrays, said, False
-    if said.get("kind") != kind or not isinstance(said.get("facts"), dict):
-        raise DamagedFileError(f"{path} holds {said.get('kind')!r}, where {kind!r} is wanted")
-    return arrays, said["facts"], True

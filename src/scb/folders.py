@@ -28,7 +28,33 @@ _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV)
 
 
 class Folder:
-    """A folder that is open for writing; ``opened`` makes it."""
+    """A folder that is open for writing; ``scb.folders.opened`` makes it.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    handle : int
+        The open file ``.scb`` in it, which is its lock and lists the names that scb writes.
+    work : str
+        What is done there, as in "training".
+    overwrite : bool
+        Whether files that scb did not write may be replaced.
+    inputs : sequence of Path
+        Files that are read for this work, which are never written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.folders import opened
+    >>> with opened(Path("out"), "testing") as folder:
+    ...     folder.claim("a.txt", "b.txt")
+    ...     _ = folder.file("a.txt").write_text("a")
+    ...     folder.check()
+    ...     folder.leave_nothing(made=True)
+    >>> Path("out/a.txt").read_text()
+    'a'
+    """
 
     def __init__(self, path: Path, handle: int, work: str, overwrite: bool, inputs: Sequence[Path]):
         self.path = path
@@ -44,7 +70,7 @@ class Folder:
         self._names = set(self._content[len(_FIRST) :].decode(errors="replace").split("\n"))
 
     def check(self) -> None:
-        """InputError unless this is still the folder that was opened."""
+        """Raise an InputError unless this is still the folder that was opened."""
         if not _is_at(self.path / RECORD, self._handle):
             raise InputError(
                 f"{self.path} was removed or replaced while scb was {self.work} there: what it"
@@ -52,10 +78,17 @@ class Folder:
             )
 
     def claim(self, *names: str, overwrite: bool = False) -> None:
-        """List names before anything is written under them; one that ends with / is of a folder.
+        """List names before anything is written under them.
 
-        InputError for a name that is an input, a link, or holds what scb did not write, unless
-        ``overwrite``.
+        An InputError is raised for a name that is an input, a link, or a file that scb did not
+        write.
+
+        Parameters
+        ----------
+        names : str
+            The names; one that ends with / is a folder.
+        overwrite : bool, default False
+            Whether files that scb did not write may be replaced.
         """
         self.check()
         new = [name for name in dict.fromkeys(names) if name not in self._names]
@@ -69,7 +102,8 @@ class Folder:
         foreign = [name for name in new if _holds_something(self.path / name)]
         if foreign and not (overwrite or self._overwrite):
             raise InputError(
-                f"{self.path} has {', '.join(foreign)}, which scb did not write: give another folder, or"
+                f"{self.path} has {', '.join(foreign)}, which scb did not write: give another"
+                " folder, or"
                 " replace it with --overwrite (overwrite=True in Python)"
             )
         if new:
@@ -77,12 +111,29 @@ class Folder:
             self._names.update(new)
 
     def file(self, name: str) -> Path:
-        """The path of a file that is written now: claimed, in the folder that was opened."""
+        """Claim a name, and return its path.
+
+        Parameters
+        ----------
+        name : str
+            The name of the file.
+
+        Returns
+        -------
+        Path
+            Where to write it.
+        """
         self.claim(name)
         return self.path / name
 
     def leave_nothing(self, made: bool) -> None:
-        """Remove the list if nothing on it has been written, and the folder if it is new and empty."""
+        """Remove the list of names if nothing on it has been written, and an empty new folder.
+
+        Parameters
+        ----------
+        made : bool
+            Whether the folder is new.
+        """
         with suppress(OSError, InputError):
             self.check()
             if not any(name and (self.path / name).exists() for name in self._names):
@@ -112,7 +163,10 @@ def opened(
     overwrite: bool = False,
     inputs: Sequence[Path] = (),
 ) -> Iterator[Folder]:
-    """Open a folder for writing, and make it if need be; ``work`` says in a few words what is done.
+    """Open a folder for writing, and make it if need be.
+
+    Other processes are kept out until the ``with`` block ends. If it fails before anything was
+    written, nothing is left behind.
 
     Parameters
     ----------
@@ -126,6 +180,20 @@ def opened(
         Whether files that scb did not write may be replaced.
     inputs : sequence of Path
         Files that are read for this work, which are never written.
+
+    Returns
+    -------
+    Folder
+        The open folder, in a context manager.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.folders import opened
+    >>> with opened(Path("out"), "testing") as folder:
+    ...     _ = folder.file("a.txt").write_text("a")
+    >>> sorted(path.name for path in Path("out").iterdir())
+    ['.scb', 'a.txt']
     """
     made = not path.is_dir()
     make_directory(path)
@@ -186,7 +254,8 @@ def _read(handle: int, size: int) -> bytes:
 
 def _not_ours(path: Path) -> InputError:
     return InputError(
-        f"{path} is not the file of that name that scb keeps in a folder: give another folder, or remove it"
+        f"{path} is not the file of that name that scb keeps in a folder: give another folder, or"
+        " remove it"
     )
 
 
@@ -209,7 +278,7 @@ def _lock(directory: Path, handle: int, work: str) -> None:
 
 
 def _file_system(handle: int) -> str:
-    """The kind of the file system of an open file and where it is mounted, where that can be known."""
+    """The kind of the file system of an open file, and where it is mounted, if known."""
     device = os.fstat(handle).st_dev
     with (
         suppress(OSError),

@@ -51,7 +51,7 @@ class DamagedFileError(InputError):
     >>> _ = Path("task.npz").write_bytes(content[:-100])  # what a full disk may leave
     >>> scb.Task.load("task.npz")
     Traceback (most recent call last):
-    scb.inputs.DamagedFileError: task.npz is damaged, or not a task (File is not a zip file)
+    scb.inputs.DamagedFileError: task.npz is damaged, or not written by scb: it carries no digest
     """
 
 
@@ -72,8 +72,31 @@ def shown(value: Any) -> str:
 def integer(
     name: str, value: Any, low: int | None = None, where: str = "", high: int = LARGEST
 ) -> int:
-    """The value as an int, if it is one (of Python or NumPy, no truth value), at least ``low`` and
-    at most ``high``.
+    """Return the value as an int, or raise an InputError that names the argument.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument.
+    value : Any
+        An integer of Python or NumPy; True and False are none.
+    low : int, optional
+        The least value.
+    where : str, optional
+        What to say after the value.
+    high : int, default 10**12
+        The largest value; seeds may be larger.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from scb.inputs import integer
+    >>> integer("steps", 0, low=1)
+    Traceback (most recent call last):
+    scb.inputs.InputError: steps = 0: it must be at least 1
     """
     try:
         if isinstance(value, bool | np.bool_):
@@ -112,7 +135,8 @@ def unmasked(name: str, value: Any) -> Any:
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.getmaskarray(value).any():
             raise InputError(
-                f"{name} has {int(np.ma.count_masked(value))} masked entries: every entry must be known"
+                f"{name} has {int(np.ma.count_masked(value))} masked entries: every entry must be"
+                " known"
             )
         return value.data
     return value
@@ -126,7 +150,28 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, allowed: Collection[str | None]) -> Any:
-    """The value, if it is one of those that are allowed."""
+    """Return the value if it is one of those that are allowed, or raise an InputError.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument.
+    value : Any
+        What was given.
+    allowed : collection of str
+        The values that are accepted; None may be one.
+
+    Returns
+    -------
+    Any
+
+    Examples
+    --------
+    >>> from scb.inputs import one_of
+    >>> one_of("method", "magic", ("likelihood", "spectral"))
+    Traceback (most recent call last):
+    scb.inputs.InputError: method = 'magic': it must be one of 'likelihood', 'spectral'
+    """
     if not (isinstance(value, str) or value is None) or value not in allowed:
         raise InputError(f"{name} = {shown(value)}: it must be {_choice(allowed)}")
     return value
@@ -200,9 +245,9 @@ _WORDS = {
 }
 
 
-def fitted(name: str, value: Any, hint: Any) -> Any:
-    """The value, as the type has it (1 is 1.0 where a number is wanted), or an InputError that says
-    what is allowed.
+def coerced(name: str, value: Any, hint: Any) -> Any:
+    """The value converted to a type (1 becomes 1.0 for a float), or an InputError that says what is
+    allowed.
     """
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
@@ -211,7 +256,7 @@ def fitted(name: str, value: Any, hint: Any) -> Any:
 
 
 def typed(function: F) -> F:
-    """The function, with its keyword arguments fitted to the types of its signature: what does not
+    """The function, with its keyword arguments coerced to the types of its signature: what does not
     fit is refused by name.
     """
     known = [
@@ -226,7 +271,7 @@ def typed(function: F) -> F:
         return function(
             *arguments,
             **{
-                name: fitted(name, v, hints[name]) if name in known else v
+                name: coerced(name, v, hints[name]) if name in known else v
                 for name, v in options.items()
             },
         )

@@ -1,23 +1,34 @@
-"""Submodules that are loaded when they are asked for, so that ``import scb`` is light and
-``scb.theory.noise`` works after it.
+"""Names and submodules that are imported when they are first used, so that ``import scb`` is light
+and ``scb.theory.noise`` works after it.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 
-def submodules(package: str) -> Callable[[str], ModuleType]:
-    """A ``__getattr__`` for a package: its submodules by name, each imported at its first use."""
+def lazily(package: str, names: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+    """A ``__getattr__`` for a package: its submodules by name, and names of other modules.
 
-    def load(name: str) -> ModuleType:
-        module = f"{package}.{name}"
-        if not name.startswith("_"):
-            try:
-                return import_module(module)
-            except ModuleNotFoundError as error:
-                if error.name != module:  # it is there, but something that it needs is not
-                    raise
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    ``names`` has the module of each name. If a module has no such name, it is meant itself.
+    """
+
+    def load(name: str) -> Any:
+        value = _module(package, name, (names or {}).get(name, f"{package}.{name}"))
+        if name in (names or {}):
+            value = getattr(value, name, value)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return load
+
+
+def _module(package: str, name: str, home: str) -> Any:
+    if not name.startswith("_"):
+        try:
+            return import_module(home)
+        except ModuleNotFoundError as error:
+            if error.name != home:  # it is there, but something that it needs is not
+                raise
+    raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -39,8 +39,10 @@ def distance_V(task: Task, V: Array) -> float:
     --------
     >>> import scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
-    >>> scb.metrics.distance_V(task, task.P), round(scb.metrics.distance_V(task, task.related(0.5).P), 3)
-    (0.0, 0.602)
+    >>> scb.metrics.distance_V(task, task.P)
+    0.0
+    >>> round(scb.metrics.distance_V(task, task.related(0.5).P), 3)
+    0.602
     """
     return mu_norm(V - task.P, task.mu)
 
@@ -97,8 +99,10 @@ def similarity_V(task: Task, V: Array) -> float:
     --------
     >>> import scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
-    >>> round(scb.metrics.similarity_V(task, task.P), 12), round(scb.metrics.similarity_V(task, task.related(0.5).P), 3)
-    (1.0, 0.75)
+    >>> round(scb.metrics.similarity_V(task, task.P), 12)
+    1.0
+    >>> round(scb.metrics.similarity_V(task, task.related(0.5).P), 3)
+    0.75
     """
     P, mu = task.P, task.mu
     return mu_inner(V, P, mu) / math.sqrt(mu_inner(V, V, mu) * mu_inner(P, P, mu))
@@ -164,8 +168,8 @@ def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, A
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> noisy = task.Q + np.random.default_rng(0).normal(scale=0.02, size=(40, 3))
     >>> V_star, A_star = scb.star(task, noisy)
-    >>> round(scb.metrics.distance_A(task, noisy), 3), round(scb.metrics.distance_A(task, A_star), 3)
-    (0.124, 0.016)
+    >>> [round(scb.metrics.distance_A(task, A), 3) for A in (noisy, A_star)]
+    [0.124, 0.016]
     """
     A = shaped_array("A", A, (task.T, task.N))
     threshold = None if threshold is None else number("threshold", threshold)
@@ -208,14 +212,12 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     >>> from scb.geometry import line_A, line_V
 
     >>> task = scb.Task.random(3, 40, 2, seed=0)
-    >>> found = scb.measure(task, line_V(task, 0.5), line_A(task, 0.5))
-    >>> {name: round(found[name], 3) for name in ("loss", "alpha_V", "alpha_A", "dist_V", "dist_A", "dist_A_star")}
-    {'loss': 0.272, 'alpha_V': 0.5, 'alpha_A': 0.5, 'dist_V': 0.347, 'dist_A': 0.346, 'dist_A_star': 0.003}
+    >>> measured = scb.measure(task, line_V(task, 0.5), line_A(task, 0.5))
+    >>> {name: round(measured[name], 3) for name in ("loss", "alpha_V", "dist_A", "dist_A_star")}
+    {'loss': 0.272, 'alpha_V': 0.5, 'dist_A': 0.346, 'dist_A_star': 0.003}
     """
-    from scb.kernels.step.lazy_columns import (
-        # Not above: a driver of sweeps measures nothing, and does without Numba
-        column_moments,
-    )
+    # Import lazily: Numba is slow to load.
+    from scb.kernels.step.lazy_columns import column_moments
 
     V = shaped_array("V", V, task.P.shape)
     A = shaped_array("A", A, (task.T, task.N))

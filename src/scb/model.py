@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scb.arrays import Array
+from scb.contexts import scatter_scores, token_mass
 from scb.inputs import InputError, real_array
 
 if TYPE_CHECKING:
     from scb.task.sampling import Batch
-
-# (sample, position) pairs held at a time
-_CHUNK = 1 << 22
 
 
 class Gradient(NamedTuple):
@@ -41,8 +39,8 @@ class Gradient(NamedTuple):
     --------
     >>> import scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
-    >>> found = task.model().gradient(scb.sample(task, 1000, seed=0))
-    >>> found.V.shape, found.A.shape, found.samples
+    >>> gradient = task.model().gradient(scb.sample(task, 1000, seed=0))
+    >>> gradient.V.shape, gradient.A.shape, gradient.samples
     ((3, 3), (40, 3), 1000)
     """
 
@@ -52,7 +50,7 @@ class Gradient(NamedTuple):
     samples: int
 
 
-class Transformer(ABC):
+class OneLayerTransformer(ABC):
     """Base class of one-layer transformers F(x, k) = V·X·a^(k).
 
     They predict the label of a context x with last token k.
@@ -72,10 +70,12 @@ class Transformer(ABC):
     >>> import numpy as np, scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> batch = scb.sample(task, 1000, seed=0)
-    >>> for model in (scb.LinearTransformer(task.P, task.Q), scb.SoftmaxTransformer(task.P, np.zeros((40, 3)))):
-    ...     print(round(model.loss(batch), 3), model.attention.shape, model.predict(batch).shape, model.gradient(batch).V.shape)
-    0.202 (40, 3) (1000, 3) (3, 3)
-    0.318 (40, 3) (1000, 3) (3, 3)
+    >>> linear = scb.LinearTransformer(task.P, task.Q)
+    >>> softmax = scb.SoftmaxTransformer(task.P, np.zeros((40, 3)))
+    >>> [round(model.loss(batch), 3) for model in (linear, softmax)]
+    [0.202, 0.318]
+    >>> softmax.attention.shape, softmax.predict(batch).shape, softmax.gradient(batch).V.shape
+    ((40, 3), (1000, 3), (3, 3))
     """
 
     V: Array
@@ -159,11 +159,11 @@ class Transformer(ABC):
             The mean ``loss``, the gradients ``V`` (N, N) and ``A`` (T, N), and the number of
             ``samples``.
         """
-        found = batch_gradient(self.V, self.attention, batch)
-        return found._replace(A=self.pull_back(found.A))
+        gradient = batch_gradient(self.V, self.attention, batch)
+        return gradient._replace(A=self.pull_back(gradient.A))
 
 
-class LinearTransformer(Transformer):
+class LinearTransformer(OneLayerTransformer):
     """The linear transformer F(x, k) = V·X·A[:, k], whose attention weights A are free parameters.
 
     It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
@@ -179,8 +179,10 @@ class LinearTransformer(Transformer):
     Examples
     --------
     >>> import numpy as np, scb
-    >>> model = scb.LinearTransformer(V=[[0.9, 0.2], [0.1, 0.8]], A=[[1.0, 0.0], [0.0, 0.25], [0.0, 0.75]])
-    >>> batch = scb.Batch(np.array([[0, 1, 1], [1, 0, 1]]), last=np.array([0, 1]), label=np.array([0, 1]))
+    >>> V, A = [[0.9, 0.2], [0.1, 0.8]], [[1.0, 0.0], [0.0, 0.25], [0.0, 0.75]]
+    >>> model = scb.LinearTransformer(V, A)
+    >>> context, last = np.array([[0, 1, 1], [1, 0, 1]]), np.array([0, 1])
+    >>> batch = scb.Batch(context, last, label=np.array([0, 1]))
     >>> model.predict(batch)
     array([[0.9  , 0.1  ],
            [0.375, 0.625]])
@@ -224,7 +226,7 @@ class LinearTransformer(Transformer):
         return gA
 
 
-class SoftmaxTransformer(Transformer):
+class SoftmaxTransformer(OneLayerTransformer):
     """The softmax transformer F(x, k) = V·X·σ(W[:, k]).
 
     Its attention weights are a softmax σ over positions.
@@ -242,12 +244,14 @@ class SoftmaxTransformer(Transformer):
     Examples
     --------
     >>> import numpy as np, scb
-    >>> model = scb.SoftmaxTransformer(V=[[0.9, 0.2], [0.1, 0.8]], W=np.log([[2.0, 1.0], [1.0, 1.0], [1.0, 2.0]]))
+    >>> W = np.log([[2.0, 1.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> model = scb.SoftmaxTransformer([[0.9, 0.2], [0.1, 0.8]], W)
     >>> model.attention
     array([[0.5 , 0.25],
            [0.25, 0.25],
            [0.25, 0.5 ]])
-    >>> batch = scb.Batch(np.array([[0, 1, 1], [1, 0, 1]]), last=np.array([0, 1]), label=np.array([0, 1]))
+    >>> context, last = np.array([[0, 1, 1], [1, 0, 1]]), np.array([0, 1])
+    >>> batch = scb.Batch(context, last, label=np.array([0, 1]))
     >>> model.predict(batch)
     array([[0.55 , 0.45 ],
            [0.375, 0.625]])
@@ -318,45 +322,6 @@ def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
     return Gradient(
         loss, V=r.T @ mass / n, A=scatter_scores(r @ V, batch, A.shape[0]) / n, samples=n
     )
-
-
-def token_mass(A: Array, batch: "Batch") -> Array:
-    """(n, N): the attention that falls on each token, X·a^(k), row by row."""
-    n, T = batch.context.shape
-    positions, N = A.shape
-    if positions != T:
-        raise InputError(
-            f"the batch has T = {T} positions, the attention {positions}: they must agree"
-        )
-    mass = np.empty((n, N))
-    for rows in _chunks(n, T):
-        part = batch[rows]
-        flat = (np.arange(len(part))[:, None] * N + part.context).ravel()
-        mass[rows] = np.bincount(flat, A.T[part.last].ravel(), minlength=len(part) * N).reshape(
-            -1, N
-        )
-    return mass
-
-
-def scatter_scores(U: Array, batch: "Batch", T: int) -> Array:
-    """(T, N): column k is the sum of U[i, x_t] over the samples i with last token k; (VX)ᵀr for U =
-    rV.
-    """
-    G = np.zeros((T, U.shape[1]), order="F")
-    for rows in _chunks(len(batch), T):
-        part = batch[rows]
-        for k in np.unique(part.last):
-            mine = part.last == k
-            G[:, k] += np.take_along_axis(
-                U[rows][mine], part.context[mine].astype(np.intp), axis=1
-            ).sum(axis=0)
-    return G
-
-
-def _chunks(n: int, T: int) -> list[slice]:
-    """Slices of n samples, so few at a time that their (sample, position) pairs fit into memory."""
-    size = max(1, _CHUNK // max(T, 1))
-    return [slice(i, min(n, i + size)) for i in range(0, n, size)]
 
 
 def _residual(F: Array, batch: "Batch") -> Array:

@@ -1,5 +1,4 @@
-"""Another package is called scb, too: say so where both are installed, since they share one folder
-and one import.
+"""A warning if the other package called scb is installed: the two share one folder and one import.
 
 Ours is distributed as sparse-contextual-bigrams and imported as scb; the other one is distributed
 as scb.
@@ -22,7 +21,8 @@ def warn_of_namesake() -> None:
             # installation left behind is no other.
             if "Sparse Contextual Bigrams" not in (found.metadata["Summary"] or ""):
                 print(
-                    f"scb: another package called scb ({found.version}) is installed, and one of the two overwrites the other:"
+                    f"scb: another package called scb ({found.version}) is installed, and one of"
+                    " the two overwrites the other:"
                     " pip uninstall scb, then install sparse-contextual-bigrams again",
                     file=sys.stderr,
                 )

@@ -12,8 +12,8 @@ _CELL = "padding:.15em .7em;text-align:{side};border:0;white-space:nowrap"
 
 
 def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook, so that HTML is shown and can be replaced."""
-    # a kernel has loaded it; nobody else pays for it
+    """Whether this process is the kernel of a notebook, which shows HTML and can replace it."""
+    # A notebook has loaded IPython; nothing else should.
     if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython  # pyright: ignore[reportMissingImports]
@@ -47,4 +47,5 @@ def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
 def picture(figure: Any, alt: str) -> str:
     """A figure, inside the page."""
     data = base64.b64encode(figure._repr_png_()).decode()
-    return f'<img style="max-width:100%;background:#fff" alt="{escape(alt)}" src="data:image/png;base64,{data}">'
+    style = "max-width:100%;background:#fff"
+    return f'<img style="{style}" alt="{escape(alt)}" src="data:image/png;base64,{data}">'

@@ -8,6 +8,7 @@ reader prefers.
 """
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from scb.files import write_atomically
@@ -27,8 +28,7 @@ SAMPLES = 3
 TASK_SEED = 83
 SAMPLE_SEED = 17
 
-# Seconds: each sample has its turn, and in it each part its moment, from its start to its end.
-TURN = 7.0
+# Seconds: when each part of a turn begins to appear, and when it is there.
 MOMENTS = {
     "last": (0.7, 1.0),
     "jump": (1.3, 2.1),
@@ -37,29 +37,39 @@ MOMENTS = {
     "odds": (3.4, 3.9),
     "next": (4.4, 5.2),
 }
-FADE = 0.3
 
-# Lengths in units of the view box.
-WIDTH = 720
-HEIGHT = 354
-TOKEN = 46
-PITCH = 53
-LEFT = 14
-STRIP = 132
-SLOT = 660
-BARS = (574, 628, 682)
-BAR_WIDTH = 36
-BAR_HEIGHT = 82
-BASE = 304
-CARRY = 264
+
+@dataclass(frozen=True)
+class Layout:
+    """Lengths and heights in units of the view box, and the seconds of a turn."""
+
+    width: int = 720
+    height: int = 354
+    token: int = 46  # the side of a token
+    pitch: int = 53  # from one token to the next
+    left: int = 14  # of the first token, and of the words
+    strip: int = 132  # the top of the tokens
+    slot: int = 660  # the left side of the next token
+    bars: tuple[int, int, int] = (574, 628, 682)
+    bar_width: int = 36
+    bar_height: int = 82
+    base: int = 304  # the foot of the bars
+    carry: int = 264  # of the arrow below the strip
+    turn: float = 7.0
+    fade: float = 0.3
+
+
+AT = Layout()
 
 STYLE = """
-.scb-strip{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-size:26px;text-anchor:middle}
+.scb-strip{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;\
+font-size:26px;text-anchor:middle}
 .scb-strip text{fill:currentColor}
 .scb-strip .left{text-anchor:start}
 .scb-strip .small{font-size:20px}
 .scb-strip .in{fill:#111;font-weight:700}
-.scb-strip .line{fill:none;stroke:currentColor;stroke-width:4;stroke-linecap:round;stroke-linejoin:round}
+.scb-strip .line{fill:none;stroke:currentColor;stroke-width:4;stroke-linecap:round;\
+stroke-linejoin:round}
 .scb-strip .jump .draw,.scb-strip .carry .draw{stroke-dasharray:1 2}
 .scb-strip .slot{fill:none;stroke:currentColor;stroke-width:2.5;stroke-dasharray:5 5;opacity:.5}
 .scb-strip .dim{opacity:.42}
@@ -101,14 +111,17 @@ def strip_picture(animated: bool = True) -> str:
         )
     ]
     parts = [
-        f'<svg{XMLNS} class="scb-strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{ALT}">',
+        f'<svg{XMLNS} class="scb-strip" viewBox="0 0 {AT.width} {AT.height}"'
+        f' role="img" aria-label="{ALT}">',
         f"<style>{STYLE}{_motion() if animated else ''}</style>",
-        f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="12"/>',
-        f'<text class="left" x="{LEFT}" y="36">The last one says where to look.</text>',
-        f'<text class="left" x="{LEFT}" y="{CARRY + 38}">What it finds there</text>',
-        f'<text class="left" x="{LEFT}" y="{CARRY + 70}">sets the odds of the next one.</text>',
-        f'<rect class="slot" x="{SLOT + 2}" y="{STRIP + 2}" width="{TOKEN - 4}" height="{TOKEN - 4}" rx="8"/>',
-        f'<text class="small" x="{SLOT + TOKEN / 2:g}" y="{STRIP - 12}">next</text>',
+        f'<rect class="paper" width="{AT.width}" height="{AT.height}" rx="12"/>',
+        f'<text class="left" x="{AT.left}" y="36">The last one says where to look.</text>',
+        f'<text class="left" x="{AT.left}" y="{AT.carry + 38}">What it finds there</text>',
+        f'<text class="left" x="{AT.left}" y="{AT.carry + 70}">'
+        "sets the odds of the next one.</text>",
+        f'<rect class="slot" x="{AT.slot + 2}" y="{AT.strip + 2}" width="{AT.token - 4}"'
+        f' height="{AT.token - 4}" rx="8"/>',
+        f'<text class="small" x="{AT.slot + AT.token / 2:g}" y="{AT.strip - 12}">next</text>',
         *turns[:shown],
         "</svg>",
     ]
@@ -130,37 +143,38 @@ def _turn(index: int, task: Task, context: list[int], last: int, label: int) -> 
         # The two that count lie dimmed below, until they light up.
         _token(last, _x(CONTEXT), "dim") + _token(found, _x(position), "dim"),
         f'<g class="last">{_token(last, _x(CONTEXT))}{_ring(_x(CONTEXT))}</g>',
-        f'<g class="jump">{_jump(_x(CONTEXT) + TOKEN / 2, _x(position) + TOKEN / 2)}</g>',
+        f'<g class="jump">{_jump(_x(CONTEXT) + AT.token / 2, _x(position) + AT.token / 2)}</g>',
         f'<g class="found">{_token(found, _x(position))}{_ring(_x(position))}</g>',
-        f'<g class="carry">{_carry(_x(position) + TOKEN / 2)}</g>',
+        f'<g class="carry">{_carry(_x(position) + AT.token / 2)}</g>',
         f'<g class="odds">{_odds(task.P[:, found].tolist())}</g>',
-        f'<g class="next" style="--from:{BARS[label] - SLOT - TOKEN / 2:g}px">{_token(label, SLOT)}</g></g>',
+        f'<g class="next" style="--from:{AT.bars[label] - AT.slot - AT.token / 2:g}px">'
+        f"{_token(label, AT.slot)}</g></g>",
     ]
     return "\n".join(parts)
 
 
 def _x(place: int) -> int:
-    return LEFT + PITCH * place
+    return AT.left + AT.pitch * place
 
 
 def _token(token: int, x: float, kind: str = "") -> str:
     group = f'<g class="{kind}">' if kind else "<g>"
     return (
-        f'{group}<rect x="{x:g}" y="{STRIP}" width="{TOKEN}" height="{TOKEN}" rx="9" fill="{COLOURS[token]}"/>'
-        f'<text class="in" x="{x + TOKEN / 2:g}" y="{STRIP + 32}">{LETTERS[token]}</text></g>'
+        f'{group}<rect x="{x:g}" y="{AT.strip}" width="{AT.token}" height="{AT.token}" rx="9"'
+        f' fill="{COLOURS[token]}"/>'
+        f'<text class="in" x="{x + AT.token / 2:g}" y="{AT.strip + 32}">{LETTERS[token]}</text></g>'
     )
 
 
 def _ring(x: float) -> str:
-    size = TOKEN + 6
-    return (
-        f'<rect class="line" x="{x - 3:g}" y="{STRIP - 3}" width="{size}" height="{size}" rx="11"/>'
-    )
+    size = AT.token + 6
+    place = f'x="{x - 3:g}" y="{AT.strip - 3}"'
+    return f'<rect class="line" {place} width="{size}" height="{size}" rx="11"/>'
 
 
 def _jump(start: float, end: float) -> str:
     """The arrow above the strip, from the last token to the position that it chooses."""
-    foot = STRIP - 8
+    foot = AT.strip - 8
     high = foot - 88
     curve = f"M{start:g} {foot}C{start:g} {high} {end:g} {high} {end:g} {foot - 6}"
     head = f"M{end - 9:g} {foot - 15}L{end:g} {foot - 4}L{end + 9:g} {foot - 15}"
@@ -169,9 +183,10 @@ def _jump(start: float, end: float) -> str:
 
 def _carry(x: float) -> str:
     """The arrow below the strip, from the token found to the odds."""
-    end = BARS[0] - BAR_WIDTH / 2 - 14
-    line = f"M{x:g} {STRIP + TOKEN + 8}V{CARRY - 14}Q{x:g} {CARRY} {x + 14:g} {CARRY}H{end:g}"
-    head = f"M{end - 11:g} {CARRY - 9}L{end:g} {CARRY}L{end - 11:g} {CARRY + 9}"
+    end = AT.bars[0] - AT.bar_width / 2 - 14
+    y = AT.carry
+    line = f"M{x:g} {AT.strip + AT.token + 8}V{y - 14}Q{x:g} {y} {x + 14:g} {y}H{end:g}"
+    head = f"M{end - 11:g} {AT.carry - 9}L{end:g} {AT.carry}L{end - 11:g} {AT.carry + 9}"
     return _arrow(line, head)
 
 
@@ -184,20 +199,21 @@ def _arrow(line: str, head: str) -> str:
 def _odds(column: list[float]) -> str:
     """A column of P as bars, with the tokens that they stand for below."""
     parts = []
-    for token, (x, share) in enumerate(zip(BARS, column, strict=True)):
-        height = round(BAR_HEIGHT * share, 1)
+    for token, (x, share) in enumerate(zip(AT.bars, column, strict=True)):
+        height = round(AT.bar_height * share, 1)
         parts.append(
-            f'<rect class="bar" x="{x - BAR_WIDTH / 2:g}" y="{BASE - height:g}" width="{BAR_WIDTH}" height="{height:g}" '
+            f'<rect class="bar" x="{x - AT.bar_width / 2:g}" y="{AT.base - height:g}"'
+            f' width="{AT.bar_width}" height="{height:g}" '
             f'fill="{COLOURS[token]}"/>'
-            f'<text class="small" x="{x}" y="{BASE - height - 8:g}">{share:.0%}</text>'
-            f'<text class="small" x="{x}" y="{BASE + 25}">{LETTERS[token]}</text>'
+            f'<text class="small" x="{x}" y="{AT.base - height - 8:g}">{share:.0%}</text>'
+            f'<text class="small" x="{x}" y="{AT.base + 25}">{LETTERS[token]}</text>'
         )
     return "".join(parts)
 
 
 def _motion() -> str:
     """The animation: each part of a turn appears at its moment, then the next turn comes."""
-    whole = TURN * SAMPLES
+    whole = AT.turn * SAMPLES
 
     def at(seconds: float) -> str:
         return f"{100 * seconds / whole:.2f}%"
@@ -205,9 +221,10 @@ def _motion() -> str:
     def appear(name: str, before: str, after: str, start: float, end: float) -> str:
         return f"@keyframes scb-{name}{{0%,{at(start)}{{{before}}}{at(end)},100%{{{after}}}}}"
 
-    timing = f"{whole:g}s linear calc(var(--turn)*{TURN:g}s - {whole:g}s) infinite"
+    timing = f"{whole:g}s linear calc(var(--turn)*{AT.turn:g}s - {whole:g}s) infinite"
     rules = [
-        f"@keyframes scb-turn{{0%{{opacity:0}}{at(FADE)},{at(TURN - FADE)}{{opacity:1}}{at(TURN)},100%{{opacity:0}}}}",
+        f"@keyframes scb-turn{{0%{{opacity:0}}{at(AT.fade)},{at(AT.turn - AT.fade)}{{opacity:1}}"
+        f"{at(AT.turn)},100%{{opacity:0}}}}",
         f".scb-strip .turn{{animation:scb-turn {timing}}}",
     ]
     for name, (start, end) in MOMENTS.items():
@@ -223,12 +240,14 @@ def _motion() -> str:
             rules.append(f".scb-strip .{name} .draw{{animation:scb-{name}-line {timing}}}")
     rules.append(appear("bar", "transform:scaleY(0)", "transform:none", *MOMENTS["odds"]))
     rules.append(
-        f".scb-strip .bar{{transform-box:fill-box;transform-origin:bottom;animation:scb-bar {timing}}}"
+        ".scb-strip .bar{transform-box:fill-box;transform-origin:bottom;"
+        f"animation:scb-bar {timing}}}"
     )
-    rise = f"transform:translate(var(--from),{BASE - STRIP - 6}px) scale(.6)"
+    rise = f"transform:translate(var(--from),{AT.base - AT.strip - 6}px) scale(.6)"
     rules.append(appear("move", rise, "transform:none", *MOMENTS["next"]))
     rules.append(
-        f".scb-strip .next>g{{transform-box:fill-box;transform-origin:center;animation:scb-move {timing}}}"
+        ".scb-strip .next>g{transform-box:fill-box;transform-origin:center;"
+        f"animation:scb-move {timing}}}"
     )
     return "@media (prefers-reduced-motion:no-preference){\n" + "\n".join(rules) + "\n}\n"
 

@@ -124,7 +124,7 @@ def test_options_reach_the_model(tmp_path, capsys, letters):
         (b"abcabc" * 9, "t.txt", ["--lags", "30"], "lags = 30"),
         (b"abcabc" * 9, "t.txt", ["--max-lag", "0"], "max_lag = 0"),
         (b"abc", "t.txt", [], "too few"),
-        (b"a,b\n1,2\n", "t.csv", [], "say which one with --column"),
+        (b"a,b\n1,2\n", "t.csv", [], "take its name as 'column'"),
         (b"a,b\n1,2\n", "t.csv", ["--column", "c"], "no column 'c': there are a, b"),
         (b"a,b\n", "t.csv", ["--column", "a"], "no rows"),
         (b"a,b\n1\n2,3,4\n", "t.csv", ["--column", "a"], "cannot be read as csv"),
@@ -198,3 +198,41 @@ def test_where_an_n_gram_predicts_better_the_background_is_named(tmp_path, capsy
     (tmp_path / "bits.txt").write_text("".join(map(str, x)))
     words = " ".join(call(capsys, "fit", tmp_path / "bits.txt", "--max-lag", 4, "--out", tmp_path / "o").split())
     assert "predicts better: with --background ngram" in words
+
+
+def test_the_estimator_and_the_analysis_are_one_road(letters):
+    fitted = scb.SparseContextualBigram(8).fit(letters[:3000])
+    analysis = scb.analyse(scb.SparseContextualBigram(8), letters[:3000], held_out=0, n_halves=0)
+    assert str(analysis.summary) == str(fitted.summary())
+    assert analysis.model.loglik_ == fitted.loglik_
+    assert (analysis.scores, analysis.n_held_out, analysis.failures) == ([], 0, [])
+
+
+def test_printing_computes_nothing(letters, monkeypatch):
+    """The evidence is computed for the summary; afterwards the fitter may be gone."""
+    model = scb.SparseContextualBigram(8).fit(letters[:3000])
+    summary = model.summary()
+    expected = str(summary)
+
+    def gone(*_):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("scb.mixture.evidence.gather_evidence", gone)
+    monkeypatch.setattr("scb.sequences.lag_model.LagModel.table", gone)
+    assert str(summary) == expected
+
+
+def test_all_of_a_second_sequence_is_predicted(letters):
+    model = scb.SparseContextualBigram(4)
+    analysis = scb.analyse(model, [letters[:1000], letters[1000:1100]], held_out=0.5, n_halves=0)
+    assert analysis.n_held_out == 99
+    own = next(score for score in analysis.scores if score.own)
+    assert own.bits == pytest.approx(-model.score([letters[1000:1100]]) / np.log(2))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"held_out": 1}, "held_out = 1"), ({"n_halves": 3}, "n_halves = 3"), ({}, "too few")]
+)
+def test_what_cannot_be_analysed_is_named(options, message):
+    with pytest.raises(scb.InputError, match=message):
+        scb.analyse(scb.SparseContextualBigram(), list("abcabc"), **options)

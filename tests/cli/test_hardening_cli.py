@@ -14,6 +14,7 @@ import pytest
 import scb
 import scb.cli.train
 from scb.cli import main
+from scb.cli.advice import advise
 from scb.cli.terminal import terminal
 from scb.files import make_directory
 from scb.inputs import InputError
@@ -114,7 +115,7 @@ def test_a_config_that_is_no_file_is_named(tmp_path):
         result = call("train", "--config", name, cwd=tmp_path)
         assert (result.returncode, result.stderr) == (2, f"scb: {name} {said}\n")
     result = call("lab", "--out", ".", cwd=tmp_path)
-    assert (result.returncode, result.stderr) == (2, "scb: --out .: it is a directory, and must be a file\n")
+    assert (result.returncode, result.stderr) == (2, "scb: . is a directory, and must be a file: give another name\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -173,13 +174,12 @@ def test_a_diverged_run_ends_with_status_1_and_advice_that_was_tried(tmp_path):
     assert call("show", "runs/1", cwd=tmp_path).returncode == 0  # a look at it is no failure
 
 
-def test_settings_that_were_not_seen_to_learn_the_task_are_not_recommended(capsys, monkeypatch):
+def test_settings_that_were_not_seen_to_learn_the_task_are_not_recommended(capsys):
     console = terminal()
     usual = TrainingSettings(T=40)
-    scb.cli.train._advise(console, TASK, usual)
+    advise(console, usual)
     assert capsys.readouterr().out == "no settings are known that learn this task\n"
-    monkeypatch.setattr(scb.cli.train, "PATIENCE", 0)
-    scb.cli.train._advise(console, TASK, TrainingSettings(T=40, recipe="paper"))
+    advise(console, TrainingSettings(T=40, recipe="paper"), patience=0)
     first, *rest = capsys.readouterr().out.splitlines()
     assert first == "trying recipe 'tuned' on this task, for up to 0 s …"
     said = " ".join(" ".join(rest).split())
@@ -309,7 +309,7 @@ def test_an_empty_number_is_no_empty_path(capsys):
     ("options", "said"),
     [
         (["--out", "file/table.md"], "file is not a directory: give another name"),
-        (["--out", "."], "--out .: it is a directory, and must be a file"),
+        (["--out", "."], ". is a directory, and must be a file"),
         (["--sizes", "3x200", "nonsense"], "sizes has 'nonsense': it must look like 3x5000"),
     ],
 )

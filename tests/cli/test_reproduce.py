@@ -17,6 +17,8 @@ from scb.jobs.table import read_table
 from scb.paper.registry import FIGURES, claims_for, drawable
 from scb.paper.registry import tables as experiments
 
+pytestmark = pytest.mark.slow
+
 SCB = Path(sys.executable).with_name("scb")
 MADE = experiments()
 DRAWN = drawable(FIGURES, MADE)  # the others need the full run

@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCB = Path(sys.executable).with_name("scb")
 REPRODUCE = ("reproduce", "--quick", "--only", "F11", "--seeds", "1", "--jobs", "1", "--out", "out")
 SWEEP = ("sweep", "sweep.toml", "--jobs", "2", "--out", "out")

@@ -7,10 +7,6 @@ from rich.console import Console
 
 from scb.cli import progress as shown_by
 from scb.jobs.forecast import Forecast, crowding
-from scb.jobs.warm_up import FIRST, PIECES, compiling, pieces_for
-from scb.paper.experiments.population import StageOneJob
-from scb.paper.experiments.recovery import SequenceJob
-from scb.paper.experiments.training import TrainingJob
 
 COSTS = {"starting": 2.0, "compiling": 25.0, "running": 30.0, "drawing": 10.0}
 
@@ -65,16 +61,6 @@ def test_a_phase_that_turns_out_to_be_nothing_is_left_out():
     assert forecast.phase == "drawing"
 
 
-def test_jobs_ask_for_the_kernels_that_they_use():
-    training, mixture = PIECES
-    assert pieces_for([]) == []
-    assert pieces_for([StageOneJob(T=100)]) in ([], [training])
-    assert mixture in pieces_for([SequenceJob(length=100, replicate=0)])
-    assert training in pieces_for([TrainingJob(replicate=0)])
-    assert compiling(PIECES, workers=1) == training.seconds + mixture.seconds
-    assert compiling(PIECES, workers=2) == training.seconds > FIRST.seconds
-
-
 def test_lines_where_there_is_no_terminal(monkeypatch):
     """Phase, detail, share and time; on a terminal a bar, which is gone at the end."""
     from threading import Event
@@ -83,11 +69,9 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
         stream = io.StringIO()
         console = Console(file=stream, force_terminal=is_terminal, width=80)
         monkeypatch.setattr(shown_by, "terminal", lambda stderr, console=console: console)
-        monkeypatch.setattr(shown_by, "PATIENCE", 0.01)
         forecast = Forecast({"running": 4.0}, clock=Clock())
-        with shown_by.progress(forecast) as shown:
-            shown.detail = "1 of 2 runs"
-            forecast.note("running", 0.5)
+        with shown_by.progress(forecast, patience=0.01):
+            forecast.note("running", 0.5, "1 of 2 runs")
             Event().wait(0.2)
         assert "running 1 of 2 runs" in stream.getvalue()
         assert "about 1 s left" in stream.getvalue()

@@ -11,14 +11,15 @@ from cuda_host import COMPILER, KERNELS, Host
 from scb.geometry import line_A, line_V
 from scb.inputs import InputError
 from scb.kernels.cuda.device import Gpu
-from scb.kernels.cuda.layout import FEW, MATRIX, SOME, UNIT, Layout, device_sampler
+from scb.kernels.cuda.layout import FIXED, Layout, device_sampler
 from scb.kernels.cuda.step import DeviceSteps
 from scb.kernels.random import token_sampler
 from scb.kernels.step.batch import TaskSampler
 from scb.training.cuda import Cuda
 from scb.training.engine import Composed, Fused
+from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Fresh
-from scb.training.stages import MeasuredNoise, Stage
+from scb.training.stages import Stage
 from truth import twins
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: the source of the CUDA kernels is NOT exercised")
@@ -27,12 +28,12 @@ KEY = np.uint64(0x1234_5678_9ABC_DEF1)
 SIZES = [
     (2, 70),
     (3, 600),
-    (FEW, 90),
-    (FEW + 1, 130),
+    (FIXED.FEW, 90),
+    (FIXED.FEW + 1, 130),
     (12, 300),
-    (SOME, 60),
-    (SOME + 1, 140),
-    (MATRIX + 6, 50),
+    (FIXED.SOME, 60),
+    (FIXED.SOME + 1, 140),
+    (FIXED.MATRIX + 6, 50),
     (130, 200),
     (260, 60),
 ]
@@ -57,7 +58,7 @@ def differentiated(device, sampler, V, A, B, **rest):
 
 
 @pytest.mark.parametrize("bits", [16, 9])
-@pytest.mark.parametrize("N", [2, 3, FEW + 1, 20, 300])
+@pytest.mark.parametrize("N", [2, 3, FIXED.FEW + 1, 20, 300])
 def test_tokens_are_those_of_the_stream(N, bits):
     """With 9 bits, most draws come near a threshold and take the exact path."""
     task = scb.Task.random(N, 50, 2, seed=1)
@@ -106,7 +107,7 @@ def test_a_distribution_with_thresholds_side_by_side():
 @pytest.mark.parametrize("N", [3, 12, 60])
 def test_bits_depend_on_nothing_but_the_numbers(N):
     """Groups of a batch, sizes of blocks, and the order of threads and blocks."""
-    T, B = 40, UNIT + 300
+    T, B = 40, FIXED.UNIT + 300
     task, V, A = point(N, T)
     sampler = Fresh(task).sampler
     usual = differentiated(Host(), sampler, V, A, B)
@@ -171,7 +172,7 @@ def test_frozen_steps_are_the_processors():
 def test_frozen_steps_with_large_batches_take_the_tokens_of_whole_contexts(name):
     task, V, A = point(5, 60)
     A = {"sparse": task.Q, "dense": A}[name]
-    stage = Stage("3", 2, 0.1, 0.0, batch_size=UNIT)
+    stage = Stage("3", 2, 0.1, 0.0, batch_size=FIXED.UNIT)
     found = Cuda(task, device=Host()).take(V, A, task.mu, stage, 1, range(2))
     expected = Composed(Fresh(task)).take(V, A, task.mu, stage, 1, range(2))
     np.testing.assert_allclose(found.V, expected.V, rtol=0, atol=1e-8)

@@ -7,9 +7,12 @@ import pkgutil
 import subprocess
 import sys
 
+import pytest
 from numba.core.dispatcher import Dispatcher
 
 import scb.kernels
+
+pytestmark = pytest.mark.slow
 
 WORK = """
 import hashlib, json, sys

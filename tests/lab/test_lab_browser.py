@@ -16,8 +16,11 @@ import pytest
 import scb
 from labtools import numbers
 from scb.cli import main
-from scb.lab import PAGE, scenes
+from scb.lab import scenes, write_page
 from scb.training.settings import TrainingSettings
+
+pytestmark = pytest.mark.slow
+PAGE = write_page()
 
 playwright = pytest.importorskip("playwright.sync_api")
 NO_BROWSER = "NO BROWSER was found for the lab's tests: install Chromium, or name one in the variable CHROMIUM"

@@ -14,8 +14,10 @@ from scb.task.sampling import Batch, sample
 from scb.theory.dynamics import population_recursion
 from scb.training import roundings
 from scb.training.engine import step_keys
+from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Dataset, Fresh
-from scb.training.stages import MeasuredNoise, Stage, precondition_V, proximal_step
+from scb.training.stages import Stage, proximal_step
+from scb.training.updates import precondition_V
 from truth.enumeration import World, tiny_task
 from truth.statistics import assert_distribution
 

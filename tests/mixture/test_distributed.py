@@ -25,6 +25,8 @@ from scb.mixture.rows import NO_POSITION, RowTable, Slots
 from scb.mixture.samples_in import as_data
 from scb.mixture.tuning import TUNING
 
+pytestmark = pytest.mark.slow
+
 CLOSE = 1e-10
 
 

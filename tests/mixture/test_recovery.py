@@ -184,7 +184,7 @@ def test_newton_solves_on_the_tangent_space():
     """``Information.solve`` against the bordered system of the constraints, written out densely."""
     N, s = 3, 2
     rows, P, q = random_rows(N, s, 400, seed=2, background=False)
-    information = Information.of(rows.columns, rows.last, np.ones(400), q, P)
+    information = Information.from_contexts(rows.columns, rows.last, np.ones(400), q, P[:, :-1])
     rng = np.random.default_rng(0)
     gP, gq = rng.normal(size=(N, N)), rng.normal(size=(N, s))
     J = reference.likelihood_information(rows.columns, rows.last, np.ones(400), q, P)
@@ -277,9 +277,9 @@ def test_parts_of_any_size_give_the_same_sums(monkeypatch):
     data = as_data(scb.sample(task, 500, seed=1), 4)
     (part,) = data.partitions
     table, weight = np.random.default_rng(0).normal(size=(4, 4)), np.linspace(0, 1, 500)
-    whole = part.scores(data.shape, table, part.label, weight), part.gather(task.positions.T, 4)
+    whole = part.scores(data.shape, table, weight), part.gather(task.positions.T, 4)
     monkeypatch.setattr("scb.mixture.partition.TUNING", replace(TUNING, samples_at_once=37))
-    np.testing.assert_allclose(part.scores(data.shape, table, part.label, weight), whole[0], atol=1e-10)
+    np.testing.assert_allclose(part.scores(data.shape, table, weight), whole[0], atol=1e-10)
     np.testing.assert_array_equal(part.gather(task.positions.T, 4), whole[1])
 
 

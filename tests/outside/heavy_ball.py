@@ -11,7 +11,9 @@ from scb.geometry import trivial_V
 from scb.jobs.job import Job, Rows, random_task
 from scb.model import Gradient, batch_gradient
 from scb.training.roundings import ResolveSign
-from scb.training.stages import Stage, State, UniformAttention, precondition_A, precondition_V
+from scb.training.stages import Stage, State
+from scb.training.starts import UniformAttention
+from scb.training.updates import precondition_A, precondition_V
 
 
 @dataclass(frozen=True)

@@ -50,22 +50,29 @@ def test_stage_one_length(factor, expected):
     assert theory.stage_one_length(table).verdict is expected
 
 
-@pytest.mark.parametrize(("factor", "power", "expected"), [(1.0, -1.0, HOLDS), (1.0, -0.5, FAILS), (5.0, -1.0, FAILS)])
-def test_signals_meet(factor, power, expected):
-    table = {"T": T, "K_Q": np.full(4, 0.5), "gap": factor * T**power}
-    assert theory.signals_meet(table).verdict is expected
+@pytest.mark.parametrize(
+    ("factor", "power", "size", "expected"),
+    [(1, -1, 2, HOLDS), (1, -0.5, 2, FAILS), (5, -1, 2, FAILS), (1, -1, 9, FAILS), ((1, 1, 1, 1, 1, 1, 1, 5), -1, 2, UNSURE)],
+)
+def test_signals_meet(factor, power, size, expected):
+    lengths = np.repeat(T, 10)
+    gap = np.resize(factor, 40) * lengths ** float(power)
+    table = {"T": lengths, "K_Q": np.full(40, 0.5), "gap": gap, "sum": np.full(40, size)}
+    assert theory.signals_meet(table, {"T": T, "gap": 1 / T}).verdict is expected
 
 
-@pytest.mark.parametrize(("rate", "expected"), [(0.01, HOLDS), (1.0, FAILS)])
-def test_slow_difference(rate, expected):
+@pytest.mark.parametrize(("rate", "error", "expected"), [(0.01, 1.0, HOLDS), (1.0, 1.0, FAILS), (0.01, 0.1, FAILS)])
+def test_slow_difference(rate, error, expected):
     step = np.arange(0, 200, 20)
     eta = 0.005
     parts = [("sum", 1 - np.exp(-2 * eta * step), 1 - np.exp(-2 * eta * step))]
     parts.append(("difference", np.exp(-rate * eta * step), -np.exp(-rate * eta * step)))
-    parts.append(("normalised", 1 - np.exp(-eta * step), np.ones(len(step))))
-    columns = {"direction": np.repeat([name for name, *_ in parts], len(step)), "step": np.tile(step, 3)}
+    columns = {"direction": np.repeat([name for name, *_ in parts], len(step)), "step": np.tile(step, 2)}
     columns |= {"alpha_V": np.concatenate([V for _, V, _ in parts]), "alpha_A": np.concatenate([A for *_, A in parts])}
-    assert theory.slow_difference(columns | {"eta": np.full(3 * len(step), eta)}).verdict is expected
+    near_one = columns | {"eta": np.full(2 * len(step), eta)}
+    assert theory.slow_difference(near_one, {f"rate_{x}": np.full(40, error) for x in "VA"}).verdict is expected
+    few = theory.slow_difference(near_one, {f"rate_{x}": np.full(4, error) for x in "VA"})
+    assert few.verdict is (UNSURE if expected is HOLDS else FAILS)
 
 
 @pytest.mark.parametrize(("dist", "after", "expected"), [(0.01, 0.9, HOLDS), (0.2, 0.9, FAILS), (0.01, 0.5, FAILS)])

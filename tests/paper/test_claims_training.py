@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from claim_tables import mixed, runs
-from scb.paper.claims import convergence, limits
+from scb.paper.claims import convergence, limits, models, regulariser
 from scb.paper.claims.claim import joined
 from scb.paper.outcome import Verdict
 
@@ -93,13 +93,28 @@ def test_proximal_similarity(before, after, star, bad, expected):
     assert convergence.proximal_similarity(mixed(40, bad, proximal=ours, SGD=theirs)).verdict is expected
 
 
-@pytest.mark.parametrize(("star", "larger_batch", "expected"), [(0.01, 0.01, HOLDS), (0.5, 0.01, HOLDS), (0.5, 0.5, FAILS)])
-def test_larger_N(star, larger_batch, expected):
-    tables = []
-    for batch, found in ((64, star), (256, larger_batch)):
-        ours = {"dist_A_star": found, "dist_A": 0.2, "alpha_A": 0.5}
-        tables.append(runs(facts={"N": 10, "batch_size": batch}, proximal=ours, SGD=ours | {"dist_A": 0.4}))
-    assert convergence.larger_N_alike(joined(*tables)).verdict is expected
+@pytest.mark.parametrize(
+    ("star", "sgd", "bad", "expected"),
+    [(0.01, 0.5, 0, HOLDS), (0.01, 0.5, 40, CHANGED), (0.01, 0.01, 0, FAILS), (0.5, 0.5, 0, FAILS)],
+)
+def test_larger_N(star, sgd, bad, expected):
+    """The star is as near as it is at its best step; in the mirror image it is far."""
+    steps = {"alpha_A": (0.5, -0.5)}
+    ours = steps | {"dist_A_star": ((0.7, star, 0.6), 0.7)}
+    table = mixed(40, bad, proximal=ours, SGD=steps | {"dist_A_star": ((0.7, sgd, 0.6), 0.7)})
+    assert models.larger_N_alike(table).verdict is expected
+    few = {name: column[np.isin(table["replicate"], (0, 1, 40))] for name, column in table.items()}
+    assert models.larger_N_alike(few).verdict is (FAILS if expected is FAILS else UNSURE)
+    control = runs(facts={"N": 20, "batch_size": 64}, proximal={"dist_A_star": 0.01, "alpha_A": 0.5})
+    found = models.larger_N_alike(table, control)
+    assert "N = 20, B = 64: after 1,000 steps: star 40 of 40" in models.larger_N_alike.controlled(found)[0]
+
+
+@pytest.mark.parametrize(("cosine", "star", "bad", "expected"), [(0.99, 1, 0, HOLDS), (0.8, 1, 40, CHANGED), (0.8, 0.5, 0, FAILS)])
+def test_similarity_is_close(cosine, star, bad, expected):
+    columns = {"sim_A": (cosine, -cosine), "sim_A_star": (star, 0.0), "alpha_A": (0.5, -0.5)}
+    assert convergence.similarity_is_close(mixed(40, bad, proximal=columns)).verdict is expected
+    assert convergence.similarity_is_close(mixed(5, bad, proximal=columns)).verdict is (FAILS if expected is FAILS else UNSURE)
 
 
 def test_the_verdict_says_in_which_ensembles_a_claim_holds():
@@ -199,3 +214,17 @@ def test_noise_dominates(sgd, small, large, expected):
 def test_noise_decides_the_sign(bad, settled, expected):
     table = mixed(40, bad, proximal={"alpha_A": (0.3, -0.3)}, larger={"alpha_A": (0.3, settled)})
     assert limits.noise_decides_the_sign(table).verdict is expected
+
+
+@pytest.mark.parametrize(("K_P", "T", "expected"), [(0.05, 10**8, HOLDS), (0.5, 5000, FAILS), ((0.05, 5.0), 10**8, UNSURE)])
+def test_lambda_is_the_lemma_s(K_P, T, expected):
+    table = runs(facts={"N": 3, "T": T}, proximal={"K_P": 0.1})
+    table["K_P"] = np.where(table["replicate"] < 36, *(np.broadcast_to(K_P, 2)))
+    assert limits.lambda_is_the_lemma_s(table).verdict is expected
+
+
+@pytest.mark.parametrize(("below", "expected"), [(0, HOLDS), (2, UNSURE), (40, FAILS)])
+def test_nothing_below(below, expected):
+    count = np.where(np.arange(40) < below, 6000, 0)
+    table = {"entries": np.full(40, 15_000), "below": count, "least": np.full(40, -3.0)}
+    assert regulariser.nothing_below(table).verdict is expected

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from scb.jobs.job import random_task
 from scb.jobs.table import pick
+from scb.paper.experiments.checks import ErrorDecayJob, NegativeJob, PlannedJob, StageOneEndJob
 from scb.paper.experiments.noise import SeparationJob
 from scb.paper.experiments.population import StageOneJob
 from scb.paper.experiments.training import LATE, LastStageJob, LateJob, PreconditionerJob, TrainingJob
@@ -86,3 +87,37 @@ def test_without_the_drift_nothing_grows():
     found = StageOneJob(T=1000).run()
     assert found["undrifted"] == 0
     assert min(found["alpha_V"], found["alpha_A"]) > 0.09
+
+
+def test_entries_below_lambda_are_those_of_the_gradient_step():
+    """With λ far above the noise there is none; with a tiny one about half of the entries are there."""
+    large, small = (NegativeJob(450, T=60, lam=lam).run() for lam in (1.0, 1e-12))
+    assert large["below"] == 0
+    assert small["entries"] == 180
+    assert 30 < small["below"] < 150
+    assert small["least"] * 1e-12 < 0
+
+
+def test_stage_one_ends_where_one_signal_is_one_over_QN():
+    found = StageOneEndJob(T=300, replicate=1).run()
+    before = found["sum"] / 6 - max(found["alpha_V"], found["alpha_A"])
+    assert max(found["alpha_V"], found["alpha_A"]) >= 1 / 6
+    assert before == pytest.approx(min(found["alpha_V"], found["alpha_A"]))
+    assert found["gap"] == pytest.approx(abs(found["alpha_V"] - found["alpha_A"]))
+    assert found["batch_size"] > 300**2
+
+
+def test_the_error_near_one_falls_at_the_rate_of_the_lemma():
+    """(1 − ηα_A²)^τ for V and (1 − ηα_V²)^τ for A, and the signals go from 0.9 to 1."""
+    for replicate in range(3):
+        found = ErrorDecayJob(replicate, T=50, steps=200).run()
+        assert 0.7 < found["rate_V"] < 1.3
+        assert 0.7 < found["rate_A"] < 1.3
+
+
+def test_the_plan_is_simulated_inside_all_assumptions():
+    found = PlannedJob(0).run()
+    assert found["inside"].all()
+    assert found["stage"].tolist() == [1, 2, 3]
+    assert found["delta_V"][0] > 0  # at N = 2 it could not be
+    assert not PlannedJob(0, T=1000).run()["inside"].any()

@@ -24,6 +24,24 @@ def test_nothing_else_is_frozen():
     assert set(frozen()) == {claim.id for claim in CLAIMS}
 
 
+def history(*arguments):
+    """What git says of the repository that these tests stand in; None if it cannot say it."""
+    done = subprocess.run(["git", "-C", str(freezer.HERE), *arguments], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+@pytest.mark.parametrize("commit", sorted({row.commit for row in frozen().values()}))
+def test_the_commit_has_the_criterion(commit):
+    """Where the history is at hand: every criterion stands word for word in the commit that it is said to be of."""
+    files = history("ls-tree", "--name-only", commit, "claims/")
+    if files is None:
+        pytest.skip("the history is not here")
+    sources = [history("show", f"{commit}:./{name}") for name in files.split()]
+    words = " ".join("".join(source or "" for source in sources).split())
+    mine = [claim for claim in CLAIMS if frozen()[claim.id].commit == commit]
+    assert [claim.id for claim in mine if claim.criterion not in words] == []
+
+
 def test_a_changed_word_changes_the_digest_and_a_line_break_does_not():
     claim = CLAIMS[0]
 

@@ -5,7 +5,6 @@ import pytest
 
 from scb.cli.reproduce import reproduce
 from scb.inputs import InputError
-from scb.jobs.kinds import TrainJob, kind_of
 from scb.paper import stage_one
 from scb.paper.claims import large, projector
 from scb.paper.experiments.large import KEPT, LARGE_AXES, LARGE_BASE, LARGE_SETTINGS, PlanJob, RealJob
@@ -13,6 +12,7 @@ from scb.paper.experiments.projector import SignJob
 from scb.paper.experiments.rates import LARGEST_ON_GPU, RateJob
 from scb.paper.outcome import Verdict
 from scb.paper.registry import TABLES, tables
+from scb.sweeps.kinds import TrainJob, kind_of
 from scb.task import Task
 
 HOLDS, UNSURE, FAILS = Verdict.HOLDS, Verdict.UNSURE, Verdict.FAILS
@@ -187,11 +187,22 @@ def test_large_rates_hold(power, expected):
 
 @pytest.mark.parametrize(
     ("signal", "error", "distance", "expected"),
-    [(0.6, 0.01, 0.1, UNSURE), (0.4, 0.01, 0.1, FAILS), (0.6, 0.3, 0.1, FAILS), (0.6, 0.01, 0.4, FAILS)],
+    [(0.6, 0.01, 0.1, HOLDS), (0.4, 0.01, 0.1, FAILS), (0.6, 0.3, 0.1, FAILS), (0.6, 0.01, 0.4, FAILS)],
 )
 def test_plan_keeps_its_promises(signal, error, distance, expected):
-    """One run that keeps them proves little; one that breaks them is enough."""
-    table = {name: np.full(3, value) for name, value in (("N", 2), ("sparsity", 1), ("epsilon", 0.1), ("samples", 1e10))}
-    table |= {"stage": np.array([1, 2, 3]), "alpha_V": np.full(3, signal), "alpha_A": np.zeros(3), "delta_A": np.full(3, error)}
-    table |= {"dist_A": np.full(3, 0.1), "dist_V": np.full(3, distance)}
-    assert large.plan_keeps_its_promises(table).verdict is expected
+    """A few runs that keep them prove little; the real one that breaks them is enough."""
+
+    def runs(count, signal, error, distance):
+        table = {
+            name: np.full(3 * count, value) for name, value in (("N", 2), ("sparsity", 1), ("epsilon", 0.1), ("samples", 1e10))
+        }
+        table |= {"stage": np.tile([1, 2, 3], count), "replicate": np.repeat(np.arange(count), 3), "inside": np.ones(3 * count)}
+        table |= {"alpha_V": np.full(3 * count, signal), "alpha_A": np.zeros(3 * count), "delta_A": np.full(3 * count, error)}
+        return table | {"dist_A": np.full(3 * count, 0.1), "dist_V": np.full(3 * count, distance)}
+
+    many, few, one = (runs(count, signal, error, distance) for count in (40, 9, 1))
+    good = runs(40, 0.6, 0.01, 0.1)
+    assert large.plan_keeps_its_promises(many).verdict is expected
+    assert large.plan_keeps_its_promises(few).verdict is (UNSURE if expected is HOLDS else FAILS)
+    assert large.plan_keeps_its_promises(good, one).verdict is expected
+    assert large.plan_keeps_its_promises(good | {"inside": np.zeros(120)}).verdict is FAILS

@@ -17,6 +17,7 @@ SYMBOLS = {
     r"\V": "V", r"\A": "A", r"\a": "a", r"\q": "q", r"\e": "e", r"\h": "h", r"\bP": "P", r"\bQ": "Q", r"\One": "1", r"\Id": "I",
     r"\trans": "ᵀ", r"\poly": "poly", r"\diag": "diag", r"\log": "log", r"\approx": "≈", r"\le": "≤", r"\leq": "≤", r"\ge": "≥",
     r"\gets": "←", r"\|": "‖", r"\bepsNoise": "ε_noise", r"\Tmp": "Tmp", r"\gg": "≫", r"\hat": "^", r"\Omega": "Ω", r"\min": "min",
+    r"\sim": "∼", r"\in": "∈", r"\notin": "∉", r"\sqrt": "√", r"\hh": "ĥ",
 }  # fmt: skip
 SUBSCRIPTS = str.maketrans({"₁": "_1", "₂": "_2", "²": "^2", "³": "^3", "⁴": "^4", "⁵": "^5", "−": "-", "–": "-", "’": "'"})
 

@@ -16,11 +16,12 @@ import scb
 from scb import files
 from scb.cli import main
 from scb.cli.terminal import terminal
-from scb.files import read_arrays, read_json, write_arrays, write_json
+from scb.files import SLOT, read_json, seal, write_json
 from scb.inputs import DamagedFileError, InputError
 from scb.jobs.table import read_table, write_table
 from scb.sequences.model_file import FORMAT
 from scb.sequences.symbols import inert
+from scb.tensors import read_arrays, write_arrays
 from scb.training.run import Run
 from scb.training.settings import read_toml
 
@@ -70,7 +71,7 @@ def test_texts_that_look_like_digests_cost_nothing_and_hide_nothing(tmp_path, mo
 
 
 def changed(folder, name, path, array=None, **facts):
-    arrays, content, _ = read_arrays(folder / f"{name}.safetensors", FORMAT)
+    arrays, content = read_arrays(folder / f"{name}.safetensors", FORMAT)
     content["parameters"] |= facts.pop("parameters", {})
     write_arrays(path, FORMAT, arrays | (array or {}), content | facts)
     return path
@@ -91,14 +92,14 @@ def test_a_model_file_cannot_ask_for_more_than_it_holds(models, tmp_path, facts,
 
 
 def test_a_background_of_contexts_that_there_cannot_be(models, tmp_path):
-    arrays, _, _ = read_arrays(models / "ngram.safetensors", FORMAT)
+    arrays, _ = read_arrays(models / "ngram.safetensors", FORMAT)
     about = arrays["background.about"]
     for depth in (63, 31, 2**40, -1):
         array = {"background.about": np.array([about[0], depth, about[2]])}
         with pytest.raises(DamagedFileError, match="damaged"):
             scb.SparseContextualBigram.load(changed(models, "ngram", tmp_path / "m.safetensors", array))
     array = {"background.codes": arrays["background.codes"][::-1].copy()}
-    with pytest.raises(DamagedFileError, match="does not count contexts"):
+    with pytest.raises(DamagedFileError, match="does not count histories"):
         scb.SparseContextualBigram.load(changed(models, "ngram", tmp_path / "m.safetensors", array))
 
 
@@ -190,5 +191,7 @@ def test_a_task_that_promises_more_than_it_holds(tmp_path):
     with ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+        archive.comment = SLOT.encode()
+    path.write_bytes(seal(path.read_bytes()))
     with pytest.raises(DamagedFileError, match=r"T.npy promises an array of shape \(9999999999,\)"):
         scb.Task.load(path)

@@ -37,7 +37,7 @@ def roots() -> dict[str, Any]:
     for name in scb.__all__:
         value = getattr(scb, name)
         found |= contents(f"scb.{name}", value) if isinstance(value, ModuleType) else {f"scb.{name}": value}
-    found |= {name: pydoc.locate(name) for name in (*api_index.OWN, *api_index.WITHIN)}
+    found |= {name: pydoc.locate(name) for name in (*api_index.OWN, *api_index.COMMANDS, *api_index.WITHIN)}
     if find_spec("torch"):
         found |= contents("scb.torch", import_module("scb.torch"))
     return {name: value for name, value in found.items() if inspect.isroutine(value) or inspect.isclass(value)}

@@ -24,6 +24,8 @@ import sequences  # noqa: E402
 
 import scb  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 CMU = """\
 'bout B AW1 T
 disobedience D IH2 S AH0 B IY1 D IY0 AH0 N S

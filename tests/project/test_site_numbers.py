@@ -32,6 +32,20 @@ def test_a_number_from_a_text(kept):
             result_numbers.evaluate(words)
 
 
+def test_a_number_from_a_table_under_a_heading(kept):
+    head = "| what | order | bits | above |\n|---|---|---|---|\n"
+    one = f"{head}| tree, deep | 10 | 1,200.50 ms (3 MB) | -0.0350 ± 0.0114 |\n| tree, flat | 8 | 7 |  |\n"
+    (kept / "found.md").write_text(f"# All\n\nWords.\n\n## First\n\n{one}\n## Second\n\n{head}| tree | 1 | 2 | 3 |\n")
+    assert result_numbers.evaluate("found.md # First | value bits | what=tree, deep | .1f") == "1200.5"
+    assert result_numbers.evaluate("found.md # First | value above | order=10, what=tree, deep | .3f") == "-0.035"
+    assert result_numbers.evaluate("found.md # First | value above ± | order=10 | .4f") == "0.0114"
+    assert result_numbers.evaluate("found.md # Second | value bits | order=1 | .0f") == "2"
+    assert result_numbers.evaluate("found.md # | max bits | | .0f") == "1200"  # the first of the page
+    for words in ("found.md # Third | max bits", "found.md # First | value bits | order=9", "found.md # First | value bits"):
+        with pytest.raises(ValueError, match=r"Third|found\.md"):
+            result_numbers.evaluate(words)
+
+
 def test_one_column_over_another(kept):
     (kept / "times.jsonl").write_text('{"what": "time", "cpu": 8.0, "gpu": 0.5}\n{"what": "other", "cpu": 1.0}\n')
     assert result_numbers.evaluate("times.jsonl | value cpu/gpu | what=time | .0f") == "16"

@@ -175,6 +175,7 @@ VERDICTS = {
 }
 
 
+@pytest.mark.slow
 def test_parts_that_fork_pass_what_is_right_and_notice_planted_faults():
     environment = os.environ | ENVIRONMENT
     line = [sys.executable, "-c", FORKED]
@@ -237,6 +238,7 @@ def test_an_infinite_criterion_is_noticed(monkeypatch):
     assert short.through_api([list("abab")] * 3, given).startswith("NOT FINITE")
 
 
+@pytest.mark.slow
 def test_kernels_stay_inside_their_arrays(tmp_path):
     """Every kernel on small arrays, with Numba's bounds checking on, in a process of its own and without its cache.
 

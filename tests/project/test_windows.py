@@ -171,6 +171,17 @@ main(["plan", "3", "5000", "2"])
     assert {path.name for path in tmp_path.iterdir()} >= {"run", "fitted"}
 
 
+@needs_linux
+def test_jobs_run_in_processes_where_signals_cannot_be_held_back(tmp_path):
+    code = """
+signal.SIGKILL = 9  # by which Python ends a process on this system
+from scb.jobs.processes import processes
+with processes(2) as pool:
+    print(sorted(pool.each(abs, [(-1,), (2,)])))
+"""
+    assert windows(code, tmp_path) == "[1, 2]\n"
+
+
 def test_a_console_of_windows_gets_bytes_in_its_own_encoding(monkeypatch, tmp_path):
     class Console(io.RawIOBase):
         def fileno(self):

@@ -12,8 +12,9 @@ import pytest
 import scb
 from scb.geometry import line_A, line_V
 from scb.task.sampling import sample, step_keys
+from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Reference
-from scb.training.stages import GivenStart, MeasuredNoise
+from scb.training.starts import GivenStart
 from truth.enumeration import WORLDS
 from truth.statistics import assert_distribution
 
@@ -85,7 +86,7 @@ def test_the_optimiser_keeps_the_constraints_and_obeys_schedulers():
     model = bridge.LinearAttention(recipe.start.V, recipe.start.A)
     optimiser = bridge.Algorithm1(model.V, model.A, TASK.mu, eta_V=0.05, eta_A=0.05, lam=1e-4)
     halving = torch.optim.lr_scheduler.StepLR(optimiser, 1, gamma=0.5)
-    for tokens, label in (next(batches) for batches in [bridge.Stream(TASK, 64)] for _ in range(3)):
+    for tokens, label in (next(batches) for batches in [bridge.SampleStream(TASK, 64)] for _ in range(3)):
         optimiser.zero_grad()
         optimiser.step(lambda tokens=tokens, label=label: backward(model.loss(tokens, label)))
         halving.step()
@@ -118,7 +119,7 @@ def test_the_stream_follows_the_enumerated_distribution(world, drawn):
         tokens, label = (part[0] for part in Draws([world.task], seed=7, device="cpu")(0, 200_000))
     else:
         device = "cuda" if drawn == "cuda" else "cpu"
-        tokens, label = (part.cpu() for part in bridge.Stream(world.task, 200_000, seed=3, device=device).at(0))
+        tokens, label = (part.cpu() for part in bridge.SampleStream(world.task, 200_000, seed=3, device=device).at(0))
     code = np.zeros(len(label), dtype=int)
     exact = np.zeros(len(world), dtype=int)
     columns = (*tokens.numpy().T, label.numpy())
@@ -128,8 +129,8 @@ def test_the_stream_follows_the_enumerated_distribution(world, drawn):
 
 
 def test_workers_give_the_same_batches_in_the_same_order():
-    alone = bridge.Stream(TASK, 8, seed=2)
-    loader = iter(DataLoader(bridge.Stream(TASK, 8, seed=2), batch_size=None, num_workers=2))
+    alone = bridge.SampleStream(TASK, 8, seed=2)
+    loader = iter(DataLoader(bridge.SampleStream(TASK, 8, seed=2), batch_size=None, num_workers=2))
     for _ in range(5):
         mine, theirs = next(alone), next(loader)
         assert torch.equal(mine[0], theirs[0])
@@ -143,23 +144,23 @@ def DataLoader(*arguments, **options):
 
 
 def test_a_stream_goes_on_where_another_stopped():
-    one = bridge.Stream(TASK, 8, seed=2)
+    one = bridge.SampleStream(TASK, 8, seed=2)
     batches = [next(one) for _ in range(4)]
-    other = bridge.Stream(TASK, 8, seed=2)
+    other = bridge.SampleStream(TASK, 8, seed=2)
     other.load_state_dict({"step": 2})
     assert torch.equal(next(other)[0], batches[2][0])
-    assert torch.equal(bridge.Stream(TASK, 8, seed=2, start=3).at(3)[0], batches[3][0])
-    assert torch.equal(next(bridge.Stream(TASK, 8, seed=2, start=3))[1], batches[3][1])
+    assert torch.equal(bridge.SampleStream(TASK, 8, seed=2, start=3).at(3)[0], batches[3][0])
+    assert torch.equal(next(bridge.SampleStream(TASK, 8, seed=2, start=3))[1], batches[3][1])
 
 
 def test_sequences_are_shifted_by_one():
-    inputs, targets = next(bridge.Sequences(TASK, 300, batch_size=4, seed=1))
+    inputs, targets = next(bridge.SequenceStream(TASK, 300, batch_size=4, seed=1))
     assert inputs.shape == targets.shape == (4, 300)
     assert torch.equal(inputs[:, 1:], targets[:, :-1])
-    assert torch.equal(bridge.Sequences(TASK, 300, batch_size=4, seed=1).at(0)[0], inputs)
+    assert torch.equal(bridge.SequenceStream(TASK, 300, batch_size=4, seed=1).at(0)[0], inputs)
     assert not torch.equal(inputs[0], inputs[1])
     with pytest.raises(scb.InputError, match="length = 0"):
-        bridge.Sequences(TASK, 0)
+        bridge.SequenceStream(TASK, 0)
 
 
 # ------------------------------------------------------------------------------------------------------ the transformer
@@ -267,7 +268,7 @@ def test_a_trained_transformer_attends_to_the_true_positions(N):
     torch.manual_seed(1)
     model = bridge.Transformer(N, 32, width=32)
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
-    batches = bridge.Stream(task, 256, seed=1)
+    batches = bridge.SampleStream(task, 256, seed=1)
     left = 1.0
     while left > 0.1 and batches.step < 2_000:
         for _ in range(100):

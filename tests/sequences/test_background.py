@@ -11,8 +11,9 @@ from sklearn.preprocessing import OneHotEncoder
 from scb.mixture.data import Data, Here
 from scb.mixture.partition import Partition
 from scb.mixture.windows import label_block
-from scb.sequences.baselines.background import ModelBackground, RecentBackground, labels_in
-from scb.sequences.baselines.counts import labels_of
+from scb.sequences.baselines.background import ModelBackground, RecentBackground, histories_of
+from scb.sequences.baselines.counts import histories_in
+from scb.sequences.baselines.crossfit import blocks_of
 from scb.sequences.coding import windows_of_codes
 
 GAP = -1
@@ -34,34 +35,36 @@ def chosen(data):
     return np.concatenate([part.background.distributions[part.background.which] for part in data.partitions])
 
 
-def test_windows_have_the_labels_and_contexts_of_their_sequences():
+def test_windows_have_the_labels_and_histories_of_their_sequences():
     x = sequences(0)
-    data = windows_of_codes(x, 3, 6, contexts=True)
-    found = labels_in(data.partitions[0], data.shape, 4)
-    expected = labels_of(x, 3, 4)
-    np.testing.assert_array_equal(found.context, expected.context)
+    data = windows_of_codes(x, 3, 6, context=True)
+    found = histories_of(data.partitions[0], data.shape, 4)
+    expected = histories_in(x, 3, 4)
+    np.testing.assert_array_equal(found.history, expected.history)
     np.testing.assert_array_equal(found.label, expected.label)
 
 
 @pytest.mark.parametrize("N", [2, 3])
 def test_each_window_has_a_distribution_that_has_not_seen_it(N):
-    data = windows_of_codes(sequences(1, N), N, 6, contexts=True)
+    data = windows_of_codes(sequences(1, N), N, 6, context=True)
     model = RecentBackground.fit(data)
     before = chosen(model.cross_fitted(data))
     np.testing.assert_allclose(before.sum(axis=1), 1)
-    labels = labels_in(data.partitions[0], data.shape, model.model.counts.depth)
+    labels = histories_of(data.partitions[0], data.shape, model.model.counts.depth)
     at_label = before[np.arange(data.n), labels.label]
-    np.testing.assert_allclose(at_label, model.fitted.likelihoods(labels))
-    assert np.log(at_label).mean() == pytest.approx(model.fitted.score)
+    blocks = blocks_of(labels, 0, data.n, len(model.cross_fit.folds))
+    by_fold = [fold.likelihoods(block) for fold, block in zip(model.cross_fit.folds, blocks, strict=True)]
+    np.testing.assert_allclose(at_label, np.concatenate(by_fold))
+    assert np.log(at_label).mean() == pytest.approx(model.cross_fit.score)
     after = chosen(model.attached(data))
-    np.testing.assert_allclose(after, model.model.distributions(labels.context))
-    assert np.log(after[np.arange(data.n), labels.label]).mean() > model.fitted.score  # it has seen them
+    np.testing.assert_allclose(after, model.model.distributions(labels.history))
+    assert np.log(after[np.arange(data.n), labels.label]).mean() > model.cross_fit.score  # it has seen them
 
 
 def test_labels_do_not_matter_after_the_fit():
     """Windows whose labels are not known yet have the same distribution."""
     x = sequences(2)
-    data = windows_of_codes(x, 3, 6, contexts=True)
+    data = windows_of_codes(x, 3, 6, context=True)
     model = RecentBackground.fit(data)
     (partition,) = data.partitions
     blind = Data.from_partitions(
@@ -72,7 +75,7 @@ def test_labels_do_not_matter_after_the_fit():
 
 def test_it_does_not_matter_how_windows_are_split():
     x = sequences(3)
-    whole = windows_of_codes(x, 3, 5, contexts=True)
+    whole = windows_of_codes(x, 3, 5, context=True)
     parts = [Partition.from_blocks([label_block(some, 3, 5)]) for some in (x[:1], x[1:2], x[2:])]
     split = Data.from_partitions(Here(), parts, whole.shape, whole.mu, independent=False)
     one, many = RecentBackground.fit(whole), RecentBackground.fit(split)
@@ -83,7 +86,7 @@ def test_it_does_not_matter_how_windows_are_split():
 
 @pytest.mark.parametrize("seed", [4, 5])
 def test_a_distribution_can_be_kept_in_arrays(seed):
-    data = windows_of_codes(sequences(seed, 2 + seed), 2 + seed, 6, contexts=True)
+    data = windows_of_codes(sequences(seed, 2 + seed), 2 + seed, 6, context=True)
     model = RecentBackground.fit(data)
     again = RecentBackground.from_arrays({name: array.copy() for name, array in model.arrays().items()})
     assert again.name == model.name
@@ -97,7 +100,7 @@ def test_a_classifier_of_scikit_learn_is_asked_with_windows():
     symbols = np.array(["a", "b", "c"])
     rows = np.stack([x[i : len(x) - 2 + i] for i in range(2)], axis=1)
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(symbols[rows], symbols[x[2:]])
-    data = windows_of_codes([x], 3, 2, contexts=True)
+    data = windows_of_codes([x], 3, 2, context=True)
     background = ModelBackground(model, symbols)
     assert background.name == "Pipeline"
     said = chosen(background.attached(data))[1:]  # the first window has one symbol only
@@ -111,7 +114,7 @@ def test_symbols_that_a_model_does_not_know_have_something():
         def predict_proba(self, X):
             return np.tile([0.6, 0.4], (len(X), 1))
 
-    data = windows_of_codes([np.array([0, 1, 0, 1, 2, 1])], 3, 2, contexts=True)
+    data = windows_of_codes([np.array([0, 1, 0, 1, 2, 1])], 3, 2, context=True)
     distributions = chosen(ModelBackground(Partial(), np.array(["a", "b", "c"])).attached(data))
     np.testing.assert_allclose(distributions[0], [0.4 / 3, 0.6 + 0.4 / 3, 0.4 / 3], atol=1e-3)
     np.testing.assert_allclose(distributions.sum(axis=1), 1)
@@ -124,6 +127,6 @@ def test_a_model_that_answers_with_something_else_is_refused():
         def predict_proba(self, X):
             return np.ones(3)
 
-    data = windows_of_codes([np.array([0, 1, 0, 1])], 2, 2, contexts=True)
+    data = windows_of_codes([np.array([0, 1, 0, 1])], 2, 2, context=True)
     with pytest.raises(ValueError, match=r"predict_proba gave \(3,\)"):
         ModelBackground(Wrong(), np.array(["a", "b"])).attached(data)

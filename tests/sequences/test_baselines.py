@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from scb.mixture.data import Here
-from scb.sequences.baselines.comparison import baselines, log_likelihoods
-from scb.sequences.baselines.counts import ContextCounts, Labels, contexts_of, deepest, labels_of
-from scb.sequences.baselines.crossfit import HeldLabels, best_context_tree, best_ngram, best_recent, blocks_of
+from scb.sequences.baselines.counts import Histories, HistoryCounts, deepest, histories_in, history_codes
+from scb.sequences.baselines.crossfit import HeldLabels, best_context_tree, best_ngram, best_recent, blocks_of, without_caches
 from scb.sequences.baselines.ctw import ContextTree
 from scb.sequences.baselines.ngram import NGram, discounts
 from scb.sequences.baselines.ppm import PPM
+from scb.sequences.baselines.scoring import baseline_scorers, scored
 
 GAP = -1
 
@@ -25,7 +25,7 @@ def context(symbols, N):
 
 def every_label(x, N, depth):
     """All symbols of a sequence, the first one with nothing before it."""
-    return Labels(contexts_of(np.array(x), N, depth)[:-1], np.array(x))
+    return Histories(history_codes(np.array(x), N, depth)[:-1], np.array(x))
 
 
 def histories(sequences, depth):
@@ -56,7 +56,7 @@ def some_sequences(seed, N, gaps=True):
 
 def test_counts_equal_counting_by_hand():
     sequences = some_sequences(0, 3)
-    counts = ContextCounts.of(labels_of(sequences, 3, 2), 3, 2)
+    counts = HistoryCounts.count(histories_in(sequences, 3, 2), 3, 2)
     expected = Counter((tuple(s for s in c if s is not None), o) for o, c in histories(sequences, 2))
     assert dict(zip(counts.codes.tolist(), counts.counts.tolist(), strict=True)) == {
         context(c, 3) * 3 + o: times for (c, o), times in expected.items()
@@ -65,23 +65,23 @@ def test_counts_equal_counting_by_hand():
     for o, c in histories(sequences, 2):
         left[c[-1], o].add(c[0])  # the symbol before the last one, or None
     kinds = counts.levels[1].kinds.toarray()
-    for i, code in enumerate(counts.levels[1].contexts):
+    for i, code in enumerate(counts.levels[1].histories):
         assert kinds[i].tolist() == [len(left[int(code) - 1, o]) for o in range(3)]
 
 
 def test_counts_add_up_and_come_apart():
-    labels = labels_of(some_sequences(1, 4), 4, 3)
+    labels = histories_in(some_sequences(1, 4), 4, 3)
     first, last = blocks_of(labels, 0, labels.label.size, 2)
-    whole, a, b = (ContextCounts.of(part, 4, 3) for part in (labels, first, last))
+    whole, a, b = (HistoryCounts.count(part, 4, 3) for part in (labels, first, last))
     for one, other in ((a + b, whole), (whole - b, a)):
         np.testing.assert_array_equal(one.codes, other.codes)
         np.testing.assert_array_equal(one.counts, other.counts)
-    np.testing.assert_array_equal(whole.shortened(1).codes, ContextCounts.of(labels, 4, 1).codes)
+    np.testing.assert_array_equal(whole.shortened(1).codes, HistoryCounts.count(labels, 4, 1).codes)
 
 
 def test_contexts_that_do_not_fit_into_an_integer_are_refused():
     assert deepest(4000, 10) == 4
-    with pytest.raises(ValueError, match=r"depth = 9: contexts of 200 symbols can have between 0 and 7"):
+    with pytest.raises(ValueError, match=r"depth = 9: histories of 200 symbols can have between 0 and 7"):
         NGram.fit([np.arange(200)], 200, 10)
 
 
@@ -148,12 +148,11 @@ def test_an_ngram_equals_plain_counting(order, smoothing):
     model = NGram.fit(train, 5, order, smoothing)
     p = plain_ngram(train, order, smoothing, 5)
     expected = [p(o, tuple(s for s in c if s is not None)) for o, c in histories(test, order - 1)]
-    labels = labels_of(test, 5, order - 1)
+    labels = histories_in(test, 5, order - 1)
     np.testing.assert_allclose(model.likelihoods(labels), expected, rtol=1e-12)
-    distributions = model.distributions(labels.context)
+    distributions = model.distributions(labels.history)
     np.testing.assert_allclose(distributions[np.arange(len(distributions)), labels.label], expected, rtol=1e-12)
     np.testing.assert_allclose(distributions.sum(axis=1), 1, rtol=1e-12)
-    assert model.score(test) == pytest.approx(np.log(expected).mean())
 
 
 # ------------------------------------------------------------------------------------------------- context trees
@@ -162,7 +161,7 @@ def test_an_ngram_equals_plain_counting(order, smoothing):
 def test_the_context_tree_of_willems_shtarkov_and_tjalkens():
     """Their example: 0110100 after 010, depth 3, has probability 95/32768."""
     labels = every_label([0, 1, 0, 0, 1, 1, 0, 1, 0, 0], 2, 3)
-    counts = ContextCounts.of(Labels(labels.context[3:], labels.label[3:]), 2, 3)
+    counts = HistoryCounts.count(labels.part(slice(3, None)), 2, 3)
     assert np.exp(ContextTree(counts).loglik) == pytest.approx(95 / 32768, rel=1e-12)
 
 
@@ -202,7 +201,7 @@ def test_context_tree_weighting_is_the_mean_over_all_trees():
         return total
 
     seen = list(histories(sequences, depth))
-    tree = ContextTree(ContextCounts.of(labels_of([np.array(x) for x in sequences], N, depth), N, depth))
+    tree = ContextTree(HistoryCounts.count(histories_in([np.array(x) for x in sequences], N, depth), N, depth))
     whole = probability(seen)
     assert np.exp(tree.loglik) == pytest.approx(float(whole), rel=1e-12)
     for before in ((0, 0), (1, 0), (0, 1), (1, 1), (None, 0), (None, 1)):
@@ -219,9 +218,9 @@ def test_a_context_tree_finds_what_matters_where():
         if x[i - 1] == 1:
             x[i] = x[i - 3] ^ (rng.random() < 0.05)
     tree = ContextTree.fit([x[:16_000]], 2, 8)
-    labels = labels_of([x[16_000:]], 2, 8)
-    after = labels.context % 3 == 2
-    kept = labels.label == labels.context // 9 % 3 - 1
+    labels = histories_in([x[16_000:]], 2, 8)
+    after = labels.history % 3 == 2
+    kept = labels.label == labels.history // 9 % 3 - 1
     oracle = -np.log2(np.where(kept, 0.95, 0.05))[after].mean()
     bits = -np.log2(tree.likelihoods(labels))
     assert oracle - 0.005 < bits[after].mean() < oracle + 0.01
@@ -234,7 +233,7 @@ def test_a_context_tree_finds_what_matters_where():
 def test_ppm_on_abracadabra():
     """The example of Cleary and Teahan (1997): order 2, method C, after abracadabra; an alphabet of 26 letters."""
     letters = [ord(c) - ord("a") for c in "abracadabra"]
-    model = PPM(ContextCounts.of(every_label(letters, 26, 2), 26, 2), method="C", update_exclusion=False)
+    model = PPM(HistoryCounts.count(every_label(letters, 26, 2), 26, 2), method="C", update_exclusion=False)
     model = model.distributions(np.array([context(letters[-2:], 26)]))[0]
     assert model[ord("c") - ord("a")] == pytest.approx(1 / 2)
     assert model[ord("d") - ord("a")] == pytest.approx(1 / 2 * 1 / 6)
@@ -244,7 +243,7 @@ def test_ppm_on_abracadabra():
 
 def test_method_d_by_hand():
     """After 0 came 1 twice and 2 once: (2 − ½)/3, (1 − ½)/3, and a third escapes. Labels: 1, 0, 1, 0, 2, in the empty context."""
-    model = PPM(ContextCounts.of(labels_of([np.array([0, 1, 0, 1, 0, 2])], 4, 1), 4, 1), update_exclusion=False)
+    model = PPM(HistoryCounts.count(histories_in([np.array([0, 1, 0, 1, 0, 2])], 4, 1), 4, 1), update_exclusion=False)
     model = model.distributions(np.array([context([0], 4)]))[0]
     # The empty context, without 1 and 2: 0 twice, (2 − ½)/2, and ½/2 escapes to 3, the one that is left.
     np.testing.assert_allclose(model, [1 / 3 * 3 / 4, 1 / 2, 1 / 6, 1 / 3 * 1 / 4])
@@ -253,10 +252,10 @@ def test_method_d_by_hand():
 @pytest.mark.parametrize("method", ["C", "D"])
 @pytest.mark.parametrize("update_exclusion", [True, False])
 def test_ppm_is_a_distribution_and_needs_no_symbol_to_be_seen(method, update_exclusion):
-    counts = ContextCounts.of(labels_of(some_sequences(3, 3), 5, 3), 5, 3)
+    counts = HistoryCounts.count(histories_in(some_sequences(3, 3), 5, 3), 5, 3)
     model = PPM(counts, method, update_exclusion)
-    labels = labels_of(some_sequences(4, 5), 5, 3)
-    distributions = model.distributions(labels.context)
+    labels = histories_in(some_sequences(4, 5), 5, 3)
+    distributions = model.distributions(labels.history)
     np.testing.assert_allclose(distributions.sum(axis=1), 1, rtol=1e-12)
     assert distributions.min() > 0
     np.testing.assert_allclose(model.likelihoods(labels), distributions[np.arange(len(distributions)), labels.label])
@@ -265,33 +264,39 @@ def test_ppm_is_a_distribution_and_needs_no_symbol_to_be_seen(method, update_exc
 # ------------------------------------------------------------------------------------------------- cross-fitting
 
 
+def by_folds(fit, labels, first=0, n=None):
+    """The probability of each label by the fold that has not seen it; they are those from ``first`` on, of n."""
+    parts = blocks_of(labels, first, n or labels.label.size, len(fit.folds))
+    return np.concatenate([without_caches(fold).likelihoods(part) for fold, part in zip(fit.folds, parts, strict=True)])
+
+
 def test_each_block_is_predicted_from_the_others():
     sequences = some_sequences(5, 3)
-    fitted = best_ngram(HeldLabels.of(sequences, 3, 8), blocks=4)
+    fitted = best_ngram(HeldLabels.here(sequences, 3, 8), blocks=4)
     depth = fitted.model.counts.depth
-    labels = labels_of(sequences, 3, depth)
+    labels = histories_in(sequences, 3, depth)
     bounds = np.linspace(0, labels.label.size, 5).astype(int)
     place = np.arange(labels.label.size)
     expected = []
     for a, b in pairwise(bounds):
         outside = (place < a) | (place >= b)
-        other = NGram(ContextCounts.of(Labels(labels.context[outside], labels.label[outside]), 3, depth), fitted.model.smoothing)
-        expected.append(other.likelihoods(Labels(labels.context[a:b], labels.label[a:b])))
-    np.testing.assert_allclose(fitted.likelihoods(labels), np.concatenate(expected), rtol=1e-12)
+        other = NGram(HistoryCounts.count(labels.part(outside), 3, depth), fitted.model.smoothing)
+        expected.append(other.likelihoods(labels.part(slice(a, b))))
+    np.testing.assert_allclose(by_folds(fitted, labels), np.concatenate(expected), rtol=1e-12)
     assert fitted.score == pytest.approx(np.log(np.concatenate(expected)).mean())
 
 
 @pytest.mark.parametrize("choose", [best_ngram, best_context_tree])
 def test_it_does_not_matter_where_the_labels_lie(choose):
-    labels = labels_of(some_sequences(6, 3), 3, 5)
+    labels = histories_in(some_sequences(6, 3), 3, 5)
     cuts = [0, 7, 7, 60, labels.label.size]
-    pieces = [Labels(labels.context[a:b], labels.label[a:b]) for a, b in pairwise(cuts)]
+    pieces = [labels.part(slice(a, b)) for a, b in pairwise(cuts)]
     one = choose(HeldLabels(Here(), [labels], [labels.label.size], 3, 5))
     many = choose(HeldLabels(Here(), pieces, [piece.label.size for piece in pieces], 3, 5))
     assert one.model.name == many.model.name
     assert one.score == pytest.approx(many.score, rel=1e-12)
-    whole = one.likelihoods(labels)
-    part = many.likelihoods(pieces[2], first=7, n=labels.label.size)
+    whole = by_folds(one, labels)
+    part = by_folds(many, pieces[2], first=7, n=labels.label.size)
     np.testing.assert_allclose(part, whole[7:60], rtol=1e-12)
 
 
@@ -301,7 +306,7 @@ def test_the_best_order_is_found():
     for i in range(3, x.size):
         if rng.random() < 0.8:
             x[i] = (x[i - 3] + x[i - 1]) % 3
-    labels = HeldLabels.of([x[:24_000]], 3, 16)
+    labels = HeldLabels.here([x[:24_000]], 3, 16)
     found = best_ngram(labels)
     assert found.model.counts.depth == 3
     now = np.arange(24_001, 30_000)
@@ -310,7 +315,7 @@ def test_the_best_order_is_found():
     for one in (found, best_context_tree(labels)):
         assert (
             oracle - 0.01
-            < np.log(one.model.likelihoods(labels_of([x[24_000:]], 3, one.model.counts.depth))).mean()
+            < np.log(one.model.likelihoods(histories_in([x[24_000:]], 3, one.model.counts.depth))).mean()
             < oracle + 0.003
         )
 
@@ -318,27 +323,27 @@ def test_the_best_order_is_found():
 @pytest.mark.parametrize("N", [2, 30])
 def test_noise_is_not_predicted(N):
     x = np.random.default_rng(N).integers(N, size=1000 * N)
-    labels = HeldLabels.of([x], N, 16)
+    labels = HeldLabels.here([x], N, 16)
     for found in (best_ngram(labels), best_context_tree(labels)):
         assert -np.log(N) - 0.01 < found.score <= -np.log(N) + 0.002
 
 
 def test_the_better_of_the_two_is_taken():
     x = np.random.default_rng(0).integers(3, size=2000)
-    labels = HeldLabels.of([x], 3, 16)
+    labels = HeldLabels.here([x], 3, 16)
     best = best_recent(labels)
     assert best.score == max(best_ngram(labels).score, best_context_tree(labels).score)
 
 
 def test_too_few_symbols_are_named():
     with pytest.raises(ValueError, match="there are 1 symbols: at least 2"):
-        best_ngram(HeldLabels.of([np.array([0, 1])], 2, 3))
+        best_ngram(HeldLabels.here([np.array([0, 1])], 2, 3))
 
 
 # ------------------------------------------------------------------------------------------------- the contest
 
 
-def test_every_rival_is_scored_on_the_same_symbols():
+def test_every_baseline_is_scored_on_the_same_symbols():
     rng = np.random.default_rng(2)
     x = rng.integers(2, size=6000)
     for i in range(4, x.size):
@@ -346,12 +351,12 @@ def test_every_rival_is_scored_on_the_same_symbols():
             x[i] = x[i - 1] ^ x[i - 4]
     x[100] = GAP
     said = []
-    models = baselines([x[:4000]], 2, said.append)
+    scores, failures = scored(baseline_scorers([x[:4000]], [x[3990:]], 2, skipped=10), said.append)
     assert said == ["unigram", "bigram", "n-gram", "context tree", "PPM"]
-    assert list(models)[:2] == ["unigram", "bigram"]
-    scores = log_likelihoods(models, [x[3990:]], skipped=10)
+    assert failures == []
+    assert list(scores)[:2] == ["unigram", "bigram"]
     assert {v.size for v in scores.values()} == {2000}
-    model = models["bigram"]
+    model = NGram.fit([x[:4000]], 2, 2, "witten-bell")
     by_hand = model.distributions(x[3999:5999] + 1)[np.arange(2000), x[4000:]]
     np.testing.assert_allclose(scores["bigram"], np.log(by_hand))
     assert all(v.mean() > scores["bigram"].mean() for name, v in scores.items() if name not in ("unigram", "bigram"))

@@ -233,7 +233,7 @@ def test_kernels_equal_their_twins():
 
 def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     x = MTD.random(2).sample(3000, 2)
-    data = windows_of_codes([x], 4, 12, contexts=True)
+    data = windows_of_codes([x], 4, 12, context=True)
     positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
     slots = Slots(positions, np.array([[0, 0, 1]] * 4), matrices=2)
     few = data.rows(slots)
@@ -256,7 +256,7 @@ def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
 
 
 def test_thinned_data_are_some_of_the_windows():
-    data = windows_of_codes([np.arange(50_000) % 3], 3, 5, contexts=True)
+    data = windows_of_codes([np.arange(50_000) % 3], 3, 5, context=True)
     few = data.thinned(10_000)
     (part,) = few.partitions
     assert 5000 < few.n < 15_000

@@ -66,7 +66,7 @@ def test_twenty_symbols_and_their_lags():
 
 def test_newton_by_products_climbs_as_high_as_newton_with_matrices():
     x = MTD.random(2).sample(3000, 2)
-    data = windows_of_codes([x], 4, 12, contexts=True)
+    data = windows_of_codes([x], 4, 12, context=True)
     positions = np.array([[-1, 10, 5], [-1, 11, 1], [-1, 1, -1], [-1, 10, -1]])
     rows = data.rows(Slots(positions, np.zeros_like(positions)))
     start = Mixture(np.full((4, 4), 0.25), data.label_distribution, np.array([[0, 0.5, 0.5]] * 2 + [[0, 1.0, 0]] * 2))
@@ -82,7 +82,7 @@ def test_newton_by_products_climbs_as_high_as_newton_with_matrices():
 
 def test_every_symbol_that_follows_one_is_predicted_and_lags_that_are_there_are_used():
     codes = [np.array([0, 1, 2, -1, 1, 0]), np.array([2]), np.array([], np.int64), np.array([1, 2])]
-    data = windows_of_codes(codes, 3, 3, contexts=True)
+    data = windows_of_codes(codes, 3, 3, context=True)
     (part,) = data.partitions
     assert part.label.tolist() == [1, 2, 0, 2]
     assert part.last.tolist() == [0, 1, 1, 1]
@@ -98,7 +98,7 @@ def test_many_short_sequences_are_all_used():
     cuts = np.cumsum(np.random.default_rng(0).integers(5, 41, size=1000))
     sequences = np.split(x, cuts[cuts < x.size])
     model = Bigram(50, transition="shared").fit(sequences)
-    assert model.n_labels_ == 30_000
+    assert model.n_symbols_ == 30_000
     assert model.n_windows_ == 30_000 - len(sequences)
     assert table(model) == truth.table
 
@@ -155,7 +155,7 @@ def fitted_with_rare():
 def test_a_background_for_each_window_enters_every_sum():
     """One distribution in many states equals that of all labels; others give what is written out by hand."""
     x = MTD.random(2).sample(2000, 2)
-    data = windows_of_codes([x], 4, 8, contexts=True)
+    data = windows_of_codes([x], 4, 8, context=True)
     rng = np.random.default_rng(0)
     slots = Slots.from_support([np.array([3, 6])] * 4)
     at = Mixture(rng.dirichlet(np.ones(4), 4).T, data.label_distribution, rng.dirichlet(np.ones(3), 4))
@@ -198,7 +198,7 @@ def test_a_lag_must_say_more_than_the_background():
     assert len(table(plain)) > 1
     beyond = Bigram(12, transition="per_lag", context=False, background="ngram").fit(x)
     assert table(beyond) == {(None, 9)}
-    assert beyond.rest_[0] > 0.5
+    assert beyond.background_weight_[0] > 0.5
     assert not beyond.incomplete_.any()
     assert "background" in str(beyond.summary())
     assert np.allclose(beyond.predict_proba(x[:40]).sum(axis=1), 1)
@@ -224,15 +224,16 @@ def test_evidence_is_found_when_it_is_asked_for_and_goes_with_the_model(tmp_path
     x = MTD.random(1).sample(5000, 1)
     for transition in ("shared", "per_lag"):
         asked, pickled, copied, saved = (Bigram(12, transition=transition).fit(x) for _ in range(4))
-        assert "_found" not in vars(asked._evidence)  # nobody has asked yet
-        assert asked._evidence._find.args[0].search.data.partitions == []
+        evidence = asked._fitted.evidence
+        assert "_columns" not in vars(evidence)  # nobody has asked yet
+        assert evidence._compute.args[0].search.data.partitions == []
         expected = asked.summary().columns
         assert np.isfinite(expected["nats"]).all()
-        assert asked._evidence._find is None
+        assert "_compute" not in vars(evidence)
         saved.save(tmp_path / "model")
         others = (pickle.loads(pickle.dumps(pickled)), copy.deepcopy(copied), Bigram.load(tmp_path / "model"))
         for other in others:
-            assert type(other._evidence) is dict
+            assert type(other._fitted.evidence) is dict
             for name, column in expected.items():
                 np.testing.assert_array_equal(other.summary().columns[name], column)
 
@@ -242,7 +243,7 @@ def test_rows_that_are_too_large_are_not_kept(monkeypatch):
     later = Bigram(12, transition="shared").fit(x)
     monkeypatch.setattr("scb.mixture.evidence.TUNING", replace(TUNING, evidence_bytes=0))
     at_once = Bigram(12, transition="shared").fit(x)
-    assert type(at_once._evidence) is dict
+    assert type(at_once._fitted.evidence) is dict
     for name, column in later.summary().columns.items():
         np.testing.assert_array_equal(at_once.summary().columns[name], column)
 
@@ -250,7 +251,7 @@ def test_rows_that_are_too_large_are_not_kept(monkeypatch):
 def test_the_inverse_along_a_direction_equals_that_of_the_matrix():
     """On the tangent space, with the second derivatives written out."""
     x = MTD.random(2).sample(4000, 2)
-    data = windows_of_codes([x], 4, 12, contexts=False)
+    data = windows_of_codes([x], 4, 12, context=False)
     rows = data.rows(Slots.from_support([np.array([5, 10])]))
     start = Mixture(np.full((4, 4), 0.25), data.label_distribution, np.array([[0.0, 0.4, 0.6]]))
     at = maximise(rows, start.lifted(), tolerance=1e-9).mixture
@@ -328,7 +329,7 @@ def test_what_is_left_unexplained_is_told():
     truth = MTD.random(1, ((2,), (2, 20), (3,), (2,)))
     model = Bigram(5, transition="shared").fit(truth.sample(20_000, 1))
     assert model.incomplete_.tolist() == [False, True, False, False]
-    assert model.rest_[1] == pytest.approx(truth.weights[1][20], abs=0.15)
+    assert model.background_weight_[1] == pytest.approx(truth.weights[1][20], abs=0.15)
     assert "not all lags are found after 1" in str(model.summary())
 
 
@@ -486,14 +487,14 @@ def test_a_saved_model_keeps_its_evidence(tmp_path):
         again = Bigram.load(tmp_path / "model")
         for name, column in model.summary().columns.items():
             np.testing.assert_array_equal(again.summary().columns[name], column)
-        np.testing.assert_array_equal(again.rest_, model.rest_)
+        np.testing.assert_array_equal(again.background_weight_, model.background_weight_)
         np.testing.assert_array_equal(again.predict_proba(x[:50]), model.predict_proba(x[:50]))
         assert again.criterion_ == model.criterion_
     assert json.dumps(again.criterion_)
 
 
 def test_partition_groups_are_complementary():
-    data = windows_of_codes([np.arange(1000) % 3], 3, 5, contexts=True)
+    data = windows_of_codes([np.arange(1000) % 3], 3, 5, context=True)
     chosen = np.arange(10) % 2 == 0
     halves = data.of_groups(chosen), data.of_groups(~chosen)
     assert sum(half.n for half in halves) == data.n

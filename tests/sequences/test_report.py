@@ -10,8 +10,11 @@ from scipy.sparse import csr_array
 
 from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.coding import windows_of_codes
+from scb.sequences.comparison import OWN, paired_error, scores_of
 from scb.sequences.lag_model import LagModel
-from scb.sequences.report import OWN, answer, compared, effects, lag_table, paired_error, shown, write_report
+from scb.sequences.report import effects, lag_table, write_page
+from scb.sequences.summary import answer_of
+from scb.sequences.symbols import readable
 
 
 def model(context=True):
@@ -23,8 +26,8 @@ def model(context=True):
         context=context,
         attention=attention,
         errors=attention * 0.1,
-        rest=np.zeros(len(attention.indptr) - 1),
-        rest_ratio=np.zeros(len(attention.indptr) - 1),
+        background_weight=np.zeros(len(attention.indptr) - 1),
+        background_ratio=np.zeros(len(attention.indptr) - 1),
         matrices=matrices,
         prior=np.array([0.5, 0.5]),
         frequencies=np.array([0.5, 0.5]),
@@ -54,12 +57,13 @@ def test_the_page_stands_alone_and_escapes_symbols(tmp_path, context):
     rng = np.random.default_rng(0)
     own = np.log(rng.uniform(0.5, 1, size=400))
     path = tmp_path / "new" / "report.html"
-    write_report(
+    write_page(
         path,
         model(context),
         title="<i>poem</i>.txt",
         data=["3 & 4 symbols"],
-        likelihoods={OWN: own, "bigram": own - 0.1},
+        scores=scores_of({OWN: own, "bigram": own - 0.1}),
+        held_out=own.size,
         command="scb fit '<poem>.txt'",
         settings={"max_lag": 3},
         warnings=["the fit did not converge"],
@@ -84,13 +88,15 @@ def test_the_page_without_lags_and_without_baselines(tmp_path):
         context=True,
         attention=csr_array((2, 3)),
         errors=csr_array((2, 3)),
-        rest=np.ones(2),
-        rest_ratio=np.zeros(2),
+        background_weight=np.ones(2),
+        background_ratio=np.zeros(2),
         matrices={},
         prior=np.array([0.5, 0.5]),
         frequencies=np.array([0.5, 0.5]),
     )
-    write_report(tmp_path / "r.html", nothing, title="noise", data=[], likelihoods={}, command="scb fit", settings={})
+    write_page(
+        tmp_path / "r.html", nothing, title="noise", data=[], scores=[], held_out=0, command="scb fit", settings={}, warnings=[]
+    )
     words = " ".join(Page((tmp_path / "r.html").read_text()).words)
     assert "No earlier symbol decides the next one, as far as these data can tell." in words
     assert "Nothing was held out" in words
@@ -101,7 +107,7 @@ def test_effects_are_differences_of_laws():
     strongest, other, *rest = effects(model())
     assert {(strongest.source, strongest.up), (other.source, other.up)} == {("<script>", "<script>"), ("' b\\n'", "' b\\n'")}
     for one in (strongest, other):
-        assert (one.context, one.lag) == ("<script>", 3)
+        assert (one.current, one.lag) == ("<script>", 3)
         assert one.rise == pytest.approx(20)
         assert one.fall == pytest.approx(20)
     assert rest == []  # lag 1 is the context, which cannot vary
@@ -109,21 +115,29 @@ def test_effects_are_differences_of_laws():
 
 
 def test_answers_in_words():
-    assert answer(model()) == "After ‘<script>’, the next symbol depends on lags 1 and 3; after ‘' b\\n'’, on lag 1."
-    assert answer(model(context=False)) == "The next symbol depends on lags 1 and 3."
+    assert answer_of(model()) == "After ‘<script>’, the next symbol depends on lags 1 and 3; after ‘' b\\n'’, on lag 1."
+    assert answer_of(model(context=False)) == "The next symbol depends on lags 1 and 3."
 
 
-def test_long_tables_are_cut_and_say_so():
-    table = {"context": np.array(["a"] * 70), "lag": np.arange(70), "weight": np.full(70, 0.5), "nats": np.full(70, np.nan)}
-    cut = lag_table(table, context=True)
-    assert (len(cut.rows), cut.left_out) == (60, 10)
-    assert cut.rows[2] == ["a", "2", "0.500", "–"]
-    assert cut.columns[0] == "now"
-    assert lag_table(table, context=False).columns[0] == "lag"
+def test_long_tables_are_cut_and_say_so(tmp_path):
+    """Two symbols with 35 lags each: of 70 rows, 60 are on the page."""
+    attention = csr_array(np.full((2, 35), 1 / 35))
+    many = {lag: np.full((2, 2), 0.5) for lag in range(1, 36)}
+    long = replace(model(), attention=attention, errors=attention, matrices=many, evidence={"nats": np.full(70, np.nan)})
+    meanings, rows = lag_table(long)
+    assert len(rows) == 70
+    assert rows[2] == ["<script>", "3", "0.029", "–", "–"]
+    assert next(iter(meanings)) == "now"
+    write_page(tmp_path / "r.html", long, title="", data=[], scores=[], held_out=0, command="", settings={}, warnings=[])
+    page = Page((tmp_path / "r.html").read_text())
+    assert "10 more are in lags.csv" in " ".join(" ".join(page.words).split())
+    assert [tag for tag, _ in page.tags].count("tr") == 61
+    alone, _ = lag_table(model(context=False))
+    assert next(iter(alone)) == "lag"
 
 
 def test_symbols_that_cannot_be_seen_are_written_out():
-    assert [shown(x) for x in ("a b", " a", "\n", "", 3, True)] == ["a b", "' a'", "'\\n'", "''", "3", "True"]
+    assert [readable(x) for x in ("a b", " a", "\n", "", 3, True)] == ["a b", "' a'", "'\\n'", "''", "3", "True"]
 
 
 def test_errors_of_paired_differences():
@@ -133,7 +147,7 @@ def test_errors_of_paired_differences():
     assert paired_error(free) == pytest.approx(1 / np.sqrt(20_000), rel=0.25)
     runs = np.repeat(rng.normal(size=1000), 20)
     assert paired_error(runs) == pytest.approx(1 / np.sqrt(1000), rel=0.25)
-    first, second = compared({OWN: free, "worse": free - 0.2})
+    first, second = scores_of({OWN: free, "worse": free - 0.2})
     assert (first.name, first.best, second.own) == (OWN, True, False)
     assert second.difference == pytest.approx(0.2 / np.log(2))
     assert second.error == pytest.approx(0, abs=1e-12)
@@ -142,9 +156,10 @@ def test_errors_of_paired_differences():
 def test_the_background_is_named(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.integers(2, size=500)
-    distribution = RecentBackground.fit(windows_of_codes([x], 2, 3, contexts=True))
-    with_distribution = replace(model(), background=distribution, rest=np.array([0.25, 0.5]))
-    write_report(tmp_path / "r.html", with_distribution, title="noise", data=[], likelihoods={}, command="scb fit", settings={})
+    distribution = RecentBackground.fit(windows_of_codes([x], 2, 3, context=True))
+    with_distribution = replace(model(), background=distribution, background_weight=np.array([0.25, 0.5]))
+    about = {"title": "noise", "data": [], "command": "scb fit", "settings": {}, "warnings": []}
+    write_page(tmp_path / "r.html", with_distribution, scores=[], held_out=0, **about)
     words = " ".join(" ".join(Page((tmp_path / "r.html").read_text()).words).split())
     assert f"that the recent past ({distribution.name}) does not say already" in words
     assert f"The background, {distribution.name}, has weight 0.25 to 0.50, depending on the current symbol" in words

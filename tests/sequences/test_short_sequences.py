@@ -10,9 +10,9 @@ import pytest
 import scb
 from scb.cli import main
 from scb.inputs import InputError
-from scb.sequences.baselines.comparison import scored
 from scb.sequences.baselines.ctw import ContextTree
-from scb.sequences.summary import LagSummary
+from scb.sequences.baselines.scoring import scored
+from scb.sequences.summary import summarise
 from truth.mtd import MTD
 
 
@@ -118,8 +118,7 @@ def test_symbols_that_occur_only_where_windows_are_not_whole(header):
 
 def test_a_criterion_that_is_infinite_does_not_win_by_infinity():
     model = scb.SparseContextualBigram(3).fit(list("abcab" * 40))
-    summary = model.summary()
-    facts = replace(summary.facts, criterion={"shared": 100.0, "per_lag": np.inf})
-    text = str(LagSummary(summary.model, facts))
+    facts = replace(model._fitted.facts, criterion={"shared": 100.0, "per_lag": np.inf})
+    text = str(summarise(replace(model._fitted, facts=facts)))
     assert "inf" not in text.replace("influence", "")
     assert "a matrix for each lag has no BIC: a symbol of the data has probability 0 under it" in text

@@ -39,7 +39,7 @@ def test_a_stream_that_fits_into_memory_gives_what_fit_gives(transition):
     assert model.n_seen_ == 6000
     assert model.classes_.tolist() == whole.classes_.tolist()
     assert model.n_windows_ == whole.n_windows_
-    assert model.n_labels_ == whole.n_labels_
+    assert model.n_symbols_ == whole.n_symbols_
     assert model.loglik_ == whole.loglik_
     np.testing.assert_array_equal(model.attention_.toarray(), whole.attention_.toarray())
     np.testing.assert_array_equal(model.predict_proba(letters[:50]), whole.predict_proba(letters[:50]))
@@ -47,7 +47,7 @@ def test_a_stream_that_fits_into_memory_gives_what_fit_gives(transition):
 
 def test_sequences_begin_anew_and_one_goes_on():
     a, b, c = [0, 1, 2, 1], [2, 2, 0], [1, 0, None, 1]
-    data = taken([[a, b], [c], [0, 1], [2]], max_lag=2).windows(contexts=True)
+    data = taken([[a, b], [c], [0, 1], [2]], max_lag=2).windows(context=True)
     whole = Bigram(2).fit([a, b, [*c, 0, 1, 2]])
     assert data.n == whole.n_windows_ == 3 + 2 + 1 + 3
     (part,) = data.partitions
@@ -63,7 +63,7 @@ def test_what_is_kept_is_bounded_and_does_not_depend_on_the_pieces():
     for seed in range(3):
         kept = taken(pieces_of(x, np.random.default_rng(seed), most=60 + 700 * seed), memory=2000)
         assert kept.seen == 20_000
-        assert 1900 <= kept.windows(contexts=True).tokens <= 2000
+        assert 1900 <= kept.windows(context=True).tokens <= 2000
         blocks = np.concatenate(kept.blocks)
         np.testing.assert_array_equal(blocks, np.concatenate(taken([x], memory=2000).blocks))
     at = [i for i in range(0, 20_000, kept.length) if any(np.array_equal(x[i : i + kept.length], b[3:]) for b in kept.blocks)]
@@ -85,7 +85,7 @@ def test_a_sample_of_a_long_stream_finds_the_lags():
     for piece in np.split(truth.sample(60_000, 1), 6):
         model.partial_fit(piece, memory=15_000, fit=False)
     model.partial_fit(memory=15_000)
-    assert model.n_labels_ <= 15_000 < model.n_seen_
+    assert model.n_symbols_ <= 15_000 < model.n_seen_
     assert set(zip(model.lags_["context"].tolist(), model.lags_["lag"].tolist(), strict=True)) == truth.table
 
 

@@ -4,11 +4,12 @@ import pytest
 from scb import Task, plan
 from scb.geometry import line_A, line_V, mu_norm, population_projection, threshold_normalize, uniform_start
 from scb.metrics import COLUMNS, measure, star
+from scb.theory.constants import attention_error
 from scb.theory.dynamics import population_recursion, population_step
 from scb.theory.expectations import best_value, population_loss
-from scb.theory.planner import Constants, attention_error
+from scb.theory.planner import Constants
 from scb.training.sources.population import Population
-from scb.training.stages import precondition_A, precondition_V
+from scb.training.updates import precondition_A, precondition_V
 from truth.checks import population_flow
 
 
@@ -92,6 +93,13 @@ def test_population_projection_needs_no_dense_Q():
 
 
 # ------------------------------------------------------------------------------------------------------- planner
+
+
+def test_a_plan_warns_where_no_accuracy_is_in_the_range_of_the_lemma():
+    assert plan(3, 5000, 2).warning == "Lemma E.3 asks for ε between Q²N³/√T = 1.53 and 0.1: at these sizes there is none"
+    assert plan(3, 10**8, 2, eps=0.05).warning == ""
+    assert plan(3, 10**8, 2, eps=0.001).warning.endswith("0.001 is not")
+    assert plan(3, 10**8, 2, eps=0.3).warning.endswith("0.3 is not")
 
 
 def test_plan_scales_as_the_lemmas_say():

@@ -145,7 +145,7 @@ def _power_failure(rng: random.Random, name: str, folder: Path, after: Path, old
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found = thing.read(after)
-    except (InputError, FileNotFoundError, UserWarning):  # the warning says that a digest is lacking
+    except (InputError, FileNotFoundError):
         return "refused"
     except Exception as error:
         return f"FOREIGN {type(error).__name__}: {words}: {error}"

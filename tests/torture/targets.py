@@ -9,12 +9,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 import scb
-from scb.jobs.grid import Sweep
-from scb.jobs.kinds import KINDS
+from scb.sweeps.grid import Sweep
+from scb.sweeps.kinds import KINDS
 from scb.task import Task
+from scb.training.recipe_options import recipe_hints
 from scb.training.recipes import RECIPES
-from scb.training.settings import TrainingSettings, parse_option, recipe_hints
-from scb.training.stages import GivenStart
+from scb.training.settings import TrainingSettings, parse_option
+from scb.training.starts import GivenStart
 from torture.arguments import ATTENTION, LAWS, SIZES, SYMBOLS, TASK, TOKENS, likely, typed
 
 SHORT = {"steps": (2, 2, 1), "batch_size": 4}

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 import scb
-from scb.cli.fit import load as load_fit
-from scb.files import read_json, read_sealed, warn_unless, write_json
-from scb.jobs.grid import Sweep
+from scb.files import read_json, read_sealed, write_json
 from scb.jobs.job import Job
-from scb.jobs.kinds import KINDS
 from scb.jobs.shipped import read_shipped, write_shipped
-from scb.jobs.store import SWEEP, Failure, Result, SweepStore
+from scb.jobs.store import Failure, Result
 from scb.jobs.table import read_table, write_table
+from scb.sequences.fit_folder import read_fit
 from scb.sequences.model_file import load_model
+from scb.sweeps.grid import Sweep
+from scb.sweeps.kinds import KINDS
+from scb.sweeps.store import SWEEP, SweepStore
 from scb.task import Task
 from scb.training.run import Run
 from scb.training.settings import TrainingSettings
@@ -62,17 +63,24 @@ def _write_model(folder: Path, version: int) -> None:
 
 
 def _read_model(folder: Path) -> str:
-    model, facts, parameters, width, _ = load_model(folder / "model.safetensors")
+    saved = load_model(folder / "model.safetensors")
+    model = saved.model
     arrays = (model.classes, model.attention.toarray(), model.errors.data, model.prior, model.frequencies)
-    return told(*arrays, *sorted((lag, P.tolist()) for lag, P in model.matrices.items()), facts, parameters, width)
+    matrices = sorted((lag, P.tolist()) for lag, P in model.matrices.items())
+    return told(*arrays, *matrices, model.facts, saved.parameters, saved.width)
 
 
 def _write_summary(folder: Path, version: int) -> None:
     _write_model(folder, 0)
-    score = {"name": "ours", "bits": 1.5 + version, "difference": 0.0, "error": 0.0, "own": True, "best": True, "width": 1.0}
+    score = {"name": "ours", "bits": 1.5 + version, "difference": 0.0, "error": 0.0, "own": True, "best": True}
     model = sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     facts = {"file": f"{version}.txt", "separator": "", "held_out": [score], "model": model}
     write_json(folder / "summary.json", facts)
+
+
+def _read_summary(folder: Path) -> str:
+    fit = read_fit(folder)
+    return told(*map(tuple, fit.scores), fit.separator)
 
 
 def _run_told(folder: Path) -> str:
@@ -106,7 +114,7 @@ def _write_sweep(folder: Path, version: int) -> None:
 
 
 def _read_sweep(folder: Path) -> str:
-    warn_unless(read_sealed(folder / SWEEP)[1], folder / SWEEP)  # as scb sweep --status does
+    read_sealed(folder / SWEEP)  # as scb sweep --status does
     sweep = Sweep.read(folder / SWEEP, KINDS)
     store = SweepStore(folder)
     store.missing(sweep.jobs())  # a failure whose row came later is none
@@ -143,7 +151,7 @@ THINGS: dict[str, Thing] = {
         lambda folder: told(TrainingSettings.load(folder)),
     ),
     "model": Thing("model.safetensors", _write_model, _read_model),
-    "summary": Thing("summary.json", _write_summary, lambda folder: told(load_fit(folder)[2])),
+    "summary": Thing("summary.json", _write_summary, _read_summary),
     "table": Thing("t.parquet", _write_table, lambda folder: told_table(*read_table(folder / "t.parquet"))),
     "shipped": Thing("rates.csv", _write_shipped, lambda folder: told_table(*read_shipped(folder, "rates"))),
     "sweep rows": Thing("rows/*.parquet", _write_sweep, _read_sweep),

@@ -16,8 +16,9 @@ from scb.kernels.step.batch import FrozenDraws, frozen_gradient
 from scb.kernels.step.fused import take_steps
 from scb.kernels.step.lazy_columns import column_moments, prox_steps, prox_steps_on_survivors
 from scb.training.engine import Composed, Fused, freeze
+from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Fresh, Reference
-from scb.training.stages import MeasuredNoise, Stage
+from scb.training.stages import Stage
 from truth import twins as reference
 
 apply_prox_steps = numba.njit(lambda raw, offset, lams: prox_steps(raw, offset, lams))  # it is inlined: Python cannot call it

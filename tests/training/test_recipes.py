@@ -6,12 +6,13 @@ import pytest
 import scb
 from scb.cli import main
 from scb.geometry import centred_square, line_A, line_V
-from scb.jobs.kinds import complete_train
 from scb.metrics import similarity_A
+from scb.sweeps.kinds import complete_train
 from scb.task.sampling import Batch, sample
 from scb.training.loop import train
+from scb.training.recipe_options import recipe_options
 from scb.training.recipes import RECIPES
-from scb.training.recipes.algorithm1 import estimate
+from scb.training.recipes.knowledge import estimate
 from scb.training.roundings import (
     SignalAbove,
     ThresholdNormalize,
@@ -19,9 +20,9 @@ from scb.training.roundings import (
     estimated_signal,
     noise_threshold,
 )
-from scb.training.settings import recipe_options
+from scb.training.schedules import MeasuredNoise
 from scb.training.sources.population import Population
-from scb.training.stages import MeasuredNoise, Stage, proximal_step
+from scb.training.stages import Stage, proximal_step
 
 TASK = scb.Task.random(3, 300, 2, seed=1)
 PROMISING = {

@@ -11,11 +11,14 @@ from scb.task.sampling import step_keys
 from scb.training.engine import Composed
 from scb.training.fingerprint import fingerprints
 from scb.training.loop import train
+from scb.training.recipes.recipe import Recipe
 from scb.training.run import Run
 from scb.training.simulation import simulate
 from scb.training.sources.population import Population
 from scb.training.sources.sampled import Fresh
-from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention, precondition_V, proximal_step
+from scb.training.stages import Stage, proximal_step
+from scb.training.starts import GivenStart, UniformAttention
+from scb.training.updates import precondition_V
 from training.test_training import same
 
 TASK = scb.Task.random(3, 40, 2, seed=1)

@@ -10,12 +10,17 @@ from scb.task.sampling import step_keys
 from scb.theory.expectations import population_loss
 from scb.theory.gaussian import noise_scales, residual_square
 from scb.theory.noise import GradientNoise
+from scb.training.collapsed import leaking_direction
 from scb.training.loop import train
+from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ResolveSign, ThresholdProject
-from scb.training.simulation import COLUMNS, leaking_direction, simulate
+from scb.training.schedules import MeasuredNoise
+from scb.training.simulation import simulate
 from scb.training.sources.population import Gaussian, Population
 from scb.training.sources.sampled import Fresh
-from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage, UniformAttention, precondition_A, precondition_V
+from scb.training.stages import Stage
+from scb.training.starts import GivenStart, UniformAttention
+from scb.training.updates import precondition_A, precondition_V
 
 TASK = scb.Task.random(3, 150, 2, seed=0)
 RECIPES = {
@@ -141,7 +146,8 @@ def test_huge_sizes_take_little():
     one = Stage("1", 500, *rates, 0.0, 200_000)
     two = Stage("2", 100, *rates, MeasuredNoise(4.0), 200_000, enter=(ResolveSign(), ThresholdProject()))
     history = simulate(task, Recipe("large", UniformAttention(trivial_V(task.mu), task.T), task.mu, (one, two)))
-    assert tuple(history) == COLUMNS
+    measured = ("alpha_V", "alpha_A", "delta_V", "delta_A", "dist_V", "dist_A")
+    assert tuple(history) == ("step", "stage", "samples", "loss", *measured, "explicit")
     assert history["alpha_A"][-1] > 0.1
     assert history["explicit"].max() < 20_000  # of 50,000,000
 

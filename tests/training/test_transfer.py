@@ -10,10 +10,12 @@ from scb.paper.experiments.transfer import PretrainedJob, family_task
 from scb.theory.noise import GradientNoise
 from scb.training.engine import Fused, step_keys
 from scb.training.loop import train
+from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ThresholdProject
 from scb.training.sources.population import Population
 from scb.training.sources.sampled import Fresh
-from scb.training.stages import GivenStart, Recipe, Stage
+from scb.training.stages import Stage
+from scb.training.starts import GivenStart
 from scb.training.verdict import GOOD, HeldOut, by_truth
 
 TASK = scb.Task.random(3, 300, 2, seed=1)
@@ -117,11 +119,11 @@ def missing(A):
 )
 def test_held_out_samples_tell_what_the_truth_would(source, V, A, word):
     verdict = HeldOut(20_000, TASK.K_P, 2)(V, A, TASK.mu, source(TASK), step_keys(3, range(2)))
-    assert verdict.word.startswith(word)
+    assert verdict.verdict.startswith(word)
     if distance_V(TASK, V) < 0.999 * TASK.K_P**0.5 or word.startswith(
         "sign "
     ):  # from V = μ1ᵀ the gradient of A is nothing, whatever A is
-        assert by_truth(scb.measure(TASK, V, A)).split(":")[0] == verdict.word.split(":")[0]
+        assert by_truth(scb.measure(TASK, V, A)).split(":")[0] == verdict.verdict.split(":")[0]
     if word == GOOD:
         assert verdict.dist_V == pytest.approx(distance_V(TASK, V), abs=0.03)
         assert verdict.dist_A == pytest.approx(distance_A(TASK, A), abs=0.03)

@@ -13,7 +13,7 @@ from scb.geometry import (
     threshold_project,
 )
 from scb.training.roundings import mirror, resolve_sign, skewness
-from scb.training.stages import precondition_A, precondition_V, soft_threshold
+from scb.training.updates import precondition_A, precondition_V, soft_threshold
 from truth.enumeration import TASKS, precondition
 
 seeds = st.integers(0, 2**32 - 1)

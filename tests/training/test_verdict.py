@@ -11,7 +11,7 @@ from scb.training.engine import step_keys
 from scb.training.simulation import simulate
 from scb.training.sources.population import Population
 from scb.training.sources.sampled import Dataset, Fresh
-from scb.training.verdict import GOOD, Distance, Findings, HeldOut, by_truth, in_words
+from scb.training.verdict import GOOD, Distance, Findings, HeldOut, by_truth, verdict_on
 
 TASK = scb.Task.random(3, 200, 2, seed=1)
 RUNS = {
@@ -80,10 +80,10 @@ def test_a_simulation_is_judged_by_the_truth():
 
 def test_few_samples_leave_it_undecided():
     near = Findings(share=1.0, signal=1.0, dist_V=Distance(0.04, 1.0), dist_A=Distance(0.01), dist_A_star=Distance(0.2, 1.0))
-    assert in_words(near).startswith("undecided: ‖V − P‖ is about 0.04, and the held-out samples are too few")
-    assert in_words(near._replace(dist_V=Distance(0.04, 1e-4))) == GOOD
-    assert in_words(near._replace(dist_V=Distance(0.2, 1e-4))).startswith("too noisy: ‖V − P‖ is about 0.2")
-    assert in_words(near._replace(share=3.0)).startswith("too noisy: ")
+    assert verdict_on(near).startswith("undecided: ‖V − P‖ is about 0.04, and the held-out samples are too few")
+    assert verdict_on(near._replace(dist_V=Distance(0.04, 1e-4))) == GOOD
+    assert verdict_on(near._replace(dist_V=Distance(0.2, 1e-4))).startswith("too noisy: ‖V − P‖ is about 0.2")
+    assert verdict_on(near._replace(share=3.0)).startswith("too noisy: ")
 
 
 def _hidden(weight):

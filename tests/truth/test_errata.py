@@ -1,6 +1,7 @@
 """docs/paper/errata.md, rows 1 to 21, checked: for each misprint, what is printed fails and what holds passes.
 
-The number of a test is the number of its row; rows 22 and on are in ``test_errata_stages.py``.
+The number of a test is the number of its row. Rows 22 to 38 are in ``test_errata_stages.py``, 42 to 51 in
+``test_errata_proofs.py``.
 """
 
 import re
@@ -28,7 +29,7 @@ from scb.theory.expectations import (
 )
 from scb.theory.noise import GradientNoise
 from truth.checks import noise_terms
-from truth.enumeration import TASKS, WORLDS, constrained_direction, constrained_point, precondition
+from truth.enumeration import TASKS, WORLDS, constrained_direction, constrained_point, free_point, precondition
 
 ETA = 0.3
 
@@ -193,6 +194,20 @@ def test_e14_the_expected_gradient_as_printed_needs_the_constraints():
         assert np.abs(printed - enumerated).max() > 0.1
 
 
+@pytest.mark.parametrize("free", [False, True], ids=["constrained", "free"])
+def test_e14_so_do_the_expected_preconditioned_gradients(free):
+    """E∇̂ as the lemma after it prints them, against a sum over all outcomes."""
+    world = WORLDS[-1]
+    task, rng = world.task, np.random.default_rng(0)
+    V, A = free_point(task, rng) if free else constrained_point(task, rng)
+    truth = precondition(task, *(world.mean(g) for g in world.gradients(V, A)))
+    P, Q, mu = task.P - task.mu[:, None], task.Q - 1 / task.T, task.mu
+    of_V = mu_inner(A, A, mu) * (V - mu[:, None]) - mu_inner(task.Q, A, mu) * P
+    of_A = (mu_inner(V, V, mu) - mu @ mu) * (A - 1 / task.T) - (mu_inner(V, task.P, mu) - mu @ mu) * Q
+    error = [np.abs(exact - printed).max() for exact, printed in zip(truth, (of_V, of_A), strict=True)]
+    assert min(error) > 0.1 if free else max(error) < 1e-10
+
+
 def test_e15_the_gradient_of_one_entry_needs_delta_V(task, point):
     """−E∂l = μ_k(K_VP q − K_V a); the main text has α_V² K_P for K_V, which drops ‖Δ_V‖_μ²."""
     V, A = point
@@ -262,5 +277,5 @@ def test_every_row_that_names_a_test_has_it():
     page = (here.parents[1] / "docs" / "paper" / "errata.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| \d+ \| ", line)]
     named = [int(row[0]) for row in rows if re.match(r"test\b", row[-1])]
-    code = "".join((here / name).read_text() for name in ("test_errata.py", "test_errata_stages.py"))
-    assert sorted(named) == sorted(int(number) for number in re.findall(r"^def test_e(\d+)_", code, flags=re.M))
+    code = "".join(file.read_text() for file in here.glob("test_errata*.py"))
+    assert sorted(named) == sorted({int(number) for number in re.findall(r"^def test_e(\d+)_", code, flags=re.M)})

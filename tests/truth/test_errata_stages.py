@@ -106,6 +106,17 @@ def test_e25_the_bound_on_the_support_loses_K_V_minus_K_VP(task):
     assert (truth < printed - 1e-3)[task.Q > 0].all()
 
 
+@pytest.mark.parametrize(("alpha_V", "alpha_A", "ratio"), [(0.6, 1.2, 0.70), (0.9, 1.08, 0.28), (0.6, 0.9, 1.15)])
+def test_e25_the_line_after_it_needs_alpha_A_at_most_1(alpha_V, alpha_A, ratio):
+    """On the lines −E∂l is μ_k α_V K_P(1 − α_V α_A)q up to 1/T, and the bound has 1 − α_V in place of 1 − α_V α_A."""
+    task = Task.random(3, 100_000, 2, seed=1)
+    on = task.Q > 0
+    truth = -expected_gradients(task, line_V(task, alpha_V), line_A(task, alpha_A))[1]
+    bound = task.mu * alpha_V * (1 - alpha_V) * task.K_P * task.Q
+    np.testing.assert_allclose(truth[on] / bound[on], ratio, rtol=1e-3)
+    assert ratio == pytest.approx((1 - alpha_V * alpha_A) / (1 - alpha_V))
+
+
 def test_e26_the_expected_gradient_is_negative_on_the_support(task):
     V, A = line_V(task, 0.3), line_A(task, 0.3)
     on = expected_gradients(task, V, A)[1][task.Q > 0]

@@ -10,7 +10,8 @@ import pytest
 
 from scb import Task, plan
 from scb.theory.bounds import BOUNDS
-from scb.theory.planner import Constants, attention_error
+from scb.theory.constants import attention_error
+from scb.theory.planner import Constants
 from truth.adversary import adverse, move, state
 from truth.bounds_stage2 import done
 from truth.inequalities import measure

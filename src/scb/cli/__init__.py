@@ -1,4 +1,4 @@
-"""The command ``scb``: one file a command; each imports what it needs when it runs.
+"""The command ``scb``: one file per command, which imports what it needs when it runs.
 
 Exit statuses: 0 if the work was done, 1 if it ended without success (a run diverged, or the output
 could not be printed), 2 if it could not be done as asked, 130 after an interrupt.
@@ -11,13 +11,12 @@ import warnings
 from collections.abc import Callable
 from importlib import import_module
 from inspect import signature
-from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any
 
 from scb.cli.streams import replace_streams
 
 KEEPING = ("reproduce", "sweep")  # the same command goes on where an interrupt has ended it
-PATHS = ("--out", "--status", "--config", "--shipped", "--baselines")
 COMMANDS = {
     "fit": "find which earlier symbols decide the next one in your sequences",
     "train": "train the paper's transformer on a random task",
@@ -43,7 +42,7 @@ scb --print-completion SHELL   print a completion script for bash or zsh;
                                to use it: eval "$(scb --print-completion bash)"
 """
 LEAST_MEMORY = 1 << 30
-"""Bytes of address space without which the compiled libraries end or hang the process, where Python cannot tell why."""
+"""Bytes of address space: with less, compiled libraries crash or hang without a word."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -104,14 +103,23 @@ def _call(given: list[str]) -> None:
             one_of("--print-completion", " ".join(given[1:]), ("bash", "zsh")),
         ]
     _refuse_little_memory()
-    _refuse_empty_paths(given)
-    # Here, as the commands are: Ctrl-C may come while they load
+    # Imported here, like the commands: Ctrl-C may come while they load
     import tyro
+    from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec
 
     functions = {
         name: _with_plain_help(getattr(import_module(f"scb.cli.{name}"), name)) for name in COMMANDS
     }
-    with warnings.catch_warnings():
+    paths = PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="PATH",
+        instance_from_str=_path,
+        is_instance=lambda value: isinstance(value, Path),
+        str_from_instance=lambda path: [str(path)],
+    )
+    registry = ConstructorRegistry()
+    registry.primitive_rule(lambda asked: paths if asked.type is Path else None)
+    with warnings.catch_warnings(), registry:
         warnings.showwarning = _warn
         # An option that is not wanted is left out: INT instead of {None}|INT
         plain = (tyro.conf.DisallowNone,)
@@ -127,7 +135,8 @@ def _refuse_little_memory() -> None:
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
     if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
         raise MemoryError(
-            f"'ulimit -v' allows {allowed >> 20:,} MB, and at least {LEAST_MEMORY >> 20:,} are needed"
+            f"'ulimit -v' allows {allowed >> 20:,} MB,"
+            f" and at least {LEAST_MEMORY >> 20:,} are needed"
         )
 
 
@@ -175,25 +184,18 @@ def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _refuse_empty_paths(given: list[str]) -> None:
-    """InputError for a path of no letters, which would be the current directory; a text may be
-    empty, and a plan has no paths.
-    """
-    from scb.inputs import InputError
-
-    words = [
-        part for word in given for part in (word.split("=", 1) if word.startswith("--") else [word])
-    ]
-    for before, word in pairwise(["", *words]):
-        if not word and (before in PATHS or not before.startswith("--")) and given[0] != "plan":
-            name = before if before.startswith("--") else "a path"
-            raise InputError(
-                f"{name} is empty: it must be the path of a file or directory ('.' is the current one)"
-            )
+def _path(words: list[str]) -> Path:
+    """The path of an option; an empty word would be the current directory."""
+    if not words[0]:
+        # Not a ValueError, which tyro would print in its own way
+        raise FileNotFoundError(
+            "a path is empty: it must be the path of a file or directory ('.' is the current one)"
+        )
+    return Path(words[0])
 
 
 def _visible(text: str) -> str:
-    """The text with codes that a terminal would obey written out, unless there is no memory for that."""
+    """The text with control codes written out; as ASCII if there is no memory to do so."""
     try:
         from scb.cli.terminal import visible
     except (ImportError, MemoryError):

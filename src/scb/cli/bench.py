@@ -8,16 +8,17 @@ from typing import Any
 from rich.table import Column, Table
 
 from scb.cli.terminal import terminal
-from scb.files import make_directory, refuse_foreign, write_atomically
+from scb.files import prepare_file, write_atomically
 from scb.inputs import InputError
 from scb.provenance import machine, versions
 
 HEADING = """\
 # Benchmark: one training step
 
-Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition, soft-threshold with λ = 1e-4,
-project. All baselines take turns, each in a process of its own. Memory is the peak of the baseline's process. In the last
-table our engine has a busy process beside it on each core, so that it gets about half of their time.
+Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition,
+soft-threshold with λ = 1e-4, project. All baselines take turns, each in a process of its own.
+Memory is the peak of the baseline's process. In the last table our engine has a busy process beside
+it on each core, so that it gets about half of their time.
 """
 
 
@@ -47,9 +48,6 @@ def bench(
     """
     from scb.training.benchmark import OURS, compare
 
-    if out.is_dir():
-        raise InputError(f"--out {out}: it is a directory, and must be a file")
-    refuse_foreign(out, HEADING.partition("\n")[0], overwrite)
     if repeats < 1:
         raise InputError(f"repeats = {repeats}: it must be at least 1")
     if baselines is not None and not baselines.is_file():
@@ -61,8 +59,7 @@ def bench(
     for size in sizes:
         if re.fullmatch("[0-9]+x[0-9]+", size) is None:
             raise InputError(f"sizes has {size!r}: it must look like 3x5000")
-    # Before the work: a table that took minutes is not lost to a directory that cannot be made.
-    make_directory(out.parent)
+    prepare_file(out, HEADING.partition("\n")[0], overwrite)
     for size in sizes:
         N, T = map(int, size.split("x"))
         terminal(stderr=True).print(f"timing N = {N}, T = {T:,}: up to two minutes …")

@@ -4,7 +4,7 @@ import webbrowser
 from pathlib import Path
 
 from scb.cli.terminal import terminal
-from scb.inputs import InputError, one_of
+from scb.inputs import one_of
 
 
 def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = False) -> None:
@@ -21,25 +21,18 @@ def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = Fal
             or text.
         overwrite: Replace a file that is no copy of the lab.
     """
-    from scb.files import make_directory, refuse_foreign, write_atomically
-    from scb.lab import PAGE, scenes
+    from scb.files import prepare_file
+    from scb.lab import scenes, write_page
 
-    known = scenes()
     if scene is not None:
-        one_of("scene", scene, known)
-    console = terminal()
-    page = PAGE
+        one_of("scene", scene, scenes())
+    console = terminal(soft_wrap=True)
     if out is not None:
-        if out.is_dir():
-            raise InputError(f"--out {out}: it is a directory, and must be a file")
-        refuse_foreign(out, "<title>scb lab: ", overwrite)
-        make_directory(out.parent)
-        write_atomically(out, PAGE.read_bytes())
-        page = out
-    address = page.resolve().as_uri() + (f"#scene={scene}" if scene else "")
-    if out is not None:
-        console.print(f"wrote {out}", soft_wrap=True)
-    elif webbrowser.open(address):
-        console.print(f"opened {address}", soft_wrap=True)
+        prepare_file(out, "<title>scb lab: ", overwrite)
+        console.print(f"wrote {write_page(out)}")
+        return
+    address = write_page().as_uri() + (f"#scene={scene}" if scene else "")
+    if webbrowser.open(address):
+        console.print(f"opened {address}")
     else:
-        console.print(f"no browser was found; open this address in one:\n{address}", soft_wrap=True)
+        console.print(f"no browser was found; open this address in one:\n{address}")

@@ -54,12 +54,16 @@ def plan(
         table.add_row(stage.name, *cells, stage.leaves, end_section=stage.name == "Stage 3")
     console = terminal()
     console.print(table)
+    if result.warning:
+        console.print(f"warning: {result.warning}", style="yellow")
     console.print(
-        f"samples: {result.samples:.1e} from scratch, {result.transfer_samples:.1e} with transfer (θ = {result.theta:.2g})"
+        f"samples: {result.samples:.1e} from scratch, {result.transfer_samples:.1e} with transfer "
+        f"(θ = {result.theta:.2g})"
     )
     console.print(
-        f"K_P = {result.K_P:.3g}, K_Q = {result.K_Q:.3g}; η_V = η/K_Q, η_A = η/K_P. 'threshold' is applied on entering a"
-        " stage (after the step, for transfer). These are worst-case guarantees, with measured constants: read them for how they"
-        " scale. 'scb train' learns a task of the paper's size from far fewer samples.",
+        f"K_P = {result.K_P:.3g}, K_Q = {result.K_Q:.3g}; η_V = η/K_Q, η_A = η/K_P. 'threshold' is "
+        "applied on entering a stage (after the step, for transfer). These are worst-case "
+        "guarantees, with measured constants: read them for how they scale. 'scb train' learns a "
+        "task of the paper's size from far fewer samples.",
         style="dim",
     )

@@ -1,12 +1,9 @@
-"""How far a command is, and how long it will still take: a bar on a terminal, a line every ten
-seconds elsewhere.
-"""
+"""Progress of a command and the time left: a bar on a terminal, or a line every ten seconds."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task
 from rich.progress_bar import ProgressBar
 from rich.text import Text
@@ -17,46 +14,34 @@ from scb.jobs.forecast import Forecast
 PATIENCE = 10.0  # seconds between two lines where there is no terminal
 
 
-class Shown:
-    """What is shown; ``detail`` is said beside the phase, and may be changed at any time."""
-
-    def __init__(self, console: Console) -> None:
-        self.detail = ""
-        self._console = console
-
-    def note(self, text: str) -> None:
-        """Print a line above."""
-        self._console.print(text, soft_wrap=True)
-
-
 @contextmanager
-def progress(forecast: Forecast) -> Iterator[Shown]:
-    """Show on stderr how far the forecast is, as long as the context lasts."""
+def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callable[[str], None]]:
+    """Show on stderr how far the forecast is; yields a function that prints a line above.
+
+    Where there is no terminal, a line is printed every ``patience`` seconds.
+    """
     console = terminal(stderr=True)
-    shown = Shown(console)
+
+    def note(text: str) -> None:
+        console.print(text, soft_wrap=True)
+
     if console.is_terminal:
-        with Progress(
-            _Phase(forecast, shown),
-            _Bar(forecast),
-            _Left(forecast),
-            console=console,
-            transient=True,
-        ) as bar:
+        columns = (_Phase(forecast), _Bar(forecast), _Left(forecast))
+        with Progress(*columns, console=console, transient=True) as bar:
             bar.add_task("")
-            yield shown
+            yield note
         return
     over = Event()
 
     def log() -> None:
-        while not over.wait(PATIENCE):
-            shown.note(
-                f"{_phase(forecast, shown)}: {forecast.share:.0%}, about {duration(forecast.left)} left"
-            )
+        while not over.wait(patience):
+            left = duration(forecast.left)
+            note(f"{_phase(forecast)}: {forecast.share:.0%}, about {left} left")
 
     thread = Thread(target=log, daemon=True)
     thread.start()
     try:
-        yield shown
+        yield note
     finally:
         over.set()
         thread.join()
@@ -69,13 +54,13 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _phase(forecast: Forecast, shown: Shown) -> str:
-    return f"{forecast.phase} {shown.detail}".rstrip()
+def _phase(forecast: Forecast) -> str:
+    return f"{forecast.phase} {forecast.detail}".rstrip()
 
 
 class _Column(ProgressColumn):
-    """A column that asks the forecast whenever it is drawn, so that time passes in it while nothing
-    else happens.
+    """A column that asks the forecast whenever it is drawn, so that it moves while nothing else
+    happens.
     """
 
     def __init__(self, forecast: Forecast) -> None:
@@ -84,12 +69,8 @@ class _Column(ProgressColumn):
 
 
 class _Phase(_Column):
-    def __init__(self, forecast: Forecast, shown: Shown) -> None:
-        super().__init__(forecast)
-        self.shown = shown
-
     def render(self, task: Task) -> Text:
-        return Text(_phase(self.forecast, self.shown))
+        return Text(_phase(self.forecast))
 
 
 class _Bar(_Column):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import tyro
 
-from scb.cli.fit import MODEL, load
 from scb.cli.terminal import visible
 from scb.inputs import InputError
 
@@ -27,14 +26,13 @@ def sample(
         separator: Text between two symbols. The default is nothing for characters of a text, and a
             space otherwise.
     """
-    from scb.sequences.estimator import SparseContextualBigram
+    from scb.sequences.fit_folder import read_fit
 
-    _, _, summary = load(model)
-    between = summary.get("separator", " ")
+    fit = read_fit(model)
+    between = fit.separator
     if separator is not None:
         between = separator.replace("\\n", "\n").replace("\\t", "\t")
-    fitted = SparseContextualBigram.load(model / MODEL if model.is_dir() else model)
-    symbols = fitted.sample(length, random_state=seed).tolist()
+    symbols = fit.model.sample(length, random_state=seed).tolist()
     text = between.join(str(symbol) for symbol in symbols) + "\n"
     try:
         text.encode(sys.stdout.encoding or "utf-8")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from scb.cli.fit import MODEL, load, report, write_tables
+from scb.cli.fit import print_fit, print_tables
 from scb.cli.terminal import terminal
 from scb.cli.train import draw_run, latest_run, report_run
 from scb.folders import opened
@@ -29,14 +29,15 @@ def show(
         overwrite: Replace files in OUT that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
+    from scb.sequences.fit_folder import MODEL, read_fit
     from scb.training.settings import load_run
 
     console = terminal()
     place = latest_run() if path is None else path
     if place.is_file() or (place / MODEL).exists():
-        model, facts, summary = load(place)
-        report(console, model, facts, summary.get("held_out", []))
-        draw = partial(write_tables, console, model)
+        fit = read_fit(place)
+        print_fit(console, fit)
+        draw = partial(print_tables, console, fit.model)
     else:
         run, settings = load_run(place)
         report_run(console, run, place, settings)

@@ -1,5 +1,5 @@
-"""Streams that may be closed, full or a broken pipe without ending the work: a long run is not lost
-to ``| head``.
+"""Output streams that never raise when they are closed or full: a long run is not lost to
+``| head``.
 """
 
 import io
@@ -9,9 +9,7 @@ from typing import Any, TextIO
 
 
 class Output(io.FileIO):
-    """A file to which writing never fails: from the first error on, which is kept, everything is
-    dropped.
-    """
+    """A file that drops everything after its first error, which is kept."""
 
     lost: OSError | None = None
 

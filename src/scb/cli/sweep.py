@@ -1,28 +1,23 @@
 """``scb sweep``: many runs over a grid, here or on a cluster."""
 
 import os
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Column
-from rich.table import Table as TerminalTable
+from rich.table import Column, Table
 
-import scb.jobs
 from scb.cli.progress import duration, progress
 from scb.cli.terminal import terminal
-from scb.extras import require
 from scb.inputs import InputError
+from scb.jobs.forecast import Forecast, crowding
 
 if TYPE_CHECKING:
-    from scb.jobs.grid import Kind, Sweep
-    from scb.jobs.pool import Pool
-    from scb.jobs.store import SweepStore
-    from scb.jobs.table import Table
+    from scb.sweeps.grid import Sweep
+    from scb.sweeps.run import SweepState
 
 
 def sweep(
@@ -66,160 +61,105 @@ def sweep(
         overwrite: Replace files in OUT that scb did not write. The rows of a sweep are kept.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
-    from scb.files import read_sealed, warn_unless
-    from scb.jobs.grid import Sweep
-    from scb.jobs.kinds import KINDS
-    from scb.jobs.store import SWEEP, SweepStore
+    from scb.paper.kinds import experiment_kinds
+    from scb.sweeps.grid import Sweep
+    from scb.sweeps.kinds import KINDS
+    from scb.sweeps.run import run_sweep, sweep_state
 
     console = terminal(soft_wrap=True)
     if status is not None:
-        if not (status / SWEEP).exists():
-            raise FileNotFoundError(f"{status} holds no sweep: there is no {SWEEP} in it")
-        warn_unless(read_sealed(status / SWEEP)[1], status / SWEEP)
-        asked = Sweep.read(status / SWEEP, KINDS, _experiments)
-        store = SweepStore(status)
-        _report(console, asked, store, store.table(asked), details=True)
+        asked, state = sweep_state(status, KINDS, experiment_kinds)
+        _report(console, asked, state, status, details=True)
         return
     if file is None:
         raise InputError("a sweep file is needed, or --status DIR")
     if jobs is not None and (jobs < 1 or scheduler is not None):
         raise InputError(f"jobs = {jobs}: it must be at least 1, and cannot go with --scheduler")
-    require("scb sweep", "pyarrow")
     begin = perf_counter()
     file = _shipped(file)
-    asked = Sweep.read(file, KINDS, _experiments)
+    asked = Sweep.read(file, KINDS, experiment_kinds)
     directory = out or Path("results") / file.stem
-    with SweepStore.alone(directory, lock=lock, overwrite=overwrite, sweep=file) as store:
-        fresh = _run(asked, store, jobs or os.cpu_count() or 1, scheduler, retry)
-        console.print(f"{fresh:,} new runs in {duration(perf_counter() - begin)}")
-        table = store.table(asked)
-        _report(console, asked, store, table)
-        if table is not None:
-            store.write(table, asked)
-            console.print(f"wrote {directory / 'table.parquet'}")
-            if asked.figure is not None:
-                console.print(f"wrote {_draw(asked, table, store)}")
+    count = jobs or os.cpu_count() or 1
+    forecast = Forecast({"running": 1.0}, crowding(count))
+    with progress(forecast) as note:
+        state = run_sweep(
+            asked,
+            directory,
+            count=count,
+            scheduler=scheduler,
+            retry=retry,
+            forecast=forecast,
+            note=note,
+            file=file,
+            lock=lock,
+            overwrite=overwrite,
+        )
+    console.print(f"{state.fresh:,} new runs in {duration(perf_counter() - begin)}")
+    _report(console, asked, state, directory)
+    for path in state.files:
+        console.print(f"wrote {path}")
 
 
 def _shipped(file: Path) -> Path:
     """The file, or the sweep of that name that comes with scb, unless there is such a file."""
-    shipped = Path(scb.jobs.__path__[0]) / "sweeps" / f"{file}.toml"
+    from scb.sweeps.grid import SHIPPED
+
+    shipped = SHIPPED / f"{file}.toml"
     return shipped if not file.exists() and file.name == str(file) and shipped.exists() else file
-
-
-def _experiments() -> "dict[str, Kind]":
-    """The experiments of the paper as kinds of sweep."""
-    from scb.jobs.kinds import kind_of
-    from scb.paper.registry import EXPERIMENTS
-
-    return {name: kind_of(name, job) for name, job in EXPERIMENTS.items()}
-
-
-def _run(asked: "Sweep", store: "SweepStore", jobs: int, scheduler: str | None, retry: bool) -> int:
-    """Do what is missing, in this process, in several, or on the scheduler at an address; how many
-    runs that was.
-    """
-    from scb.jobs.dask import connected
-    from scb.jobs.forecast import Forecast, crowding
-    from scb.jobs.pool import InProcess, run_jobs
-    from scb.jobs.processes import processes
-
-    missing = store.missing(asked.jobs(), retry)
-    store.begin(asked, missing)
-    if not missing:
-        return 0
-    workers = min(jobs, len(missing))
-    forecast = Forecast({"running": sum(job.cost for job in missing) / workers}, crowding(workers))
-    with progress(forecast) as shown:
-        pool: AbstractContextManager[Pool] = nullcontext(InProcess())
-        if scheduler is not None:
-            pool = connected(scheduler, shown.note)
-        elif workers > 1:
-            pool = processes(workers, shown.note)
-
-        def show(done: int, share: float) -> None:
-            shown.detail = f"{done:,} of {len(missing):,} runs"
-            forecast.note("running", share)
-
-        with pool as opened:
-            run_jobs(missing, opened, store, show)
-    return len(missing)
 
 
 def _report(
     console: Console,
     asked: "Sweep",
-    store: "SweepStore",
-    table: "Table | None",
+    state: "SweepState",
+    directory: Path,
     details: bool = False,
 ) -> None:
-    from scb.jobs.grid import in_words
+    from scb.sweeps.grid import in_words
 
-    jobs = asked.jobs()
-    done = set() if table is None else set(table["key"])
-    failed = [
-        store.failures[job.key] for job in jobs if job.key in store.failures and job.key not in done
-    ]
-    left = len(jobs) - len(done) - len(failed)
     console.print(
-        f"{asked.kind.name}: {len(done):,} of {len(jobs):,} runs done, {len(failed):,} failed, {left:,} left"
+        f"{asked.kind.name}: {state.done:,} of {state.runs:,} runs done,"
+        f" {len(state.failed):,} failed, {state.left:,} left"
     )
-    if table is not None and asked.success:
-        console.print(
-            f"success ({in_words(asked.success)}): {table['success'].sum():,} of {len(done):,}"
-        )
-    if table is not None and asked.figure is not None:
-        _rates(console, asked.figure, table)
-    if failed:
-        _show_failures(console, asked, failed, store.directory, details)
+    if state.table is not None:
+        if asked.success:
+            count = state.table["success"].sum()
+            console.print(f"success ({in_words(asked.success)}): {count:,} of {state.done:,}")
+        if asked.figure is not None:
+            _rates(console, asked.figure, state)
+    if state.failed:
+        _show_failures(console, asked, state, directory, details)
 
 
-def _rates(console: Console, figure: dict[str, str], table: "Table") -> None:
-    """The diagram in numbers, where it fits into the terminal."""
-    from scb.paper.figures.phase import split, text
+def _rates(console: Console, figure: dict[str, str], state: "SweepState") -> None:
+    """Print the diagram in numbers, where it fits into the terminal."""
+    from scb.sweeps.phase import phases
 
     x = figure["x"]
     y = figure["y"]
-    for title, part in split(table, x, y, figure.get("panel")):
-        columns = [Column(name, justify="right", no_wrap=True) for name in (y, *map(text, part.xs))]
-        shown = TerminalTable(*columns, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for name, row in zip(part.ys, part.rate, strict=True):
-            shown.add_row(
-                text(name), *("-" if rate != rate else f"{100 * rate:.0f}" for rate in row)
-            )
+    for title, part in phases(state.table or {}, x, y, figure.get("panel")):
+        heading, *rows = part.cells()
+        columns = [Column(name, justify="right", no_wrap=True) for name in (y, *heading)]
+        shown = Table(*columns, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for row in rows:
+            shown.add_row(*row)
         if console.measure(shown).minimum <= console.width:
             console.print(f"success in %, {y} down, {x} across{title and '; ' + title}:")
             console.print(shown)
 
 
 def _show_failures(
-    console: Console, asked: "Sweep", failed: list[dict[str, Any]], directory: Path, details: bool
+    console: Console, asked: "Sweep", state: "SweepState", directory: Path, details: bool
 ) -> None:
-    """What failed, and where; with the traceback of the first of each error if ``details``."""
-    for error in dict.fromkeys(one["error"] for one in failed):
-        ones = [one for one in failed if one["error"] == error]
-        console.print(f"{len(ones)} × {error}", style="red", markup=False)
+    """Print what failed and where; if ``details``, also the first traceback of each error."""
+    for error in dict.fromkeys(one["error"] for one in state.failed):
+        ones = [one for one in state.failed if one["error"] == error]
+        console.print(f"{len(ones)} × {error}", style="red")
         for one in ones if details else ones[:3]:
             point = ", ".join(f"{name} = {one['parameters'][name]}" for name in asked.grid)
-            console.print(f"  {point}, replicate {one['replicate']}", markup=False)
+            console.print(f"  {point}, replicate {one['replicate']}")
         if len(ones) > 3 and not details:
             console.print(f"  and {len(ones) - 3} more")
         if details:
-            console.print(ones[0]["traceback"].rstrip(), style="dim", markup=False)
+            console.print(ones[0]["traceback"].rstrip(), style="dim")
     console.print(f"tracebacks: {directory / 'failures.json'}; --retry tries these runs again")
-
-
-def _draw(asked: "Sweep", table: "Table", store: "SweepStore") -> Path:
-    from scb.drawing import save
-    from scb.jobs.grid import in_words
-    from scb.jobs.store import FIGURE
-    from scb.paper.figures.phase import phase
-
-    fixed = ", ".join(f"{name} = {value}" for name, value in asked.fixed.items())
-    success = f"success: {in_words(asked.success)}" if asked.success else ""
-    setting = "; ".join(filter(None, (fixed, success)))
-    figure = dict(asked.figure or {})
-    if "title" in figure:
-        figure["title"] = figure["title"].replace("$", r"\$")  # a price is no formula
-    drawn = phase(table, **figure, setting=setting)  # pyright: ignore[reportArgumentType]
-    return save(drawn, store.file(FIGURE).with_suffix(""), ("png",))[0]

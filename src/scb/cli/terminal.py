@@ -1,5 +1,5 @@
-"""What commands print with: symbols, names of files and messages are shown as they are, never read
-as markup or as commands.
+"""The console of the commands. Symbols, file names and messages are shown as they are, never taken
+for markup or control codes.
 """
 
 import re
@@ -39,9 +39,7 @@ class _SafeConsole(Console):
 
 
 def terminal(**options: Any) -> Console:
-    """A console that takes nothing in a text for markup, an emoji or something to highlight; styles
-    are given beside the text.
-    """
+    """A console that shows text as it is, without markup, emoji or highlighting."""
     return _SafeConsole(markup=False, emoji=False, highlight=False, **options)
 
 

@@ -3,47 +3,45 @@
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from textwrap import wrap
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.console import Console
 from rich.table import Column, Table
 
+from scb.cli.advice import advise
 from scb.cli.terminal import interruptible, terminal
 from scb.extras import MissingExtraError
 from scb.folders import Folder, opened
 from scb.inputs import InputError
 
 if TYPE_CHECKING:
-    from scb.task import Task
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
-    from scb.training.stages import Recipe
 
 RUNS = Path("runs")
 CURVES = "curves.png"
-PATIENCE = 30
-"""Seconds for which other settings are tried on a task that was not learned."""
+Int = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+Float = Annotated[float | None, tyro.conf.arg(metavar="FLOAT")]
+Name = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
 
 
 def train(
     config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
-    recipe: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    recipe: Name = None,
     n: Annotated[int | None, tyro.conf.arg(name="N", metavar="INT")] = None,
     t: Annotated[int | None, tyro.conf.arg(name="T", metavar="INT")] = None,
-    sparsity: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    ensemble: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    sparsity: Int = None,
+    ensemble: Name = None,
     k_p: Annotated[float | None, tyro.conf.arg(name="K-P", metavar="FLOAT")] = None,
-    task_seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    task_seed: Int = None,
+    seed: Int = None,
     eta: Annotated[tuple[float, ...] | None, tyro.conf.arg(metavar="FLOAT [FLOAT ...]")] = None,
-    lam: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None,
-    batch_size: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    source: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
-    every: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    device: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    lam: Float = None,
+    batch_size: Int = None,
+    source: Name = None,
+    every: Int = None,
+    device: Name = None,
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...")] = (),
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     resume: bool = False,
@@ -104,26 +102,14 @@ def train(
         overwrite: Replace a run in OUT, and files there that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
-    from scb.training.loop import fast_engine
+    from scb.training.directory import prepared
     from scb.training.settings import TrainingSettings, parse_option
     from scb.training.verdict import GOOD
 
     console = terminal()
-    given = {
-        "recipe": recipe,
-        "N": n,
-        "T": t,
-        "sparsity": sparsity,
-        "ensemble": ensemble,
-        "K_P": k_p,
-    }
-    given |= {
-        "task_seed": task_seed,
-        "seed": seed,
-        "source": source,
-        "every": every,
-        "device": device,
-    }
+    sizes = {"N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
+    others = {"task_seed": task_seed, "seed": seed, "source": source, "every": every}
+    given = {"recipe": recipe, "device": device} | sizes | others
     changed = {name: value for name, value in given.items() if value is not None}
     options = _options(eta, lam, batch_size) | dict(parse_option(text) for text in set)
     directory = out
@@ -136,10 +122,7 @@ def train(
         if config is not None:
             settings = TrainingSettings.read(config)
         settings = replace(settings, options=settings.options | options, **changed)
-    task, built = settings.build()
-    gradients = settings.build_source(task)
-    # Refuses a device before a directory is made
-    fast_engine(task, built, settings.device, gradients)
+    _, built, _ = prepared(settings)  # refuses a device before a directory is made
     if directory is None:
         directory = _new_directory()
     inputs = () if config is None else (config,)
@@ -147,76 +130,41 @@ def train(
         opened(directory, "training", lock=lock, overwrite=overwrite, inputs=inputs) as folder,
         interruptible(f"go on with: {going_on(directory)}"),
     ):
-        if resume:
-            _claim_own(console, folder)
-        elif not overwrite:
+        if not resume and not overwrite:
             _refuse_overwriting(directory)
-        run = _train(folder, settings, task, built, gradients, resume)
-        report_run(console, run, directory, settings)
-        draw_run(console, run, settings, folder)
+        run = _train(console, folder, settings, resume, built.steps)
     if run.verdict not in (None, GOOD):
-        _advise(console, task, settings)
+        advise(console, settings)
     if run.diverged is not None:
         raise SystemExit(1)
 
 
 def _train(
-    folder: Folder,
-    settings: "TrainingSettings",
-    task: "Task",
-    recipe: "Recipe",
-    source: Any,
-    resume: bool,
+    console: Console, folder: Folder, settings: "TrainingSettings", resume: bool, steps: int
 ) -> "Run":
-    """Write down what is trained, and train it."""
-    from scb.training.fingerprint import identity
-    from scb.training.loop import made_by
-    from scb.training.loop import train as run_training
+    """Train in a folder, and show the result."""
+    from scb.training.directory import train_in
     from scb.training.progress import ProgressBar
-    from scb.training.run import FILE as RUN
-    from scb.training.settings import FILE, TASK
+    from scb.training.run import FILE
+    from scb.training.settings import load_run
 
-    about = {"every": settings.every, "source": source, "device": settings.device}
-    folder.claim(FILE, TASK, RUN, CURVES)
-    if not resume:
-        # First: after a kill it does not stand beside another run's settings
-        (folder.path / RUN).unlink(missing_ok=True)
-        settings.save(
-            folder.path, identity(made_by(task, recipe, settings.seed, start=None, **about))
-        )
-    task.save(folder.file(TASK), overwrite=True)
-    callbacks = [ProgressBar(recipe.steps)]
-    return run_training(
-        task, recipe, settings.seed, **about, callbacks=callbacks, checkpoint=folder, resume=resume
-    )
-
-
-def _claim_own(console: Console, folder: Folder) -> None:
-    """Take over the files of the run that is resumed, once they have been found to belong together."""
-    from scb.training.run import FILE as RUN
-    from scb.training.settings import FILE, TASK, load_run
-
-    if (folder.path / RUN).exists():
-        run, _ = load_run(folder.path)
-        folder.claim(FILE, TASK, RUN, overwrite=True)
-        if run.finished:
-            console.print(
-                f"the run in {folder.path} is finished: there is nothing left to go on with"
-            )
+    path = folder.path
+    if resume and (path / FILE).exists() and load_run(path)[0].finished:
+        console.print(f"the run in {path} is finished: there is nothing left to go on with")
+    folder.claim(CURVES)
+    run = train_in(folder, settings, resume, [ProgressBar(steps)])
+    report_run(console, run, path, settings)
+    draw_run(console, run, settings, folder)
+    return run
 
 
 def _options(
     eta: tuple[float, ...] | None, lam: float | None, batch_size: int | None
 ) -> dict[str, Any]:
     """The options of a recipe that the command has by their names."""
-    found: dict[str, Any] = {}
-    if eta is not None:
-        found["eta"] = eta[0] if len(eta) == 1 else list(eta)
-    if lam is not None:
-        found["lam"] = lam
-    if batch_size is not None:
-        found["batch_size"] = batch_size
-    return found
+    steps = eta if eta is None else eta[0] if len(eta) == 1 else list(eta)
+    given = {"eta": steps, "lam": lam, "batch_size": batch_size}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 # -------------------------------------------------------------------------------------- directories
@@ -259,8 +207,9 @@ def _refuse_overwriting(directory: Path) -> None:
 
     if (directory / FILE).exists():
         raise InputError(
-            f"{directory} holds a run, which is kept: give another directory as --out (without it, a new one is made), go on with"
-            f" '{going_on(directory)}', look at it with 'scb show {directory}', or replace it with --overwrite"
+            f"{directory} holds a run, which is kept: give another directory as --out (without it,"
+            f" a new one is made), go on with '{going_on(directory)}', look at it with"
+            f" 'scb show {directory}', or replace it with --overwrite"
         )
 
 
@@ -282,8 +231,8 @@ def _refuse_changes(
         has = ", ".join(f"{name} = {here}" for name, (here, _) in different.items())
         wanted = ", ".join(f"{name} = {there}" for name, (_, there) in different.items())
         raise InputError(
-            f"the run in {directory} has {has}, where {wanted} is asked for: resume it without these options, or begin another run"
-            " without --resume"
+            f"the run in {directory} has {has}, where {wanted} is asked for: resume it without"
+            " these options, or begin another run without --resume"
         )
 
 
@@ -338,7 +287,8 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
         return
     if run.mirrored is not None:
         console.print(
-            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V, A) was replaced by its mirror"
+            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V,"
+            " A) was replaced by its mirror"
             " image (resolve_sign)"
         )
     if run.verdict is not None:
@@ -356,70 +306,6 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
             else "; these distances are exact, the estimate knows neither P nor Q"
         )
         console.print(
-            f"checked against the true P and Q: {by_truth(last).partition(':')[0]} ({numbers}{exact})"
+            f"checked against the true P and Q: {by_truth(last).partition(':')[0]}"
+            f" ({numbers}{exact})"
         )
-
-
-def _advise(console: Console, task: "Task", settings: "TrainingSettings") -> None:
-    """Say whether recipe 'tuned' learns a task that was not learned: it is tried, for ``PATIENCE``
-    seconds at most.
-    """
-    from scb.training.loop import train as run_training
-    from scb.training.progress import ProgressBar
-    from scb.training.settings import build_recipe
-    from scb.training.verdict import GOOD
-
-    usual = replace(settings, recipe="tuned", options={}, source="fresh")
-    if not settings.differences(usual):
-        console.print("no settings are known that learn this task")
-        return
-    console.print(f"trying recipe 'tuned' on this task, for up to {PATIENCE} s …")
-    end = monotonic() + PATIENCE
-    recipe = build_recipe(usual.recipe, task, usual.options)
-
-    def give_up(_: "Run") -> None:
-        if monotonic() > end:
-            raise TimeoutError
-
-    try:
-        tried = run_training(
-            task,
-            recipe,
-            usual.seed,
-            device=usual.device,
-            callbacks=[ProgressBar(recipe.steps), give_up],
-        )
-    except TimeoutError:
-        console.print(
-            f"recipe 'tuned' was tried for {PATIENCE} s, which is too short to say whether it learns this task"
-        )
-        return
-    if tried.verdict == GOOD:
-        console.print("tried on this task, these settings learn it:")
-        console.print(_command(usual), soft_wrap=True)
-    else:
-        console.print(
-            "no settings are known that learn this task: recipe 'tuned' was tried as well"
-        )
-
-
-def _command(settings: "TrainingSettings") -> str:
-    """The command that trains with the usual options of a recipe, in lines that a shell takes for
-    one.
-    """
-    from scb.training.settings import TrainingSettings
-
-    usual = TrainingSettings()
-    words = ["scb", "train", "--recipe", settings.recipe]
-    for name in ("N", "T", "sparsity", "ensemble", "K_P", "task_seed", "seed", "device"):
-        if getattr(settings, name) != getattr(usual, name):
-            words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
-    return " \\\n".join(
-        wrap(
-            shlex.join(words),
-            76,
-            initial_indent="  ",
-            subsequent_indent="    ",
-            break_long_words=False,
-        )
-    )

@@ -118,8 +118,8 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     >>> import scb
     >>> from scb.geometry import line_A, line_V, population_projection
     >>> task = scb.Task.random(3, 40, 2, seed=0)
-    >>> found = population_projection(task, line_V(task, 0.5), line_A(task, 0.5))
-    >>> round(found.alpha_V, 6), round(found.alpha_A, 6), round(found.delta_V + found.delta_A, 6)
+    >>> p = population_projection(task, line_V(task, 0.5), line_A(task, 0.5))
+    >>> round(p.alpha_V, 6), round(p.alpha_A, 6), round(p.delta_V + p.delta_A, 6)
     (0.5, 0.5, 0.0)
     """
     mu, T = task.mu, task.T
@@ -196,8 +196,10 @@ def line_V(task: "Task", alpha: float) -> Array:
     >>> import scb
     >>> from scb.geometry import line_V, trivial_V
     >>> task = scb.Task.random(3, 40, 2, seed=0)
-    >>> bool((line_V(task, 1.0) == task.P).all()), bool((line_V(task, 0.0) == trivial_V(task.mu)).all())
-    (True, True)
+    >>> bool((line_V(task, 1.0) == task.P).all())
+    True
+    >>> bool((line_V(task, 0.0) == trivial_V(task.mu)).all())
+    True
     """
     return alpha * task.P + (1 - alpha) * task.mu[:, None]
 

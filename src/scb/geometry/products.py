@@ -99,7 +99,7 @@ def projector_row(mu: Array, projector: Projector) -> Array:
         The stationary distribution.
     projector : {"euclidean", "mu"}
         The paper's projector, "euclidean", has w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²). The
-        projector "mu", with w = 1, is orthogonal with respect to ⟨·, ·⟩_μ.
+        μ-projector, "mu", has w = 1 and is orthogonal in ⟨·, ·⟩_μ.
 
     Returns
     -------
@@ -109,8 +109,10 @@ def projector_row(mu: Array, projector: Projector) -> Array:
     --------
     >>> import numpy as np
     >>> from scb.geometry import projector_row
-    >>> projector_row(np.array([0.5, 0.5]), "euclidean"), projector_row(np.array([0.25, 0.75]), "mu")
-    (array([1., 1.]), array([1., 1.]))
+    >>> projector_row(np.array([0.5, 0.5]), "euclidean")
+    array([1., 1.])
+    >>> projector_row(np.array([0.25, 0.75]), "mu")
+    array([1., 1.])
     """
     one_of("projector", projector, get_args(Projector))
     return np.ones(len(mu)) if projector == "mu" else mu / (mu @ mu)

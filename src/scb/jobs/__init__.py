@@ -1,7 +1,7 @@
-"""The machinery behind ``scb reproduce`` and ``scb sweep``: jobs with seeds, pools that run them,
-and stores that keep results.
+"""Jobs with seeds, the workers that run them, and the files that keep their results. ``scb
+reproduce`` and ``scb sweep`` are made of them.
 """
 
-from scb.lazy import submodules
+from scb.lazy import lazily
 
-__getattr__ = submodules(__name__)
+__getattr__ = lazily(__name__)

@@ -1,7 +1,7 @@
-"""A pool of Dask workers: those of any scheduler, by its address.
+"""Jobs on the workers of a Dask scheduler.
 
-Jobs go out and what they gave comes back; nothing else crosses the network, and workers need no
-common file system with the driver. If a worker dies, Dask runs its batches again on another one.
+Only jobs and their results cross the network; workers share no file system with the driver. If a
+worker dies, Dask runs its batches again on another one.
 """
 
 import logging
@@ -20,22 +20,25 @@ from scb.jobs.store import Failure
 from scb.provenance import code_digest, require_code
 
 CONNECT_SECONDS = 3.0
-# Dask's log is not shown: what a user needs to know is said by us
+# Dask's log is hidden: we say ourselves what a user needs to know
 SILENT = logging.CRITICAL
 TLS = (
     "the certificates that DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
     "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY name"
 )
-GONE = "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes on from them"
+GONE = (
+    "the connection to the Dask scheduler was lost. Finished rows are kept; the same command goes"
+    " on from them"
+)
 
 
-def modules_of(batch: Sequence[Job]) -> list[str]:
-    """The modules that a worker needs for a batch: those of its jobs, and this one."""
-    return sorted({__name__, *(type(job).__module__ for job in batch)})
+def modules_of(batch: Sequence[Job]) -> set[str]:
+    """The modules that define the jobs of a batch."""
+    return {type(job).__module__ for job in batch}
 
 
 def compute(batch: Sequence[Job], code: str) -> Answer:
-    """On a worker: do the batch on one thread, if the worker has the driver's code."""
+    """On a worker: run the batch on one thread, if the worker has the driver's code."""
     require_code(code, *modules_of(batch))
     return run_batch(batch, threads=1)
 
@@ -54,21 +57,21 @@ class DaskPool:
 
     @property
     def slots(self) -> int:
-        """Two batches a worker, so that it need not wait; without one, too, so that a scheduler
-        that adapts asks for some.
+        """Two batches per worker, so that none is idle. Two if there are no workers yet, so that an
+        adaptive scheduler asks for some.
         """
         return 2 * max(1, len(self._workers))
 
     def submit(self, batch: Sequence[Job]) -> None:
         """Send the batch to the scheduler."""
         code = code_digest(*modules_of(batch))
-        # Pure: equal batches would be one
+        # With pure=True, Dask would take equal batches for one
         future = self.client.submit(compute, batch, code, pure=False)
         self._futures[future.key] = future, batch
         future.add_done_callback(self._done.put)
 
     def collect(self) -> list[tuple[Sequence[Job], Answer]]:
-        """Wait for a second at most until a batch is through."""
+        """Wait at most a second for a batch to be done."""
         from distributed import KilledWorker
 
         if monotonic() - self._looked > 1:
@@ -81,7 +84,8 @@ class DaskPool:
         try:
             return [(batch, future.result())]
         except KilledWorker as error:
-            reason = f"every worker that ran it died, {error.allowed_failures + 1} of them: out of memory, perhaps"
+            deaths = error.allowed_failures + 1
+            reason = f"every worker that ran it died, {deaths} of them: out of memory, perhaps"
             return [
                 (batch, Answer({}, {job.key: Failure(reason, "") for job in batch}, 0.0, lost=True))
             ]
@@ -93,7 +97,7 @@ class DaskPool:
             ) from None
 
     def _look_for_workers(self) -> None:
-        """See which workers there are, and say so when one has gone."""
+        """Look which workers there are, and say when one has left."""
         first = self._looked < 0
         self._looked = monotonic()
         if self.client.status in ("closing", "closed"):  # it has given up reconnecting

@@ -1,22 +1,36 @@
-"""How long something will still take whose parts have known costs, on a machine whose pace is only
-known from what it has done.
+"""How long the rest of some work will take, if its parts have known costs and the machine's pace is
+only known from what it has done.
 
-Costs are seconds on a quiet machine, so they are known up to the pace: how many seconds a second of
-cost takes here and now. Every part that is through tells it, and those to come are expected to take
-the pace that was seen so far.
+Costs are seconds on a quiet machine. The pace is how many seconds a second of cost takes here and
+now; every finished part is a measurement of it.
 """
 
 import os
 from collections.abc import Callable, Mapping
 from time import monotonic
 
-# Seconds of cost that must be through before what is measured counts as much as what was expected
+# Seconds of cost after which the measured pace counts as much as the expected one
 _TRUST = 1.0
 
 
 def crowding(workers: int) -> float:
-    """The pace to expect of a machine on which others work as well: how many processes there will
-    be for a core, at least 1.
+    """Return the pace to expect of a machine that others use as well.
+
+    Parameters
+    ----------
+    workers : int
+        The number of processes that are about to be started.
+
+    Returns
+    -------
+    float
+        How many processes there will be for each core, at least 1.
+
+    Examples
+    --------
+    >>> from scb.jobs.forecast import crowding
+    >>> crowding(workers=1) >= 1.0
+    True
     """
     others = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1.0, (others + workers) / (os.cpu_count() or 1))
@@ -27,9 +41,23 @@ class Forecast:
 
     Parameters
     ----------
-    costs : phase → seconds that it takes on a quiet machine, in the order in which they come
-    pace : seconds for a second of cost, to begin with
-    clock : seconds, for tests
+    costs : dict of float
+        The seconds that each phase takes on a quiet machine, in the order of the phases.
+    pace : float, default 1
+        Seconds for a second of cost, to begin with.
+    clock : callable
+        Returns the time in seconds; for tests.
+
+    Examples
+    --------
+    >>> from scb.jobs.forecast import Forecast
+    >>> forecast = Forecast({"running": 60.0, "drawing": 2.0}, clock=lambda: 0.0)
+    >>> forecast.expect("running", 8.0)
+    >>> forecast.note("running", 0.5, "5 of 10 runs")
+    >>> forecast.phase, forecast.detail, forecast.share
+    ('running', '5 of 10 runs', 0.4)
+    >>> forecast.left < 6
+    True
     """
 
     def __init__(
@@ -37,23 +65,48 @@ class Forecast:
     ) -> None:
         self._clock = clock
         self._costs = dict(costs)
-        self._shares = dict.fromkeys(costs, 0.0)  # how much of each phase is through
+        self._shares = dict.fromkeys(costs, 0.0)  # how much of each phase is done
         self._pace = pace  # at the end of the phase before
         self._phase = next(iter(self._costs))
+        self._detail = ""
         self._begun = self._last = clock()  # when this phase began, and when it last went on
 
     @property
     def phase(self) -> str:
-        """The phase under way."""
+        """The current phase."""
         return self._phase
 
+    @property
+    def detail(self) -> str:
+        """What was said last about the current phase."""
+        return self._detail
+
     def expect(self, phase: str, cost: float) -> None:
-        """Correct the cost of a phase."""
+        """Correct the cost of a phase.
+
+        Parameters
+        ----------
+        phase : str
+            The name of the phase.
+        cost : float
+            Its seconds on a quiet machine.
+        """
         self._costs[phase] = cost
 
-    def note(self, phase: str, share: float) -> None:
-        """So much of a phase is through; the phases before it are."""
+    def note(self, phase: str, share: float, detail: str = "") -> None:
+        """Note that a share of a phase is done, and all phases before it.
+
+        Parameters
+        ----------
+        phase : str
+            The name of the phase.
+        share : float
+            How much of it is done, from 0 to 1.
+        detail : str, optional
+            A few words to show beside the name of the phase.
+        """
         now = self._clock()
+        self._detail = detail
         if phase != self._phase:
             names = list(self._costs)
             for name in names[: names.index(phase)]:
@@ -66,37 +119,25 @@ class Forecast:
             self._last = now
 
     def _measured(self, now: float) -> float:
-        """The pace: what was expected, and what this phase has taken for what is through."""
-        through = self._costs[self._phase] * self._shares[self._phase]
-        return (
-            (_TRUST * self._pace + (now - self._begun)) / (_TRUST + through)
-            if through
-            else self._pace
-        )
+        """The pace: the expected one, corrected by what this phase has taken so far."""
+        done = self._costs[self._phase] * self._shares[self._phase]
+        if not done:
+            return self._pace
+        return (_TRUST * self._pace + (now - self._begun)) / (_TRUST + done)
 
     @property
     def left(self) -> float:
-        """Seconds until everything is through."""
-        now = self._clock()
+        """Seconds until everything is done."""
         pace = self._measured(self._last)
         rest = {name: cost * (1 - self._shares[name]) for name, cost in self._costs.items()}
         current = rest.pop(self._phase) * pace
-        waited = now - self._last  # for the next piece, of which nothing is known yet
+        waited = self._clock() - self._last  # for the next piece, of which nothing is known yet
         return max(current - waited, 0.2 * waited if current else 0.0) + pace * sum(rest.values())
 
     @property
     def share(self) -> float:
-        """How much of the whole is through, by cost and by the time spent on the piece under way;
-        from 0 to 1.
-        """
-        total = sum(self._costs.values())
-        through = sum(cost * self._shares[name] for name, cost in self._costs.items())
+        """How much of the whole is done, by cost and by the time spent on the current piece."""
+        done = sum(cost * self._shares[name] for name, cost in self._costs.items())
         waited = (self._clock() - self._last) / self._measured(self._last)
-        return min(
-            (
-                through
-                + min(waited, 0.95 * self._costs[self._phase] * (1 - self._shares[self._phase]))
-            )
-            / total,
-            1.0,
-        )
+        current = self._costs[self._phase] * (1 - self._shares[self._phase])
+        return min((done + min(waited, 0.95 * current)) / sum(self._costs.values()), 1.0)

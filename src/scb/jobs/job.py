@@ -15,7 +15,7 @@ import numpy as np
 from scb.jobs.table import Table
 from scb.task import Ensemble, Task
 
-# What a job gives: column name → array of values, or a single value each if there is one row only
+# What a job returns: column name → array of values, or single values if there is one row
 Rows = Mapping[str, Any]
 
 
@@ -30,9 +30,9 @@ class Job(ABC):
     label : dict of str
         The kind of the job, which enters its seeds. It must never change, whatever happens to the
         names of classes and files, because all samples would change with it.
-    came_later : dict
-        Fields that were added later. At these values they are left out of the identity, so that
-        earlier seeds and stored results remain valid.
+    usual : dict
+        Values at which a field is left out of the identity: a job gets such a field without a
+        change of its seeds.
     seconds : float, default 1
         The approximate time on one core, if it does not depend on the parameters.
 
@@ -57,7 +57,7 @@ class Job(ABC):
     """
 
     label: ClassVar[dict[str, str]]
-    came_later: ClassVar[dict[str, Any]] = {"ensemble": "strong", "K_P": None, "device": None}
+    usual: ClassVar[dict[str, Any]] = {"ensemble": "strong", "K_P": None, "device": None}
     seconds: ClassVar[float] = 1.0
 
     @abstractmethod
@@ -78,11 +78,9 @@ class Job(ABC):
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that the result depends on, except the code."""
-        found = self.label | self.parameters
-        return {
-            name: value
-            for name, value in found.items()
-            if name not in self.came_later or value != self.came_later[name]
+        usual = self.usual.items()
+        return self.label | {
+            name: value for name, value in self.parameters.items() if (name, value) not in usual
         }
 
     @property
@@ -188,7 +186,8 @@ def random_task(
     Examples
     --------
     >>> from scb.jobs.job import random_task
-    >>> random_task(N=3, T=40, sparsity=2, replicate=0) == random_task(N=3, T=40, sparsity=2, replicate=0)
+    >>> task = random_task(N=3, T=40, sparsity=2, replicate=0)
+    >>> task == random_task(N=3, T=40, sparsity=2, replicate=0)
     True
     """
     return Task.random(

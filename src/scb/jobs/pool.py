@@ -1,8 +1,6 @@
 """Jobs in this process, and the one loop that hands them out in batches and keeps what comes back.
 
-Jobs are taken the longest first, and equally long ones in the order of their keys, which is random:
-so the first ones say how long the rest will take, and no corner of a grid comes last. A batch holds
-about a second of jobs, and less towards the end.
+A batch holds about a second of jobs, and less towards the end.
 """
 
 import traceback
@@ -17,16 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from threadpoolctl import threadpool_limits
 
 from scb.jobs.job import Job
-from scb.jobs.store import Cache, Failure, Result, SweepStore
+from scb.jobs.store import Failure, Result, Store
 
 if TYPE_CHECKING:
     from scb.jobs.dask import DaskPool
     from scb.jobs.processes import Processes
 
-# It says how many batches it wants to have at a time (``slots``), takes one (``submit``), and gives
-# back those that are through.
+# ``slots`` is the number of batches that it wants at a time; ``submit`` takes a batch, and
+# ``collect`` returns those that are done.
 Pool: TypeAlias = "InProcess | Processes | DaskPool"
-# Called with the number of jobs that are through, and their share of the work
+# Called with the number of jobs that are done, and their share of the work
 Progress = Callable[[int, float], None]
 Note = Callable[[str], None]  # called with a line for the user
 BATCH_SECONDS = 1.0
@@ -35,7 +33,7 @@ _kernels = Lock()
 
 
 class Answer(NamedTuple):
-    """What came back for a batch: for each job, by its key, what it gave, or how it failed."""
+    """What came back for a batch: for each job, by its key, what it returned, or how it failed."""
 
     results: dict[str, Result]
     failures: dict[str, Failure]
@@ -45,12 +43,12 @@ class Answer(NamedTuple):
 
 
 def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
-    """Do the jobs of a batch in this process; one that raises is a failure, and the others go on.
+    """Run the jobs of a batch in this process; one that raises is a failure, and the others go on.
 
-    BLAS has one thread, here as everywhere, since its sums depend on their number; those of our
-    kernels do not, and ``threads`` limits theirs.
+    BLAS has one thread, here as everywhere, because its sums depend on their number. Our kernels
+    give the same bits on any number of threads, which ``threads`` limits.
     """
-    # Not above: a driver of sweeps does without it
+    # Imported here, because the driver of a sweep does not need it
     import numba
 
     results = {}
@@ -88,8 +86,9 @@ class InProcess:
 
 
 class Pace:
-    """Seconds for a unit of cost: the median of the latest batches, since the first one of a
-    process loads the kernels.
+    """Seconds for a unit of cost: the median of the latest batches.
+
+    The first batch of a process is slower, because it loads the kernels.
     """
 
     def __init__(self) -> None:
@@ -116,56 +115,79 @@ def _cost(jobs: Iterable[Job]) -> float:
     return sum(job.cost for job in jobs)
 
 
+class _Queue:
+    """The jobs that wait, the longest first, and those that a process died over.
+
+    A long job that came last would run alone. Equally long ones come in the order of their keys,
+    which is random, so that no corner of a grid comes last.
+    """
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self.waiting = deque(sorted(jobs, key=lambda job: (-job.cost, job.key)))
+        self.suspects: deque[Job] = deque()
+        self.pace = Pace()
+        self.left = self.total = _cost(self.waiting)
+        self.under_way = 0  # batches
+        self._alone = False  # whether suspects are being tried
+
+    def __bool__(self) -> bool:
+        return bool(self.waiting or self.suspects or self.under_way)
+
+    def hand_out(self, pool: Pool) -> None:
+        """Submit batches until the pool has enough; suspects last, one job at a time."""
+        while self.waiting and self.under_way < pool.slots:
+            batch = self.pace.take(self.waiting, self.left, pool.slots)
+            self.left -= _cost(batch)
+            self.under_way += 1
+            pool.submit(batch)
+        if self.suspects and not self.under_way:
+            self._alone = True
+            self.under_way += 1
+            pool.submit([self.suspects.popleft()])
+
+    def takes_back(self, batch: Sequence[Job], answer: Answer) -> bool:
+        """Whether the jobs of a batch that came back are to be tried again, each alone."""
+        self.under_way -= 1
+        if answer.lost and not self._alone:
+            self.suspects.extend(batch)
+            return True
+        if not answer.lost:
+            self.pace.note(_cost(batch), answer.seconds)
+        return False
+
+
 def run_jobs(
     jobs: Sequence[Job],
     pool: Pool,
-    store: Cache | SweepStore,
+    store: Store,
     progress: Progress = lambda done, share: None,
 ) -> None:
-    """Do the jobs, and keep every result as it comes; whatever ends this, what has come back is on
+    """Run the jobs, and keep every result as it comes; whatever ends this, what has come back is on
     disk.
 
-    A batch over which processes died goes back to the end: its jobs are tried again when all others
-    are through, alone and one at a time, so that the one which is to blame is known.
+    If a process dies, the jobs of its batch are tried again when all others are done, one at a
+    time, so that the one to blame is known.
     """
-    # a long job that comes last would run alone
-    todo = deque(sorted(jobs, key=lambda job: (-job.cost, job.key)))
-    suspects: deque[Job] = deque()
-    pace = Pace()
-    total = work_left = _cost(todo)
+    queue = _Queue(jobs)
     done = 0
     work_done = 0.0
-    under_way = 0  # batches
-    alone = False  # whether suspects are being tried
     begin = written = monotonic()
     progress(0, 0.0)
     try:
-        while todo or suspects or under_way:
-            while todo and under_way < pool.slots:
-                batch = pace.take(todo, work_left, pool.slots)
-                work_left -= _cost(batch)
-                pool.submit(batch)
-                under_way += 1
-            if suspects and not under_way:
-                alone = True
-                pool.submit([suspects.popleft()])
-                under_way += 1
+        while queue:
+            queue.hand_out(pool)
             for batch, answer in pool.collect():
-                under_way -= 1
-                if answer.lost and not alone:
-                    suspects.extend(batch)
+                if queue.takes_back(batch, answer):
                     continue
-                if not answer.lost:
-                    pace.note(_cost(batch), answer.seconds)
                 by_key = {job.key: job for job in batch}
-                # First: a failure may end the run
+                # Results first: a failure may end the run
                 for key, result in answer.results.items():
                     store.add(by_key[key], result)
                 for key, failure in answer.failures.items():
                     store.fail(by_key[key], failure)
                 done += len(batch)
                 work_done += _cost(batch)
-            progress(done, work_done / total)
+            progress(done, work_done / queue.total)
             now = monotonic()
             # Few files, and little to lose
             if now - written > min(max(0.25, (now - begin) / 20), 10.0):

@@ -1,7 +1,7 @@
-"""Jobs in processes of this machine, each at the other end of a pipe: nobody else can reach them,
-and they end with this process.
+"""Jobs in processes of this machine, each behind a pipe that nobody else can reach. They end with
+this process.
 
-A process that dies takes with it only the batch that it had, and another one takes its place.
+If a process dies, only its current batch is lost, and another process takes its place.
 """
 
 import multiprocessing
@@ -20,7 +20,7 @@ from scb.jobs.pool import Answer, Note, run_batch
 from scb.jobs.store import Failure
 from scb.jobs.worker import work
 
-# Starts in a row that fail before it is no accident.
+# After so many failed starts in a row we give up.
 MOST_FAILED_STARTS = 3
 KEPT = "Finished runs are kept; the same command goes on from them"
 # The answer to a call over which its process died.
@@ -28,14 +28,14 @@ LOST = object()
 
 
 class Call(NamedTuple):
-    """Something to do in a process."""
+    """A function to call in a process."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
 
 class Worker:
-    """A process, the pipe to it, and the call that it has."""
+    """A process, the pipe to it, and its current call."""
 
     def __init__(self, number: int) -> None:
         self.call: Call | None = None
@@ -49,13 +49,13 @@ class Worker:
             self.process.start()
 
     def take(self, call: Call) -> None:
-        """Begin with a call; that it cannot be sent is seen when the answer is awaited."""
+        """Send a call. If the process is dead, that is noticed when the answer is awaited."""
         self.call = call
         with suppress(OSError):
             self.link.send(call)
 
     def end(self) -> str:
-        """End the process, if it has not ended, and say how it did."""
+        """End the process if it still runs; return how it ended."""
         self.link.close()
         self.process.kill()
         self.process.join()
@@ -85,13 +85,13 @@ class Processes:
         self._hand_out()
 
     def collect(self) -> list[tuple[Sequence[Job], Answer]]:
-        """Wait for a second at most until batches are through."""
+        """Wait at most a second for batches to be done."""
         through = [(call.arguments[0], answer) for call, answer in self._collect()]
         return [(batch, _lost(batch) if answer is LOST else answer) for batch, answer in through]
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a function once with each of the tuples of arguments; what the calls give, as they
-        are through.
+        """Call a function once with each tuple of arguments; yield what the calls return, in the
+        order in which they end.
         """
         self._waiting.extend(Call(function, arguments) for arguments in calls)
         left = len(calls)
@@ -108,7 +108,7 @@ class Processes:
             worker.end()
 
     def _hand_out(self) -> None:
-        """Give what waits to processes that have nothing to do; start one where there may be more."""
+        """Give what waits to idle processes, and start more of them where allowed."""
         free = [worker for worker in self._running if worker.call is None]
         while self._waiting and (free or len(self._running) < self.workers):
             worker = free.pop() if free else self._start()
@@ -124,8 +124,8 @@ class Processes:
         return self._running[-1]
 
     def _collect(self) -> list[tuple[Call, Any]]:
-        """The calls that are through within a second, and what they gave; what one of them raised
-        is raised here.
+        """The calls that end within a second, and what they returned. What a call raised is raised
+        here.
         """
         self._hand_out()
         through = []
@@ -153,7 +153,7 @@ class Processes:
         return through
 
     def _replace(self, worker: Worker) -> list[tuple[Call, Any]]:
-        """A process has died: its call is lost, or waits again if it had not begun."""
+        """Replace a dead process: its call is lost, or waits again if it had not begun."""
         self._running.remove(worker)
         how = worker.end()
         if worker.ready:
@@ -190,11 +190,11 @@ def processes(workers: int, note: Note = print) -> Iterator[Processes]:
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Around the start of a process: it will not hear Ctrl-C, which a terminal sends to all, since
-    this one ends it.
+    """Around the start of a process, which ignores Ctrl-C: a terminal sends it to all processes,
+    and this one ends the others.
 
-    A Ctrl-C for this process waits until the start is over. Another thread may hear it, so a mask
-    alone does not hold it back.
+    A Ctrl-C for this process waits until the start is over. A mask alone does not hold it back,
+    because another thread may receive it.
     """
     if not hasattr(signal, "pthread_sigmask"):
         # On Windows nothing can be held back: a worker hears Ctrl-C as well, and ends.

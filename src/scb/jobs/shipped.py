@@ -1,5 +1,6 @@
-"""Tables of the full run as text, to be shipped with docs and read by anyone: a line of facts, a
-line of names, a line a row."""
+"""Tables of the full run as text, which docs ship: a line of facts, a line of names, and a line per
+row.
+"""
 
 import csv
 import io
@@ -10,17 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from scb.files import SLOT, make_directory, read_sealed, seal, write_atomically
+from scb.files import SLOT, is_sealed, make_directory, read_regular, seal, write_atomically
 from scb.inputs import DamagedFileError
 from scb.jobs.table import Table
 
-TYPES = {
-    "i": "int64",
-    "f": "float64",
-    "b": "bool",
-    "U": "str",
-    "O": "str",
-}  # of NumPy's kinds; text read from a file is an object
+# Of NumPy's kinds; text read from a file is an object
+TYPES = {"i": "int64", "f": "float64", "b": "bool", "U": "str", "O": "str"}
 
 
 def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any]) -> Path:
@@ -51,7 +47,8 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
     >>> import numpy as np
     >>> from scb.jobs.shipped import read_shipped, write_shipped
     >>> with TemporaryDirectory() as folder:
-    ...     path = write_shipped(Path(folder), "two words", {"T": np.array([10, 20])}, {"made": "by hand"})
+    ...     given = {"T": np.array([10, 20])}
+    ...     path = write_shipped(Path(folder), "two words", given, {"made": "by hand"})
     ...     table, facts = read_shipped(Path(folder), "two words")
     >>> path.name, table, facts["made"]
     ('two-words.csv', {'T': array([10, 20])}, 'by hand')
@@ -97,8 +94,9 @@ def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
     {'right': array([ True])}
     """
     path = _path(directory, name)
-    # One without a digest is fine: people may write them
-    content, _ = read_sealed(path)
+    content = read_regular(path)
+    # A file without a digest is accepted, because people may write one
+    is_sealed(path, content)
     try:
         lines = content.decode().splitlines()
         facts = json.loads(lines[0].removeprefix("# "))
@@ -117,12 +115,52 @@ def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
 
 
 def shipped(directory: Path, names: Iterable[str]) -> list[str]:
-    """Those of the tables that the directory has."""
+    """Return those of the tables that a directory has.
+
+    Parameters
+    ----------
+    directory : Path
+        The folder.
+    names : iterable of str
+        The names of tables.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from scb.jobs.shipped import copy_shipped, shipped, write_shipped
+    >>> _ = write_shipped(Path("here"), "signs", {"right": np.array([True])}, {})
+    >>> copy_shipped(Path("here"), Path("there"), ["signs"])
+    >>> shipped(Path("there"), ["rates", "signs"])
+    ['signs']
+    """
     return [name for name in names if _path(directory, name).exists()]
 
 
 def copy_shipped(source: Path, target: Path, names: Iterable[str]) -> None:
-    """Put these tables of one directory into another one, as they are."""
+    """Copy tables from one directory to another.
+
+    Parameters
+    ----------
+    source, target : Path
+        The folders; the second one is made if it is not there.
+    names : iterable of str
+        The names of the tables.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from scb.jobs.shipped import copy_shipped, write_shipped
+    >>> _ = write_shipped(Path("here"), "signs", {"right": np.array([True])}, {})
+    >>> copy_shipped(Path("here"), Path("there"), ["signs"])
+    >>> Path("there/signs.csv").exists()
+    True
+    """
     target.mkdir(parents=True, exist_ok=True)
     for name in names:
         write_atomically(_path(target, name), _path(source, name).read_bytes())

@@ -18,7 +18,6 @@ from scb.files import (
     read_sealed,
     seal,
     to_json,
-    warn_unless,
     write_atomically,
 )
 from scb.inputs import DamagedFileError, InputError
@@ -310,9 +309,7 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
 
 
 def _arrow(column: NDArray[Any]) -> Any:
-    """A column for Arrow, made of its bytes: ``pyarrow.array`` would load pandas first, where it is
-    installed, for 0.3 s.
-    """
+    """A column for Arrow, made of its bytes: ``pyarrow.array`` would first load pandas."""
     import pyarrow as pa
 
     if column.dtype.kind in "iuf":
@@ -335,14 +332,12 @@ def _arrow(column: NDArray[Any]) -> Any:
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_table`` wrote, or some of its columns, and its facts; DamagedFileError
-    if it is not as written.
-    """
+    """A table that ``write_table`` wrote, or some of its columns, and its facts."""
     with wanted_for("a table on disk"):
         import pyarrow as pa
         from pyarrow.parquet import read_table as read
 
-    content, sealed = read_sealed(path)
+    content = read_sealed(path)
     try:
         arrow = read(pa.BufferReader(content), columns=columns, use_threads=False)
         facts = json.loads((arrow.schema.metadata or {})[b"scb"])
@@ -351,5 +346,4 @@ def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dic
         table = {name: arrow[name].to_numpy() for name in arrow.column_names}
     except Exception as error:
         raise DamagedFileError(f"{path} is damaged, or no table of scb ({error})") from error
-    warn_unless(sealed, path)
     return table, facts

@@ -1,5 +1,5 @@
-"""A process that does what ``Processes`` sends it. Nothing heavy is imported here: a start that
-fails can still be told.
+"""The other end of ``Processes``: a process that answers calls. Nothing heavy is imported at the
+top, so that a failed start can still be reported.
 """
 
 import os
@@ -12,9 +12,7 @@ from threading import Thread
 
 
 def work(link: Connection) -> None:
-    """Say None when ready, or why that is impossible; then answer calls until the other end closes,
-    however its process ended.
-    """
+    """Send None when ready, or the reason why not; then answer calls until the other end closes."""
     calls: SimpleQueue[bytes] = SimpleQueue()
     try:
         _start(link, calls)
@@ -31,7 +29,7 @@ def work(link: Connection) -> None:
 
 
 def _start(link: Connection, calls: SimpleQueue[bytes]) -> None:
-    """Begin to listen, and load what every call needs."""
+    """Start to listen, and import what every call needs."""
     Thread(target=_listen, args=(link, calls), daemon=True).start()
     import scb.jobs.pool  # noqa: F401
     from scb.kernels.compiler import compile_silently
@@ -40,7 +38,7 @@ def _start(link: Connection, calls: SimpleQueue[bytes]) -> None:
 
 
 def _listen(link: Connection, calls: SimpleQueue[bytes]) -> None:
-    """Take calls. Without a parent there is nothing left to do: a worker keeps nothing, so it may
+    """Receive calls, and end the process when its parent is gone. A worker keeps nothing, so it may
     end at any moment.
     """
     try:

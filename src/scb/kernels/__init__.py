@@ -5,6 +5,6 @@
 and ``mixture`` hold them.
 """
 
-from scb.lazy import submodules
+from scb.lazy import lazily
 
-__getattr__ = submodules(__name__)
+__getattr__ = lazily(__name__)

@@ -1,14 +1,14 @@
-"""One kernel on several threads: its caller's and a few helpers, which wait passively and are never
-waited for in vain.
+"""One kernel on several threads: the caller's, and a few helpers that sleep until they are needed.
+The caller never blocks on an idle helper.
 
 A kernel that can be shared is called as ``kernel(me, team, …)`` on every thread, with ``me`` = 0 on
-that of the caller. It works in *turns*, each divided into shares, and whoever comes first takes a
-share. So nothing depends on a helper that gets no time because the machine is busy: others take its
-shares. Only a share that a helper has taken is waited for.
+the caller's. It works in *turns*, each divided into shares, which are taken first come, first
+served. If a helper gets no time because the machine is busy, other threads take its shares. The
+caller waits only for shares that a helper has begun.
 
-The locks are Python's own, which a kernel can use without Python's global lock. One that is held is
-asked for again for some tens of microseconds, longer than most waits are and shorter than the
-system's slices of time. After that the thread sleeps.
+The locks are Python's own, which a kernel can use without Python's global lock. A thread asks for a
+lock again and again for some tens of microseconds, longer than most waits and shorter than a time
+slice of the operating system. Then it sleeps.
 """
 
 import ctypes
@@ -40,28 +40,24 @@ _release = types.ExternalFunction("PyThread_release_lock", types.void(types.intp
 
 
 class Team(NamedTuple):
-    """What the threads of one kernel have in common. Locks are addresses, and all are held when a
-    turn begins.
-    """
+    """What the threads of a kernel share. Locks are addresses; all are held when a turn begins."""
 
     # Beside the caller; without any, no lock is touched
     helpers: int
     spins: int  # how often a lock that is held is asked for before the thread sleeps
     # (1,), the number of the turn
     turn: NDArray[np.int64]
-    # (MOST_SHARES,), locks that are let go when a share may be taken
+    # (MOST_SHARES,), locks that are released when a share may be taken
     free: NDArray[np.int64]
-    # (MOST_SHARES,), … when a helper has done a share
+    # (MOST_SHARES,), locks that are released when a helper has done a share
     done: NDArray[np.int64]
-    # (MOST_SHARES,), … when a helper has something to do; one for each, the first is not used
+    # (MOST_SHARES,), a lock for each helper, released when there is work; the first is not used
     call: NDArray[np.int64]
 
 
 @intrinsic
 def _relax(typing_context):
-    """Leave a core that two threads share to the other one for a moment; nothing where there is no
-    such instruction.
-    """
+    """Pause for a moment, for the other thread of a core; does nothing on other processors."""
 
     def emit(context, builder, signature, arguments):
         if platform.machine() in ("x86_64", "AMD64"):
@@ -85,7 +81,7 @@ def _wait_for(lock, spins):
 
 @compiled
 def open_turn(team, number, shares):
-    """For the caller: let the shares of turn ``number`` be taken; ``OVER`` sends the helpers home."""
+    """For the caller: offer the shares of turn ``number``; ``OVER`` sends the helpers home."""
     if team.helpers == 0:
         return
     team.turn[0] = number
@@ -98,16 +94,14 @@ def open_turn(team, number, shares):
 
 @compiled
 def await_turn(me, team):
-    """For a helper: wait until there may be something to do. Whether the work is not over."""
+    """For a helper: wait until there may be work, and return whether there is more to come."""
     _wait_for(team.call[me], team.spins)
     return team.turn[0] != OVER
 
 
 @compiled
 def take(team, share):
-    """Whether the share is ours to do. From then on until it is done, the number of the turn does
-    not change.
-    """
+    """Try to take a share. Until it is done, the number of the turn does not change."""
     return team.helpers == 0 or _acquire(team.free[share], np.int32(0)) != 0
 
 
@@ -161,7 +155,7 @@ class _Helper(threading.Thread):
                 self._idle.release()
 
     def reserve(self) -> bool:
-        """Whether it is free, or will be at once; from then on it is the caller's."""
+        """Reserve the helper for the caller, if it is free or will be in a moment."""
         return self._idle.acquire(timeout=_PATIENCE)
 
     def release(self) -> None:
@@ -174,7 +168,7 @@ class _Helper(threading.Thread):
         self._begin.release()
 
     def take_back(self) -> None:
-        """Take the task back if it has not begun. If it has, it is left to end by itself."""
+        """Take the task back if it has not begun; otherwise leave it to end by itself."""
         if self._begin.acquire(blocking=False):
             self._task = None
             self._idle.release()
@@ -197,15 +191,15 @@ class _Threads:
     def run(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """What ``kernel`` returns on this thread, with the helpers at work beside it.
 
-        A helper that is still on its way back from the last kernel would take shares of this one
-        with the arguments of that one. So without all helpers the caller does the work alone. At
-        the end none is waited for: there is nothing left that it could take.
+        A helper that is still in the last kernel would take shares of this one with the arguments
+        of that one. So unless all helpers are free, the caller does all the work. At the end it
+        waits for no helper, because there is no share left to take.
         """
         ready = [helper for helper in self.helpers if helper.reserve()]
         if len(ready) < len(self.helpers):
             for helper in ready:
                 helper.release()
-            return kernel(0, _alone, *arguments)
+            return kernel(0, _no_team, *arguments)
         for me, helper in enumerate(self.helpers, start=1):
             # An old call
             ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(int(self.team.call[me])), 0)
@@ -234,22 +228,18 @@ def _held_locks() -> NDArray[np.int64]:
 
 
 class _Desk:
-    """The threads of this process, made when they are first wanted. A forked process has none of
-    its parent's.
-    """
+    """The threads of this process, made on first use. A forked process has none of its parent's."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, without a word to the threads that there were."""
+        """Start without threads; those of a parent process are not told."""
         self.lock = threading.Lock()
         self.threads: _Threads | None = None
 
-    def of(self, helpers: int) -> _Threads | None:
-        """Threads with so many helpers; None where the system gives no more, or Python is about to
-        end.
-        """
+    def with_helpers(self, helpers: int) -> _Threads | None:
+        """Threads with so many helpers, or None if the system gives no more or Python is ending."""
         if self.threads is not None and len(self.threads.helpers) != helpers:
             self.close()
         if self.threads is None:
@@ -265,7 +255,7 @@ class _Desk:
 
 
 _desk = _Desk()
-_alone = Team(0, 0, *(np.zeros(n, np.int64) for n in (1, MOST_SHARES, MOST_SHARES, MOST_SHARES)))
+_no_team = Team(0, 0, *(np.zeros(n, np.int64) for n in (1, MOST_SHARES, MOST_SHARES, MOST_SHARES)))
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_desk.forget)
 
@@ -273,16 +263,16 @@ if hasattr(os, "register_at_fork"):
 def run_together(kernel: Callable[..., Any], threads: int, *arguments: Any) -> Any:
     """What ``kernel(0, team, *arguments)`` returns, where up to ``threads`` threads do its shares.
 
-    The helpers serve one caller at a time; another thread that calls meanwhile is left alone, and
-    only gets its answer later.
+    The helpers serve one caller at a time. Another thread that calls meanwhile does all its work
+    itself.
     """
     helpers = min(threads, MOST_SHARES) - 1
     if helpers < 1 or not _desk.lock.acquire(blocking=False):
-        return kernel(0, _alone, *arguments)
+        return kernel(0, _no_team, *arguments)
     try:
-        workers = _desk.of(helpers)
+        workers = _desk.with_helpers(helpers)
         if workers is None:
-            return kernel(0, _alone, *arguments)
+            return kernel(0, _no_team, *arguments)
         return workers.run(kernel, arguments)
     except BaseException:
         _desk.close()

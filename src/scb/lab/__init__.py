@@ -1,17 +1,52 @@
-"""The lab: the paper's experiment, live in the browser. One page, ``lab.html``, bundled from the
-sources beside it.
+"""The lab: the paper's experiment, live in the browser. One page, which is bundled from the sources
+in this folder when it is asked for.
 """
 
 import re
 from pathlib import Path
+from tempfile import mkdtemp
 
-PAGE = Path(__file__).parent / "lab.html"
-"""The bundled page."""
+SCENES = Path(__file__).parent / "modules" / "scenes.mjs"
 
 
 def scenes() -> tuple[str, ...]:
-    """The names of the scenes that the page has, in their order; ``lab.html#scene=NAME`` begins
-    with one.
+    """Return the names of the scenes, in their order; ``lab.html#scene=NAME`` begins with one.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> from scb.lab import scenes
+    >>> scenes()[:2]
+    ('task', 'plateau')
     """
-    source = (PAGE.parent / "modules" / "scenes.mjs").read_text(encoding="utf-8")
-    return tuple(re.findall(r'^ {4}id: "(\w+)"', source, re.MULTILINE))
+    return tuple(re.findall(r'^ {4}id: "(\w+)"', SCENES.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def write_page(path: Path | None = None) -> Path:
+    """Write the page as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    path : Path, optional
+        The file; by default one in a new temporary directory.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.lab import write_page
+    >>> write_page(Path("lab.html")).read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
+    """
+    from scb.files import write_atomically
+    from scb.lab.build import build
+
+    target = path or Path(mkdtemp(prefix="scb-lab-")) / "lab.html"
+    write_atomically(target, build().encode())
+    return target

@@ -1,9 +1,8 @@
-"""Bundle the lab into one HTML file: ``python -m scb.lab.build`` writes lab.html beside its
-sources.
+"""Bundle the lab into one HTML text.
 
 Each ES module becomes a function that is called once and returns its exports, so that names of two
-modules never meet. Modules may use ``import { a, b } from "./x.mjs";`` and ``export`` before a
-declaration, nothing else; a circle is refused.
+modules cannot clash. Modules may use ``import { a, b } from "./x.mjs";`` and ``export`` before a
+declaration, nothing else. Circular imports are refused.
 """
 
 import re
@@ -13,17 +12,14 @@ from scb.picture import XMLNS, strip_picture
 
 HERE = Path(__file__).parent
 MODULES = HERE / "modules"
-OUT = HERE / "lab.html"
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z0-9_]+)\.mjs";\n', re.MULTILINE)
 _EXPORT = re.compile(
     r"^export (?=(?:async function|function|const|class) ([A-Za-z_$][\w$]*))", re.MULTILINE
 )
 
 
-def bundle(entry: str) -> str:
-    """One script that does what the module ``entry`` does, with all that it imports, in the order
-    of need.
-    """
+def bundle(entry: str, modules: Path = MODULES) -> str:
+    """One script that does what a module of a folder does, with everything that it imports."""
     done: list[str] = []
     parts: list[str] = []
 
@@ -32,7 +28,7 @@ def bundle(entry: str) -> str:
             raise ValueError(f"modules import in a circle: {' → '.join((*above, name))}")
         if name in done:
             return
-        text = (MODULES / f"{name}.mjs").read_text(encoding="utf-8")
+        text = (modules / f"{name}.mjs").read_text(encoding="utf-8")
         for _, needed in _IMPORT.findall(text):
             add(needed, (*above, name))
         done.append(name)
@@ -63,8 +59,3 @@ def build() -> str:
             raise ValueError(f"the {name} holds '</script', which would end the script in the page")
         page = page.replace("{{" + name + "}}", text.strip())
     return page
-
-
-if __name__ == "__main__":
-    OUT.write_text(build(), encoding="utf-8")
-    print(f"wrote {OUT}, {OUT.stat().st_size:,} bytes")

@@ -2,6 +2,6 @@
 which matrices.
 """
 
-from scb.lazy import submodules
+from scb.lazy import lazily
 
-__getattr__ = submodules(__name__)
+__getattr__ = lazily(__name__)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Tokens = NDArray[Any]  # any integers
+AnyArray = NDArray[Any]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Positions = NDArray[np.intp]

@@ -78,11 +78,11 @@ class Workers:
         )
 
     def results(self, held: Sequence[Any]) -> list[Any]:
-        """Bring what the workers hold here."""
+        """Fetch what the workers hold."""
         return self.client.gather(list(held))
 
     def total(self, held: list[Any]) -> Any:
-        """Add on the workers, a few answers at a time, until few are left to bring here."""
+        """Add on the workers, a few answers at a time, and fetch the last few."""
         while len(held) > TOGETHER:
             groups = [(held[i : i + TOGETHER],) for i in range(0, len(held), TOGETHER)]
             held = self.map(added, groups)

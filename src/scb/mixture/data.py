@@ -32,7 +32,7 @@ class Rows:
 
     # Runs functions of what is ``held``
     executor: Executor
-    # a ``RowTable`` for each partition, beside it
+    # A ``RowTable`` for each partition, where that lies
     held: list[Any]
     # The rows of all partitions together, here; None where they are too different to be counted
     counted: RowTable | None
@@ -75,7 +75,7 @@ class Data:
     """All samples of a fit."""
 
     executor: Executor  # holds the partitions
-    # a ``Partition`` each, or what stands for it where the executor keeps it
+    # A ``Partition`` each, or the executor's handle of it
     partitions: list[Any]
     sizes: list[int]  # samples in each
     shape: Shape  # numbers of tokens, states and positions
@@ -193,7 +193,7 @@ class Data:
         return chi
 
     def degrees_of_freedom(self) -> Ints:
-        """(K,): of the χ² of each state."""
+        """(K,): the degrees of freedom of the χ² of each state."""
         labels = (self.by_label > 0).sum(axis=1)
         tokens = (self.mu > 0).sum()
         return np.maximum(labels * (tokens - 1), 1)

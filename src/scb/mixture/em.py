@@ -83,7 +83,7 @@ def maximise(
 
 
 class _Climb:
-    """Where a climb stands, and which kind of step it takes next: each kind is dearer than the one
+    """Where a climb stands, and which kind of step it takes next; each kind costs more than the one
     before it.
 
     EM steps come first, except where Newton steps are cheap and the maximum is near.
@@ -125,7 +125,7 @@ class _Climb:
         return self.path[-1] - self.path[-1 - steps] if len(self.path) > steps else np.inf
 
     def step(self) -> None:
-        """Take one step. Near the top, where only rounding is left, change to a dearer kind."""
+        """Take one step. Near the top, where only rounding is left, change to a costlier kind."""
         after = self._newton_step() if self.taken >= self.newton_from else None
         if after is None:
             after = self._em_step()
@@ -162,7 +162,7 @@ class _Climb:
         return after
 
     def _note_idle(self) -> None:
-        """Count steps without gain; after several of them, take the next dearer kind."""
+        """Count steps without gain; after several of them, take the next costlier kind."""
         self.idle += 1
         if self.idle <= self.tuning.idle:
             return

@@ -44,8 +44,8 @@ class PendingEvidence:
     loglik: float  # there
 
     def without_samples(self) -> "PendingEvidence | None":
-        """The same with nothing of the data but the rows; None where these lie elsewhere, or take
-        too much memory to be kept.
+        """What is needed when the samples are gone: the rows alone. None where these lie in another
+        process, or take too much memory to be kept.
         """
         rows = self.rows.to_keep(TUNING.evidence_bytes)
         if rows is None:

@@ -24,13 +24,11 @@ class Executor(Protocol):
         ...
 
     def results(self, held: Sequence[Any]) -> list[Any]:
-        """Bring what is held here."""
+        """Fetch what is held."""
         ...
 
     def total(self, held: list[Any]) -> Any:
-        """Bring the sum here of arrays, or of tuples of them, added in the order of the
-        partitions.
-        """
+        """Fetch the sum of arrays, or of tuples of them, added in the order of the partitions."""
         ...
 
 

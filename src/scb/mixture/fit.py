@@ -15,10 +15,10 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.errors import Limit, background_limit, label_counts, standard_errors
 from scb.mixture.evidence import PendingEvidence
-from scb.mixture.model import Initial, Mixture, smoothed_columns
+from scb.mixture.model import Initial, Mixture, smoothed_columns, weight_table
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.rows import RowTable, Slots, Support
-from scb.mixture.select import Policy, Progress, Selection, weight_table
+from scb.mixture.select import Policy, Progress, Selection
 from scb.mixture.shared import SHARED_MATRIX
 from scb.mixture.starts import em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.tuning import TUNING

@@ -63,7 +63,7 @@ class Mixture:
     def with_matrix(self, t: int, matrix: Array) -> "Mixture":
         """Give position t a matrix of its own."""
         owners = self.owners or ()
-        # Columns that nobody owns are only there so that slots have columns to point to.
+        # Columns without an owner only give slots something to point to.
         owned = self.P if owners else self.P[:, :0]
         return replace(self, P=np.c_[owned, matrix], owners=(*owners, t))
 
@@ -111,6 +111,17 @@ class Initial:
     ) -> "Initial":
         """Matrices alone."""
         return cls(P, [np.zeros(0, np.intp)] * states, [np.zeros(0)] * states, owners)
+
+
+def weight_table(weights: list[Array], background: Array, width: int | None = None) -> Array:
+    """(K, width): the weight of the background (K,) in slot 0, or 1 where there is no position;
+    what is left of 1 in the slots 1, 2, … in proportion to ``weights``.
+    """
+    q = np.zeros((len(weights), width or 1 + max(len(w) for w in weights)))
+    for k, w in enumerate(weights):
+        q[k, 0] = background[k] if len(w) else 1.0
+        q[k, 1 : 1 + len(w)] = (1 - q[k, 0]) * (w / w.sum())
+    return q
 
 
 def rounded(P: Array) -> Array:

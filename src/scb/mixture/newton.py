@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scb.arrays import Array
-from scb.mixture.arrays import Flags, Tokens
+from scb.mixture.arrays import AnyArray, Flags
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable
@@ -86,7 +86,7 @@ def newton_step(
     free_P = ((TUNING.zero < at.P) | (point.excess_P > 0)) & (np.einsum("omm->om", PP) > 0) & ~held
     wants_to_grow = point.gq > (at.q * point.gq).sum(axis=1, keepdims=True)
     free_q = (at.q > 2 * TUNING.least_weight) | ((at.q > 0) & wants_to_grow)
-    floors = np.zeros_like(at.P), TUNING.least_weight * (at.q > 0)
+    floors = np.zeros_like(at.P), np.where(at.q > 0, TUNING.least_weight, 0.0)
     for level in range(caution, len(TUNING.models)):
         is_exact, ridge = TUNING.models[level]
         H = Information(PP, Pq - mixed if is_exact else Pq, qq, free_P, free_q).ridged(ridge)
@@ -94,7 +94,7 @@ def newton_step(
         if step is None:
             continue
         slope = float((step[0] * point.gP).sum() + (step[1] * point.gq).sum())
-        # What was sent to 0 may lead down.
+        # A step that sends entries to 0 may lead downhill.
         if slope < -TUNING.rounding * abs(point.loglik):
             continue
         after = _shortened(rows, point, step, floors, TUNING.halvings[0], TUNING.promised * slope)
@@ -233,7 +233,7 @@ def _em_direction(point: Point, eager: Flags | None) -> Any:
     simplex = _flat(np.tile(np.arange(C), (N, 1)), np.repeat(C + np.arange(K), s))
 
     def sums(values: Array) -> Array:
-        return np.bincount(simplex, values)[simplex]
+        return np.bincount(simplex, values).astype(float)[simplex]
 
     values = _flat(at.P, at.q)
     mass = np.maximum(sums(values * _flat(point.gP, point.gq)), 1e-12)
@@ -245,7 +245,7 @@ def _em_direction(point: Point, eager: Flags | None) -> Any:
     return lambda derivatives: scale * (derivatives - sums(scale * derivatives) / total)
 
 
-def _flat(in_P: Tokens, in_q: Tokens) -> Tokens:
+def _flat(in_P: AnyArray, in_q: AnyArray) -> AnyArray:
     """One array (N·C + K·s,) of all entries."""
     return np.concatenate([in_P.ravel(), in_q.ravel()])
 

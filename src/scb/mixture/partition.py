@@ -22,7 +22,7 @@ from scb.kernels.windows import (
     gather_tokens,
     pair_chi_squares,
 )
-from scb.mixture.arrays import Flags, Ints, Positions, Tokens
+from scb.mixture.arrays import AnyArray, Flags, Ints, Positions
 from scb.mixture.model import Background, Mixture
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.tuning import TUNING
@@ -52,8 +52,8 @@ class Partition:
 
     @classmethod
     def from_blocks(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
-        """The samples in some blocks; there may be none. ``blocks`` makes them anew where those
-        ``walked`` lack their tokens.
+        """The samples in some blocks; there may be none. Where those ``walked`` lack their
+        tokens, ``blocks`` makes them again.
         """
         nothing = np.zeros(0, np.int64)
         last = np.concatenate([nothing, *(block.last for block in walked)])
@@ -120,7 +120,7 @@ class Partition:
         n = sum(block.n for block in blocks)
         return Block(tokens, np.concatenate(starts), self.last[:n], self.label[:n])
 
-    def gather(self, positions: Positions, N: int) -> Tokens:
+    def gather(self, positions: Positions, N: int) -> AnyArray:
         """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its state; N
         where there is none.
         """
@@ -155,22 +155,17 @@ class Partition:
         row = np.cumsum(counts > 0) - 1
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
-    def scores(
-        self, shape: Shape, table: Array, row: Ints | None = None, weight: Array | None = None
-    ) -> Array:
-        """(K, T): Σ_i weight_i · table[row_i, x_it] over the samples with each state; row_i is the
-        label o_i unless given.
-        """
+    def scores(self, shape: Shape, table: Array, weight: Array | None = None) -> Array:
+        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label."""
         scores = np.zeros((shape.K, shape.T))
-        row = self.label if row is None else row
         weight = np.ones(self.n) if weight is None else weight
         for at, chunk in self.chunks(TUNING.samples_at_once):
-            _add_scores(chunk, row[at], weight[at], table, scores)
+            _add_scores(chunk, chunk.label, weight[at], table, scores)
         return scores
 
     def likelihood_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i table[o_i, x_it]/f_i, where f_i is the probability of each label."""
-        return self.scores(shape, table, weight=(1 / rows.likelihoods(at))[rows.row_numbers])
+        return self.scores(shape, table, (1 / rows.likelihoods(at))[rows.row_numbers])
 
     def distribution_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i Σ_o table[o, x_it]/f_io, where f_i is the distribution of each label."""

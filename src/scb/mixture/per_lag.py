@@ -60,7 +60,8 @@ def removals(search: Selection, rows: Rows) -> list[Removal]:
     for k, s in enumerate(search.support):
         for j, t in enumerate(s.tolist(), start=1):
             if len(s) == 1 or not is_current(data, t):
-                prices[k, j] = costs(data, [k], known=len(search.users(t)) > 1)[t]
+                shared = len(search.users(t)) > 1
+                prices[k, j] = float(costs(data, [k], known=shared)[t])
     most = np.zeros(data.K)
     for (k, _), price in prices.items():
         most[k] = max(most[k], TUNING.far_cost * price)
@@ -94,11 +95,7 @@ def candidates(
     # No log-likelihood ratio is larger.
     reach = -2 * rows.total(RowTable.logliks, fit.mixture)
     gains, new_scores, pooled = _gains_by_state(search, rows, fit, reach, least)
-    for k, s in enumerate(search.support):
-        gains[k, s if len(s) < most else slice(None)] = -np.inf
-    for pair in barred:
-        gains[pair] = -np.inf
-    proposed = {(k, int(gains[k].argmax())) for k in occurring if gains[k].max() >= 0}
+    proposed = set(search.best_pairs(gains, 0.0, barred, most))
     scores: dict[int, Array] = {}
     for pair in sorted(proposed & new_scores.keys()):
         scores[pair[1]] = scores.get(pair[1], 0.0) + new_scores[pair]

@@ -23,7 +23,7 @@ from scb.kernels.mixture import (
     likelihood_product,
     weight_curvature,
 )
-from scb.mixture.arrays import Flags, Ints, Positions, Tokens
+from scb.mixture.arrays import AnyArray, Flags, Ints, Positions
 from scb.mixture.levels import ScoreNoise
 from scb.mixture.model import Background, Mixture
 from scb.mixture.tuning import TUNING
@@ -99,7 +99,7 @@ class Slots:
         last, label = np.divmod(digits, N)
         return RowTable(self.columns(N, tokens, last), last, label, weight, codes, index)
 
-    def columns(self, N: int, tokens: Tokens, last: Ints) -> Tokens:
+    def columns(self, N: int, tokens: AnyArray, last: Ints) -> AnyArray:
         """(n, s): tokens as columns of the matrices side by side; the number after the last column
         stands for the background.
         """
@@ -121,7 +121,7 @@ class RowTable:
     """Rows that lie in one place, and sums over them."""
 
     # (r, s), the column of P that each slot points to; C for the background
-    columns: Tokens
+    columns: AnyArray
     last: Ints  # (r,), the state
     label: Ints  # (r,)
     # (r,), how many samples this is
@@ -138,7 +138,7 @@ class RowTable:
         return sum(array.nbytes for array in arrays if array is not None)
 
     @property
-    def samples(self) -> tuple[Tokens, Ints, Ints, Array]:
+    def samples(self) -> tuple[AnyArray, Ints, Ints, Array]:
         """What the kernels take first."""
         return self.columns, self.last, self.label, self.weight
 
@@ -158,7 +158,7 @@ class RowTable:
             return self.background
         return Background(at.background[None], np.zeros(len(self.label), np.int64))
 
-    def code_counts(self) -> tuple[Tokens, Tokens]:
+    def code_counts(self) -> tuple[AnyArray, AnyArray]:
         """The codes that occur and how often, in few bytes: they are sent to the driver."""
         assert self.code is not None
         code, weight = (
@@ -169,11 +169,12 @@ class RowTable:
     def some(self, at: slice | Ints) -> "RowTable":
         """Some of the rows."""
         background = None if self.background is None else self.background.some(at)
-        return RowTable(*(array[at] for array in self.samples), background=background)
+        columns, last, label, weight = self.samples
+        return RowTable(columns[at], last[at], label[at], weight[at], background=background)
 
     # ------------------------------------------------------------------------------ by the kernels
 
-    def _arguments(self, at: Mixture) -> tuple[Tokens, ...]:
+    def _arguments(self, at: Mixture) -> tuple[AnyArray, ...]:
         """What kernels of the likelihood take first; they are compiled for contiguous arrays."""
         parameters = np.ascontiguousarray(at.q), np.ascontiguousarray(at.P)
         return *self.samples, self.under_background(at), *parameters

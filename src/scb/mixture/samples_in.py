@@ -59,7 +59,7 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     - a ``Batch``: used where it lies if its tokens are unsigned integers, else one compact copy;
     - a list or tuple of batches, or anything else that can be iterated again and again: one batch
       at a time;
-    - a function without arguments that returns an iterator of batches: called anew for every pass,
+    - a function without arguments that returns an iterator of batches: called again for every pass,
       one batch at a time;
     - an iterator of batches, which can be walked once only: it is kept as compact tokens (1 byte
       each up to N = 256);
@@ -123,7 +123,7 @@ def _agree(summaries: Sequence[Summary], N: int | None) -> tuple[int, int, Array
 
 
 def _read_batches(data: Any, skipped: int, kind: str, N: int | None) -> tuple[Partition, Summary]:
-    """The batches of a piece as a partition, in one pass, since each pass draws a stream anew.
+    """The batches of a piece as a partition, in one pass, since each pass draws a stream again.
     Runs where the piece lies.
     """
     blocks = _blocks_of_batches(data, kind, N)

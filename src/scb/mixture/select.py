@@ -26,7 +26,7 @@ from scb.arrays import Array
 from scb.mixture.arrays import Flags
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.model import Initial, Mixture, rounded
+from scb.mixture.model import Initial, Mixture, rounded, weight_table
 from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
@@ -120,6 +120,24 @@ class Selection:
     def pairs(self, slots: list[Slot]) -> set[Pair]:
         """The states and positions of slots."""
         return {(k, int(self.support[k][j - 1])) for k, j in slots}
+
+    def best_pairs(
+        self, scores: Array, least: float, barred: list[Pair], most: float
+    ) -> list[Pair]:
+        """For each state that occurs, the position with the largest of its scores (K, T), if that
+        is ``least`` or more.
+
+        What a state has already and what is barred is left out, and so are states with ``most``
+        positions.
+        """
+        for k, s in enumerate(self.support):
+            is_open = self.data.counts[k] and len(s) < most
+            scores[k, s if is_open else slice(None)] = -np.inf
+        for pair in barred:
+            scores[pair] = -np.inf
+        best = scores.max(axis=1)
+        states = np.flatnonzero((best >= least) & (best > -np.inf)).tolist()
+        return [(k, int(scores[k].argmax())) for k in states]
 
     # ----------------------------------------------------------------------------------- the search
 
@@ -322,14 +340,3 @@ class Selection:
         for t in self.mixture.owners or ():
             if not self.users(t):
                 self.mixture = self.mixture.without_matrix(t)
-
-
-def weight_table(weights: list[Array], background: Array, width: int | None = None) -> Array:
-    """(K, width): the weight of the background (K,) in slot 0, or 1 where there is no position;
-    what is left of 1 in the slots 1, 2, … in proportion to ``weights``.
-    """
-    q = np.zeros((len(weights), width or 1 + max(len(w) for w in weights)))
-    for k, w in enumerate(weights):
-        q[k, 0] = background[k] if len(w) else 1.0
-        q[k, 1 : 1 + len(w)] = (1 - q[k, 0]) * (w / w.sum())
-    return q

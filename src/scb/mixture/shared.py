@@ -57,15 +57,7 @@ def candidates(
         largest_gain = -2 * _loglik_of_background(data, rows, fit)
         if largest_gain < _price_of_P(data):
             return [], {}
-    z = relative_scores(data, rows, fit)
-    for k, s in enumerate(search.support):
-        is_open = data.counts[k] and len(s) < most
-        z[k, s if is_open else slice(None)] = -np.inf
-    for pair in barred:
-        z[pair] = -np.inf
-    best = z.max(axis=1)
-    promising = np.flatnonzero((best >= least) & (best > -np.inf)).tolist()
-    return [(k, int(z[k].argmax())) for k in promising], {}
+    return search.best_pairs(relative_scores(data, rows, fit), least, barred, most), {}
 
 
 def criterion(data: Data) -> Array:

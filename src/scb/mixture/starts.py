@@ -24,7 +24,7 @@ def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
     One known matrix for all is tried at every position; those that are owned, at their owners.
     """
     if per_lag and (known is None or not known.owners):
-        # Columns to point to, which nobody owns
+        # Columns without an owner, for slots to point to
         nothing = np.repeat(data.label_distribution[:, None], data.N, axis=1)
         return Initial.without_positions(nothing, data.K, owners=())
     few = thinned_for_start(data)

@@ -18,15 +18,15 @@ class Tuning:
     em_steps: int = 36
     # EM steps first where there are several matrices: the likelihood is nearly flat among them.
     em_steps_with_gauge: int = 60
-    # Times N², if that is more: only Newton steps become dearer with N.
+    # Times N², if that is more: only Newton steps become costlier with N.
     em_steps_by_N: float = 0.24
     # Nats: with a smaller gap the start is close to the maximum, and Newton comes first.
     near: float = 1.0
     # Multiplications up to which a Newton step is taken with matrices.
     dense: float = 1e7
-    # Exact Newton steps without matrices, the dearest kind.
+    # Exact Newton steps without matrices, the costliest kind.
     exact_steps: int = 25
-    # Steps without gain before a dearer kind of step is tried.
+    # Steps without gain before a costlier kind of step is tried.
     idle: int = 5
     # Steps over which a climb with a limit on stalling measures its gain.
     stall_steps: int = 10

@@ -21,7 +21,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.inputs import InputError, unmasked
 from scb.kernels.windows import count_tokens
-from scb.mixture.arrays import Flags, Ints, Tokens
+from scb.mixture.arrays import AnyArray, Flags, Ints
 from scb.task.sampling import Batch, token_dtype
 
 LARGEST_TOKEN = 1 << 16
@@ -32,7 +32,7 @@ class Block(NamedTuple):
     and label stand beside it.
     """
 
-    tokens: Tokens
+    tokens: AnyArray
     starts: Ints
     last: Ints
     label: Ints
@@ -43,11 +43,11 @@ class Block(NamedTuple):
         return self.starts.size
 
     def some(self, at: slice | Ints) -> "Block":
-        """A part of the samples; no token is copied."""
+        """Some of the samples; no token is copied."""
         return Block(self.tokens, self.starts[at], self.last[at], self.label[at])
 
     def has_gap(self, N: int, T: int) -> Flags:
-        """(n,): whether one of the T tokens of each sample is not there, which token N says."""
+        """(n,): whether one of the T tokens of each sample is missing (token N)."""
         gaps = np.flatnonzero(self.tokens == N)
         touched = np.zeros(self.tokens.size + T, np.int32)  # by the start of a window
         np.add.at(touched, np.maximum(gaps - T + 1, 0), 1)
@@ -75,7 +75,7 @@ def batch_block(batch: Any, N: int | None) -> Block:
     )
 
 
-def sequence_blocks(sequences: Iterable[Tokens], T: int) -> list[Block]:
+def sequence_blocks(sequences: Iterable[AnyArray], T: int) -> list[Block]:
     """Every window of T tokens, a last token and a label, of each sequence of compact tokens that
     has any; used where they lie.
     """
@@ -89,7 +89,7 @@ def sequence_blocks(sequences: Iterable[Tokens], T: int) -> list[Block]:
 
 
 def label_block(
-    sequences: Sequence[Tokens], N: int, T: int, *, contexts: bool = True, skipped: int = 0
+    sequences: Sequence[AnyArray], N: int, T: int, *, contexts: bool = True, skipped: int = 0
 ) -> Block:
     """Every symbol that follows one is a label, with the T symbols before it; token N stands for
     what is not there.
@@ -111,7 +111,7 @@ def label_block(
     return Block(flat, labels - T, last, flat[labels].astype(np.int64))
 
 
-def symbol_counts(sequences: Iterable[Tokens], N: int) -> Array:
+def symbol_counts(sequences: Iterable[AnyArray], N: int) -> Array:
     """(N,): how often each symbol occurs; gaps are not counted."""
     counts = np.zeros(N)
     for codes in sequences:
@@ -122,7 +122,7 @@ def symbol_counts(sequences: Iterable[Tokens], N: int) -> Array:
     return counts
 
 
-def compact_tokens(name: str, values: Any, N: int | None) -> Tokens:
+def compact_tokens(name: str, values: Any, N: int | None) -> AnyArray:
     """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a
     ValueError names what is no token.
     """
@@ -145,7 +145,7 @@ def compact_tokens(name: str, values: Any, N: int | None) -> Tokens:
     return values.astype(token_dtype(top + 1))
 
 
-def token_sequences(sequences: Sequence[Any]) -> list[Tokens]:
+def token_sequences(sequences: Sequence[Any]) -> list[AnyArray]:
     """Checked one-dimensional sequences of compact tokens."""
     checked = []
     for i, sequence in enumerate(sequences):

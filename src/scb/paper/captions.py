@@ -132,7 +132,7 @@ FIGURES = {
     ),
     "F15": PaperFigure(
         title="Rates",
-        paper="Theorem 1 and its lemmas (no figure there)",
+        paper="Theorem 3.1 and its lemmas (no figure there)",
         needs=("rates",),
         drawn_by="rates:rates",
         see="The smallest number of samples with which each stage succeeds in real runs, as one "
@@ -140,12 +140,13 @@ FIGURES = {
         "paper's bounds themselves are far larger; only slopes are compared.",
     ),
     "F16": PaperFigure(
-        title="The need for ℓ₁",
+        title="ℓ₁ and the error of A",
         paper="Section 3.3 (no figure there)",
         needs=("stage two", "stage two error"),
         drawn_by="rates:regulariser",
         see="Without the proximal step, the error ‖Δ_A‖² grows like T, and so does the number of "
-        "samples that Stage 2 needs. With it, the number of samples hardly depends on T.",
+        "samples until A is near Q as it stands. With it, the number of samples hardly depends on "
+        "T. F27 shows what is left of this once A is normalised.",
     ),
     "F17": PaperFigure(
         title="Softmax dynamics",
@@ -158,7 +159,7 @@ FIGURES = {
     ),
     "F18": PaperFigure(
         title="Inside all assumptions",
-        paper="Assumption 1, with (d)",
+        paper="Assumption 2.1, with (d)",
         needs=("theorem",),
         drawn_by="rates:theorem",
         see="Algorithm 1 as printed at T = (NQ)^10, where all assumptions hold, with the paper's "
@@ -201,7 +202,7 @@ FIGURES = {
     ),
     "F23": PaperFigure(
         title="Rates at large sizes",
-        paper="Theorem 1 and its lemmas (no figure there)",
+        paper="Theorem 3.1 and its lemmas (no figure there)",
         needs=("large rates",),
         drawn_by="large:rates",
         see="The smallest number of samples of each stage, as in F15, at much larger sizes.",

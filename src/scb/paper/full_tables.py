@@ -1,6 +1,7 @@
 """Tables of the full run, and of a GPU: they take minutes, and are shipped with the docs."""
 
 from scb.paper.entries import Experiment
+from scb.paper.experiments.checks import NegativeJob
 from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
 from scb.paper.experiments.letter import PAIRS, LetterJob
 from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
@@ -18,6 +19,8 @@ from scb.task import ENSEMBLES
 
 THREE = ("proximal", "proximal, larger λ", "SGD")
 SETTLED = ("proximal, sign settled", "proximal, larger λ", "SGD, sign settled")
+# Of the runs of the strong ensemble only two in three come to fit
+LATE = tuple((name, i) for name in ENSEMBLES for i in range(60 if name == "strong" else 50))
 # B and the multiple of the paper's step sizes
 STRAINED = (
     *((64, rate) for rate in (1.0, 2.0, 4.0, 8.0, 12.0)),
@@ -59,11 +62,29 @@ FULL_TABLES = {
         quick=(3, {"T": (1000,), "ensemble": ENSEMBLES[:2]}),
         full_only=True,
     ),
+    "early stopping": Experiment(
+        TrainingJob,
+        {
+            "ensemble": ENSEMBLES,
+            "N": (10,),
+            "steps": (3000,),
+            "summary": (tuple(range(500, 3001, 500)),),
+        },
+        seeds=10,
+        quick=(2, {"ensemble": ENSEMBLES[:1], "T": (1000,)}),
+        full_only=True,
+    ),
+    "negative entries": Experiment(
+        NegativeJob,
+        {"ensemble": ENSEMBLES, "step": (500, 1000)},
+        seeds=10,
+        quick=(2, {"ensemble": ENSEMBLES[:1], "T": (1000,)}),
+        full_only=True,
+    ),
     "late": Experiment(
         LateJob,
-        {"ensemble": ENSEMBLES},
-        seeds=50,
-        quick=(3, {"ensemble": ENSEMBLES[:1], "T": (1000,), "steps": (2000,)}),
+        {("ensemble", "replicate"): LATE},
+        quick=(None, {("ensemble", "replicate"): LATE[:3], "T": (1000,), "steps": (2000,)}),
         full_only=True,
     ),
     "noise wins": Experiment(

@@ -48,7 +48,23 @@ class Number(NamedTuple):
 
     @staticmethod
     def exact(x: float) -> "Number":
-        """A number without doubt."""
+        """Return a number without doubt.
+
+        Parameters
+        ----------
+        x : float
+            The number.
+
+        Returns
+        -------
+        Number
+
+        Examples
+        --------
+        >>> from scb.paper.numbers import Number
+        >>> Number.exact(2.0)
+        Number(estimate=2.0, low=2.0, high=2.0, n=0)
+        """
         return Number(x, x, x)
 
     def __format__(self, form: str) -> str:

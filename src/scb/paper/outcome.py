@@ -13,7 +13,14 @@ Numbers = Mapping[str, Number | float | str | None]
 
 
 class Answer(IntEnum):
-    """Whether something is so, as far as an estimate and its interval can tell."""
+    """Whether something is so, as far as an estimate and its interval can tell.
+
+    Examples
+    --------
+    >>> from scb.paper.outcome import Answer
+    >>> max(Answer.NO, Answer.UNSURE).name
+    'UNSURE'
+    """
 
     NO = 0
     UNSURE = 1

@@ -66,6 +66,13 @@ def law_rows(rows: Table, axis: str, stage: int) -> Table:
     return where(rows, rows["T"] >= LAW_FROM) if (axis, stage) == ("T", 1) else rows
 
 
+def stage_samples(rows: Table, stage: int) -> NDArray[Any]:
+    """The samples of a stage: infinite where a search found no batch that is enough, NaN where an
+    earlier stage found none."""
+    none = np.isinf(rows[f"batch_{stage}"]) if f"batch_{stage}" in rows else False
+    return np.where(none, np.inf, rows[f"samples_{stage}"])
+
+
 def printed_samples(
     N: float, T: float, sparsity: float, epsilon: float, K_P: float, K_Q: float
 ) -> tuple[float, float, float]:

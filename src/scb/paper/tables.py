@@ -1,6 +1,7 @@
 """Tables of the default run: they take seconds each."""
 
 from scb.paper.entries import Experiment
+from scb.paper.experiments.checks import ErrorDecayJob, PlannedJob, StageOneEndJob
 from scb.paper.experiments.noise import NoiseJob, RoundingJob, SeparationJob
 from scb.paper.experiments.population import LineJob, NearOneJob, StageOneJob
 from scb.paper.experiments.recovery import BoundJob, SequenceJob, SupportJob
@@ -72,6 +73,11 @@ DEFAULT_TABLES = {
         quick=(1, {("N", "T"): ((3, 500),)}),
     ),
     "stage 1": Experiment(StageOneJob, {"T": TENS}),
+    "end of stage 1": Experiment(
+        StageOneEndJob, {"T": (100, 300, 1000, 3000)}, seeds=40, quick=(3, {})
+    ),
+    "planned": Experiment(PlannedJob, {}, seeds=40, quick=(3, {})),
+    "error decay": Experiment(ErrorDecayJob, {}, seeds=40, quick=(3, {})),
     "near one": Experiment(NearOneJob, {"direction": ("difference", "sum", "normalised")}),
     "support": Experiment(
         SupportJob, {"T": FIVES[:3]}, seeds=10, quick=(5, {"T": FIVES[:2]}), full={"T": FIVES}

@@ -1,6 +1,4 @@
-"""Sequences of symbols as windows of codes, laid out for a fit; here or on a cluster, by the same
-functions.
-"""
+"""Sequences of symbols as windows of codes, laid out for a fit, in this process or on a cluster."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,39 +14,28 @@ from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.samples_in import PARTITION, source_of
 from scb.mixture.windows import label_block, symbol_counts
-from scb.sequences.symbols import MISSING, as_sequences, checked_classes, factorise
-
-Codes = NDArray[np.int64]
-
-
-class Windows(NamedTuple):
-    """Data of the estimator."""
-
-    # Every symbol that follows one, with the max_lag before it; position max_lag − ℓ is lag ℓ
-    data: Data
-    classes: NDArray[Any]  # the symbols, sorted
-    width: int | None  # the common length of the sequences, where there are many of one length
+from scb.sequences.symbols import as_sequences, checked_classes, factorise, recoded
+from scb.sequences.tables import Classes, Codes
 
 
 def windows_of_codes(
-    codes: Sequence[Codes], N: int, max_lag: int, contexts: bool, skipped: int = 0
+    codes: Sequence[Codes], N: int, max_lag: int, context: bool, skipped: int = 0
 ) -> Data:
-    """The windows of sequences of codes, ``MISSING`` where there is a gap; all in one context
-    unless symbols choose it.
+    """The windows of sequences of codes: every symbol that follows one, with the max_lag before it.
+    Lag ℓ is position max_lag − ℓ. Without ``context`` all windows have current symbol 0.
 
-    The first ``skipped`` symbols of each sequence are only there to be looked back at.
+    The first ``skipped`` symbols of each sequence are history only.
     """
-    partition = Partition.from_blocks(
-        [label_block(codes, N, max_lag, contexts=contexts, skipped=skipped)]
-    )
-    return _data(
-        Here(), [partition], symbol_counts([x[skipped:] for x in codes], N), max_lag, contexts
-    )
+    partition, counts = _partition(codes, N, max_lag, context, skipped)
+    return _data(Here(), [partition], counts, max_lag, context)
 
 
-def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Windows:
-    """The windows of whatever holds sequences: see ``scb.sequences.symbols``, and
-    ``scb.mixture.dask`` for collections.
+def windows_of_symbols(
+    X: Any, lengths: Any, max_lag: int, context: bool
+) -> tuple[Data, Classes, int | None]:
+    """The windows of sequences in any form that ``scb.sequences.symbols`` or, for Dask,
+    ``scb.mixture.dask`` accepts; the symbols; and the common length of several sequences, if there
+    is one.
     """
     if not is_dask(X):
         X = as_sequences(X, lengths)
@@ -62,21 +49,19 @@ def windows_of_symbols(X: Any, lengths: Any, max_lag: int, contexts: bool) -> Wi
     summaries = executor.results(executor.map(_Coded.summary, zip(coded, strict=True)))
     symbols, shortest, longest, many = zip(*summaries, strict=True)
     classes = checked_classes(united_classes(symbols))
-    held = executor.map(_windows, zip(coded, strict=True), classes, max_lag, contexts)
+    held = executor.map(_windows, zip(coded, strict=True), classes, max_lag, context)
     counts = executor.total(executor.map(itemgetter(1), zip(held, strict=True)))
     partitions = executor.map(PARTITION, zip(held, strict=True))
-    data = _data(executor, partitions, counts, max_lag, contexts)
+    data = _data(executor, partitions, counts, max_lag, context)
     same = all(many) and min(shortest) == max(longest)
-    return Windows(data, classes, max(longest) if same else None)
+    return data, classes, max(longest) if same else None
 
 
-def _data(
-    executor: Any, partitions: list[Any], counts: Array, max_lag: int, contexts: bool
-) -> Data:
-    """Partitions of windows as the data of a fit; each symbol occurs ``counts`` (N,) times in the
-    sequences.
+def _data(executor: Any, partitions: list[Any], counts: Array, max_lag: int, context: bool) -> Data:
+    """Partitions of windows as the data of a fit; ``counts`` (N,) says how often each symbol
+    occurs.
     """
-    shape = Shape(N=len(counts), K=len(counts) if contexts else 1, T=max_lag)
+    shape = Shape(N=len(counts), K=len(counts) if context else 1, T=max_lag)
     tokens = float(counts.sum())
     data = replace(
         Data.from_partitions(
@@ -93,25 +78,25 @@ def _data(
 
 
 class _Coded(NamedTuple):
-    """A piece in codes of its own symbols; the first ``skipped`` of each sequence belong to the
-    piece before it.
+    """A piece of the data in codes of its own symbols; the first ``skipped`` of each sequence
+    repeat the end of the piece before it.
     """
 
     codes: list[Codes]
-    classes: NDArray[Any]
+    classes: Classes
     skipped: int
     many: bool
 
     def summary(self) -> tuple[NDArray[Any], float, int, bool]:
-        """What the driver has to know: the symbols, the shortest and the longest sequence, and
-        whether these are many.
+        """What the driver needs: the symbols, the shortest and longest sequence, and whether there
+        are several.
         """
         lengths = [len(x) for x in self.codes]
         return self.classes, min(lengths, default=np.inf), max(lengths, default=0), self.many
 
 
 def _code(piece: Any, skipped: int, kind: str) -> _Coded:
-    """Where a piece lies: its symbols as codes. It may be all gaps where the others are not."""
+    """Encode a piece where it is stored. All of its symbols may be missing."""
     if kind == "here":
         return _Coded(*factorise(piece), skipped, piece.many)
     items: Any = list(piece) if kind == "bag" else piece
@@ -121,7 +106,8 @@ def _code(piece: Any, skipped: int, kind: str) -> _Coded:
     sequences = as_sequences(items)
     if kind == "bag" and not sequences.many:
         raise InputError(
-            f"X is a bag that holds {items[0]!r}: it must hold sequences; one long one is a Dask array"
+            f"X is a bag that holds {items[0]!r}: it must hold sequences; one long sequence is a"
+            " Dask array"
         )
     if kind == "delayed" and not sequences.many:
         sequences = as_sequences([items])
@@ -138,13 +124,18 @@ def united_classes(classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _windows(
-    coded: _Coded, classes: NDArray[Any], max_lag: int, contexts: bool
+    coded: _Coded, classes: Classes, max_lag: int, context: bool
 ) -> tuple[Partition, Array]:
-    """Where a piece lies: its windows in codes of all symbols, and how often each symbol occurs in
-    it.
+    """The windows of a piece in codes of all symbols, and how often each symbol occurs, computed
+    where the piece is stored.
     """
-    place = np.append(np.searchsorted(classes, coded.classes), MISSING)
-    codes = [place[x] for x in coded.codes]
-    counts = symbol_counts([x[coded.skipped :] for x in codes], len(classes))
-    block = label_block(codes, len(classes), max_lag, contexts=contexts, skipped=coded.skipped)
-    return Partition.from_blocks([block]), counts
+    codes = recoded(coded.codes, np.searchsorted(classes, coded.classes))
+    return _partition(codes, len(classes), max_lag, context, coded.skipped)
+
+
+def _partition(
+    codes: Sequence[Codes], N: int, max_lag: int, context: bool, skipped: int
+) -> tuple[Partition, Array]:
+    """The windows of sequences of codes, and how often each symbol occurs in them."""
+    block = label_block(codes, N, max_lag, contexts=context, skipped=skipped)
+    return Partition.from_blocks([block]), symbol_counts([x[skipped:] for x in codes], N)

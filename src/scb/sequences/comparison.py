@@ -1,15 +1,101 @@
-"""Several fitted models on the same symbols: who predicts them best, and by how much."""
+"""Models on the same held-out symbols: which one predicts them best, by how many bits, and how sure
+that is.
+"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.sequences.estimator import SparseContextualBigram
-from scb.sequences.report import paired_error
+from scb.sequences.summary import text_table
+from scb.sequences.tables import Arrays
+
+OWN = "this model"
+
+
+class Score(NamedTuple):
+    """How well a model predicts held-out symbols.
+
+    Attributes
+    ----------
+    name : str
+        The name of the model; "this model" is the fitted model itself.
+    bits : float
+        The mean number of bits per symbol.
+    difference : float
+        How many more bits that is than this model needs.
+    error : float
+        The standard error of the difference.
+    own : bool
+        Whether this is the fitted model itself.
+    best : bool
+        Whether no other model needs fewer bits.
+
+    Examples
+    --------
+    >>> import scb
+    >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 1000, seed=0)
+    >>> first, *_ = scb.analyse(scb.SparseContextualBigram(max_lag=6), x, n_halves=0).scores
+    >>> first.name, round(first.bits, 2), first.best
+    ('this model', 0.39, True)
+    """
+
+    name: str
+    bits: float
+    difference: float
+    error: float
+    own: bool
+    best: bool
+
+
+def scores_of(likelihoods: Mapping[str, Array]) -> list[Score]:
+    """Models by the bits that they need, best first, from the log-likelihood (n,) of each held-out
+    symbol in nats; the model that the others are compared with is ``OWN``.
+    """
+    own = likelihoods[OWN]
+    bits = {name: float(-values.mean() / np.log(2)) for name, values in likelihoods.items()}
+    best = min(bits.values())
+    return [
+        Score(
+            name=name,
+            bits=bits[name],
+            difference=bits[name] - bits[OWN],
+            error=paired_error((own - likelihoods[name]) / np.log(2)),
+            own=name == OWN,
+            best=bits[name] == best,
+        )
+        for name in sorted(bits, key=lambda name: bits[name])
+    ]
+
+
+def beside_best(bits: Sequence[Array]) -> list[dict[str, float]]:
+    """For each model, from its bits (n,) for the same symbols: their mean, how much larger that is
+    than for the best model, and the standard error of this difference.
+    """
+    best = min(bits, key=lambda own: float(own.mean()))
+    return [
+        {
+            "bits": float(own.mean()),
+            "difference": float((own - best).mean()),
+            "error": paired_error(own - best),
+        }
+        for own in bits
+    ]
+
+
+def paired_error(differences: Array) -> float:
+    """The standard error of the mean of differences (n,) that may be correlated between neighbours,
+    from the means of blocks of neighbours.
+    """
+    blocks = np.array_split(differences, min(100, max(2, differences.size // 10)))
+    sizes = np.array([block.size for block in blocks])
+    means = np.array([block.mean() if block.size else 0.0 for block in blocks])
+    mean = differences.mean()
+    return float(np.sqrt((sizes**2 * (means - mean) ** 2).sum()) / differences.size)
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,7 +108,7 @@ class ModelTable:
         The columns of the table, by name.
     """
 
-    columns: dict[str, NDArray[Any]]
+    columns: Arrays
 
     def to_pandas(self) -> Any:
         """Convert the table to a data frame.
@@ -42,15 +128,14 @@ class ModelTable:
             name: [forms.get(name, "{}").format(x) for x in column.tolist()]
             for name, column in self.columns.items()
         }
-        widths = {name: max(len(name), *map(len, column)) for name, column in cells.items()}
-        lines = [[name.rjust(widths[name]) for name in cells]]
-        lines += [
-            [x.rjust(widths[name]) for name, x in zip(cells, row, strict=True)]
-            for row in zip(*cells.values(), strict=True)
-        ]
-        return "\n".join("  ".join(line) for line in lines)
+        return "\n".join(text_table(cells))
 
     __repr__ = __str__
+
+
+def as_columns(rows: list[dict[str, Any]]) -> Arrays:
+    """Rows of a table as its columns."""
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
 class Comparison(ModelTable):
@@ -63,7 +148,7 @@ class Comparison(ModelTable):
     columns : dict of (models,) arrays
         The columns of the table: ``model``, its name; ``bits``, the mean number of bits per symbol;
         ``difference``, how much larger that is than for the best model; ``error``, the standard
-        error of the difference; ``bic``; ``lags``, the number of lags over all contexts; and
+        error of the difference; ``bic``; ``lags``, the number of lags over all symbols; and
         ``parameters``, the number of parameters.
 
     Examples
@@ -122,28 +207,27 @@ def compare(
     for name, model in models.items():
         if not isinstance(model, SparseContextualBigram):
             raise InputError(
-                f"models[{name!r}] is of type {type(model).__name__}: it must be a SparseContextualBigram"
+                f"models[{name!r}] is of type {type(model).__name__}: it must be a"
+                " SparseContextualBigram"
             )
-    each = {
+    bits = {
         name: -model.log_likelihoods(X, lengths=lengths) / np.log(2)
         for name, model in models.items()
     }
-    if len({bits.size for bits in each.values()}) > 1:
+    if len({one.size for one in bits.values()}) > 1:
         raise InputError(
-            "the models do not predict the same symbols: have they the same classes and handle_unknown?"
+            "the models do not predict the same symbols: have they the same classes and"
+            " handle_unknown?"
         )
-    order = sorted(each, key=lambda name: float(each[name].mean()))
-    best = each[order[0]]
+    order = sorted(bits, key=lambda name: float(bits[name].mean()))
     rows = [
         {
             "model": name,
-            "bits": float(each[name].mean()),
-            "difference": float((each[name] - best).mean()),
-            "error": paired_error(each[name] - best),
+            **score,
             "bic": models[name].bic(X, lengths=lengths),
             "lags": int(models[name].attention_.nnz),
             "parameters": models[name].n_parameters_,
         }
-        for name in order
+        for name, score in zip(order, beside_best([bits[name] for name in order]), strict=True)
     ]
-    return Comparison({name: np.array([row[name] for row in rows]) for name in rows[0]})
+    return Comparison(as_columns(rows))

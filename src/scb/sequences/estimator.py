@@ -1,39 +1,33 @@
-"""``SparseContextualBigram``: which lags matter in sequences of symbols, and when. A scikit-learn
-face of ``LagModel``.
-"""
+"""The scikit-learn estimator: which lags matter in sequences of symbols, and when."""
 
 import sys
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from scb.inputs import InputError, one_of
 from scb.mixture.data import Data, is_dask
 from scb.sequences.coding import windows_of_symbols
 from scb.sequences.kept import MEMORY, KeptSymbols
-from scb.sequences.lag_fit import MAX_LAG, LagSettings, fit_lags
+from scb.sequences.lag_fit import MAX_LAG, LagSettings, Transition, fit_lags
 from scb.sequences.lag_model import LagModel
-from scb.sequences.model_file import load_model, save_model
 from scb.sequences.predictor import LagPredictor
-from scb.sequences.stability import found_again
-from scb.sequences.summary import problems
+from scb.sequences.summary import fit_problems
 from scb.sequences.symbols import as_sequences
+from scb.sequences.tables import Classes
 
 
 class SparseContextualBigram(LagPredictor):
     """A model of sequences that finds which earlier symbols (lags) decide the next one.
 
-    The next symbol has the distribution a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol
-    ℓ steps before it (its lag ℓ), so that k = x_1 is the current symbol, called the context; P_ℓ is
-    a transition matrix, and G is the background, by default the distribution of all labels. Only a
-    few weights a[k, ℓ] are positive, and the estimator finds them. The labels are the symbols to be
-    predicted: all except the first of each sequence. A lag that reaches beyond the start or to a
-    missing symbol contributes the background.
+    The next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol ℓ
+    steps before it (its lag ℓ), so that k = x_1 is the current symbol; P_ℓ is a transition matrix,
+    and G is the background, by default the distribution of all labels. Only a few weights a[k, ℓ]
+    are positive, and the estimator finds them. The labels are the symbols to be predicted: all
+    except the first of each sequence. A lag that reaches beyond the start or to a missing symbol
+    contributes the background.
 
     Parameters
     ----------
@@ -46,9 +40,9 @@ class SparseContextualBigram(LagPredictor):
         Whether the weights depend on the current symbol. Without, this is Raftery's Mixture
         Transition Distribution model.
     lags : "auto", int or sequence of int, default "auto"
-        "auto" selects the lags of each context by the extended BIC. An integer asks for that many
-        lags in each context (fewer if more do not improve the fit). A sequence gives the lags
-        themselves, the same for every context.
+        "auto" selects the lags after each symbol by the extended BIC. An integer asks for that many
+        lags after each symbol (fewer if more do not improve the fit). A sequence gives the lags
+        themselves, the same after every symbol.
     background : {"labels", "ngram"} or a fitted model, default "labels"
         The prediction that a lag must improve on: "labels", the distribution of all labels;
         "ngram", a cross-fitted n-gram or context tree of the recent symbols; or a fitted model with
@@ -70,24 +64,25 @@ class SparseContextualBigram(LagPredictor):
     transition_ : (N, N) array or dict
         The transition matrix: entry (i, j) is the probability of ``classes_[i]`` if the symbol at
         the lag is ``classes_[j]``. With "per_lag", a dictionary from each lag to its matrix.
-    attention_ : sparse (contexts, max_lag) array
-        The weights a[k, ℓ]: lag ℓ is column ℓ − 1. Without context there is a single row. If no lag
-        was found for a context, its row is empty, and the background alone predicts the next
-        symbol.
-    rest_, incomplete_ : (contexts,) arrays
-        The weight a[k, 0] of the background, and whether a significant part of the distribution is
-        left that no lag explains. With background "labels", the weight is positive only in this
-        case or if no lag was found.
-    influence_ : sparse (contexts, max_lag) array
+    attention_ : sparse (N, max_lag) array
+        The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and lag ℓ is column
+        ℓ − 1. Without context there is a single row. If no lag was found after a symbol, its row is
+        empty, and the background alone predicts the next symbol.
+    background_weight_, incomplete_ : (N,) arrays
+        The weight b[k] of the background, and whether it is significant, so that some lag was not
+        found. With background "labels", the weight is positive only in this case or if no lag was
+        found.
+    influence_ : sparse (N, max_lag) array
         How much the symbol at each lag changes the distribution of the next symbol, on average, in
         total variation distance.
     lags_ : dict of (lags,) arrays
-        A table of the lags found, with the columns context, lag, weight and stderr.
+        A table of the lags found, with the columns context (the current symbol: the lag matters
+        after it), lag, weight and stderr.
     prior_, frequencies_ : (N,) arrays
         The distribution of the labels, and that of all symbols.
     loglik_ : float
         The log-likelihood of the labels in the data of the fit, in nats.
-    n_windows_, n_labels_ : int
+    n_windows_, n_symbols_ : int
         The number of symbols that were predicted in the fit, and the number of all symbols.
     n_parameters_, n_iter_ : int
         The number of parameters that the data can distinguish, and the number of steps of the last
@@ -154,7 +149,7 @@ class SparseContextualBigram(LagPredictor):
         self,
         max_lag: int = MAX_LAG,
         *,
-        transition: Literal["auto", "shared", "per_lag"] = "auto",
+        transition: Transition = "auto",
         context: bool = True,
         lags: str | int | Sequence[int] = "auto",
         background: Any = "labels",
@@ -170,8 +165,6 @@ class SparseContextualBigram(LagPredictor):
         self.smoothing = smoothing
         self.handle_unknown = handle_unknown
         self.verbose = verbose
-
-    _kept: KeptSymbols | None = None  # of a stream, see ``partial_fit``
 
     # -------------------------------------------------------------------------------------- fitting
 
@@ -214,18 +207,14 @@ class SparseContextualBigram(LagPredictor):
             and len(y) not in (len(X), len(as_sequences(X, lengths).lengths))
         ):
             raise InputError(
-                "y is ignored, and this one is not as long as X; are these lengths? Then say lengths="
+                "y is ignored, and this one is not as long as X: for lengths, say lengths="
             )
-        windows = windows_of_symbols(X, lengths, settings.max_lag, bool(settings.context))
-        self._kept = None
-        self._fit_windows(
-            windows.data,
-            windows.classes,
-            settings,
-            windows.width,
-            None if init is None else init._model(),
+        data, classes, width = windows_of_symbols(
+            X, lengths, settings.max_lag, bool(settings.context)
         )
-        return self
+        self._kept = None
+        known = None if init is None else init._model()
+        return self._fit_windows(data, classes, settings, width, known)
 
     def partial_fit(
         self,
@@ -239,7 +228,7 @@ class SparseContextualBigram(LagPredictor):
         """Add the next piece of a stream to the data kept so far, and fit the model to them.
 
         A single sequence continues the previous one. Several sequences, or one inside a list
-        ``[x]``, start anew. Up to ``memory`` symbols the whole stream is kept, and the result
+        ``[x]``, start new ones. Up to ``memory`` symbols the whole stream is kept, and the result
         equals that of ``fit`` on it. Beyond that, a random sample of blocks of neighbouring symbols
         is kept, in which every block of the stream has the same chance to be, however old it is.
         The model and its standard errors are then those of the sample, which does not depend on how
@@ -274,7 +263,8 @@ class SparseContextualBigram(LagPredictor):
         >>> model = scb.SparseContextualBigram(max_lag=6)
         >>> for piece in (x[:1000], x[1000:2000], x[2000:]):
         ...     model = model.partial_fit(piece, fit=False)
-        >>> model.partial_fit().loglik_ == scb.SparseContextualBigram(max_lag=6).fit(x).loglik_, model.n_seen_
+        >>> whole = scb.SparseContextualBigram(max_lag=6).fit(x)
+        >>> model.partial_fit().loglik_ == whole.loglik_, model.n_seen_
         (True, 3000)
         """
         settings = self._settings()
@@ -284,119 +274,32 @@ class SparseContextualBigram(LagPredictor):
             self._kept = KeptSymbols(settings.max_lag, memory)
         if X is not None:
             self._kept.take(as_sequences(X, lengths), settings.max_lag, memory)
-        if fit:
-            self._fit_windows(
-                self._kept.windows(bool(settings.context)), self._kept.classes, settings, None, None
-            )
-        return self
+        if not fit:
+            return self
+        data = self._kept.windows(bool(settings.context))
+        return self._fit_windows(data, self._kept.classes, settings)
 
     def _fit_windows(
         self,
         data: Data,
-        classes: NDArray[Any],
+        classes: Classes,
         settings: LagSettings,
-        width: int | None,
-        known: LagModel | None,
-    ) -> None:
-        """Fit the model to windows, take it, and warn of what is wrong with it."""
-        progress = _say if self.verbose else None
-        model, facts = fit_lags(data, classes, settings, init=known, progress=progress)
-        self._take(model, facts, width)
-        for problem in problems(facts):
-            warnings.warn(
-                problem, ConvergenceWarning if "converge" in problem else UserWarning, stacklevel=3
-            )
-
-    def _settings(self) -> LagSettings:
-        """The parameters of the fit."""
-        return LagSettings(
-            **{name: getattr(self, name) for name in LagSettings.__dataclass_fields__}
-        )
+        width: int | None = None,
+        known: LagModel | None = None,
+    ) -> Self:
+        """Fit the model to windows, keep it, and warn of problems."""
+        progress = _print_round if self.verbose else None
+        model = fit_lags(data, classes, settings, init=known, progress=progress)
+        self._keep(model, width)
+        for problem in fit_problems(model.facts):
+            category = ConvergenceWarning if "converge" in problem else UserWarning
+            warnings.warn(problem, category, stacklevel=3)
+        return self
 
     @property
     def n_seen_(self) -> int:
         """The number of symbols that ``partial_fit`` has received so far; 0 if it was not used."""
         return 0 if self._kept is None else self._kept.seen
-
-    def stability(
-        self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0
-    ) -> NDArray[Any]:
-        """Estimate in which fraction of random halves of X each lag is found again.
-
-        Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary``
-        shows the result from then on.
-
-        Parameters
-        ----------
-        X : sequences
-            The data of the fit.
-        lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
-        n_halves : int, default 20
-            The number of halves to fit, an even number.
-        random_state : int, default 0
-            The seed with which the halves are drawn.
-
-        Returns
-        -------
-        (rows of ``lags_``,) array
-            The fraction of halves in which the lag was found.
-
-        Examples
-        --------
-        >>> import scb
-        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
-        >>> scb.SparseContextualBigram(max_lag=6).fit(x).stability(x, n_halves=4)
-        array([1., 1., 1.])
-        """
-        model = self._model()
-        data = windows_of_symbols(X, lengths, model.max_lag, model.context)
-        if not np.array_equal(data.classes, self.classes_):
-            raise InputError("X holds other symbols than in fit: give the data of the fit")
-        progress = _say_half if self.verbose else None
-        found = found_again(model, data.data, self._settings(), n_halves, random_state, progress)
-        self._evidence = {**self._evidence, "found": found}
-        return found
-
-    # ----------------------------------------------------------------------------------- keeping it
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Save the model to a file that ``load`` reads; loading it does not execute code.
-
-        Parameters
-        ----------
-        path : str or path
-            The file to write. A model that is there is replaced.
-        overwrite : bool, default False
-            Whether to replace a file that is not a model, too.
-        """
-        model = self._model()
-        width = getattr(self, "n_features_in_", None)
-        save_model(path, model, self._facts(), self.get_params(), width, self._kept, overwrite)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a model that ``save`` wrote.
-
-        A ``DamagedFileError`` is raised if the file is not as it was written.
-
-        Parameters
-        ----------
-        path : str or path
-            The file to read.
-
-        Returns
-        -------
-        SparseContextualBigram
-        """
-        model, facts, parameters, width, kept = load_model(path)
-        try:
-            estimator = cls(**parameters)
-        except TypeError as error:
-            raise InputError(f"{path} is damaged: {error!r}") from None
-        estimator._take(model, facts, width)
-        estimator._kept = kept
-        return estimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -406,9 +309,5 @@ class SparseContextualBigram(LagPredictor):
         return tags
 
 
-def _say(turn: int, lags: int, loglik: float) -> None:
+def _print_round(turn: int, lags: int, loglik: float) -> None:
     print(f"round {turn}: {lags} lags, log-likelihood {loglik:,.1f}", file=sys.stderr, flush=True)
-
-
-def _say_half(turn: int, halves: int) -> None:
-    print(f"half {turn} of {halves}", file=sys.stderr, flush=True)

@@ -1,83 +1,85 @@
-"""A fitted model of lags by its public names: what was found, as tables and pictures."""
+"""A fitted model of lags under its public names: what was found, its summary, its pictures, its
+file.
+"""
 
-from typing import TYPE_CHECKING, Any
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
-from numpy.typing import NDArray
+import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.arrays import Array
+from scb.inputs import InputError
+from scb.sequences.coding import windows_of_symbols
+from scb.sequences.kept import KeptSymbols
+from scb.sequences.lag_fit import LagSettings, found_again
+from scb.sequences.lag_model import SHARED, LagModel
+from scb.sequences.model_file import SavedModel, load_model
 from scb.sequences.pictures import plot_attention, plot_influence
-from scb.sequences.summary import LagSummary
+from scb.sequences.summary import LagSummary, summarise
+from scb.sequences.tables import Arrays
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 class FittedLags(BaseEstimator):
-    """The parts of a fitted model under the names that users see, and the model made of them again."""
+    """The parts of a fitted model under the names that users see."""
 
     max_lag: int
     context: bool
     handle_unknown: str
+    verbose: bool
+    loglik_: float
+    n_windows_: int
+    n_symbols_: int
+    n_parameters_: int
+    n_iter_: int
+    gap_: float
+    converged_: bool
+    criterion_: dict[str, float]
+    _fitted: LagModel
+    _kept: KeptSymbols | None = None  # of a stream, see ``partial_fit``
 
-    def _take(self, model: LagModel, facts: FitFacts, width: int | None) -> None:
-        """Keep a model by its public names."""
+    def _keep(self, model: LagModel, width: int | None) -> Self:
+        """Take a fitted model; ``width`` is the common length of its sequences."""
+        self._fitted = model
         self.classes_ = model.classes
         self.attention_: csr_array = model.attention
-        self._errors = model.errors
-        self._rest_ratio = model.rest_ratio
-        self._background = model.background
-        self._evidence = model.evidence
-        self.rest_ = model.rest
+        self.background_weight_ = model.background_weight
         self.incomplete_ = model.incomplete
         self.transition_: Any = model.matrices.get(SHARED, model.matrices)
         self.prior_ = model.prior
         self.frequencies_ = model.frequencies
-        self.loglik_ = facts.loglik
-        self.n_windows_ = facts.n_windows
-        self.n_labels_ = facts.n_labels
-        self.n_parameters_ = facts.n_parameters
-        self.n_iter_ = facts.n_iter
-        self.gap_ = facts.gap
-        self.converged_ = facts.converged
-        self.criterion_ = facts.criterion
+        for name, value in asdict(model.facts).items():
+            setattr(self, f"{name}_", value)
         if width is not None:
             self.n_features_in_ = width
+        return self
 
     def _model(self) -> LagModel:
-        """The model behind the public names; an error if there is none yet."""
+        """The fitted model; an error if there is none yet."""
         check_is_fitted(self)
-        return LagModel(
-            classes=self.classes_,
-            context=bool(self.context),
-            attention=self.attention_,
-            errors=self._errors,
-            rest=self.rest_,
-            rest_ratio=self._rest_ratio,
-            matrices=self.transition_
-            if isinstance(self.transition_, dict)
-            else {SHARED: self.transition_},
-            prior=self.prior_,
-            frequencies=self.frequencies_,
-            background=self._background,
-            evidence=self._evidence,
-        )
+        return self._fitted
 
-    def _facts(self) -> FitFacts:
-        """How the fit went."""
-        return FitFacts(
-            **{name: getattr(self, f"{name}_") for name in FitFacts.__dataclass_fields__}
+    def _settings(self) -> LagSettings:
+        """The parameters of the fit, checked."""
+        return LagSettings(
+            **{name: getattr(self, name) for name in LagSettings.__dataclass_fields__}
         )
 
     @property
-    def lags_(self) -> dict[str, NDArray[Any]]:
+    def lags_(self) -> Arrays:
         """The lags found: (lags,) arrays ``context``, ``lag``, ``weight`` and ``stderr``.
 
-        In a model without context, the entries of ``context`` are None.
+        ``context`` is the current symbol: the lag matters after it. In a model without context its
+        entries are None.
         """
-        return self._model().table()
+        return self._model().lags()
 
     @property
     def influence_(self) -> csr_array:
@@ -85,8 +87,7 @@ class FittedLags(BaseEstimator):
 
         It is a total variation distance, averaged over the symbols that occur. Unlike the weights,
         it does not depend on how a part that all matrices have in common is divided among them. For
-        lag 1 it is 0 in a model with context, because the symbol at lag 1 is the context and cannot
-        vary.
+        lag 1 it is 0 in a model with context, because the current symbol is given and cannot vary.
         """
         return self._model().influence()
 
@@ -99,10 +100,10 @@ class FittedLags(BaseEstimator):
             A table that can be printed; ``to_pandas()`` converts it to a data frame, and
             ``columns`` has it as a dictionary.
         """
-        return LagSummary(self._model(), self._facts())
+        return summarise(self._model())
 
     def plot_attention(self, ax: "Axes | None" = None) -> "Axes":
-        """Plot ``attention_`` as a heat map with a row for each context and a column for each lag.
+        """Plot ``attention_`` as a heat map with a row per current symbol and a column per lag.
 
         Cells without weight are white.
 
@@ -119,7 +120,7 @@ class FittedLags(BaseEstimator):
         return plot_attention(self._model(), ax)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Plot ``influence_`` as a heat map with a row for each context and a column for each lag.
+        """Plot ``influence_`` as a heat map with a row per current symbol and a column per lag.
 
         Each cell shows the influence of the lag and its gain in log-likelihood, in nats.
 
@@ -134,3 +135,83 @@ class FittedLags(BaseEstimator):
             The axes with the plot.
         """
         return plot_influence(self._model(), ax)
+
+    def stability(
+        self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0
+    ) -> Array:
+        """Estimate in which fraction of random halves of X each lag is found again.
+
+        Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary``
+        shows the result from then on.
+
+        Parameters
+        ----------
+        X : sequences
+            The data of the fit.
+        lengths : list of int, optional
+            The lengths of the sequences, if X is several sequences one after the other.
+        n_halves : int, default 20
+            The number of halves to fit, an even number.
+        random_state : int, default 0
+            The seed with which the halves are drawn.
+
+        Returns
+        -------
+        (rows of ``lags_``,) array
+            The fraction of halves in which the lag was found.
+
+        Examples
+        --------
+        >>> import scb
+        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+        >>> scb.SparseContextualBigram(max_lag=6).fit(x).stability(x, n_halves=4)
+        array([1., 1., 1.])
+        """
+        model = self._model()
+        data, classes, _ = windows_of_symbols(X, lengths, model.max_lag, model.context)
+        if not np.array_equal(classes, self.classes_):
+            raise InputError("X holds other symbols than in fit: give the data of the fit")
+        progress = _print_half if self.verbose else None
+        again = found_again(model, data, self._settings(), n_halves, random_state, progress)
+        self._fitted = replace(model, evidence={**model.evidence, "found": again})
+        return again
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Save the model to a file that ``load`` reads; loading it does not execute code.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write. A model that is there is replaced.
+        overwrite : bool, default False
+            Whether to replace a file that is not a model, too.
+        """
+        width = getattr(self, "n_features_in_", None)
+        SavedModel(self._model(), self.get_params(), width, self._kept).write(path, overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that ``save`` wrote.
+
+        A ``DamagedFileError`` is raised if the file is not as it was written.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to read.
+
+        Returns
+        -------
+        SparseContextualBigram
+        """
+        saved = load_model(path)
+        try:
+            estimator = cls(**saved.parameters)
+        except TypeError as error:
+            raise InputError(f"{path} is damaged: {error!r}") from None
+        estimator._kept = saved.kept
+        return estimator._keep(saved.model, saved.width)
+
+
+def _print_half(turn: int, halves: int) -> None:
+    print(f"half {turn} of {halves}", file=sys.stderr, flush=True)

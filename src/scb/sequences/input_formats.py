@@ -1,8 +1,8 @@
-"""Sequences from files and frames: CSV, TSV, Parquet, JSON lines, text by character, word, line or
-separator.
+"""Sequences from files and data frames: CSV, TSV, Parquet, JSON lines, and text by character, word,
+line or separator.
 
-The kind of a file is told by its ending; everything unknown is text. ``scb fit`` and
-``scb.read_sequences`` read by the same rules, and both say what they did.
+The ending of a file tells its kind; a file with an unknown ending is text. The result says how the
+file was read.
 """
 
 import json
@@ -14,14 +14,15 @@ from typing import Any, BinaryIO, Literal, get_args
 
 from scb.extras import wanted_for
 from scb.files import open_regular
-from scb.inputs import InputError, file_path, fitted, integer, one_of, unreadable
-from scb.sequences.symbols import Sequences
-from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
+from scb.inputs import InputError, coerced, file_path, integer, one_of, unreadable
+from scb.sequences.tables import ColumnRoles, Sequences, as_arrow, is_table, sequences_in
 
 By = Literal["char", "word", "line"]
 OTHER = "<other>"
-NULLS = ["", "NA", "NaN", "nan", "null"]  # cells of a text table that are gaps
+# Cells of a text table that are missing
+NULLS = ["", "NA", "NaN", "nan", "null"]
 JSON = (".jsonl", ".ndjson", ".json")
+# The endings of files that are tables; all others are text
 TABLES = (".csv", ".tsv", ".parquet", ".pq", *JSON)
 
 
@@ -84,53 +85,41 @@ def read_sequences(
     >>> scb.read_sequences("song.txt", by="word").said
     'text as one sequence of words'
     """
-    return read_with_options(source, Columns(column, group, order), by, sep, top, option="{}=")
-
-
-def read_with_options(
-    source: Any, columns: Columns, by: By, sep: str | None, top: int | None, option: str
-) -> Sequences:
-    """See ``read_sequences``; ``option`` is how the user who is told about it says an option."""
     one_of("by", by, get_args(By))
-    for name, value in {**columns._asdict(), "sep": sep}.items():
-        fitted(name, value, str | None)
+    roles = ColumnRoles(column, group, order)
+    for name, value in {**roles._asdict(), "sep": sep}.items():
+        coerced(name, value, str | None)
     if top is not None:
         integer("top", top, low=1)
     if is_table(source):
-        found = _from_table(as_arrow(source), columns, option)
+        sequences = sequences_in(as_arrow(source), roles)
     else:
-        found = _from_file(file_path("source", source), columns, by, sep, option)
-    return found if top is None else _common(found, top)
+        sequences = _from_file(file_path("source", source), roles, by, sep)
+    return sequences if top is None else _most_common(sequences, top)
 
 
-def _from_file(path: Path, columns: Columns, by: By, sep: str | None, option: str) -> Sequences:
+def _from_file(path: Path, roles: ColumnRoles, by: By, sep: str | None) -> Sequences:
     ending = path.suffix.lower()
-    asked = [option.format(name) for name, value in columns._asdict().items() if value is not None]
+    asked = [name for name, value in roles._asdict().items() if value is not None]
     if ending not in TABLES and asked:
         raise InputError(
-            f"{asked[0]} is for tables, and {path} is read as text: .csv, .tsv, .parquet and .jsonl are tables"
+            f"{asked[0]!r} is for tables, and {path} is read as text: .csv, .tsv, .parquet and"
+            " .jsonl are tables"
         )
     if sep is not None and ending in TABLES and ending not in (".csv", ".tsv"):
-        raise InputError(f"{option.format('sep')} is for text and .csv, and {path} is neither")
+        raise InputError(f"'sep' is for text and .csv, and {path} is neither")
     with open_regular(path) as file:
         try:
             if ending not in TABLES:
                 return _text(file, by, sep)
-            content = (
-                _json_lines(file, ending) if ending in JSON else _arrow_table(file, ending, sep)
-            )
-            if not isinstance(content, Sequences):
-                return _from_table(content, columns, option)
+            read = _json_lines(file, ending) if ending in JSON else _arrow_table(file, ending, sep)
+            if not isinstance(read, Sequences):
+                return sequences_in(read, roles)
             if asked:
-                raise InputError(f"{asked[0]}: its lines are no objects with columns")
-            return content
+                raise InputError(f"{asked[0]!r}: its lines are not objects with columns")
+            return read
         except ValueError as error:
             raise InputError(f"{path}: {unreadable(error)}") from None
-
-
-def _from_table(table: Any, columns: Columns, option: str) -> Sequences:
-    laid = lay_out(table, columns, option)
-    return Sequences(laid.flat, laid.lengths, many=laid.many, said=laid.said, names=laid.names)
 
 
 def _arrow_table(file: BinaryIO, ending: str, sep: str | None) -> Any:
@@ -153,9 +142,7 @@ def _arrow_table(file: BinaryIO, ending: str, sep: str | None) -> Any:
 
 
 def _json_lines(file: BinaryIO, ending: str) -> Any:
-    """A table of Arrow from lines that are objects; ``Sequences`` from lines that are arrays or
-    single symbols.
-    """
+    """A table of Arrow if the lines are objects; ``Sequences`` if they are arrays or symbols."""
     text = _decoded(file)
     lines = [text] if ending == ".json" else [line for line in text.splitlines() if line.strip()]
     items: Any = []
@@ -168,7 +155,7 @@ def _json_lines(file: BinaryIO, ending: str) -> Any:
     if ending == ".json":
         (items,) = items
     if not isinstance(items, list) or not items:
-        raise InputError("it holds no rows: an object or an array a line is wanted")
+        raise InputError("it holds no rows: each line must be an object or an array")
     kinds = {dict if isinstance(x, dict) else list if isinstance(x, list) else None for x in items}
     if len(kinds) > 1:
         raise InputError(
@@ -183,27 +170,23 @@ def _json_lines(file: BinaryIO, ending: str) -> Any:
             raise InputError(f"its objects do not make a table: {error}") from None
     if kinds == {list}:
         flat = [x for sequence in items for x in sequence]
-        return Sequences(
-            flat,
-            [len(x) for x in items],
-            many=True,
-            said=f"each of its {len(items):,} lines is a sequence",
-        )
+        said = f"each of its {len(items):,} lines is a sequence"
+        return Sequences(flat, [len(x) for x in items], many=True, said=said)
     return Sequences(items, [len(items)], many=False, said="each line is a symbol of one sequence")
 
 
 def _unescaped(sep: str) -> str:
-    """A separator as it is meant: a shell gives \\t as two characters."""
+    """A separator with its escapes replaced: a shell passes \\t as two characters."""
     try:
-        found = sep.encode("latin-1", "backslashreplace").decode("unicode_escape")
-        found.encode()  # half of a surrogate pair stands in no text
+        text = sep.encode("latin-1", "backslashreplace").decode("unicode_escape")
+        text.encode()  # fails for half of a surrogate pair
     except UnicodeError:
         raise InputError(
             f"sep = {sep!r}: it must be characters, or an escape such as \\t"
         ) from None
-    if not found:
+    if not text:
         raise InputError("sep is empty: it must be at least one character")
-    return found
+    return text
 
 
 def _decoded(file: BinaryIO) -> str:
@@ -212,7 +195,7 @@ def _decoded(file: BinaryIO) -> str:
 
 
 def _text(file: BinaryIO, by: By, sep: str | None) -> Sequences:
-    """A text: one sequence, or one a line where symbols are separated."""
+    """A text: one sequence, or one per line if symbols are separated."""
     text = _decoded(file)
     if sep is not None:
         sep = _unescaped(sep)
@@ -222,26 +205,30 @@ def _text(file: BinaryIO, by: By, sep: str | None) -> Sequences:
             if line.strip()
         ]
         flat = [x for line in lines for x in line]
+        lengths = [len(line) for line in lines]
         said = f"symbols between {sep!r}; each of the {len(lines):,} lines is a sequence"
-        found = Sequences(flat, [len(line) for line in lines], many=len(lines) > 1, said=said)
     else:
-        symbols = {"char": lambda: list(text), "word": text.split, "line": text.splitlines}[by]()
+        flat = {"char": lambda: list(text), "word": text.split, "line": text.splitlines}[by]()
+        lengths = [len(flat)]
         names = {"char": "characters", "word": "words", "line": "lines"}
-        found = Sequences(
-            symbols, [len(symbols)], many=False, said=f"text as one sequence of {names[by]}"
-        )
-    if sum(found.lengths) == 0:
+        said = f"text as one sequence of {names[by]}"
+    if not flat:
         raise InputError("it is empty")
-    return found
+    return Sequences(flat, lengths, many=len(lengths) > 1, said=said)
 
 
-def _common(sequences: Sequences, top: int) -> Sequences:
-    """The sequences with all but the ``top`` most common symbols as ``OTHER``."""
+def _most_common(sequences: Sequences, top: int) -> Sequences:
+    """The sequences, with all but the ``top`` most common symbols replaced by ``OTHER``."""
     flat = [x for sequence in sequences for x in sequence]
     counts = Counter(x for x in flat if x is not None and x == x)
-    names = {x: str(x) for x, _ in counts.most_common(top)} | {None: None}
-    rare = sum(counts.values()) - sum(n for _, n in counts.most_common(top))
-    said = f"{sequences.said}; {max(len(counts) - top, 0):,} kinds beyond the {top} most common, {rare:,} symbols, are {OTHER!r}"
+    common = counts.most_common(top)
+    names = {x: str(x) for x, _ in common} | {None: None}
+    rare = sum(counts.values()) - sum(times for _, times in common)
+    kinds = max(len(counts) - top, 0)
+    said = (
+        f"{sequences.said}; {kinds:,} kinds beyond the {top} most common, {rare:,} symbols, are"
+        f" {OTHER!r}"
+    )
     return replace(
         sequences, flat=[names.get(x, None if x != x else OTHER) for x in flat], said=said
     )

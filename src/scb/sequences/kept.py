@@ -1,14 +1,12 @@
-"""What is kept of a stream of symbols: all of it as long as it fits, then a random sample of its
-blocks.
+"""What is kept of a stream of symbols: all of it while it fits, then a random sample of its blocks.
 
-A stream is cut into blocks of neighbours, each with the ``max_lag`` symbols before it to look back
-at. Each block draws a rank when it begins. Where blocks must go, those with the highest ranks do:
-so what is kept is a sample in which all blocks have the same chance, whenever they came (bottom-k
-sampling), and the same one however the stream was cut into pieces.
+A stream is cut into blocks of neighbours, each with the ``max_lag`` symbols before it as history.
+Each block draws a rank when it begins. If there are too many blocks, those with the highest ranks
+are dropped. So every block has the same chance to be kept, however old it is (bottom-k sampling),
+and the sample does not depend on how the stream was cut into pieces.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +14,10 @@ from numpy.typing import NDArray
 from scb.inputs import InputError, integer
 from scb.mixture.data import Data
 from scb.sequences.coding import united_classes, windows_of_codes
-from scb.sequences.symbols import MISSING, Sequences, checked_classes, factorise
+from scb.sequences.symbols import MISSING, checked_classes, factorise, recoded
+from scb.sequences.tables import Arrays, Classes, Sequences
 
-MEMORY = 5_000_000  # symbols, unless given
-_LEAST = 1000
-_BLOCKS = 64  # at least so many make up what is kept
-_LONGEST = 4096
+MEMORY = 5_000_000  # symbols, the default
 _CODE = np.int16  # there are at most 4096 symbols
 
 
@@ -30,71 +26,71 @@ class KeptSymbols:
     """Blocks of a stream, in its order."""
 
     max_lag: int
-    memory: int  # symbols that may be kept
-    # All symbols that ever came, sorted
-    classes: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
-    # Codes of symbols; the first ``max_lag`` are to look back at
+    memory: int  # how many symbols may be kept
+    # All symbols seen so far, sorted
+    classes: Classes = field(default_factory=lambda: np.zeros(0))
+    # Codes of symbols; the first ``max_lag`` are history only
     blocks: list[NDArray[np.int16]] = field(default_factory=list)
     ranks: list[float] = field(default_factory=list)  # of the blocks
     limit: float = 1.0  # blocks with a higher rank are not kept
     begun: int = 0  # blocks so far
     seen: int = 0  # symbols so far
-    # the last block of a sequence that may go on, whatever its rank, and that rank
+    # The last block, which the next piece may continue, and its rank
     last: NDArray[np.int16] | None = None
     last_rank: float = 0.0
 
     def __post_init__(self) -> None:
-        integer("memory", self.memory, low=_LEAST)
+        integer("memory", self.memory, low=1000)
 
     @property
     def length(self) -> int:
-        """Symbols of a whole block."""
-        return max(1, min(_LONGEST, self.memory // _BLOCKS))
+        """Symbols in a whole block: at least 64 blocks make up what is kept."""
+        return max(1, min(4096, self.memory // 64))
 
     def take(self, sequences: Sequences, max_lag: int, memory: int) -> None:
-        """The next piece: one sequence goes on where the last one ended, many begin anew."""
+        """Add the next piece: a single sequence continues the last one, several start new ones."""
         for name, value, before in (
             ("max_lag", max_lag, self.max_lag),
             ("memory", memory, self.memory),
         ):
             if value != before:
                 raise InputError(
-                    f"{name} = {value}, and it was {before} when the stream began: it must stay the same"
+                    f"{name} = {value}, and it was {before} when the stream began: it must stay the"
+                    " same"
                 )
-        codes, found = factorise(sequences)
-        classes = united_classes([self.classes, found])
+        codes, own = factorise(sequences)
+        classes = united_classes([self.classes, own])
         if len(classes):
             self._recode(checked_classes(classes))
-        place = np.append(np.searchsorted(classes, found), MISSING)
         goes_on = not sequences.many and len(codes) == 1
-        for piece in codes:
+        for piece in recoded(codes, np.searchsorted(classes, own)):
             if not goes_on:
                 self._close()
-            self._extend(place[piece].astype(_CODE))
+            self._extend(piece.astype(_CODE))
         self.seen += sum(len(piece) for piece in codes)
 
-    def windows(self, contexts: bool) -> Data:
-        """Every symbol that is kept and follows one, with those before it."""
+    def windows(self, context: bool) -> Data:
+        """Every kept symbol that follows one, with those before it."""
         checked_classes(self.classes)
         blocks = self.blocks
         if self.last is not None and self.last_rank < self.limit:
             blocks = [*blocks, self.last]
         codes = [block.astype(np.int64) for block in blocks]
-        return windows_of_codes(
-            codes, len(self.classes), self.max_lag, contexts, skipped=self.max_lag
-        )
+        N = len(self.classes)
+        return windows_of_codes(codes, N, self.max_lag, context, skipped=self.max_lag)
 
-    def _recode(self, classes: NDArray[Any]) -> None:
-        """Codes of symbols among more of them."""
+    def _recode(self, classes: Classes) -> None:
+        """Change the codes to those of a larger set of symbols."""
         if len(classes) == len(self.classes):
             return
-        place = np.append(np.searchsorted(classes, self.classes), MISSING).astype(_CODE)
-        self.blocks = [place[block] for block in self.blocks]
-        self.last = None if self.last is None else place[self.last]
+        place = np.searchsorted(classes, self.classes).astype(_CODE)
+        self.blocks = recoded(self.blocks, place)
+        if self.last is not None:
+            (self.last,) = recoded([self.last], place)
         self.classes = classes
 
     def _extend(self, codes: NDArray[np.int16]) -> None:
-        """Symbols that go on where the last block ends."""
+        """Add symbols that continue the last block."""
         while codes.size:
             if self.last is None or self.last.size == self.max_lag + self.length:
                 before = (
@@ -112,56 +108,49 @@ class KeptSymbols:
             self._fit_into_memory()
 
     def _close(self) -> None:
-        """The last block does not go on."""
+        """End the last block; the next symbols begin another one."""
         if self.last is not None and self.last_rank < self.limit:
             self.blocks.append(self.last)
             self.ranks.append(self.last_rank)
         self.last = None
 
     def _fit_into_memory(self) -> None:
-        """The blocks with the highest ranks go, until there is room for the others."""
+        """Drop the blocks with the highest ranks until the others fit."""
         assert self.last is not None
         while True:
-            there = self.last_rank < self.limit
-            held = sum(block.size - self.max_lag for block in self.blocks)
-            if held + there * (self.last.size - self.max_lag) <= self.memory:
+            keeps_last = self.last_rank < self.limit
+            size = sum(block.size - self.max_lag for block in self.blocks)
+            if size + keeps_last * (self.last.size - self.max_lag) <= self.memory:
                 return
-            highest = max([*self.ranks, self.last_rank * there])
-            self.limit = highest
-            if highest in self.ranks:
-                at = self.ranks.index(highest)
+            self.limit = max([*self.ranks, self.last_rank * keeps_last])
+            if self.limit in self.ranks:
+                at = self.ranks.index(self.limit)
                 del self.ranks[at]
                 del self.blocks[at]
 
     # -------------------------------------------------------------------------------------- on disk
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it as arrays, for a file that has ``max_lag`` and the classes already."""
+    def arrays(self) -> Arrays:
+        """All of it as arrays, for a file that also has ``max_lag`` and the classes."""
         blocks = self.blocks if self.last is None else [*self.blocks, self.last]
         ranks = self.ranks if self.last is None else [*self.ranks, self.last_rank]
+        about = [self.memory, self.begun, self.seen, self.last is not None]
         return {
             "codes": np.concatenate([np.zeros(0, _CODE), *blocks]),
             "lengths": np.array([block.size for block in blocks], np.int64),
             "ranks": np.array([*ranks, self.limit]),
-            "about": np.array(
-                [self.memory, self.begun, self.seen, self.last is not None], np.int64
-            ),
+            "about": np.array(about, np.int64),
         }
 
     @classmethod
-    def from_arrays(
-        cls, arrays: dict[str, NDArray[Any]], max_lag: int, classes: NDArray[Any]
-    ) -> "KeptSymbols":
-        """What ``arrays`` made; an InputError where it cannot be."""
-        codes, lengths, ranks, about = (
-            arrays[name] for name in ("codes", "lengths", "ranks", "about")
-        )
-        memory, begun, seen, goes_on = (int(x) for x in about)
-        whole = (
-            codes.dtype == _CODE and codes.ndim == lengths.ndim == 1 and lengths.sum() == codes.size
-        )
+    def from_arrays(cls, arrays: Arrays, max_lag: int, classes: Classes) -> "KeptSymbols":
+        """Rebuild the object from its ``arrays``; an InputError if these are not valid."""
+        codes, lengths, ranks = (arrays[name] for name in ("codes", "lengths", "ranks"))
+        memory, begun, seen, goes_on = (int(x) for x in arrays["about"])
         if (
-            not whole
+            codes.dtype != _CODE
+            or not codes.ndim == lengths.ndim == 1
+            or lengths.sum() != codes.size
             or (lengths < max_lag).any()
             or ((codes < MISSING) | (codes >= len(classes))).any()
         ):
@@ -174,14 +163,9 @@ class KeptSymbols:
             raise InputError("the blocks of its stream have no ranks")
         if min(begun, seen) < 0 or goes_on > len(lengths):
             raise InputError("its stream does not say how long it was")
-        blocks = (
-            [block.copy() for block in np.split(codes, np.cumsum(lengths)[:-1])]
-            if len(lengths)
-            else []
-        )
-        kept = cls(
-            max_lag, memory, classes, blocks, ranks[:-1].tolist(), float(ranks[-1]), begun, seen
-        )
+        blocks = [block.copy() for block in np.split(codes, np.cumsum(lengths)) if block.size]
+        *ranks, limit = ranks.tolist()
+        kept = cls(max_lag, memory, classes, blocks, ranks, limit, begun, seen)
         if goes_on:
             kept.last = kept.blocks.pop()
             kept.last_rank = kept.ranks.pop()

@@ -1,9 +1,10 @@
-"""From windows of symbols to a ``LagModel``: settings, the fit, smoothing, and matrices that are
-known from another model.
+"""From windows of symbols to a ``LagModel``: the settings, the fit, smoothing, matrices known from
+another model, the evidence for each lag, and how often it is found again in halves of the data.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,64 +12,58 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.arrays import Array
-from scb.inputs import InputError, one_of
+from scb.inputs import InputError, boolean, integer, number, one_of
 from scb.mixture.data import Data
+from scb.mixture.evidence import PendingEvidence
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
-from scb.sequences.lag_evidence import lag_evidence
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.tables import Classes
+from scb.task.task import generator
 
-MAX_LAG = 20  # unless given
-TRANSITIONS = ("shared", "per_lag")
-LONGEST = 1_000_000  # a longer max_lag is a mistake, and takes all memory
+Transition = Literal["auto", "shared", "per_lag"]
+MAX_LAG = 20  # the default
 
 
 @dataclass(frozen=True)
 class LagSettings:
-    """What is asked for: see the parameters of ``SparseContextualBigram``. A ValueError names what
-    cannot be.
-    """
+    """The parameters of a fit, checked; see ``SparseContextualBigram``."""
 
     max_lag: int = MAX_LAG
-    transition: Literal["auto", "shared", "per_lag"] = "auto"
+    transition: Transition = "auto"
     context: bool = True
     lags: str | int | Sequence[int] = "auto"
     background: Any = "labels"
     smoothing: float = 1.0
 
     def __post_init__(self) -> None:
-        max_lag = self.max_lag
-        if (
-            not isinstance(max_lag, int | np.integer)
-            or isinstance(max_lag, bool)
-            or not 1 <= max_lag <= LONGEST
-        ):
-            raise InputError(
-                f"max_lag = {max_lag!r}: it must be an integer of at least 1, and at most {LONGEST:,}"
-            )
-        one_of("transition", self.transition, ("auto", *TRANSITIONS))
+        # A longer one is a mistake, and would take all memory
+        integer("max_lag", self.max_lag, low=1, high=1_000_000)
+        one_of("transition", self.transition, ("auto", "shared", "per_lag"))
+        boolean("context", self.context)
+        number("smoothing", self.smoothing, low=0)
         known = isinstance(self.background, str) and self.background in ("labels", "ngram")
         if not known and not hasattr(self.background, "predict_proba"):
             raise InputError(
-                f"background = {self.background!r}: it must be 'labels', 'ngram' or a fitted model with predict_proba"
+                f"background = {self.background!r}: it must be 'labels', 'ngram' or a fitted model"
+                " with predict_proba"
             )
-        if not isinstance(self.context, bool | np.bool_):
-            raise InputError(f"context = {self.context!r}: it must be True or False")
-        if (
-            not isinstance(self.smoothing, int | float | np.number)
-            or not 0 <= self.smoothing < np.inf
-        ):
-            raise InputError(f"smoothing = {self.smoothing!r}: it must be a number of at least 0")
-        if isinstance(self.lags, str) and self.lags == "auto":
-            return
         if isinstance(self.lags, int | np.integer):
             if not 1 <= self.lags <= self.max_lag:
                 raise InputError(
-                    f"lags = {self.lags}: there must be between 1 and max_lag = {self.max_lag} of them"
+                    f"lags = {self.lags}: it must lie between 1 and max_lag = {self.max_lag}"
                 )
-            return
+        elif not self.selects_lags:
+            self._check_given_lags()
+
+    @property
+    def selects_lags(self) -> bool:
+        """Whether the data decide how many lags there are, and which."""
+        return isinstance(self.lags, str) and self.lags == "auto"
+
+    def _check_given_lags(self) -> None:
         try:
             values = np.asarray(self.lags)
         except ValueError:
@@ -85,110 +80,99 @@ class LagSettings:
 
 def fit_lags(
     data: Data,
-    classes: NDArray[Any],
+    classes: Classes,
     settings: LagSettings,
     *,
     init: LagModel | None = None,
     progress: Progress | None = None,
-) -> tuple[LagModel, FitFacts]:
-    """Find the lags in windows of symbols, and estimate the model; with "auto" both kinds of it, of
-    which the BIC takes one.
+) -> LagModel:
+    """Find the lags in windows of symbols and estimate the model; with transition "auto" fit both
+    kinds, and keep the one with the lower BIC.
     """
-    distribution = chosen_background(settings.background, data, classes)
-    windows = data if distribution is None else distribution.cross_fitted(data)
-    kinds = TRANSITIONS if settings.transition == "auto" else (settings.transition,)
+    background = chosen_background(settings.background, data, classes)
+    windows = data if background is None else background.cross_fitted(data)
+    kinds = ("shared", "per_lag") if settings.transition == "auto" else (settings.transition,)
     if init is not None and settings.transition == "auto":
         kinds = (init.transition,)
     known = {} if init is None else _known(init, classes, data, kinds[0])
-    start = None if init is None else _initial(known, data)
-    found = {kind: _fit(windows, settings, kind, start, progress) for kind in kinds}
-    criterion = {
-        kind: float(np.log(data.n) * one.parameters - 2 * one.loglik) for kind, one in found.items()
+    options: dict[str, Any] = {
+        "known": None if init is None else _initial(known, data),
+        "progress": progress,
     }
-    best = found[min(criterion, key=lambda kind: criterion[kind])]
+    if isinstance(settings.lags, int | np.integer):
+        options["number"] = int(settings.lags)
+    elif not settings.selects_lags:
+        options["positions"] = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
+    estimates = {kind: fit_mixture(windows, matrices=kind, **options) for kind in kinds}
+    criterion = {
+        kind: float(np.log(data.n) * one.parameters - 2 * one.loglik)
+        for kind, one in estimates.items()
+    }
+    best = estimates[min(criterion, key=lambda kind: criterion[kind])]
     model = replace(
-        _model(best, data, classes, settings, known),
-        background=distribution,
+        _as_lags(best, data, classes, settings, known),
+        background=background,
         evidence=lag_evidence(best.evidence, data.n),
     )
     facts = FitFacts(
         loglik=model.loglik(data),
         n_windows=data.n,
-        n_labels=round(data.tokens),
+        n_symbols=round(data.tokens),
         n_parameters=best.parameters,
         n_iter=len(best.path),
         gap=best.gap,
         converged=bool(best.settled and best.gap <= 1e-3),  # nats
         criterion=criterion,
     )
-    return model, facts
+    return replace(model, facts=facts)
 
 
-def chosen_background(
-    background: Any, data: Data, classes: NDArray[Any]
-) -> WindowBackground | None:
-    """What gives each window its own distribution; None where the background is the distribution of
-    all labels.
-    """
+def chosen_background(background: Any, data: Data, classes: Classes) -> WindowBackground | None:
+    """The background that gives each window its own distribution; None for "labels"."""
     if isinstance(background, str):
         return RecentBackground.fit(data) if background == "ngram" else None
     return ModelBackground(background, classes)
 
 
-def _fit(
-    data: Data, settings: LagSettings, kind: Any, start: Initial | None, progress: Progress | None
-) -> Estimate:
-    """Find the positions of one kind of model."""
-    number = None
-    positions = None
-    if isinstance(settings.lags, int | np.integer):
-        number = int(settings.lags)
-    elif not isinstance(settings.lags, str):
-        positions = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
-    return fit_mixture(
-        data, matrices=kind, number=number, positions=positions, known=start, progress=progress
-    )
-
-
-def _model(
-    found: Estimate,
+def _as_lags(
+    estimate: Estimate,
     data: Data,
-    classes: NDArray[Any],
+    classes: Classes,
     settings: LagSettings,
     known: dict[int, Array],
 ) -> LagModel:
     """An estimate as a model of lags, its matrices smoothed towards the distribution of the labels,
-    or towards what was known.
+    or towards the known matrices.
 
     The distribution of the labels is smoothed towards the uniform distribution, so that a symbol
     that never was a label is not impossible.
     """
     s = float(settings.smoothing)
-    distribution = (data.label_distribution * data.n + s / data.N) / (data.n + s)
-    owners = [SHARED] if found.owners is None else [data.T - t for t in found.owners]
+    prior = (data.label_distribution * data.n + s / data.N) / (data.n + s)
+    owners = [SHARED] if estimate.owners is None else [data.T - t for t in estimate.owners]
     columns = {lag: slice(i * data.N, (i + 1) * data.N) for i, lag in enumerate(owners)}
-    base = np.repeat(distribution[:, None], found.P.shape[1], axis=1)
+    base = np.repeat(prior[:, None], estimate.P.shape[1], axis=1)
     for lag in columns.keys() & known.keys():
         base[:, columns[lag]] = known[lag]
-    counts = found.counts + s
-    smooth = (found.P * found.counts + s * base) / np.where(counts > 0, counts, 1.0)
+    counts = estimate.counts + s
+    smooth = (estimate.P * estimate.counts + s * base) / np.where(counts > 0, counts, 1.0)
     P = np.where(counts > 0, smooth, base)
-    lags = [data.T - positions for positions in found.support]
+    lags = [data.T - positions for positions in estimate.support]
     return LagModel(
         classes=classes,
         context=bool(settings.context),
-        attention=_sparse(lags, found.weights, data.T),
-        errors=_sparse(lags, found.weight_errors, data.T),
-        rest=found.background,
-        rest_ratio=found.background_ratios,
+        attention=_sparse(lags, estimate.weights, data.T),
+        errors=_sparse(lags, estimate.weight_errors, data.T),
+        background_weight=estimate.background,
+        background_ratio=estimate.background_ratios,
         matrices={lag: np.ascontiguousarray(P[:, columns[lag]]) for lag in sorted(columns)},
-        prior=distribution,
+        prior=prior,
         frequencies=data.mu,
     )
 
 
 def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> csr_array:
-    """(contexts, max_lag): the value of lag ℓ in column ℓ − 1."""
+    """(K, max_lag): the value of lag ℓ in column ℓ − 1."""
     bounds = np.cumsum([0] + [len(one) for one in lags])
     columns = np.concatenate(lags).astype(np.int64) - 1
     table = csr_array((np.concatenate(values), columns, bounds), shape=(len(lags), max_lag))
@@ -196,12 +180,12 @@ def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> 
     return table
 
 
-# ------------------------------------------------------------------------------------ what is known
+# --------------------------------------------------------------------- matrices of another model
 
 
-def _known(init: LagModel, classes: NDArray[Any], data: Data, kind: str) -> dict[int, Array]:
-    """The matrices (N, N) of another model by lag, for our classes; a symbol that it does not know
-    has the distribution of the labels.
+def _known(init: LagModel, classes: Classes, data: Data, kind: str) -> dict[int, Array]:
+    """Lag → (N, N): the matrices of another model, for our symbols. The column of a symbol that it
+    does not know is the distribution of the labels.
     """
     if init.transition != kind:
         raise InputError(
@@ -225,9 +209,94 @@ def _known(init: LagModel, classes: NDArray[Any], data: Data, kind: str) -> dict
 
 
 def _initial(known: dict[int, Array], data: Data) -> Initial:
-    """Known matrices as the start of a search, which has no positions yet."""
+    """Known matrices as the start of a search that has no positions yet."""
     if SHARED in known:
         return Initial.without_positions(known[SHARED], data.K)
     lags = sorted(known, reverse=True)
     P = np.column_stack([np.zeros((data.N, 0)), *(known[lag] for lag in lags)])
     return Initial.without_positions(P, data.K, tuple(data.T - lag for lag in lags))
+
+
+# ------------------------------------------------------------------------- evidence and stability
+
+
+def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
+    """The columns nats, delta_bic and influence_stderr of ``LagModel.table``, for a fit to n
+    windows.
+
+    Since they take longer than the fit, they are computed on first use if the rows of the fit are
+    in this process and small enough to be kept until then; otherwise at once.
+    """
+    kept = pending.without_samples()
+    return _columns(pending, n) if kept is None else LazyColumns(partial(_columns, kept, n))
+
+
+def _columns(pending: PendingEvidence, n: int) -> dict[str, Array]:
+    evidence = pending.find()
+    nats, parameters, errors = (
+        # A longer lag is an earlier position
+        np.concatenate([values[::-1] for values in column] or [np.zeros(0)])
+        for column in (evidence.nats, evidence.parameters, evidence.influence_errors)
+    )
+    return {
+        "nats": nats,
+        "delta_bic": 2 * nats - np.log(n) * parameters,
+        "influence_stderr": errors,
+    }
+
+
+class LazyColumns(Mapping[str, Array]):
+    """Columns that are computed on first use. They are pickled and copied as a plain dict."""
+
+    def __init__(self, compute: Callable[[], dict[str, Array]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def _columns(self) -> dict[str, Array]:
+        # This also releases the rows that were kept for the computation
+        return vars(self).pop("_compute")()
+
+    def __getitem__(self, name: str) -> Array:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self._columns,)
+
+
+def found_again(
+    model: LagModel,
+    data: Data,
+    settings: LagSettings,
+    halves: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Array:
+    """For each lag in the support, the fraction of random halves in which it is found.
+
+    Halves come in pairs without a window in common (Shah and Samworth 2013). They are made of
+    blocks of neighbouring windows, because neighbours are not independent.
+    """
+    if integer("n_halves", halves, low=2) % 2:
+        raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
+    if not settings.selects_lags:
+        raise InputError("lags were given, not found: there is nothing to be found again")
+    background = chosen_background(settings.background, data, model.classes)
+    windows = data if background is None else background.cross_fitted(data)
+    rng = generator(seed)
+    positions = model.max_lag - 1 - model.attention.indices
+    times = np.zeros(positions.size)
+    blocks = min(100, data.n)
+    for pair in range(halves // 2):
+        first = rng.permutation(blocks) < blocks // 2
+        for turn, chosen in enumerate((first, ~first)):
+            if progress is not None:
+                progress(2 * pair + turn + 1, halves)
+            support = fit_mixture(windows.of_groups(chosen), matrices=model.transition).support
+            times += [t in support[k] for k, t in zip(model.rows, positions, strict=True)]
+    return times / halves

@@ -1,16 +1,16 @@
-"""A fitted model of lags: the next symbol has the distribution a[k, 0]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ],
+"""A fitted model of lags: the next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ],
 where k is the current symbol.
 
-G is the background: the distribution of all labels, or what the recent symbols say. Weights and
-matrices, and what follows from them: the distribution of the next symbol, the likelihood of data,
-how far each lag moves the distribution, sequences drawn from it, and a picture. How the lags are
-found is told in ``lag_fit``, and how it is kept on disk in ``model_file``.
+G is the background: the distribution of all labels, or what the recent symbols predict. The model
+holds weights and matrices, how the fit went and the evidence for each lag; it gives the
+distribution of the next symbol, the likelihood of data, the influence of each lag, and sequences
+drawn from it. ``lag_fit`` finds the lags, and ``model_file`` saves a model.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,53 +26,51 @@ from scb.mixture.rows import RowTable, Slots
 from scb.mixture.windows import Block
 from scb.sequences.baselines.background import WindowBackground
 from scb.sequences.symbols import MISSING
+from scb.sequences.tables import Arrays, Classes, Codes
 from scb.task.sampling import closed_cumulative, token_dtype
 
-if TYPE_CHECKING:
-    pass
-
-SHARED = 0  # stands for the lag of a matrix that all lags share
-# Times max_lag: symbols that a sequence drawn from nothing loses at its start
-_BURN_IN = 10
+# The key of a transition matrix that all lags share
+SHARED = 0
 
 
 @dataclass(frozen=True)
 class FitFacts:
     """How a fit went: see the attributes of ``SparseContextualBigram`` with the same names."""
 
-    loglik: float
-    n_windows: int
-    n_labels: int
-    n_parameters: int
-    n_iter: int
-    gap: float
-    converged: bool
-    criterion: dict[str, float]
+    loglik: float = 0.0
+    n_windows: int = 0
+    n_symbols: int = 0
+    n_parameters: int = 0
+    n_iter: int = 0
+    gap: float = 0.0
+    converged: bool = False
+    criterion: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LagModel:
-    """Lags, weights and matrices."""
+    """Everything that a fit of lags has found; all that is reported is read from it."""
 
-    classes: NDArray[Any]  # (N,), the symbols, sorted
+    classes: Classes  # (N,), the symbols, sorted
     context: bool  # whether the current symbol chooses the weights
-    # attention, errors: sparse (contexts, max_lag), the weight of lag ℓ in column ℓ − 1 and its
-    # standard error
+    # Sparse (K, max_lag): column ℓ − 1 has the weight of lag ℓ. K is N, or 1 without context
     attention: csr_array
-    errors: csr_array
-    # rest, rest_ratio: (contexts,), the weight of the background, and twice its log-likelihood
-    # ratio beside the lags
-    rest: Array
-    rest_ratio: Array
+    errors: csr_array  # standard errors of the weights, in the same places
+    background_weight: Array  # (K,)
+    background_ratio: Array  # (K,), twice the log-likelihood ratio of the background
     # Lag → (N, N); one matrix under ``SHARED`` where all lags share it
     matrices: dict[int, Array]
-    # prior, frequencies: (N,), the distribution of the labels, and of all symbols
-    prior: Array
-    frequencies: Array
-    # Gives each window a distribution of its own; without, the background is ``prior``
+    prior: Array  # (N,), the distribution of the labels
+    frequencies: Array  # (N,), the distribution of all symbols
+    # Gives each window a distribution of its own; without it, the background is ``prior``
     background: WindowBackground | None = None
-    # Columns beside those of ``table``; see ``lag_evidence``
+    # Further columns of ``table``; see ``lag_fit.lag_evidence``
     evidence: Mapping[str, Array] = field(default_factory=dict)
+    facts: FitFacts = field(default_factory=FitFacts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields; what follows from them is not pickled."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
     def max_lag(self) -> int:
@@ -84,34 +82,48 @@ class LagModel:
         """Whether all lags share a matrix."""
         return "shared" if SHARED in self.matrices else "per_lag"
 
-    def table(self) -> dict[str, NDArray[Any]]:
-        """The lags in the support as columns context, lag, weight, stderr; the context is None in a
-        model without.
-        """
-        a = self.attention
-        rows = np.repeat(np.arange(len(a.indptr) - 1), np.diff(a.indptr))
-        contexts = self.classes[rows] if self.context else np.full(rows.size, None, dtype=object)
-        weights = {"weight": a.data.copy(), "stderr": self.errors.data.copy()}
-        return {"context": contexts, "lag": a.indices.astype(np.int64) + 1} | weights
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """(lags,): the row of ``attention`` that each lag in the support belongs to."""
+        return np.repeat(np.arange(len(self.background_weight)), np.diff(self.attention.indptr))
 
-    def whole_table(self) -> dict[str, NDArray[Any]]:
-        """``table``, and beside it what each lag does and how sure that is.
+    def lags(self) -> Arrays:
+        """The lags in the support: the columns context (the current symbol; None in a model
+        without context), lag, weight and stderr.
+        """
+        rows = self.rows
+        current = self.classes[rows] if self.context else np.full(rows.size, None, dtype=object)
+        return {
+            "context": current,
+            "lag": self.attention.indices.astype(np.int64) + 1,
+            "weight": self.attention.data.copy(),
+            "stderr": self.errors.data.copy(),
+        }
+
+    def table(self) -> Arrays:
+        """The lags in the support, with what each does and how sure that is.
+
+        Besides the columns of ``lags`` it has:
 
         - influence, influence_stderr: how far the symbol at the lag moves the distribution of the
-          next one; NaN where it cannot be said
+          next one; the error is NaN where it is unknown
         - nats: what the log-likelihood loses without the lag, everything else fitted again
         - delta_bic: by how much the BIC is worse without it
-        - found: in which part of random halves of the data it is found again, once that was asked
-          for
+        - found: the fraction of random halves of the data in which it is found again, once
+          ``stability`` was called
         """
-        return {**self.table(), "influence": self.influence().data, **self.evidence}
+        return {**self.lags(), "influence": self.influence().data, **self.evidence}
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:
-        """(contexts,): where lags were found, but something is left that no lag explains; never
-        where the background is a model.
+        """(K,): where lags were found, but the background is still needed beside them; never where
+        the background is a model.
         """
-        return (self.rest_ratio >= INCOMPLETE) & (self.background is None)
+        return (self.background_ratio >= INCOMPLETE) & (self.background is None)
+
+    def matrix(self, lag: int) -> Array:
+        """(N, N): the transition matrix of a lag."""
+        return self.matrices[SHARED if SHARED in self.matrices else lag]
 
     def influence(self) -> csr_array:
         """How far each lag in the support moves the distribution of the next symbol, in total
@@ -120,9 +132,9 @@ class LagModel:
         influence = self.attention.copy()
         for i, lag in enumerate((influence.indices + 1).tolist()):
             if self.context and lag == 1:
-                influence.data[i] = 0.0  # the current symbol cannot vary where it is the context
+                influence.data[i] = 0.0  # the current symbol is given and cannot vary
                 continue
-            P = self.matrices[SHARED if SHARED in self.matrices else lag]
+            P = self.matrix(lag)
             distance = np.abs(P - (P @ self.frequencies)[:, None]).sum(axis=0) / 2
             influence.data[i] *= float(distance @ self.frequencies)
         return influence
@@ -131,8 +143,8 @@ class LagModel:
 
     @cached_property
     def slots(self) -> Slots:
-        """Where the slots of a window of max_lag symbols look; slot 0 is the background, the
-        distribution of all labels.
+        """The positions in a window of max_lag symbols that the slots of the mixture look at; slot
+        0 is the background.
         """
         positions = self.max_lag - 1 - self.attention.indices.astype(np.intp)
         owners = None if SHARED in self.matrices else [self.max_lag - lag for lag in self.matrices]
@@ -140,41 +152,35 @@ class LagModel:
 
     @cached_property
     def mixture(self) -> Mixture:
-        """The parameters."""
+        """The parameters as those of a mixture."""
         q = np.zeros(self.slots.positions.shape)
-        q[:, 0] = self.rest
+        q[:, 0] = self.background_weight
         for k, weights in enumerate(np.split(self.attention.data, self.attention.indptr[1:-1])):
             q[k, 1 : 1 + weights.size] = weights
-        # a matrix to point to where there is none
-        nobody = np.repeat(self.prior[:, None], len(self.classes), axis=1)
-        matrices = list(self.matrices.values()) or [nobody]
+        # Slots must point to some matrix, even where no lag was found
+        unused = np.repeat(self.prior[:, None], len(self.classes), axis=1)
+        matrices = list(self.matrices.values()) or [unused]
         return Mixture(np.column_stack(matrices), self.prior, q)
 
     def with_background(self, data: Data) -> Data:
-        """Windows, each with its own background where there is more than the distribution of all
-        labels.
-        """
+        """Windows, each with its own background unless that is the distribution of all labels."""
         return data if self.background is None else self.background.attached(data)
 
     def loglik(self, data: Data) -> float:
         """Log-likelihood of the labels of windows, in nats; −∞ if one of them is impossible."""
         with np.errstate(divide="ignore"):
-            return (
-                self.with_background(data)
-                .rows(self.slots)
-                .total(RowTable.evaluate, self.mixture)
-                .loglik
-            )
+            rows = self.with_background(data).rows(self.slots)
+            return rows.total(RowTable.evaluate, self.mixture).loglik
 
     def log_likelihoods(self, data: Data) -> Array:
-        """(n,): the log-likelihood of each label of windows that lie in this process, in nats."""
+        """(n,): the log-likelihood of each label of windows in this process, in nats."""
         (rows,) = self.with_background(data).rows(self.slots).held
         with np.errstate(divide="ignore"):
             return np.log(rows.likelihoods(self.mixture))[rows.row_numbers]
 
-    def distributions(self, codes: NDArray[np.int64]) -> Array:
-        """(n, N): the distribution of what comes after each symbol of a sequence; the background
-        stands for what is not there.
+    def distributions(self, codes: Codes) -> Array:
+        """(n, N): the distribution of the next symbol after each symbol of a sequence; missing
+        symbols contribute the background.
         """
         N = len(self.classes)
         codes = codes if codes.size else np.array([MISSING])
@@ -184,7 +190,7 @@ class LagModel:
         )
         starts = np.arange(1, codes.size + 1)
         last = np.where(there, codes, 0) if self.context else np.zeros(codes.size, np.int64)
-        # Nobody looks at the labels
+        # The labels are not used
         partition = Partition.from_blocks(
             [Block(tokens, starts, last, np.zeros(codes.size, np.int64))]
         )
@@ -195,22 +201,20 @@ class LagModel:
         (partition,) = data.partitions
         rows = partition.rows(shape, self.slots, counted=False)
         distributions = rows.distributions(self.mixture)
-        if self.context:  # nothing is known of the context where the current symbol is missing
+        if self.context:  # without the current symbol, only the background is known
             given, state = rows.background_distributions(self.mixture)
             distributions[~there] = given[state[~there]]
         return distributions
 
-    def draw(
-        self, length: int, before: NDArray[np.int64] | None, rng: np.random.Generator
-    ) -> NDArray[Any]:
-        """(length,) codes that go on from those ``before``; from nothing unless given, with the
-        first ones thrown away.
+    def draw(self, length: int, before: Codes | None, rng: np.random.Generator) -> NDArray[Any]:
+        """(length,) codes that continue those ``before``; without them, a random start, after which
+        the first 10·max_lag codes are discarded.
         """
         N = len(self.classes)
         skipped = 0
         if before is None:
             before = rng.choice(N, size=self.max_lag, p=self.prior / self.prior.sum())
-            skipped = _BURN_IN * self.max_lag
+            skipped = 10 * self.max_lag
         if self.background is not None or before.size < self.max_lag or (before < 0).any():
             return self._draw_step_by_step(skipped + length, before, rng)[skipped:]
         tokens = np.empty(before.size + skipped + length, dtype=token_dtype(N))
@@ -223,10 +227,8 @@ class LagModel:
         continue_lags(tokens, before.size, weights, lags.T, columns, first.T, u)
         return tokens[before.size + skipped :]
 
-    def _draw_step_by_step(
-        self, length: int, before: NDArray[np.int64], rng: np.random.Generator
-    ) -> NDArray[np.int64]:
-        """The same one distribution after the other, where gaps or a background ask for it."""
+    def _draw_step_by_step(self, length: int, before: Codes, rng: np.random.Generator) -> Codes:
+        """Draw one symbol at a time, as gaps or a background of its own for each window require."""
         codes = before.tolist()
         for u in rng.random(length).tolist():
             distribution = self.distributions(np.array(codes[-self.max_lag :], np.int64))[-1]

@@ -1,8 +1,8 @@
-"""A fitted model on disk: one file of arrays, everything else as JSON in its header (safetensors;
-nothing is executed).
+"""A fitted model on disk: one file of arrays, with everything else as JSON in its header
+(safetensors; reading it executes nothing).
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,174 +10,168 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.files import read_arrays, warn_unless, write_arrays
-from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer
+from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer
 from scb.provenance import versions
 from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.baselines.counts import deepest
 from scb.sequences.kept import KeptSymbols
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.tables import Arrays
+from scb.tensors import read_arrays, write_arrays
 
 FORMAT = "scb.SparseContextualBigram"
-# What the header of a file asks for may take this much memory, or so many bytes for each byte that
-# its arrays have.
-_SMALL = 1 << 28
-_PER_BYTE = 64
-_FACTS = dict.fromkeys(("n_windows", "n_labels", "n_parameters", "n_iter"), int) | {
-    "converged": bool,
-    "criterion": dict,
-}
+_ARRAYS = ("prior", "frequencies", "background_weight", "background_ratio")
 
 
-def save_model(
-    path: str | Path,
-    model: LagModel,
-    facts: FitFacts,
-    parameters: dict[str, Any],
-    width: int | None,
-    kept: KeptSymbols | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Write a model, how its fit went, the parameters of its estimator, the common length of its
-    sequences, and what is kept of a stream.
-    """
-    a = model.attention
-    arrays = {
-        "attention": a.data,
-        "stderr": model.errors.data,
-        "prior": model.prior,
-        "frequencies": model.frequencies,
-    }
-    arrays |= {"columns": a.indices.astype(np.int64), "bounds": a.indptr.astype(np.int64)}
-    arrays |= {"rest": model.rest, "rest_ratio": model.rest_ratio}
-    arrays |= {f"transition.{lag}": P for lag, P in model.matrices.items()}
-    arrays |= {f"evidence.{name}": column for name, column in model.evidence.items()}
-    if model.background is not None:
-        if not isinstance(model.background, RecentBackground):
+@dataclass(frozen=True)
+class SavedModel:
+    """What a file holds."""
+
+    model: LagModel
+    parameters: dict[str, Any]  # of the estimator
+    width: int | None = None  # the common length of its sequences
+    kept: KeptSymbols | None = None  # of a stream
+
+    def write(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write the file; ``load_model`` reads it."""
+        model = self.model
+        a = model.attention
+        arrays = {name: getattr(model, name) for name in _ARRAYS}
+        arrays |= {"attention": a.data, "stderr": model.errors.data}
+        arrays |= {"columns": a.indices.astype(np.int64), "bounds": a.indptr.astype(np.int64)}
+        arrays |= {f"transition.{lag}": P for lag, P in model.matrices.items()}
+        arrays |= {f"evidence.{name}": column for name, column in model.evidence.items()}
+        arrays |= {f"background.{name}": array for name, array in self._background().items()}
+        arrays |= {f"stream.{name}": array for name, array in self._stream().items()}
+        lags = self.parameters["lags"]
+        lags = lags if isinstance(lags, str) else np.asarray(lags).tolist()
+        content = {
+            "format": FORMAT,
+            "versions": versions(),
+            "parameters": self.parameters | {"lags": lags, "max_lag": model.max_lag},
+            "classes": model.classes.tolist(),
+            "kind": model.classes.dtype.str,
+            "fit": {f"{name}_": value for name, value in asdict(model.facts).items()},
+            "n_features_in": self.width,
+        }
+        write_arrays(file_path("path", path), FORMAT, arrays, content, overwrite)
+
+    def _background(self) -> Arrays:
+        background = self.model.background
+        if background is None:
+            return {}
+        if not isinstance(background, RecentBackground):
             raise InputError(
-                f"the background is a {model.background.name}: a model of somebody else cannot be kept in our file"
+                f"the background is a {background.name}: only a background of scb can be saved"
             )
-        arrays |= {f"background.{name}": array for name, array in model.background.arrays().items()}
-    if kept is not None:
-        if not np.array_equal(kept.classes, model.classes):
+        return background.arrays()
+
+    def _stream(self) -> Arrays:
+        if self.kept is None:
+            return {}
+        if not np.array_equal(self.kept.classes, self.model.classes):
             raise InputError(
-                "symbols came after the last fit that it does not know: partial_fit with fit=True, then save"
+                "new symbols came after the last fit: partial_fit with fit=True, then save"
             )
-        arrays |= {f"stream.{name}": array for name, array in kept.arrays().items()}
-    lags = (
-        parameters["lags"]
-        if isinstance(parameters["lags"], str)
-        else np.asarray(parameters["lags"]).tolist()
-    )
-    content = {
-        "format": FORMAT,
-        "versions": versions(),
-        "parameters": parameters | {"lags": lags, "max_lag": model.max_lag},
-        "classes": model.classes.tolist(),
-        "kind": model.classes.dtype.str,
-        "fit": {f"{name}_": value for name, value in asdict(facts).items()},
-        "n_features_in": width,
-    }
-    write_arrays(file_path("path", path), FORMAT, arrays, content, overwrite)
+        return self.kept.arrays()
 
 
-def load_model(
-    path: str | Path,
-) -> tuple[LagModel, FitFacts, dict[str, Any], int | None, KeptSymbols | None]:
-    """Read what ``save_model`` wrote; a DamagedFileError says what is wrong with the file."""
-    arrays, content, sealed = read_arrays(file_path("path", path), FORMAT)
+def load_model(path: str | Path) -> SavedModel:
+    """Read what ``SavedModel.write`` wrote; a DamagedFileError says what is wrong with it."""
+    arrays, content = read_arrays(file_path("path", path), FORMAT)
     if content.get("format") != FORMAT:
         raise DamagedFileError(
             f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else"
         )
     try:
-        parameters = fitted("parameters", content["parameters"], dict)
-        model = _checked(arrays, content, parameters)
-        facts = _checked_facts(content["fit"])
-        width = fitted("n_features_in", content["n_features_in"], int | None)
+        parameters = coerced("parameters", content["parameters"], dict)
+        model = _checked_model(arrays, content, parameters)
+        width = coerced("n_features_in", content["n_features_in"], int | None)
         stream = _named(arrays, "stream")
         kept = KeptSymbols.from_arrays(stream, model.max_lag, model.classes) if stream else None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
-    warn_unless(sealed, Path(path))
-    return model, facts, parameters, width, kept
+    return SavedModel(model, parameters, width, kept)
 
 
-def _checked(
-    arrays: dict[str, NDArray[Any]], content: dict[str, Any], parameters: dict[str, Any]
-) -> LagModel:
-    """The model of a file, whatever wrote it, checked as arguments are, since kernels trust its
-    indices.
-    """
-    context = fitted("context", parameters["context"], bool)
-    symbols = fitted("classes", content["classes"], list)
-    kind = np.dtype(fitted("kind", content["kind"], str))
-    N = len(symbols)
-    K = N if context else 1
+def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str, Any]) -> LagModel:
+    """The model of a file, with everything checked, since kernels trust its indices."""
+    context = coerced("context", parameters["context"], bool)
     max_lag = integer("max_lag", parameters["max_lag"], low=1)
-    held = sum(array.nbytes for array in arrays.values())
-    if max(N * kind.itemsize, 8 * K * max_lag) > max(_SMALL, _PER_BYTE * held):
-        wanted = f"{N} symbols of type {content['kind']!r} and max_lag = {max_lag}"
-        raise InputError(f"{wanted} would take far more memory than what it holds")
-    classes = np.array(symbols, dtype=kind)
-    if (
-        classes.ndim != 1
-        or classes.dtype.kind not in "biufU"
-        or N < 1
-        or len(np.unique(classes)) < N
-    ):
-        raise InputError("its classes must be different symbols of one type")
+    size = sum(array.nbytes for array in arrays.values())
+    classes = _checked_classes(content, size, max_lag, context)
+    N = len(classes)
+    K = N if context else 1
     columns = _array(arrays, "columns", None, "iu")
     bounds = _array(arrays, "bounds", (K + 1,), "iu")
     if bounds[0] != 0 or bounds[-1] != len(columns) or (np.diff(bounds) < 0).any():
-        raise InputError("bounds do not cut its lags into contexts")
+        raise InputError("bounds do not divide its lags among the current symbols")
     if ((columns < 0) | (columns >= max_lag)).any():
         raise InputError(f"it has a lag outside of 1 … max_lag = {max_lag}")
-    attention = csr_array(
-        (_array(arrays, "attention", columns.shape), columns, bounds), shape=(K, max_lag)
-    )
-    errors = csr_array(
-        (_array(arrays, "stderr", columns.shape, finite=False), columns, bounds), shape=(K, max_lag)
-    )
-    rest = _array(arrays, "rest", (K,))
-    _require_distribution("attention", attention.sum(axis=1) + rest)
-    names = {int(lag): f"transition.{lag}" for lag in _named(arrays, "transition")}
-    matrices = {lag: _array(arrays, name, (N, N)) for lag, name in sorted(names.items())}
-    needed = {SHARED} if SHARED in matrices else set((columns + 1).tolist())
-    if (
-        not needed <= matrices.keys()
-        or not 0 <= min(matrices, default=0) <= max(matrices, default=0) <= max_lag
-    ):
-        raise InputError("its matrices are not those of its lags")
-    for lag, P in matrices.items():
-        _require_distribution(f"transition.{lag}", P.sum(axis=0))
-    prior = _array(arrays, "prior", (N,))
-    frequencies = _array(arrays, "frequencies", (N,))
-    _require_distribution("prior", prior.sum())
-    _require_distribution("frequencies", frequencies.sum())
+    weights = _array(arrays, "attention", columns.shape)
+    errors = _array(arrays, "stderr", columns.shape, finite=False)
     background = _named(arrays, "background")
-    return LagModel(
+    model = LagModel(
         classes=classes,
         context=context,
-        attention=attention,
-        errors=errors,
-        rest=rest,
-        rest_ratio=_array(arrays, "rest_ratio", (K,), finite=False),
-        matrices=matrices,
-        prior=prior,
-        frequencies=frequencies,
+        attention=csr_array((weights, columns, bounds), shape=(K, max_lag)),
+        errors=csr_array((errors, columns, bounds), shape=(K, max_lag)),
+        background_weight=_array(arrays, "background_weight", (K,)),
+        background_ratio=_array(arrays, "background_ratio", (K,), finite=False),
+        matrices=_checked_matrices(arrays, N, max_lag, set((columns + 1).tolist())),
+        prior=_array(arrays, "prior", (N,)),
+        frequencies=_array(arrays, "frequencies", (N,)),
         background=_checked_background(background, N) if background else None,
         evidence={
             name: _array(arrays, f"evidence.{name}", columns.shape, finite=False)
             for name in _named(arrays, "evidence")
         },
+        facts=_checked_facts(content["fit"]),
     )
+    _require_distribution("attention", model.attention.sum(axis=1) + model.background_weight)
+    _require_distribution("prior", model.prior.sum())
+    _require_distribution("frequencies", model.frequencies.sum())
+    return model
 
 
-def _checked_background(arrays: dict[str, NDArray[Any]], N: int) -> RecentBackground:
-    """The distribution after recent symbols that these arrays hold; its counts are of contexts and
-    labels that there can be.
+def _checked_classes(
+    content: dict[str, Any], size: int, max_lag: int, context: bool
+) -> NDArray[Any]:
+    """The symbols, if what the header asks for does not take far more memory than the ``size`` of
+    the arrays in bytes.
     """
+    symbols = coerced("classes", content["classes"], list)
+    kind = np.dtype(coerced("kind", content["kind"], str))
+    N = len(symbols)
+    wanted = max(N * kind.itemsize, 8 * (N if context else 1) * max_lag)
+    if wanted > max(1 << 28, 64 * size):
+        raise InputError(
+            f"{N} symbols of type {content['kind']!r} and max_lag = {max_lag} would take far more"
+            " memory than what it holds"
+        )
+    classes = np.array(symbols, dtype=kind)
+    one_kind = classes.ndim == 1 and classes.dtype.kind in "biufU"
+    if not one_kind or N < 1 or len(np.unique(classes)) < N:
+        raise InputError("its classes must be different symbols of one type")
+    return classes
+
+
+def _checked_matrices(
+    arrays: Arrays, N: int, max_lag: int, lags: set[int]
+) -> dict[int, NDArray[Any]]:
+    """Lag → matrix, with a matrix for each of the lags."""
+    names = {int(lag): f"transition.{lag}" for lag in _named(arrays, "transition")}
+    matrices = {lag: _array(arrays, name, (N, N)) for lag, name in sorted(names.items())}
+    needed = {SHARED} if SHARED in matrices else lags
+    if not needed <= matrices.keys() or not all(0 <= lag <= max_lag for lag in matrices):
+        raise InputError("its matrices are not those of its lags")
+    for lag, P in matrices.items():
+        _require_distribution(f"transition.{lag}", P.sum(axis=0))
+    return matrices
+
+
+def _checked_background(arrays: Arrays, N: int) -> RecentBackground:
+    """The background in these arrays, if its counts are of histories and labels that can exist."""
     symbols, depth, _ = (int(x) for x in _array(arrays, "about", (3,), "iu"))
     codes = _array(arrays, "codes", None, "iu")
     counts = _array(arrays, "counts", codes.shape, "iuf")
@@ -188,15 +182,15 @@ def _checked_background(arrays: dict[str, NDArray[Any]], N: int) -> RecentBackgr
         or (codes >= N * (N + 1) ** depth).any()
     ):
         raise InputError(
-            f"its background counts contexts of {depth} among {symbols} symbols, which is more than there can be"
+            f"its background counts histories of {depth} among {symbols} symbols, which cannot be"
         )
-    if (codes[1:] <= codes[:-1]).any() or (counts <= 0).any() or not _are_contexts(codes // N, N):
-        raise InputError("its background does not count contexts of its symbols")
+    if (codes[1:] <= codes[:-1]).any() or (counts <= 0).any() or not _are_histories(codes // N, N):
+        raise InputError("its background does not count histories of its symbols")
     return RecentBackground.from_arrays(arrays)
 
 
-def _are_contexts(codes: NDArray[Any], N: int) -> bool:
-    """Whether nothing comes before the start of a context: no digit is 0 unless all before it are."""
+def _are_histories(codes: NDArray[Any], N: int) -> bool:
+    """Whether no digit is 0 unless all older ones are: nothing precedes the start of a history."""
     while codes.any():
         longer, digit = np.divmod(codes, N + 1)
         if ((digit == 0) & (longer > 0)).any():
@@ -206,23 +200,23 @@ def _are_contexts(codes: NDArray[Any], N: int) -> bool:
 
 
 def _checked_facts(fit: dict[str, Any]) -> FitFacts:
-    """How a fit went, each number of its type; those that may be infinite are floats of any kind."""
-    values = {name: fit[f"{name}_"] for name in FitFacts.__dataclass_fields__}
-    for name, value in values.items():
-        if name in _FACTS:
-            fitted(name, value, _FACTS[name])
-        elif not isinstance(value, int | float):
+    """How a fit went, each fact of its type; numbers may be infinite."""
+    facts = FitFacts(**{name: fit[f"{name}_"] for name in FitFacts.__dataclass_fields__})
+    for name in ("n_windows", "n_symbols", "n_parameters", "n_iter"):
+        coerced(name, getattr(facts, name), int)
+    coerced("converged", facts.converged, bool)
+    criterion = coerced("criterion", facts.criterion, dict)
+    for name, value in {**criterion, "loglik": facts.loglik, "gap": facts.gap}.items():
+        if not isinstance(value, int | float):
             raise InputError(f"{name} = {value!r}: it must be a number")
-    if not all(isinstance(value, int | float) for value in values["criterion"].values()):
-        raise InputError(f"criterion = {values['criterion']!r}: it must hold numbers")
-    return FitFacts(**values)
+    return facts
 
 
 def _array(
-    arrays: dict[str, NDArray[Any]], name: str, shape: Any, kinds: str = "f", finite: bool = True
+    arrays: Arrays, name: str, shape: Any, kinds: str = "f", finite: bool = True
 ) -> NDArray[Any]:
-    """An array of this shape (any 1-D one unless given) and kind; finite and nowhere negative,
-    where that is asked.
+    """An array of this shape (None is any 1-D shape) and kind, finite and nowhere negative unless
+    ``finite`` is False.
     """
     array = arrays[name]
     if (
@@ -234,7 +228,7 @@ def _array(
             f"{name} has dtype {array.dtype} and shape {array.shape}, not those of a model"
         )
     if finite and not (np.isfinite(array) & (array >= 0)).all():
-        raise InputError(f"{name} holds what is negative or not finite")
+        raise InputError(f"{name} holds values that are negative or not finite")
     return array
 
 
@@ -243,8 +237,8 @@ def _require_distribution(name: str, sums: Any) -> None:
         raise InputError(f"{name} holds distributions that do not sum to 1")
 
 
-def _named(arrays: dict[str, NDArray[Any]], kind: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a kind, by the rest of their names."""
+def _named(arrays: Arrays, kind: str) -> Arrays:
+    """The arrays of a kind, by the part of their names after the dot."""
     return {
         name.partition(".")[2]: array
         for name, array in arrays.items()

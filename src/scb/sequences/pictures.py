@@ -1,4 +1,4 @@
-"""Heat maps of what was found: contexts down, lags across."""
+"""Heat maps of what was found: current symbols down, lags across."""
 
 from typing import TYPE_CHECKING
 
@@ -7,17 +7,15 @@ from scipy.sparse import csr_array
 
 from scb.extras import wanted_for
 from scb.sequences.lag_model import LagModel
-from scb.sequences.symbols import shown
+from scb.sequences.symbols import readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Where there are more contexts, those without a lag are left out, and not all of the others are
-# named
+# With more current symbols, those without a lag get no row, and not every row is named
 _ROWS = 40
-_CELLS = 400  # few enough to write numbers into them
-_DARK = 0.55  # part of the highest value from which on a number is white
-_ITSELF = "0.8"  # the grey of the current symbol
+# Up to so many cells have numbers in them
+_CELLS = 400
 
 
 def plot_attention(model: LagModel, ax: "Axes | None" = None) -> "Axes":
@@ -26,109 +24,88 @@ def plot_attention(model: LagModel, ax: "Axes | None" = None) -> "Axes":
 
 
 def plot_influence(model: LagModel, ax: "Axes | None" = None) -> "Axes":
-    """The influence; in each cell its value, and below what the lag is worth in nats. Lag 1 is grey
-    where it is the context.
-    """
+    """The influence, and below it what the lag is worth in nats. Lag 1 is grey if it is given."""
     influence = model.influence()
     ax = _heat_map(model, influence, "influence", ax)
     rows = {k: row for row, k in enumerate(_rows(model))}
-    contexts = np.repeat(np.arange(len(model.rest)), np.diff(influence.indptr))
-    cells = [
-        (rows[k], j) for k, j in zip(contexts.tolist(), influence.indices.tolist(), strict=True)
-    ]
-    top = float(influence.max())
+    lags = (influence.indices + 1).tolist()
+    cells = [(rows[k], lag) for k, lag in zip(model.rows.tolist(), lags, strict=True)]
     if len(rows) * model.max_lag <= _CELLS and "nats" in model.evidence:
-        for (row, j), value, nats in zip(
-            cells, influence.data, model.evidence["nats"].tolist(), strict=True
-        ):
+        top = float(influence.max())
+        nats = model.evidence["nats"].tolist()
+        for (row, lag), value, worth in zip(cells, influence.data, nats, strict=True):
             if value > 0:
-                colour = "white" if value > _DARK * top else "black"
-                ax.text(
-                    j + 1,
-                    row + 0.3,
-                    f"{nats:,.0f}",
-                    color=colour,
-                    fontsize=4.5,
-                    ha="center",
-                    va="center",
-                )
-    itself = [cell for cell, value in zip(cells, influence.data, strict=True) if value == 0]
-    for row, j in itself:
-        ax.bar(j + 1, height=1.0, width=1.0, bottom=row - 0.5, color=_ITSELF)
-    if itself:
+                _write(ax, lag, row + 0.3, f"{worth:,.0f}", 4.5, value / top)
+    current = [cell for cell, value in zip(cells, influence.data, strict=True) if value == 0]
+    for row, lag in current:
+        ax.bar(lag, height=1.0, width=1.0, bottom=row - 0.5, color="0.8")
+    if current:
         ax.set_xlabel(f"{ax.get_xlabel()}\ngrey: the current symbol itself")
     return ax
 
 
 def _rows(model: LagModel) -> list[int]:
-    """The contexts that get a row: all, or if there are many those with a lag."""
-    contexts = len(model.rest)
-    found = np.flatnonzero(np.diff(model.attention.indptr)).tolist()
-    return found if contexts > _ROWS and found else list(range(contexts))
+    """The rows of ``attention`` that are drawn: all or, if there are many, those with a lag."""
+    K = len(model.background_weight)
+    with_lags = np.flatnonzero(np.diff(model.attention.indptr)).tolist()
+    return with_lags if K > _ROWS and with_lags else list(range(K))
 
 
 def _heat_map(
     model: LagModel, values: csr_array, label: str, ax: "Axes | None", highest: float | None = None
 ) -> "Axes":
-    """Values (contexts, max_lag), with numbers in the cells where these are few; white where they
-    are 0.
-    """
+    """Values (K, max_lag), white where they are 0; with numbers in the cells if these are few."""
     with wanted_for("a picture"):
         from matplotlib import colormaps
         from matplotlib.colors import ListedColormap
         from matplotlib.figure import Figure
 
-    contexts = _rows(model)
-    table = values.toarray()[contexts]
+    table = values.toarray()[_rows(model)]
     rows, lags = table.shape
-    left_out = len(model.rest) - rows
     if ax is None:
         size = min(12.0, 1.8 + 0.32 * max(lags, 10)), min(10.0, 1.3 + 0.3 * rows)
         ax = Figure(figsize=size, layout="constrained").subplots()
-    blues = ListedColormap(colormaps["Blues"](np.linspace(0.15, 1, 256)))
     top = highest or float(table.max()) or 1.0
-    extent = (0.5, lags + 0.5, rows - 0.5, -0.5)
     image = ax.imshow(
         np.where(table > 0, table, np.nan),
-        cmap=blues,
+        cmap=ListedColormap(colormaps["Blues"](np.linspace(0.15, 1, 256))),
         vmin=0,
         vmax=top,
         aspect="auto",
-        extent=extent,
+        extent=(0.5, lags + 0.5, rows - 0.5, -0.5),
     )
-    ax.set(
-        xlabel="lag: symbols before the one that is predicted",
-        ylabel="current symbol" if model.context else "",
-    )
-    if left_out:
-        ax.set_ylabel(f"current symbol ({left_out} without a lag are left out)")
-    names = [shown(model.classes[k].item()) for k in contexts] if model.context else ["all"]
-    every = -(-rows // _ROWS)
-    # a symbol may hold a $
-    ax.set_yticks(range(0, rows, every), names[::every], parse_math=False)
-    step = next(step for step in (1, 2, 5, 10, 20, 50, 100, lags) if step >= min(lags, lags / 15))
-    ax.set_xticks(sorted({1, *range(step, lags + 1, step)}))
+    _label_axes(ax, model, lags)
     if values.nnz == 0:
-        ax.text(
-            (lags + 1) / 2,
-            (rows - 1) / 2,
-            "no lag is found",
-            color="0.3",
-            fontsize=10,
-            ha="center",
-            va="center",
-        )
+        _write(ax, (lags + 1) / 2, (rows - 1) / 2, "no lag is found", 10, 0.0, "0.3")
     if rows * lags <= _CELLS:
         for row, j in np.argwhere(table > 0):
-            colour = "white" if table[row, j] > _DARK * top else "black"
-            ax.text(
-                j + 1,
-                row,
-                f"{table[row, j]:.2f}".lstrip("0"),
-                color=colour,
-                fontsize=6.5,
-                ha="center",
-                va="center",
-            )
+            text = f"{table[row, j]:.2f}".lstrip("0")
+            _write(ax, j + 1, row, text, 6.5, table[row, j] / top)
     ax.figure.colorbar(image, ax=ax, label=label, shrink=0.9)
     return ax
+
+
+def _label_axes(ax: "Axes", model: LagModel, lags: int) -> None:
+    """Name the axes, the current symbols and the lags."""
+    drawn = _rows(model)
+    left_out = len(model.background_weight) - len(drawn)
+    ax.set_xlabel("lag: symbols before the one that is predicted")
+    ax.set_ylabel("current symbol" if model.context else "")
+    if left_out:
+        ax.set_ylabel(f"current symbol ({left_out} without a lag are left out)")
+    names = [readable(model.classes[k].item()) for k in drawn] if model.context else ["all"]
+    every = -(-len(drawn) // _ROWS)
+    # A symbol may contain a $
+    ax.set_yticks(range(0, len(drawn), every), names[::every], parse_math=False)
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 100, lags) if step >= min(lags, lags / 15))
+    ax.set_xticks(sorted({1, *range(step, lags + 1, step)}))
+
+
+def _write(
+    ax: "Axes", x: float, y: float, text: str, size: float, depth: float, color: str = ""
+) -> None:
+    """Write a text, in white on cells whose value is above 0.55 of the highest, unless a colour is
+    given.
+    """
+    color = color or ("white" if depth > 0.55 else "black")
+    ax.text(x, y, text, color=color, fontsize=size, ha="center", va="center")

@@ -1,5 +1,5 @@
-"""What can be asked of a fitted model of lags: scores, distributions of the next symbol, sequences
-drawn from it, forecasts.
+"""What a fitted model of lags predicts: scores, distributions of the next symbol, random sequences,
+forecasts.
 """
 
 from typing import Any
@@ -13,16 +13,15 @@ from scb.mixture.data import Data
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.fitted import FittedLags
 from scb.sequences.symbols import as_sequences, encode
+from scb.sequences.tables import Codes
 from scb.task.task import generator
 
 
 class LagPredictor(FittedLags):
-    """Everything that a fitted estimator does with sequences; how it came to be fitted is the
-    business of who inherits.
-    """
+    """Everything that a fitted estimator does with sequences."""
 
-    def _codes(self, X: Any, lengths: Any) -> tuple[list[NDArray[np.int64]], bool]:
-        """Sequences in codes of the symbols of the fit, and whether they are many."""
+    def _codes(self, X: Any, lengths: Any) -> tuple[list[Codes], bool]:
+        """Sequences in codes of the symbols of the fit, and whether there are several."""
         sequences = as_sequences(X, lengths)
         codes, _ = encode(sequences, self.classes_, unknown=self.handle_unknown)
         return codes, sequences.many
@@ -165,7 +164,7 @@ class LagPredictor(FittedLags):
         model = self._model()
         codes, many = self._codes(X, lengths)
         if many:
-            return np.concatenate([model.distributions(x[-self.max_lag :])[-1:] for x in codes])
+            return np.concatenate([model.distributions(x[-model.max_lag :])[-1:] for x in codes])
         return np.concatenate([model.distributions(x)[: x.size] for x in codes])
 
     def predict_log_proba(self, X: Any, *, lengths: Any = None) -> Array:
@@ -231,14 +230,12 @@ class LagPredictor(FittedLags):
         length = integer("length", length, low=0)
         before = None
         if start is not None:
-            ((before,), _) = (
-                self._codes([start], None)
-                if isinstance(start, list | tuple)
-                else self._codes(start, None)
-            )
-            if before.size < self.max_lag or (before < 0).any():
+            one = [start] if isinstance(start, list | tuple) else start
+            ((before,), _) = self._codes(one, None)
+            if before.size < model.max_lag or (before < 0).any():
                 raise InputError(
-                    f"start must hold at least max_lag = {self.max_lag} symbols, none of them missing"
+                    f"start must hold at least max_lag = {model.max_lag} symbols, none of them"
+                    " missing"
                 )
         return self.classes_[model.draw(length, before, generator(random_state))]
 
@@ -279,12 +276,10 @@ class LagPredictor(FittedLags):
         codes, _ = self._codes(X, None)
         if len(codes) != 1:
             raise InputError(f"X holds {len(codes)} sequences: forecast goes on from one")
-        before = codes[0][-self.max_lag :]
+        before = codes[0][-model.max_lag :]
         rng = generator(random_state)
         paths = np.array([model.draw(steps, before, rng) for _ in range(n_samples)])
-        distributions = (
-            np.array([np.bincount(step, minlength=len(self.classes_)) for step in paths.T])
-            / n_samples
-        )
+        counts = [np.bincount(step, minlength=len(self.classes_)) for step in paths.T]
+        distributions = np.array(counts) / n_samples
         distributions[0] = model.distributions(before)[-1]
         return distributions

@@ -1,50 +1,29 @@
-"""What a fit found, as one HTML page that needs nothing else and can be sent: symbols are escaped,
+"""What a fit found, as one HTML page that needs no other file and can be sent: symbols are escaped,
 pictures are inside.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.arrays import Array
 from scb.files import write_atomically
 from scb.provenance import versions
-from scb.sequences.lag_model import SHARED, LagModel
+from scb.sequences.comparison import Score
+from scb.sequences.lag_model import LagModel
 from scb.sequences.pictures import plot_attention, plot_influence
-from scb.sequences.summary import answer
-from scb.sequences.symbols import shown
-
-OWN = "this model"
-_ROWS = 60  # of the table of lags
-_EFFECTS = 24  # rows of what lags do
-_SOURCES = 2  # symbols at a lag that are told of
-_BAR = 8.0  # length of the longest bar, in letters
-_BLOCKS = 100  # of held-out symbols, over which errors are taken
-
-
-class Bits(NamedTuple):
-    """How well a model predicts held-out symbols."""
-
-    name: str
-    bits: float  # for a symbol, on average
-    difference: float  # to this model, in bits
-    error: float  # of the difference
-    own: bool  # whether it is this model
-    best: bool
-    width: float  # of its bar
+from scb.sequences.summary import answer_of, range_of
+from scb.sequences.symbols import readable
 
 
 class Effect(NamedTuple):
     """What a symbol at a lag does to the distribution of the next one, in percentage points."""
 
-    context: str
+    current: str
     lag: int
     source: str
     up: str
@@ -53,17 +32,7 @@ class Effect(NamedTuple):
     fall: float
 
 
-@dataclass(frozen=True)
-class LagTable:
-    """The lags that were found, for the page."""
-
-    columns: list[str]
-    rows: list[list[str]]
-    meanings: dict[str, str]
-    left_out: int
-
-
-# column of the model's table → its heading, how a number is written, and what it means
+# Column of ``LagModel.table`` → its heading, the format of a number, and what it means
 HEADINGS = {
     "context": ("now", "{}", "the current symbol"),
     "lag": ("lag", "{}", "how many symbols before the one that is predicted"),
@@ -75,7 +44,8 @@ HEADINGS = {
     "influence": (
         "influence",
         "{:.3f}",
-        "how far the symbol at this lag moves the distribution of the next one (mean total variation); none for the context",
+        "how far the symbol at this lag moves the distribution of the next one (mean total"
+        " variation); none for the current symbol",
     ),
     "influence_stderr": ("± s.e.", "{:.3f}", "standard error of the influence"),
     "nats": (
@@ -92,58 +62,25 @@ HEADINGS = {
 }
 
 
-def compared(likelihoods: Mapping[str, Array]) -> list[Bits]:
-    """Models by the bits that they need for held-out symbols, best first, from the log-likelihood
-    (n,) of each symbol in nats.
+def effects(model: LagModel, most: int = 24) -> list[Effect]:
+    """What the most influential lags do to the distribution of the next symbol, strongest first:
+    for each lag, the two symbols that change it most.
     """
-    own = likelihoods[OWN]
-    bits = {name: float(-values.mean() / np.log(2)) for name, values in likelihoods.items()}
-    best = min(bits.values())
-    longest = max(max(bits.values()), 1e-9)
-    return [
-        Bits(
-            name=name,
-            bits=bits[name],
-            difference=bits[name] - bits[OWN],
-            error=paired_error((own - likelihoods[name]) / np.log(2)),
-            own=name == OWN,
-            best=bits[name] == best,
-            width=_BAR * max(bits[name], 0) / longest,
-        )
-        for name in sorted(bits, key=lambda name: bits[name])
-    ]
-
-
-def paired_error(differences: Array) -> float:
-    """Standard error of the mean of differences (n,) that neighbours may share: from the means of
-    blocks of neighbours.
-    """
-    blocks = np.array_split(differences, min(_BLOCKS, max(2, differences.size // 10)))
-    sizes = np.array([block.size for block in blocks])
-    means = np.array([block.mean() if block.size else 0.0 for block in blocks])
-    mean = differences.mean()
-    return float(np.sqrt((sizes**2 * (means - mean) ** 2).sum()) / differences.size)
-
-
-def effects(model: LagModel) -> list[Effect]:
-    """What the lags that move the distribution of the next symbol most do to it, strongest first."""
-    influence = model.influence()
-    rows = np.repeat(np.arange(len(influence.indptr) - 1), np.diff(influence.indptr))
-    names = [shown(x) for x in model.classes.tolist()]
-    found: list[Effect] = []
-    for i in np.argsort(-np.asarray(influence.data, float), kind="stable"):
-        if influence.data[i] <= 0 or len(found) >= _EFFECTS:
+    influence = model.influence().data
+    names = [readable(x) for x in model.classes.tolist()]
+    rows: list[Effect] = []
+    for i in np.argsort(-np.asarray(influence, float), kind="stable"):
+        if influence[i] <= 0 or len(rows) >= most:
             break
-        lag = int(influence.indices[i]) + 1
-        P = model.matrices[SHARED if SHARED in model.matrices else lag]
+        lag = int(model.attention.indices[i]) + 1
+        P = model.matrix(lag)
         shift = 100 * model.attention.data[i] * (P - (P @ model.frequencies)[:, None])
         strength = np.abs(shift).sum(axis=0) * model.frequencies
-        context = names[rows[i]] if model.context else ""
-        for x in np.argsort(-strength, kind="stable")[:_SOURCES]:
+        for x in np.argsort(-strength, kind="stable")[:2]:
             up, down = int(shift[:, x].argmax()), int(shift[:, x].argmin())
-            found.append(
+            rows.append(
                 Effect(
-                    context=context,
+                    current=names[model.rows[i]] if model.context else "",
                     lag=lag,
                     source=names[x],
                     up=names[up],
@@ -152,24 +89,21 @@ def effects(model: LagModel) -> list[Effect]:
                     fall=float(-shift[down, x]),
                 )
             )
-    return found
+    return rows
 
 
-def lag_table(table: Mapping[str, NDArray[Any]], context: bool) -> LagTable:
-    """The columns of a model's table that have something to say, as text."""
-    names = [name for name in HEADINGS if name in table and (context or name != "context")]
-    size = len(next(iter(table.values()), ()))
-    rows = []
-    for i in range(min(size, _ROWS)):
-        rows.append([_cell(name, table[name][i]) for name in names])
+def lag_table(model: LagModel) -> tuple[dict[str, str], list[list[str]]]:
+    """The table of lags: what each column means, by its heading, and rows of text."""
+    table = model.table()
+    names = [name for name in HEADINGS if name in table and (model.context or name != "context")]
+    rows = zip(*(table[name].tolist() for name in names), strict=True)
     meanings = {HEADINGS[name][0]: HEADINGS[name][2] for name in names}
-    return LagTable([HEADINGS[name][0] for name in names], rows, meanings, max(size - _ROWS, 0))
+    return meanings, [list(map(_cell, names, row)) for row in rows]
 
 
 def _cell(name: str, value: Any) -> str:
-    value = value.item() if hasattr(value, "item") else value
     if name == "context":
-        return shown(value)
+        return readable(value)
     if isinstance(value, float) and (
         not np.isfinite(value) or (name == "influence" and value == 0)
     ):
@@ -177,42 +111,22 @@ def _cell(name: str, value: Any) -> str:
     return HEADINGS[name][1].format(value)
 
 
-def _rest(model: LagModel) -> str:
-    """How much of the distribution is left to the background, in words."""
+def _background_line(model: LagModel) -> str:
+    """The weight of the background in words, if it is a model."""
     if model.background is None:
         return ""
-    low, high = float(model.rest.min()), float(model.rest.max())
-    much = (
-        f"{low:.2f}"
-        if high - low < 0.005
-        else f"{low:.2f} to {high:.2f}, depending on the current symbol"
-    )
-    return f"The background, {model.background.name}, has weight {much}; the lags share the rest."
+    weight = range_of(model.background_weight, 2)
+    if " to " in weight:
+        weight += ", depending on the current symbol"
+    return f"The background, {model.background.name}, has weight {weight}; the lags share the rest."
 
 
-def write_report(
-    path: Path,
-    model: LagModel,
-    *,
-    title: str,
-    data: Sequence[str],
-    likelihoods: Mapping[str, Array],
-    command: str,
-    settings: Mapping[str, Any],
-    warnings: Sequence[str] = (),
-) -> None:
+def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: Any) -> None:
     """Write the page.
 
-    Parameters
-    ----------
-    path : where it goes
-    title : what the data are called
-    data : what was done with them, a sentence each
-    likelihoods : by name, the log-likelihood (n,) of each held-out symbol in nats, that of the
-    model as ``OWN``; may be empty
-    command : what to type to get the same
-    settings : of the fit, by name
-    warnings : what the reader should not miss
+    ``about`` holds what the page shows unchanged: ``title``, the name of the data; lines of text
+    on the ``data`` and ``warnings``; ``held_out``, the number of symbols that the scores are for;
+    the ``command`` that makes the same page; and the ``settings`` of the fit, by name.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -224,28 +138,27 @@ def write_report(
         lstrip_blocks=True,
     )
     image = BytesIO()
-    figure: Any = (
-        plot_influence(model) if model.influence().max() > 0 else plot_attention(model)
-    ).figure
+    plot = plot_influence if model.influence().max() > 0 else plot_attention
+    figure: Any = plot(model).figure
     figure.savefig(image, format="png", dpi=150)
+    meanings, rows = lag_table(model)
+    longest = max((score.bits for score in scores), default=0.0)
     page = environment.get_template("report.html.j2").render(
-        title=title,
         model=model,
-        answer=answer(model),
-        warnings=list(warnings),
-        data=list(data),
+        answer=answer_of(model),
         beyond="" if model.background is None else f"the recent past ({model.background.name})",
-        rest=_rest(model),
-        lags=lag_table(model.whole_table(), model.context),
+        background=_background_line(model),
+        meanings=meanings,
+        rows=rows[:60],
+        left_out=len(rows[60:]),
         picture=base64.b64encode(image.getvalue()).decode(),
         effects=effects(model),
-        bits=compared(likelihoods) if likelihoods else [],
-        held_out=len(next(iter(likelihoods.values()), ())),
-        command=command,
-        settings=settings,
+        scores=scores,
+        longest=max(longest, 1e-9),
         versions=versions(),
         date=date.today().isoformat(),
+        **about,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    # a file name may hold bytes that are no text
+    # A file name may contain bytes that are not text
     write_atomically(path, page.encode(errors="replace"))

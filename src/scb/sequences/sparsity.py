@@ -1,20 +1,21 @@
-"""How many lags are worth having: models with one lag in each context, with two, and so on, on
-symbols that they have not seen.
+"""How many lags are worth having: models with one lag after each symbol, with two, and so on,
+compared on held-out symbols.
 """
 
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from scb.inputs import InputError, integer, number
-from scb.sequences.coding import Codes, windows_of_codes
-from scb.sequences.comparison import ModelTable
+from scb.sequences.analysis import split_off_end
+from scb.sequences.coding import windows_of_codes
+from scb.sequences.comparison import ModelTable, as_columns, beside_best
 from scb.sequences.estimator import SparseContextualBigram
 from scb.sequences.lag_fit import fit_lags
-from scb.sequences.report import paired_error
 from scb.sequences.symbols import as_sequences, encode
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ class SparsityPath(ModelTable):
     Attributes
     ----------
     columns : dict of (models,) arrays
-        The columns of the table: ``lags``, the number of lags in each context or "auto"; ``total``,
-        the number over all contexts; ``parameters``; ``bic``; ``bits``, the mean number of bits per
-        held-out symbol; ``difference``, how much larger that is than for the best model; and
-        ``error``, the standard error of the difference.
+        The columns of the table: ``lags``, the number of lags after each symbol or "auto";
+        ``total``, the number over all symbols; ``parameters``; ``bic``; ``bits``, the mean number
+        of bits per held-out symbol; ``difference``, how much larger that is than for the best
+        model; and ``error``, the standard error of the difference.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class SparsityPath(ModelTable):
             error[given],
             marker="o",
             capsize=3,
-            label="same number in each context",
+            label="same number after each symbol",
         )
         ax.errorbar(
             total[~given],
@@ -97,7 +98,7 @@ class SparsityPath(ModelTable):
         ):
             ax.annotate(name, (x, y), textcoords="offset points", xytext=(5, 5), fontsize=8)
         ax.set(
-            xlabel="lags, over all contexts",
+            xlabel="lags, over all symbols",
             ylabel={"bits": "bits per held-out symbol", "bic": "BIC"}[criterion],
         )
         ax.legend(fontsize=8)
@@ -124,7 +125,7 @@ def sparsity_path(
     X : sequences
         One sequence of symbols or several, in any form that ``fit`` accepts.
     numbers : sequence of int, default (1, 2, 3, 4)
-        The numbers of lags in each context to try.
+        The numbers of lags after each symbol to try.
     lengths : list of int, optional
         The lengths of the sequences, if X is several sequences one after the other.
     held_out : float, default 0.2
@@ -134,14 +135,14 @@ def sparsity_path(
     Returns
     -------
     SparsityPath
-        A table with the number of lags in each context and in total, the number of parameters, the
-        BIC on the data of the fit, the bits per held-out symbol, the difference from the best
+        A table with the number of lags after each symbol and in total, the number of parameters,
+        the BIC on the data of the fit, the bits per held-out symbol, the difference from the best
         model, and the standard error of that difference over blocks of neighbouring symbols. It has
         the methods ``to_pandas`` and ``plot``.
 
     Examples
     --------
-    Here one lag is enough. A second one in each context hardly improves the prediction and costs
+    Here one lag is enough. A second one after each symbol hardly improves the prediction and costs
     parameters:
 
     >>> import scb
@@ -159,45 +160,28 @@ def sparsity_path(
         raise InputError(f"numbers = {numbers!r}: it must be a list of integers, each at least 1")
     asked: list[Any] = [integer("numbers", one, low=1) for one in numbers]
     codes, classes = encode(as_sequences(X, lengths))
-    train, test, skipped = _parted(codes, held_out, settings.max_lag)
-    contexts = bool(settings.context)
-    data = windows_of_codes(train, len(classes), settings.max_lag, contexts)
-    unseen = windows_of_codes(test, len(classes), settings.max_lag, contexts, skipped)
+    train, test, skipped = split_off_end(codes, held_out, settings.max_lag)
+    windows = partial(
+        windows_of_codes, N=len(classes), max_lag=settings.max_lag, context=bool(settings.context)
+    )
+    data = windows(train)
+    unseen = windows(test, skipped=skipped)
     rows = []
     bits = []
     for lags in [*asked, "auto"]:
         if model.verbose:
-            print(f"path: {lags} lags in each context", file=sys.stderr, flush=True)
-        fitted, facts = fit_lags(data, classes, replace(settings, lags=lags))
+            print(f"path: {lags} lags after each symbol", file=sys.stderr, flush=True)
+        fitted = fit_lags(data, classes, replace(settings, lags=lags))
+        facts = fitted.facts
         bits.append(-fitted.log_likelihoods(unseen) / np.log(2))
-        bic = np.log(facts.n_windows) * facts.n_parameters - 2 * facts.loglik
         rows.append(
             {
                 "lags": str(lags),
                 "total": fitted.attention.nnz,
                 "parameters": facts.n_parameters,
-                "bic": float(bic),
+                "bic": float(np.log(facts.n_windows) * facts.n_parameters - 2 * facts.loglik),
             }
         )
-    best = min(bits, key=lambda one: float(one.mean()))
-    for row, one in zip(rows, bits, strict=True):
-        row |= {
-            "bits": float(one.mean()),
-            "difference": float((one - best).mean()),
-            "error": paired_error(one - best),
-        }
-    return SparsityPath({name: np.array([row[name] for row in rows]) for name in rows[0]})
-
-
-def _parted(codes: list[Codes], part: float, max_lag: int) -> tuple[list[Codes], list[Codes], int]:
-    """What is fitted, what is predicted, and how many symbols at the start of that are only there
-    to be looked back at.
-    """
-    if len(codes) > 1:
-        cut = min(max(1, round(len(codes) * (1 - part))), len(codes) - 1)
-        return codes[:cut], codes[cut:], 0
-    cut = round(len(codes[0]) * (1 - part))
-    if not 1 < cut < len(codes[0]):
-        raise InputError(f"{len(codes[0])} symbols are too few for held_out = {part}")
-    first = max(0, cut - max_lag)
-    return [codes[0][:cut]], [codes[0][first:]], cut - first
+    return SparsityPath(
+        as_columns([row | score for row, score in zip(rows, beside_best(bits), strict=True)])
+    )

@@ -1,15 +1,13 @@
-"""From what people have to codes: symbols of any kind, in one sequence or many, with gaps.
+"""From the data of users to codes: symbols of any kind, in one sequence or many, with gaps.
 
-Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengths; a 2-D array,
-whose rows are sequences (one of a single column is one sequence); a column of pandas, polars or
-Arrow; a frame, as ``scb.sequences.tables`` reads it; and what ``scb.read_sequences`` gives. Symbols
-are integers, strings, booleans or floats. None, NaN, NaT, the null of pandas and of Arrow are
+Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengths; a 2-D array
+whose rows are sequences (a single column is one sequence); a column of pandas, polars or Arrow; a
+data frame, as ``scb.sequences.tables`` reads it; and the result of ``scb.read_sequences``. Symbols
+are integers, strings, booleans or floats. None, NaN, NaT, and the nulls of pandas and Arrow are
 missing.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,89 +16,67 @@ from numpy.typing import NDArray
 from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError, integer
 from scb.mixture.data import is_dask
-from scb.sequences.tables import Columns, as_arrow, is_table, lay_out
+from scb.sequences.tables import (
+    NOT_SYMBOLS,
+    Classes,
+    Codes,
+    ColumnRoles,
+    Sequences,
+    as_arrow,
+    is_table,
+    sequences_in,
+)
 
+# The code of a missing symbol
 MISSING = -1
-_MOST = 4096
-# Types of what is missing, in Python, pandas and NumPy
-_NOTHING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
+# Types of missing values in Python, pandas and NumPy
+_NULLS = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
-@dataclass(frozen=True, repr=False)
-class Sequences:
-    r"""One or more sequences of symbols, as ``scb.read_sequences`` returns them.
-
-    Iterating gives each sequence as a list, with None for missing symbols.
-
-    Attributes
-    ----------
-    flat : (n,) array, list or column of Arrow
-        The symbols of all sequences, one sequence after the other.
-    lengths : list of int
-        The number of symbols in each sequence.
-    many : bool
-        Whether the source was a collection of sequences, rather than a single one (possibly split
-        by lengths).
-    said : str, default ""
-        A description of how a table or file was read.
-    names : list, optional
-        The names of the sequences, if the table has a column that tells them apart.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> import scb
-    >>> _ = Path("visits.csv").write_text("user,page\nann,home\nann,shop\nbob,home\n")
-    >>> visits = scb.read_sequences("visits.csv", column="page", group="user")
-    >>> visits
-    Sequences(2 of them, 3 symbols: column 'page' in 2 sequences, one for each 'user', in the order of the rows)
-    >>> visits.names, list(visits)
-    (['ann', 'bob'], [['home', 'shop'], ['home']])
-    """
-
-    flat: Any
-    lengths: list[int]
-    many: bool
-    said: str = ""
-    names: list[Any] | None = None
-
-    def __len__(self) -> int:
-        """How many sequences."""
-        return len(self.lengths)
-
-    def __iter__(self) -> Iterator[list[Any]]:
-        """The sequences, each a list of symbols, None where one is missing."""
-        flat = self.flat.to_pylist() if hasattr(self.flat, "to_pylist") else list(self.flat)
-        bounds = np.cumsum([0, *self.lengths]).tolist()
-        return (flat[a:b] for a, b in pairwise(bounds))
-
-    def __repr__(self) -> str:
-        return f"Sequences({len(self.lengths):,} of them, {sum(self.lengths):,} symbols: {self.said or 'as given'})"
-
-
-def shown(symbol: Any) -> str:
-    """A symbol as a reader sees it: what cannot be printed, and space at its ends, is written out."""
-    text = str(symbol)
-    return (
-        text
-        if isinstance(symbol, str) and text.isprintable() and text.strip() == text and text
-        else repr(symbol)
-    )
+def readable(symbol: Any) -> str:
+    """A symbol for a reader: unprintable characters, and spaces at its ends, are written out."""
+    if isinstance(symbol, str) and symbol.isprintable() and symbol.strip() == symbol != "":
+        return symbol
+    return repr(symbol)
 
 
 def inert(cell: Any) -> Any:
-    """A cell of a CSV file that no spreadsheet takes for a formula: text that begins as one gets an
-    apostrophe; numbers stay.
+    """A cell of a CSV file that no spreadsheet takes for a formula: text that looks like one gets
+    an apostrophe.
     """
-    return (
-        f"'{cell}"
-        if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
-        else cell
-    )
+    if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{cell}"
+    return cell
 
 
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     """Tell one sequence from many, and check lengths."""
+    _refuse_other_types(X)
+    X = _with_gaps(X)
+    if isinstance(X, Sequences):
+        if lengths is not None:
+            raise InputError("lengths are for one long X; these sequences are told apart already")
+        return X
+    if is_table(X):
+        sequences = sequences_in(as_arrow(X), ColumnRoles())
+        if sequences.many:
+            return _without_lengths(sequences, lengths)
+        X = sequences.flat
+    if lengths is not None or (isinstance(X, np.ndarray) and X.ndim == 2):
+        X = _without_unit_columns(X)
+    _require_symbols_or_rows(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        rows = Sequences(X.reshape(-1), [X.shape[1]] * len(X), many=True)
+        return _without_lengths(rows, lengths)
+    if isinstance(X, list | tuple) and any(_is_sequence(x) for x in X):
+        return _without_lengths(_chained(X), lengths)
+    if lengths is None:
+        return Sequences(X, [len(X)], many=False)
+    return Sequences(X, _checked_lengths(lengths, len(X)), many=False)
+
+
+def _refuse_other_types(X: Any) -> None:
+    """InputTypeError for collections of Dask, sparse matrices and strings."""
     if is_dask(X):
         raise InputTypeError(
             "X is a collection of Dask: only fit takes one; here give X.compute(), or a part of it"
@@ -113,63 +89,64 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
         raise InputTypeError(
             "X is a string: for its characters give list(X), for its words X.split()"
         )
-    X = _with_gaps(X)
-    if isinstance(X, Sequences):
-        if lengths is not None:
-            raise InputError("lengths are for one long X; these sequences are told apart already")
-        return X
-    if is_table(X):
-        laid = lay_out(as_arrow(X), Columns(), option="scb.read_sequences(X, {}=…)")
-        if laid.many and lengths is not None:
-            raise InputError("lengths are for one long X; here X holds sequences already")
-        if laid.many:
-            return Sequences(laid.flat, laid.lengths, many=True, said=laid.said, names=laid.names)
-        X = laid.flat
-    if lengths is not None or (isinstance(X, np.ndarray) and X.ndim == 2):
-        X = _without_unit_columns(X)
-    if (isinstance(X, np.ndarray) and X.ndim == 0) or not hasattr(X, "__len__"):
+
+
+def _require_symbols_or_rows(X: Any) -> None:
+    """InputError unless X is a sequence that is not empty, or rows of symbols."""
+    dimensions = X.ndim if isinstance(X, np.ndarray) else 1
+    if dimensions == 0 or not hasattr(X, "__len__"):
         raise InputTypeError(
             f"X is of type {type(X).__name__}: it must be a sequence of symbols, or sequences"
         )
+    # scikit-learn looks for the words "0 sample(s)" and "0 feature(s)"
     if len(X) == 0:
         raise InputError(
-            "X holds 0 sample(s) (shape=(0,)) while a minimum of 1 is required: it must not be empty"
+            "X holds 0 sample(s) (shape=(0,)) while a minimum of 1 is required: it must not be"
+            " empty"
         )
-    rows = isinstance(X, np.ndarray) and X.ndim == 2
-    if rows and X.shape[1] == 0:
+    if dimensions == 2 and X.shape[1] == 0:
         raise InputError(
-            f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required: the rows of X are empty"
+            f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required: the rows of X are"
+            " empty"
         )
-    if isinstance(X, np.ndarray) and X.ndim > 2:
-        raise InputError(f"X has {X.ndim} dimensions: one sequence has 1, rows of sequences have 2")
-    if rows or (isinstance(X, list | tuple) and any(_is_sequence(x) for x in X)):
-        if lengths is not None:
-            raise InputError("lengths are for one long X; here X holds sequences already")
-        if isinstance(X, np.ndarray):
-            return Sequences(X.reshape(-1), [X.shape[1]] * len(X), many=True)
-        for i, x in enumerate(X):
-            if not _is_sequence(x):
-                raise InputError(
-                    f"X[{i}] is {x!r}, but other items are sequences: all of them must be, or none"
-                )
-        flat = [symbol for x in X for symbol in (x.tolist() if hasattr(x, "tolist") else x)]
-        return Sequences(flat, [len(x) for x in X], many=True)
-    if lengths is None:
-        return Sequences(X, [len(X)], many=False)
+    if dimensions > 2:
+        raise InputError(f"X has {dimensions} dimensions: a sequence has 1, rows of sequences 2")
+
+
+def _without_lengths(sequences: Sequences, lengths: Any) -> Sequences:
+    """Several sequences; an InputError if lengths are given as well."""
+    if lengths is not None:
+        raise InputError("lengths are for one long X; here X holds sequences already")
+    return sequences
+
+
+def _chained(X: Any) -> Sequences:
+    """A list of sequences."""
+    for i, x in enumerate(X):
+        if not _is_sequence(x):
+            raise InputError(
+                f"X[{i}] is {x!r}, but other items are sequences: all of them must be, or none"
+            )
+    flat = [symbol for x in X for symbol in (x.tolist() if hasattr(x, "tolist") else x)]
+    return Sequences(flat, [len(x) for x in X], many=True)
+
+
+def _checked_lengths(lengths: Any, total: int) -> list[int]:
+    """Lengths as integers, if they sum to the total."""
     if not np.iterable(lengths) or isinstance(lengths, str | bytes):
         raise InputTypeError(
             f"lengths = {lengths!r}: it must be a list of integers, one for each sequence in X"
         )
-    lengths = [integer("a length", length, low=0) for length in lengths]
-    if sum(lengths) != len(X):
+    checked = [integer("a length", length, low=0) for length in lengths]
+    if sum(checked) != total:
         raise InputError(
-            f"lengths sum to {sum(lengths)}, and X has {len(X)} symbols: they must agree"
+            f"lengths sum to {sum(checked)}, and X has {total} symbols: they must agree"
         )
-    return Sequences(X, lengths, many=False)
+    return checked
 
 
 def _with_gaps(X: Any) -> Any:
-    """The same, with masked entries as symbols that are missing."""
+    """X, with masked entries replaced by None."""
     if isinstance(X, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in X):
         return [_with_gaps(x) for x in X]
     if not isinstance(X, np.ma.MaskedArray):
@@ -182,9 +159,7 @@ def _with_gaps(X: Any) -> Any:
 
 
 def _without_unit_columns(X: Any) -> Any:
-    """One sequence that stands in a single column, (n, 1), as hmmlearn wants it, without that
-    column; anything else as it is.
-    """
+    """X as one sequence if it is a single column (n, 1), the format of hmmlearn; otherwise X."""
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1:
         return X[:, 0]
     if isinstance(X, list | tuple) and X and all(_is_sequence(x) and len(x) == 1 for x in X):
@@ -201,44 +176,51 @@ def _is_sequence(x: Any) -> bool:
 
 
 def encode(
-    sequences: Sequences, classes: NDArray[Any] | None = None, unknown: str = "error"
-) -> tuple[list[NDArray[np.int64]], NDArray[Any]]:
-    """Codes of each sequence, −1 where a symbol is missing, and the sorted classes; others than
-    given ``classes`` are an error, or "missing".
+    sequences: Sequences, classes: Classes | None = None, unknown: str = "error"
+) -> tuple[list[Codes], Classes]:
+    """Codes of each sequence, −1 where a symbol is missing, and the sorted classes.
+
+    If ``classes`` are given, other symbols are an error or, with unknown="missing", missing.
     """
-    codes, found = factorise(sequences)
+    codes, own = factorise(sequences)
     if classes is None:
-        return codes, checked_classes(found)
-    if np.array_equal(found, classes):
+        return codes, checked_classes(own)
+    if np.array_equal(own, classes):
         return codes, classes
-    comparable = (found.dtype.kind in "US") == (classes.dtype.kind in "US")
-    place = np.searchsorted(classes, found) if comparable else np.zeros(len(found), np.int64)
+    comparable = (own.dtype.kind in "US") == (classes.dtype.kind in "US")
+    place = np.searchsorted(classes, own) if comparable else np.zeros(len(own), np.int64)
     place = np.minimum(place, len(classes) - 1)
-    strange = np.array([classes[i] != x for x, i in zip(found.tolist(), place, strict=True)], bool)
+    strange = np.array([classes[i] != x for x, i in zip(own.tolist(), place, strict=True)], bool)
     if strange.any() and unknown == "error":
         known = ", ".join(map(repr, classes[:8].tolist())) + (", …" if len(classes) > 8 else "")
         raise InputError(
-            f"X holds {found[strange].tolist()[0]!r}, which did not occur in fit: known are {known}."
+            f"X holds {own[strange].tolist()[0]!r}, which did not occur in fit: known are {known}."
             " With handle_unknown='missing' it counts as a gap"
         )
-    place = np.where(strange, MISSING, place)
-    place = np.append(place, MISSING)  # the last place is that of a gap
-    return [place[x] for x in codes], classes
+    return recoded(codes, np.where(strange, MISSING, place)), classes
 
 
-def checked_classes(classes: NDArray[Any]) -> NDArray[Any]:
-    """The classes, if there are any, and not too many."""
+def recoded(codes: Sequence[NDArray[Any]], place: NDArray[Any]) -> list[NDArray[Any]]:
+    """Sequences with code i replaced by place[i]; missing symbols stay missing."""
+    # The code −1 picks the last entry
+    place = np.append(place, MISSING).astype(place.dtype)
+    return [place[x] for x in codes]
+
+
+def checked_classes(classes: Classes) -> Classes:
+    """The classes, if there are between 1 and 4096 of them."""
     if len(classes) == 0:
         raise InputError("X holds no symbol: all are missing")
-    if len(classes) > _MOST:
+    if len(classes) > 4096:
         raise InputError(
-            f"X holds {len(classes)} different symbols: at most {_MOST} can be handled. Are they numbers?"
+            f"X holds {len(classes)} different symbols: at most 4096 can be handled. Are they"
+            " numbers?"
         )
     return classes
 
 
-def factorise(sequences: Sequences) -> tuple[list[NDArray[np.int64]], NDArray[Any]]:
-    """Codes of each sequence, −1 where a symbol is missing, and the sorted classes, however many."""
+def factorise(sequences: Sequences) -> tuple[list[Codes], Classes]:
+    """Codes of each sequence, −1 where a symbol is missing, and the sorted classes."""
     flat = sequences.flat
     if isinstance(flat, np.ndarray) and flat.dtype.kind == "c":
         raise InputError(
@@ -253,9 +235,9 @@ def factorise(sequences: Sequences) -> tuple[list[NDArray[np.int64]], NDArray[An
     return np.split(codes.astype(np.int64), np.cumsum(sequences.lengths)[:-1]), classes
 
 
-def _factorise_values(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes and sorted classes of a list or an array of Python's or NumPy's values; None and NaN
-    are gaps, and pandas' null.
+def _factorise_values(flat: Any) -> tuple[Codes, Classes]:
+    """Codes and sorted classes of a list or array of values; None, NaN and nulls of pandas are
+    missing.
     """
     values = [
         x.item() if isinstance(x, np.generic) else x
@@ -263,7 +245,7 @@ def _factorise_values(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     ]
     kinds = set(map(type, values))
     if kinds - {int, str, float, bool}:
-        values = [None if type(x).__name__ in _NOTHING else x for x in values]
+        values = [None if type(x).__name__ in _NULLS else x for x in values]
         kinds = set(map(type, values)) - {type(None)}
     if float in kinds:
         values = [None if x != x else x for x in values]
@@ -280,30 +262,23 @@ def _factorise_values(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
 
 def _wrong_types(kinds: set[type]) -> InputTypeError:
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    return InputTypeError(
-        f"X holds symbols of type {names}: they must be integers, strings, booleans or floats, of one type"
-    )
+    return InputTypeError(f"X holds symbols of type {names}: {NOT_SYMBOLS}")
 
 
-def _sorted_classes(
-    codes: NDArray[np.int64], values: list[Any]
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes of sorted classes, from those of values in any order; −1 stays a gap."""
+def _sorted_classes(codes: Codes, values: list[Any]) -> tuple[Codes, Classes]:
+    """Codes of sorted classes, from those of values in any order."""
     if any(isinstance(value, str) and value.endswith("\0") for value in values):
-        raise InputError(
-            "X holds a symbol that ends in a NUL character: NumPy would take it for the symbol without"
-        )
-    found = np.array(values)
-    if set(map(type, values)) == {int} and found.dtype.kind not in "iu":
+        raise InputError("X holds a symbol that ends in a NUL character, which NumPy would ignore")
+    array = np.array(values)
+    if set(map(type, values)) == {int} and array.dtype.kind not in "iu":
         raise InputTypeError("X holds integers that do not fit into 64 bits")
-    classes, place = np.unique(found, return_inverse=True)
-    return np.append(place, MISSING)[codes], classes  # the last place is that of a gap
+    classes, place = np.unique(array, return_inverse=True)
+    (codes,) = recoded([codes], place)
+    return codes, classes
 
 
-def _factorise_column(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes and sorted classes of a column of Arrow, or of what can be handed over as one: a series
-    of pandas or Polars.
-    """
+def _factorise_column(flat: Any) -> tuple[Codes, Classes]:
+    """Codes and sorted classes of a column of Arrow, or of a series of pandas or polars."""
     with wanted_for("a column of a table"):
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -316,9 +291,7 @@ def _factorise_column(flat: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
                 pa.chunked_array(flat) if hasattr(flat, "__arrow_c_stream__") else pa.array(flat)
             )
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InputTypeError(
-            f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type"
-        ) from None
+        raise InputTypeError(f"the symbols of X cannot be read ({error}): {NOT_SYMBOLS}") from None
     if pa.types.is_dictionary(arrow.type):
         arrow = pa.array(arrow.to_pylist())
     if pa.types.is_floating(arrow.type):

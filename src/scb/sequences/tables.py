@@ -1,43 +1,88 @@
-"""Sequences in tables: a column of symbols, of one sequence or of many that another column tells
-apart; or a sequence in each row.
+"""Sequences, and how they are read from a table: from a column of symbols, with another column that
+tells sequences apart, or one sequence from each row.
 
-A table is whatever speaks Arrow: a frame of pandas or polars, a table of Arrow. What was done with
-it is told in words, and where it can be meant in more than one way, an error says what to say.
+A table is a data frame of pandas or polars, or a table of Arrow. The result says how the table was
+read. If it can be read in more than one way, an error says which argument decides.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError, shown
 
-# Times as many kinds that a column has if it holds the names of sequences rather than symbols
-_DIFFERENT = 2
-# Part of the kinds of each column that occur in others too, where columns are steps of one sequence
-_COMMON = 0.5
+Codes = NDArray[np.int64]
+Classes = NDArray[Any]  # symbols, sorted
+Arrays = dict[str, NDArray[Any]]
+NOT_SYMBOLS = "they must be integers, strings, booleans or floats, of one type"
 
 
-@dataclass(frozen=True)
-class Laid:
-    """Sequences as they lay in a table."""
+@dataclass(frozen=True, repr=False)
+class Sequences:
+    r"""One or more sequences of symbols, as ``scb.read_sequences`` returns them.
 
-    flat: Any  # a column of Arrow, one sequence after the other
-    lengths: list[int]  # of each sequence
-    names: list[Any] | None  # of each sequence, where a column tells
-    said: str  # how the table was read
-    many: bool = True  # whether these are several sequences, and not one
+    Iterating gives each sequence as a list, with None for missing symbols.
+
+    Attributes
+    ----------
+    flat : (n,) array, list or column of Arrow
+        The symbols of all sequences, one sequence after the other.
+    lengths : list of int
+        The number of symbols in each sequence.
+    many : bool
+        Whether the source was a collection of sequences, rather than a single one (possibly split
+        by lengths).
+    said : str, default ""
+        A description of how a table or file was read.
+    names : list, optional
+        The names of the sequences, if the table has a column that tells them apart.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import scb
+    >>> _ = Path("visits.csv").write_text("user,page\nann,home\nann,shop\nbob,home\n")
+    >>> visits = scb.read_sequences("visits.csv", column="page", group="user")
+    >>> print(visits.said)
+    column 'page' in 2 sequences, one for each 'user', in the order of the rows
+    >>> visits.names, list(visits)
+    (['ann', 'bob'], [['home', 'shop'], ['home']])
+    """
+
+    flat: Any
+    lengths: list[int]
+    many: bool
+    said: str = ""
+    names: list[Any] | None = None
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.lengths)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        """The sequences, each a list of symbols, None where one is missing."""
+        flat = self.flat.to_pylist() if hasattr(self.flat, "to_pylist") else list(self.flat)
+        bounds = np.cumsum([0, *self.lengths]).tolist()
+        return (flat[a:b] for a, b in pairwise(bounds))
+
+    def __repr__(self) -> str:
+        number, symbols = len(self.lengths), sum(self.lengths)
+        return f"Sequences({number:,} of them, {symbols:,} symbols: {self.said or 'as given'})"
 
 
 def is_table(X: Any) -> bool:
-    """Whether X is a frame or a table: something with named columns."""
+    """Whether X is a data frame or a table: something with named columns."""
     return hasattr(X, "columns") or hasattr(X, "column_names")
 
 
 def as_arrow(X: Any) -> Any:
-    """A frame or table as a table of Arrow, without pandas' index."""
+    """A data frame or table as a table of Arrow, without the index of pandas."""
     with wanted_for("a table"):
         import pyarrow as pa
 
@@ -49,64 +94,60 @@ def as_arrow(X: Any) -> Any:
             return X.to_arrow()
         return pa.Table.from_pandas(X, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InputTypeError(
-            f"X cannot be read ({error}): symbols must be integers, strings, booleans or floats, of one type"
-        ) from None
+        raise InputTypeError(f"the symbols of X cannot be read ({error}): {NOT_SYMBOLS}") from None
 
 
-class Columns(NamedTuple):
-    """Which columns of a table say what."""
+class ColumnRoles(NamedTuple):
+    """What the columns of a table are for."""
 
-    # The symbols; where its cells are lists, each is a sequence
+    # The symbols. If its cells are lists, each is a sequence
     column: str | None = None
-    # To which sequence a row belongs; the rows of several may be mixed
+    # Which sequence a row belongs to; rows of several sequences may be interleaved
     group: str | None = None
-    # By what the rows of each sequence are sorted; without, they stay as they are
+    # Sorts the rows of each sequence; without it they keep their order
     order: str | None = None
 
 
-def lay_out(table: Any, columns: Columns, option: str = "{}=") -> Laid:
-    """Sequences from a table of Arrow; ``option`` is how a user says which columns are meant, for
-    messages.
+def sequences_in(table: Any, roles: ColumnRoles) -> Sequences:
+    """Read sequences from a table of Arrow.
 
-    Where it is not said, a table of one column is one sequence; if its columns have their symbols
-    in common, each row is one; of two columns that have not, the one with far more kinds holds the
-    names of the sequences.
+    Without roles, a table of one column is one sequence; if its columns have most symbols in
+    common, each row is a sequence; and of two columns that have not, the one with at least twice as
+    many distinct values names the sequences.
     """
     names = list(table.column_names)
     if table.num_rows == 0:
         raise InputError("the table has no rows")
     _require_different(names)
-    for name in columns:
+    for name in roles:
         if name is not None and name not in names:
             raise InputError(f"there is no column {name!r}: there are {', '.join(map(str, names))}")
-    for name in names if columns.column is None else filter(None, columns):
-        _require_symbols(name, table[name].type, lists=name not in (columns.group, columns.order))
-    left = [name for name in names if name not in columns]
+    for name in names if roles.column is None else filter(None, roles):
+        _require_symbols(name, table[name].type, lists=name not in (roles.group, roles.order))
+    left = [name for name in names if name not in roles]
     guessed = ""
-    if columns.column is None:
+    if roles.column is None:
         if len(left) == 1:
-            columns = columns._replace(column=left[0])
+            roles = roles._replace(column=left[0])
         elif left == names and _is_wide(table):
             return _wide(table)
-        elif left == names and len(left) == 2 and (found := _names_and_symbols(table)):
-            columns = found
-            guessed = (
-                f" (guessed: {option.format('column')} and {option.format('group')} say otherwise)"
-            )
+        elif left == names and len(left) == 2 and (guess := _names_and_symbols(table)):
+            roles = guess
+            guessed = " (guessed: 'column' and 'group' say otherwise)"
         else:
-            raise InputError(_ambiguous(table, left, option))
-    if _is_list(table[columns.column].type):
-        return _listed(table, columns)
-    return _long(table, columns, guessed)
+            raise InputError(_ambiguous(table, left))
+    if _is_list(table[roles.column].type):
+        return _listed(table, roles)
+    return _long(table, roles, guessed)
 
 
 def _require_different(names: list[str]) -> None:
     """InputError if two columns have one name."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
+        number = names.count(twice[0])
         raise InputError(
-            f"there are {names.count(twice[0])} columns {twice[0]!r}: each must have a name of its own"
+            f"there are {number} columns {twice[0]!r}: each must have a name of its own"
         )
 
 
@@ -124,71 +165,77 @@ def _require_symbols(name: str, kind: Any, lists: bool) -> None:
         )
 
 
-def _long(table: Any, columns: Columns, guessed: str) -> Laid:
-    """One symbol a row."""
+def _long(table: Any, roles: ColumnRoles, guessed: str) -> Sequences:
+    """One symbol per row."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    column, group, order = columns
-    rows = np.arange(table.num_rows)
-    sorted_by = "in the order of the rows"
-    if order is not None:
-        if table[order].null_count:
-            raise InputError(
-                f"column {order!r} has {table[order].null_count:,} empty cells: rows cannot be sorted by it"
-            )
-        keys = table.append_column("row of the table", pa.array(rows))
-        try:
-            by = [(order, "ascending"), ("row of the table", "ascending")]
-            rows = pc.sort_indices(keys, sort_keys=by).to_numpy()  # pyright: ignore
-        except (pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            kind = shown(str(table[order].type))
-            raise InputError(
-                f"column {order!r} has cells of type {kind}: rows cannot be sorted by it"
-            ) from None
-        sorted_by = f"sorted by {order!r}"
+    column, group, order = roles
+    rows = _row_order(table, order)
+    sorted_by = "in the order of the rows" if order is None else f"sorted by {order!r}"
     values = table[column]
     if group is None:
         flat = values if order is None else values.take(pa.array(rows))
-        return Laid(
-            flat, [len(flat)], None, f"column {column!r} is one sequence, {sorted_by}", many=False
-        )
+        said = f"column {column!r} is one sequence, {sorted_by}"
+        return Sequences(flat, [len(flat)], many=False, said=said)
     encoded = table[group].combine_chunks().dictionary_encode()
-    of = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    rows = rows[np.argsort(of[rows], kind="stable")]
-    nameless = int((of < 0).sum())
+    number = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    rows = rows[np.argsort(number[rows], kind="stable")]
+    nameless = int((number < 0).sum())
     rows = rows[nameless:]  # −1 comes first
-    present, lengths = np.unique(of[rows], return_counts=True)
+    present, lengths = np.unique(number[rows], return_counts=True)
     if present.size == 0:
         raise InputError(
             f"column {group!r} is empty: it must say to which sequence each row belongs"
         )
     kinds = encoded.dictionary.to_pylist()
-    said = f"column {column!r} in {present.size:,} sequences, one for each {group!r}{guessed}, {sorted_by}"
+    said = (
+        f"column {column!r} in {present.size:,} sequences, one for each {group!r}{guessed},"
+        f" {sorted_by}"
+    )
     if nameless:
         said += f"; {nameless:,} rows without a {group!r} were left out"
-    return Laid(values.take(pa.array(rows)), lengths.tolist(), [kinds[i] for i in present], said)
+    names = [kinds[i] for i in present]
+    flat = values.take(pa.array(rows))
+    return Sequences(flat, lengths.tolist(), many=True, said=said, names=names)
 
 
-def _listed(table: Any, columns: Columns) -> Laid:
+def _row_order(table: Any, order: str | None) -> Any:
+    """The numbers of the rows, sorted by a column; equal ones stay in the order of the table."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = np.arange(table.num_rows)
+    if order is None:
+        return rows
+    empty = table[order].null_count
+    if empty:
+        raise InputError(f"column {order!r} has {empty:,} empty cells: rows cannot be sorted by it")
+    keys = table.append_column("row of the table", pa.array(rows))
+    try:
+        by = [(order, "ascending"), ("row of the table", "ascending")]
+        return pc.sort_indices(keys, sort_keys=by).to_numpy()  # pyright: ignore
+    except (pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        kind = shown(str(table[order].type))
+        raise InputError(
+            f"column {order!r} has cells of type {kind}: rows cannot be sorted by it"
+        ) from None
+
+
+def _listed(table: Any, roles: ColumnRoles) -> Sequences:
     """A whole sequence in each cell."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column, group, _ = columns
+    column, group, _ = roles
     cells = table[column].combine_chunks()
     cells = cells.chunk(0) if isinstance(cells, pa.ChunkedArray) else cells
     lengths = pc.list_value_length(cells).fill_null(0).to_pylist()  # pyright: ignore
     names = None if group is None else table[group].to_pylist()
-    return Laid(
-        cells.flatten(),
-        lengths,
-        names,
-        f"column {column!r}: each of its {len(lengths):,} cells is a sequence",
-    )
+    said = f"column {column!r}: each of its {len(lengths):,} cells is a sequence"
+    return Sequences(cells.flatten(), lengths, many=True, said=said, names=names)
 
 
-def _wide(table: Any) -> Laid:
+def _wide(table: Any) -> Sequences:
     """A sequence in each row."""
     import pyarrow as pa
 
@@ -197,8 +244,12 @@ def _wide(table: Any) -> Laid:
     if any(pa.types.is_floating(column.type) for column in columns):
         columns = [column.cast(pa.float64()) for column in columns]
     flat = [x for row in zip(*(column.to_pylist() for column in columns), strict=True) for x in row]
-    said = f"each of the {table.num_rows:,} rows is a sequence of {len(columns)} symbols, in the order of the columns"
-    return Laid(pa.array(flat, from_pandas=True), [len(columns)] * table.num_rows, None, said)
+    said = (
+        f"each of the {table.num_rows:,} rows is a sequence of {len(columns)} symbols, in the order"
+        " of the columns"
+    )
+    lengths = [len(columns)] * table.num_rows
+    return Sequences(pa.array(flat, from_pandas=True), lengths, many=True, said=said)
 
 
 def _kinds(column: Any) -> set[Any]:
@@ -222,41 +273,44 @@ def _is_wide(table: Any) -> bool:
     kinds = [_kinds(column) for column in columns]
     if len({isinstance(next(iter(one)), str) for one in kinds if one}) > 1:
         return False
-    times: dict[Any, int] = {}
-    for one in kinds:
-        for x in one:
-            times[x] = times.get(x, 0) + 1
-    return all(sum(times[x] > 1 for x in one) >= _COMMON * len(one) for one in kinds)
+    times = Counter(x for one in kinds for x in one)
+    return all(2 * sum(times[x] > 1 for x in one) >= len(one) for one in kinds)
 
 
-def _names_and_symbols(table: Any) -> Columns | None:
-    """Of two columns, which one names the sequences and which one holds the symbols; None if that
-    cannot be told.
+def _names_and_symbols(table: Any) -> ColumnRoles | None:
+    """Which of two columns names the sequences, and which one holds the symbols; None if it is not
+    clear.
     """
     first, second = table.column_names
     if _is_list(table[first].type) != _is_list(table[second].type):
-        return Columns(first, second) if _is_list(table[first].type) else Columns(second, first)
+        return (
+            ColumnRoles(first, second)
+            if _is_list(table[first].type)
+            else ColumnRoles(second, first)
+        )
     if _is_list(table[first].type):
         return None
-    many = len(_kinds(table[first]))
-    few = len(_kinds(table[second]))
-    # a name for each row: then no sequence has two symbols
-    if many == table.num_rows or few == table.num_rows:
+    in_first = len(_kinds(table[first]))
+    in_second = len(_kinds(table[second]))
+    # With another name in each row no sequence would have two symbols
+    if table.num_rows in (in_first, in_second):
         return None
-    if many >= _DIFFERENT * few:
-        return Columns(second, first)
-    if few >= _DIFFERENT * many:
-        return Columns(first, second)
+    if in_first >= 2 * in_second:
+        return ColumnRoles(second, first)
+    if in_second >= 2 * in_first:
+        return ColumnRoles(first, second)
     return None
 
 
-def _ambiguous(table: Any, left: list[str], option: str) -> str:
-    """What to say where a table can be read in more than one way."""
+def _ambiguous(table: Any, left: list[str]) -> str:
+    """The message if a table can be read in more than one way."""
     about = ", ".join(
         f"{name} ({len(_kinds(table[name])):,} kinds)"
         for name in left
         if not _is_list(table[name].type)
     )
-    say = f"say which one with {option.format('column')}, with {option.format('group')} to which sequence a row belongs"
-    say += f", with {option.format('order')} what sorts rows"
-    return f"which column holds the symbols? There are {about or ', '.join(left)}: {say}"
+    return (
+        f"which column holds the symbols? There are {about or ', '.join(left)}: scb.read_sequences"
+        " and scb fit take its name as 'column', the one that tells sequences apart as 'group', and"
+        " the one that sorts rows as 'order'"
+    )

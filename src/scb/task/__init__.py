@@ -1,8 +1,8 @@
-"""The task: P, μ and a sparse Q; the paper's assumptions on it, random chains, and samples of it."""
+"""The task: P, μ and a sparse Q; the paper's assumptions, random chains, and samples."""
 
-from scb.lazy import submodules
+from scb.lazy import lazily
 from scb.task.task import ENSEMBLES, Ensemble, Seed, Task, generator
 
 __all__ = ["ENSEMBLES", "Ensemble", "Seed", "Task", "generator"]
 
-__getattr__ = submodules(__name__)
+__getattr__ = lazily(__name__)

@@ -1,13 +1,8 @@
 """The paper's assumptions (a) to (d) on a task, each with the value that the task has."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from scb.task.task import Task
-
-# Task.random keeps every Q·q and every N·μ inside [1/2, 2]: the C of assumption (b)
-CONDITION = 2.0
+from scb.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -60,29 +55,20 @@ class Assumptions(dict[str, Assumption]):
         return "\n".join(str(assumption) for assumption in self.values())
 
 
-def check_assumptions(task: "Task", C: float) -> Assumptions:
-    """Assumptions (a)-(d) on a task; ``C`` is the constant of (b)."""
-    Q, N, T, mu = task.sparsity, task.N, task.T, task.mu
-    q = task.weights[task.weights > 0]
+def check_assumptions(weights: Array, T: int, mu: Array, K_P: float, C: float) -> Assumptions:
+    """Check assumptions (a) to (d) on the task with these weights (Q, N), T, μ and K_P; ``C`` is
+    the constant of (b).
+    """
+    Q, N = weights.shape
+    q = weights[weights > 0]
     length = T / float(N * Q) ** 10
     condition = max(Q * q.max(), 1 / (Q * q.min()), N * mu.max(), 1 / (N * mu.min()))
-    contrast = task.K_P / float(mu @ mu)
+    contrast = K_P / float(mu @ mu)
+    long = f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}"
     report = (
-        Assumption("a", "Q-sparse: Q / T ≤ 1/2", measured=Q / T, holds=Q / T <= 0.5),
-        Assumption(
-            "b",
-            f"well-conditioned: C ≤ {C:g}",
-            measured=condition,
-            holds=condition <= C * (1 + 1e-9),
-        ),
-        Assumption(
-            "c", "nontrivial: K_P / ‖μ‖² ≥ 1", measured=contrast, holds=contrast >= 1 - 1e-9
-        ),
-        Assumption(
-            "d",
-            f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}",
-            measured=length,
-            holds=length >= 1,
-        ),
+        Assumption("a", "Q-sparse: Q / T ≤ 1/2", Q / T, Q / T <= 0.5),
+        Assumption("b", f"well-conditioned: C ≤ {C:g}", condition, condition <= C * (1 + 1e-9)),
+        Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", contrast, contrast >= 1 - 1e-9),
+        Assumption("d", long, length, length >= 1),
     )
     return Assumptions({assumption.name: assumption for assumption in report})

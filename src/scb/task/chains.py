@@ -12,8 +12,8 @@ from scb.arrays import Array
 from scb.geometry import centred_square, mu_inner
 from scb.inputs import InputError
 
-# Of the ensemble "strong": K_P is at least this many times ‖μ‖²; assumption (c) asks for 1
 CONTRAST = 1.4
+"""The least K_P of a strong chain, in units of ‖μ‖²; assumption (c) requires 1."""
 
 
 def stationary(P: Array) -> Array:
@@ -54,8 +54,8 @@ def _check_irreducible(P: Array) -> None:
         if not reached.all():
             missed = np.flatnonzero(~reached)[:5].tolist()
             raise InputError(
-                f"P is reducible: token(s) {missed} {words}, so its stationary distribution is not unique or has zeros; "
-                "every token must be reachable from every other"
+                f"P is reducible: token(s) {missed} {words}, so its stationary distribution is not "
+                "unique or has zeros; every token must be reachable from every other"
             )
 
 
@@ -128,26 +128,7 @@ def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> A
     # K_P = 1 − ‖μ‖², the largest there is
     identity = np.eye(len(mu))
     sharp = next((P for P in candidates if centred_square(P, mu) >= 1.02 * target), identity)
-    share = _crossing(lambda c: centred_square((1 - c) * dense + c * sharp, mu) - target)
-    P = (1 - share) * dense + share * sharp
-    return P / P.sum(axis=0)
-
-
-def dirichlet_transition(N: int, rng: np.random.Generator) -> Array:
-    """P with independent columns, each uniform on the simplex: Dirichlet(1, …, 1)."""
-    return rng.dirichlet(np.ones(N), size=N).T
-
-
-def uniform_transition(N: int, rng: np.random.Generator) -> Array:
-    """P of independent entries, uniform on (0, 1), each column divided by its sum."""
-    P = rng.uniform(size=(N, N))
-    return P / P.sum(axis=0)
-
-
-def softmax_transition(N: int, rng: np.random.Generator) -> Array:
-    """P whose columns are the softmax of independent standard normal numbers."""
-    P = np.exp(rng.normal(size=(N, N)))
-    return P / P.sum(axis=0)
+    return _between(dense, sharp, lambda P: centred_square(P, mu) - target)
 
 
 def with_contrast(P: Array, mu: Array, K_P: float) -> Array:
@@ -162,13 +143,10 @@ def with_contrast(P: Array, mu: Array, K_P: float) -> Array:
             f"K_P = {K_P}: it must lie between 0 and 1 − ‖μ‖² = {largest:.4g} of this task"
         )
     present = centred_square(P, mu)
-    if present >= K_P:
-        c = np.sqrt(K_P / present)
-        moved = c * P + (1 - c) * mu[:, None]
-    else:
-        identity = np.eye(len(mu))
-        c = _crossing(lambda c: centred_square((1 - c) * P + c * identity, mu) - K_P)
-        moved = (1 - c) * P + c * identity
+    if present < K_P:
+        return _between(P, np.eye(len(mu)), lambda R: centred_square(R, mu) - K_P)
+    c = np.sqrt(K_P / present)
+    moved = c * P + (1 - c) * mu[:, None]
     return moved / moved.sum(axis=0)
 
 
@@ -176,33 +154,43 @@ def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Gener
     """A transition matrix with stationary distribution μ whose centred μ-cosine with P is
     ``overlap``.
     """
+    if not 0 <= overlap <= 1:
+        raise InputError(f"overlap = {overlap}: it must lie in [0, 1]")
+    if len(mu) == 2 and overlap < 1:
+        raise InputError(
+            f"overlap = {overlap} with N = 2: two tokens leave one direction for P − μ1ᵀ, "
+            "so only overlap = 1 is possible"
+        )
     for attempt in range(300):
         # Less and less sharp, since sharp ones are few where N is small
         contrast = (1.0, 0.5, 0.0)[attempt // 100]
         other = random_transition(mu, contrast, rng)
         if _cosine(other, P, mu) <= overlap:
-            share = _crossing(lambda c: _cosine((1 - c) * other + c * P, P, mu) - overlap)  # noqa: B023
-            related = (1 - share) * other + share * P
-            return related / related.sum(axis=0)
+            return _between(other, P, lambda R: _cosine(R, P, mu) - overlap)
     raise InputError(
-        f"overlap = {overlap}: no transition matrix that far from P was found; a larger overlap would do"
+        f"overlap = {overlap}: no transition matrix that far from P was found; "
+        "a larger overlap would do"
     )
 
 
-def _crossing(f: Callable[[float], float]) -> float:
-    """The smallest c in [0, 1] at which an f that ends above 0 stays at or above 0, by bisection; 0
-    if f(0) ≥ 0.
+def _between(start: Array, end: Array, f: Callable[[Array], float]) -> Array:
+    """The first matrix on the way from ``start`` to ``end`` at which f, which ends above 0, is not
+    negative, by bisection.
     """
+
+    def at(c: float) -> Array:
+        return (1 - c) * start + c * end
+
     low, high = 0.0, 1.0
-    if f(low) >= 0:
-        return low
+    if f(at(low)) >= 0:
+        return at(low) / at(low).sum(axis=0)
     for _ in range(60):
         middle = (low + high) / 2
-        if f(middle) >= 0:
+        if f(at(middle)) >= 0:
             high = middle
         else:
             low = middle
-    return high
+    return at(high) / at(high).sum(axis=0)
 
 
 def _cosine(X: Array, Y: Array, mu: Array) -> float:
@@ -213,12 +201,11 @@ def _cosine(X: Array, Y: Array, mu: Array) -> float:
 
 def of_ensemble(ensemble: str, N: int, rng: np.random.Generator) -> Array:
     """A random P of one of the ensembles that ``Task.random`` knows."""
+    if ensemble == "dirichlet":
+        return rng.dirichlet(np.ones(N), size=N).T
     if ensemble != "strong":
-        return {
-            "dirichlet": dirichlet_transition,
-            "uniform": uniform_transition,
-            "softmax": softmax_transition,
-        }[ensemble](N, rng)
+        P = rng.uniform(size=(N, N)) if ensemble == "uniform" else np.exp(rng.normal(size=(N, N)))
+        return P / P.sum(axis=0)
     mu = near_uniform(rng, (N, 1))[:, 0]  # the stationary distribution is drawn before P
     if N == 2:
         return np.array([[0.0, 1.0], [1.0, 0.0]])

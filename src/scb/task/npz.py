@@ -1,18 +1,29 @@
 """Arrays as NumPy's .npz files, without pickles and without compression."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_STORED, ZipFile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.files import SLOT, refuse_foreign, seal, write_atomically
-from scb.inputs import InputError
+from scb.files import SLOT, read_sealed, refuse_foreign, seal, write_atomically
+from scb.inputs import DamagedFileError, InputError
 
 _MARK = "scb task "
+_UNREADABLE = (
+    BadZipFile,
+    ValueError,
+    TypeError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    NotImplementedError,
+)
 
 
 def write_npz(path: Path, arrays: dict[str, NDArray[Any]], overwrite: bool) -> None:
@@ -26,6 +37,20 @@ def write_npz(path: Path, arrays: dict[str, NDArray[Any]], overwrite: bool) -> N
     with ZipFile(buffer, "a") as archive:
         archive.comment = (_MARK + SLOT).encode()
     write_atomically(path, seal(buffer.getvalue()))
+
+
+@contextmanager
+def reading_npz(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
+    """The arrays of a file that ``write_npz`` wrote, for a block that makes a task of them; errors
+    in it are reported as those of the file.
+    """
+    content = read_sealed(path)
+    try:
+        yield stored_arrays(content)
+    except KeyError as error:
+        raise DamagedFileError(f"{path} is not a task: it lacks {error}") from None
+    except _UNREADABLE as error:
+        raise DamagedFileError(f"{path} is damaged, or not a task ({error})") from None
 
 
 def stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:

@@ -44,7 +44,8 @@ class Batch:
     Examples
     --------
     >>> import numpy as np, scb
-    >>> batch = scb.Batch(np.array([[0, 1, 1], [2, 0, 1]]), last=np.array([1, 0]), label=np.array([2, 2]))
+    >>> context = np.array([[0, 1, 1], [2, 0, 1]])
+    >>> batch = scb.Batch(context, last=np.array([1, 0]), label=np.array([2, 2]))
     >>> len(batch), batch[:1].label
     (2, array([2]))
     >>> batch.tokens
@@ -57,16 +58,14 @@ class Batch:
     label: Tokens
 
     def __post_init__(self) -> None:
-        for name in ("context", "last", "label"):
-            if not isinstance(getattr(self, name), np.ndarray):
+        for name, array in vars(self).items():
+            if not isinstance(array, np.ndarray):
                 raise InputError(
-                    f"{name} is of type {type(getattr(self, name)).__name__}: it must be an array of tokens"
+                    f"{name} is of type {type(array).__name__}: it must be an array of tokens"
                 )
-            unmasked(name, getattr(self, name))
-            if getattr(self, name).dtype.kind not in "iuf":  # whole numbers of any type will do
-                raise InputError(
-                    f"{name} holds values of dtype {getattr(self, name).dtype}: it must hold tokens"
-                )
+            unmasked(name, array)
+            if array.dtype.kind not in "iuf":  # whole numbers of any type will do
+                raise InputError(f"{name} holds values of dtype {array.dtype}: it must hold tokens")
         n = self.context.shape[0] if self.context.ndim else 0
         if self.context.ndim != 2 or self.last.shape != (n,) or self.label.shape != (n,):
             shapes = self.context.shape, self.last.shape, self.label.shape
@@ -256,10 +255,10 @@ def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -
     if n is None:
         return _sequence(task, length, rng)
     n = integer("n", n, low=0)
-    found = np.empty((n, length), token_dtype(task.N))
+    sequences = np.empty((n, length), token_dtype(task.N))
     for i, stream in enumerate(rng.spawn(n)):
-        found[i] = _sequence(task, length, stream)
-    return found
+        sequences[i] = _sequence(task, length, stream)
+    return sequences
 
 
 def _sequence(task: Task, length: int, rng: np.random.Generator) -> Tokens:
@@ -267,17 +266,10 @@ def _sequence(task: Task, length: int, rng: np.random.Generator) -> Tokens:
     start = min(length, task.T + 1)
     tokens[:start] = _draw(task.mu, start, rng)
     if length > start:
-        q = closed_cumulative(task.weights)
+        q, P = closed_cumulative(task.weights), closed_cumulative(task.P)
         lags = task.T + 1 - task.positions
-        continue_lags(
-            tokens,
-            start,
-            q,
-            lags,
-            closed_cumulative(task.P),
-            np.zeros_like(lags),
-            rng.random((length - start, 2)),
-        )
+        u = rng.random((length - start, 2))
+        continue_lags(tokens, start, q, lags, P, np.zeros_like(lags), u)
     return tokens
 
 

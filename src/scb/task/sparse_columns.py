@@ -1,8 +1,4 @@
-"""What a task is made from, checked, and columns with few entries each, kept as padded (slots, N)
-arrays.
-
-Errors name the argument, its value and what would be right.
-"""
+"""Checks of what a task is made from, and sparse columns as padded (slots, N) arrays."""
 
 from typing import Any
 
@@ -11,6 +7,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from scb.arrays import Array
 from scb.inputs import InputError, integer, real_array, unmasked
+
+
+def checked_sizes(N: Any, T: Any, sparsity: Any) -> tuple[int, int, int]:
+    """The sizes of a random task as integers, if there can be such a task."""
+    N, T, sparsity = integer("N", N), integer("T", T), integer("sparsity", sparsity)
+    if not 2 <= N <= 1 << 16:
+        raise InputError(f"N = {N}: there must be at least 2 tokens, and at most 65,536")
+    if T < 1:
+        raise InputError(f"T = {T}: there must be at least 1 position")
+    if not 1 <= sparsity <= T:
+        raise InputError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
+    return N, T, sparsity
 
 
 def slots(counts: NDArray[Any]) -> NDArray[np.intp]:
@@ -83,7 +91,8 @@ def sparse_entries(
     weights = real_array("weights", weights)
     if positions.shape != weights.shape or positions.ndim != 2 or positions.shape[1] != N:
         raise InputError(
-            f"positions has shape {positions.shape} and weights {weights.shape}: both must be (Q, N) with N = {N}"
+            f"positions has shape {positions.shape} and weights {weights.shape}: "
+            f"both must be (Q, N) with N = {N}"
         )
     if not np.issubdtype(positions.dtype, np.integer):
         raise InputError(f"positions has dtype {positions.dtype}: it must hold integers")

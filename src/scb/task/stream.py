@@ -1,6 +1,4 @@
-"""Fresh samples of a task without end, mini-batch by mini-batch: what one feeds to a training loop
-of one's own.
-"""
+"""Endless mini-batches of fresh samples of a task, for a training loop of your own."""
 
 from typing import Any
 

@@ -82,7 +82,9 @@ BOUNDS = {
     "rounding_signal": _bound("E effect of rounding", "α_A moves by ≤ c/(T·K_Q)", 1.0),
     "rounding_error": _bound("E effect of rounding", "‖Δ_A‖_μ² grows by ≤ c/T", 0.006),
     "support_signal": _largest(
-        "E gradient denoising", "−E∂l ≥ c·(1 − α_V)·α_V·K_P/(N·Q) on the support", 0.15
+        "E gradient denoising",
+        "−E∂l ≥ c·(1 − α_V)·α_V·K_P/(N·Q) on the support, for α_A ≤ 1",
+        0.15,
     ),
     "coordinate": _bound("E gradient denoising", "|∂l| ≤ c·N", 0.4, 1.0),
     "square_on_support": _bound("E bias of ĥ", "E‖[∇̂_A l]_q‖_μ² ≤ c·Q·N²", 0.05),

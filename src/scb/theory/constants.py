@@ -86,3 +86,37 @@ class Constants:
     theta: float = 1.0
     start_error: float = _measured("start_error")
     step_error: float = _measured("step_error")
+
+
+def attention_error(N: int, sparsity: int, eps: float, constants: Constants | None = None) -> float:
+    """Compute the error ‖Δ_A‖_μ² = O(ε²/(NQ)) that Stage 2 must reach.
+
+    Then ‖V − P‖_μ² ≤ ε after Stage 3.
+
+    Stage 3 requires ‖A_* − Q‖_μ ≤ c·ε/√Q, and rounding gives ‖A_* − Q‖_μ² ≤ c'·(‖Δ_A‖_μ² + Q/T²).
+    (The paper's corollary has ε/(Q√N), which does not follow. Its bound on rounding has NQ‖Δ_A‖_μ²;
+    the factor N is kept here, to be safe.) For rounding to find the positions, ‖Δ_A‖_μ must also be
+    well below 1/(Q√N).
+
+    Parameters
+    ----------
+    N, sparsity : int
+        The number of tokens, and of positions that each token attends to.
+    eps : float
+        The target accuracy ε of ‖V − P‖_μ².
+    constants : Constants, optional
+        The factors of the lemmas. The default is ``Constants()``, with the measured values.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from scb.theory.constants import attention_error
+    >>> round(attention_error(N=3, sparsity=2, eps=0.01), 8)
+    4.444e-05
+    """
+    c = constants or Constants()
+    for_V = (c.stage3_attention * eps) ** 2 / (c.rounding_A * N * sparsity)
+    return min(for_V, (c.separated / sparsity) ** 2 / N)

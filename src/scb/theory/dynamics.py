@@ -54,7 +54,8 @@ def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     α_V and α_A are the signals and Δ_V and Δ_A the errors of the point (V, A), as in
     ``geometry.population_projection``:
 
-    | E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V + ‖Δ_A‖_μ²(V − μ1ᵀ)
+    | E∇̂_V l = [α_A K_Q(α_A α_V − 1) + (α_V − 1)/T](P − μ1ᵀ) + (α_A² K_Q + 1/T)Δ_V
+    |     + ‖Δ_A‖_μ²(V − μ1ᵀ)
     | E∇̂_A l = K_P α_V(α_V α_A − 1)(Q − 11ᵀ/T) + K_P α_V² Δ_A + ‖Δ_V‖_μ²(A − 11ᵀ/T)
 
     Parameters
@@ -181,7 +182,8 @@ def error_step(
     >>> from scb.theory.dynamics import StepNoise, error_step
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> p = population_projection(task, task.P, task.Q)
-    >>> [round(square, 4) for square in error_step(task, p, eta_V=0.1, eta_A=0.1, noise=StepNoise(square_V=1.0))]
+    >>> squares = error_step(task, p, eta_V=0.1, eta_A=0.1, noise=StepNoise(square_V=1.0))
+    >>> [round(square, 4) for square in squares]
     [0.01, 0.0]
     """
     c_V = 1 - eta_V * (p.alpha_A**2 * task.K_Q + 1 / task.T + p.delta_A**2)

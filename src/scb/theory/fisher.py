@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from scb.arrays import Array
 from scb.kernels.mixture import likelihood_information
 
-_DENSE = 1500  # parameters of an information that is decomposed as a whole, at most
-
 
 @dataclass(frozen=True)
 class Information:
@@ -63,7 +61,7 @@ class Information:
     free_q: NDArray[np.bool_]
 
     @classmethod
-    def of(
+    def from_contexts(
         cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array
     ) -> "Information":
         """Compute the information in given contexts; the expectation is over their labels only.
@@ -89,24 +87,17 @@ class Information:
         Examples
         --------
         >>> import numpy as np, scb
+        >>> from scb.theory.fisher import Information
         >>> task = scb.Task.random(3, 40, 2, seed=0)
         >>> tokens, last = np.array([[0, 1], [2, 2]]), np.array([0, 1])
-        >>> scb.theory.fisher.Information.of(tokens, last, np.ones(2), task.weights.T, task.P).qq.shape
+        >>> q, once = task.weights.T, np.ones(2)
+        >>> Information.from_contexts(tokens, last, once, q, task.P).qq.shape
         (3, 2, 2)
         """
         PP, Pq, qq = blocks(P, q)
-        nobody = np.zeros(len(tokens), np.int64), np.zeros((1, len(P)))  # there is no background
-        likelihood_information(
-            tokens,
-            last,
-            weight,
-            *nobody,
-            np.ascontiguousarray(q),
-            np.ascontiguousarray(P),
-            PP,
-            Pq,
-            qq,
-        )
+        no_background = np.zeros(len(tokens), np.int64), np.zeros((1, len(P)))
+        at = np.ascontiguousarray(q), np.ascontiguousarray(P)
+        likelihood_information(tokens, last, weight, *no_background, *at, PP, Pq, qq)
         seen = np.einsum("omm->m", PP) > 0
         return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
@@ -140,7 +131,7 @@ class Information:
 
         (N, C), (K, s) = self.free_P.shape, self.free_q.shape
         of_P, of_q = np.full((N, C), np.nan), np.full((K, s), np.nan)
-        if N * C + K * s > _DENSE:
+        if N * C + K * s > 1500:  # too many parameters to decompose as a whole
             return of_P, of_q
         J: Any = block_diag(*self.PP, *self.qq)
         J[: N * C, N * C :] = self.Pq.reshape(N * C, K * s)
@@ -278,7 +269,8 @@ class Inverse(NamedTuple):
     --------
     >>> import scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
-    >>> scb.theory.information.fisher_information(task).inverse().cov.shape  # one free weight in each column
+    >>> inverse = scb.theory.information.fisher_information(task).inverse()
+    >>> inverse.cov.shape  # one free weight in each column
     (3, 3)
     """
 

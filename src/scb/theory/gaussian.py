@@ -117,8 +117,8 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 
         h_V = g(1 − w)ᵀ + isotropic noise, and h_A = isotropic noise,
 
-    where w is the row of the projector (``geometry.projector_row``). The "euclidean" projector
-    leaves g(1 − μ/‖μ‖²)ᵀ of the common part, the "mu" projector removes it. The covariance of g is
+    where w is the row of the projector (``geometry.projector_row``). The paper's projector leaves
+    g(1 − μ/‖μ‖²)ᵀ of the common part, the μ-projector removes it. The covariance of g is
     proportional to that of e_o, diag(μ) − μμᵀ, and has trace E‖r‖²/B.
 
     At the start of training the model is exact up to O(1/T) in the part of g, and has the right
@@ -148,7 +148,8 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
     >>> from scb.geometry import population_projection
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> p = population_projection(task, task.P, task.Q)
-    >>> scb.theory.gaussian.common_noise(task, p, batch_size=64, rng=np.random.default_rng(0)).round(3)
+    >>> rng = np.random.default_rng(0)
+    >>> scb.theory.gaussian.common_noise(task, p, batch_size=64, rng=rng).round(3)
     array([-0.006, -0.018,  0.024])
     """
     mu = task.mu

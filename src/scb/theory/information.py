@@ -15,18 +15,17 @@ from scb.inputs import InputError
 from scb.task import Seed, Task
 from scb.theory.fisher import Information
 
-# Contexts enumerated at most; beyond that, they are drawn
-_ROWS = 2_000_000
 
-
-def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Information:
+def fisher_information(
+    task: Task, draws: int = 400_000, seed: Seed = 0, *, enumerated: int = 2_000_000
+) -> Information:
     """Compute the expected Fisher information about (P, Q) in one sample of a task.
 
     The support of Q is taken as known.
 
     The expectation is over the tokens at the positions attended to and the last token. It is
-    computed exactly, by enumeration, if they have at most two million combinations, N^(Q + 1), and
-    as an average over random ones otherwise.
+    computed exactly if they have at most ``enumerated`` combinations, N^(Q + 1), and as an average
+    over random ones otherwise.
 
     Parameters
     ----------
@@ -37,6 +36,8 @@ def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Info
         1/√draws.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these contexts.
+    enumerated : int, default 2,000,000
+        The largest number of combinations that are enumerated.
 
     Returns
     -------
@@ -52,13 +53,15 @@ def fisher_information(task: Task, draws: int = 400_000, seed: Seed = 0) -> Info
            [0.2 , 0.6 ]])
     """
     N, s = task.N, task.sparsity
-    if N ** (s + 1) <= _ROWS:
+    if N ** (s + 1) <= enumerated:
         rows = np.array(list(product(range(N), repeat=s + 1)))
         weight = np.prod(task.mu[rows], axis=1)
     else:
         rows = np.random.default_rng(seed).choice(N, size=(draws, s + 1), p=task.mu)
         weight = np.full(draws, 1 / draws)
-    return Information.of(rows[:, 1:].copy(), rows[:, 0].copy(), weight, task.weights.T, task.P)
+    return Information.from_contexts(
+        rows[:, 1:].copy(), rows[:, 0].copy(), weight, task.weights.T, task.P
+    )
 
 
 class CramerRao(NamedTuple):

@@ -43,13 +43,13 @@ class GradientNoise:
     V, A : (N, N) and (T, N) arrays
         The value matrix and the attention; they need not satisfy any constraint.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector in the preconditioner of V, which keeps Vμ = μ: orthogonal in the Euclidean
-        inner product, as in the paper, or in that weighted by μ.
+        The projector in the preconditioner of V, which keeps Vμ = μ: the paper's, or the
+        μ-projector.
 
     Examples
     --------
-    At the start of training, the noise is larger with the paper's projector than with the other
-    one:
+    At the start of training, the noise is larger with the paper's projector than with the
+    μ-projector:
 
     >>> import scb
     >>> from scb.geometry import uniform_start
@@ -62,8 +62,10 @@ class GradientNoise:
     euclidean 0.0544 0.00633
     mu 0.0325 0.00388
     >>> at_task = GradientNoise(task, task.P, task.Q)
-    >>> round(at_task.square_A(), 2), round(at_task.variance_along_A(task.Q), 3), at_task.variances_A().shape
-    (11.59, 0.025, (40, 3))
+    >>> round(at_task.square_A(), 2), round(at_task.variance_along_A(task.Q), 3)
+    (11.59, 0.025)
+    >>> at_task.variances_A().shape
+    (40, 3)
     >>> bool(at_task.mean[0].round(12).any()), at_task.variances_V().round(3)[0]
     (False, array([0.108, 0.093, 0.152]))
     >>> at_task.covariance_V().shape, at_task.covariance_A().shape
@@ -157,13 +159,10 @@ class GradientNoise:
         factors = [self._mean_residual(row, C) for row in rows]
         labels = [self._label_distribution(row, C) for row in rows]
         mu = self.task.mu
-        found = product_moment([*factors, one, two], mu, kept) - product_moment(
-            [*labels, one, two], mu, kept
-        )
-        label = self._label_distribution("l")
-        return found + product_moment(
-            [label, one, two], mu, kept, C, rows[0] + "l", C, rows[1] + "l"
-        )
+        moment = product_moment([*factors, one, two], mu, kept)
+        moment = moment - product_moment([*labels, one, two], mu, kept)
+        label = [self._label_distribution("l"), one, two]
+        return moment + product_moment(label, mu, kept, C, rows[0] + "l", C, rows[1] + "l")
 
     # ----------------------------------------------------------------------------------------- of A
 
@@ -178,9 +177,9 @@ class GradientNoise:
         mean = self.mean[1]
         second = self._second_moment_A(self._token("p"), self._token("q"), "kpq")
         N = self.task.N
-        found = -np.multiply.outer(mean, mean)
-        found[:, range(N), :, range(N)] += second  # a sample touches one column
-        return found
+        covariance = -np.multiply.outer(mean, mean)
+        covariance[:, range(N), :, range(N)] += second  # a sample touches one column
+        return covariance
 
     def variances_A(self) -> Array:
         """Compute the variance of each entry of h_A.
@@ -220,8 +219,8 @@ class GradientNoise:
         U = self.V - (self.V @ mu)[:, None]
         centred = (W - W.mean(axis=0)) * mu
         total = Statistic((Piece(centred, U),), "n")
-        found = self._second_moment_A(total, total, "k")
-        return float(found.sum() - np.sum(self.mean[1] * W * mu) ** 2)
+        second = self._second_moment_A(total, total, "k")
+        return float(second.sum() - np.sum(self.mean[1] * W * mu) ** 2)
 
     def _token(self, position: str) -> Statistic:
         """Ve_{x_p} less its mean over positions: U e_{x_p} − (1/T) Σ_t U e_{x_t}, U = V − Vμ1ᵀ."""
@@ -238,9 +237,9 @@ class GradientNoise:
         other = two._replace(row="m")
         factors = [self._mean_residual("n"), one, self._mean_residual("m"), other]
         labels = [self._label_distribution("n"), one, self._label_distribution("m"), other]
-        found = product_moment(factors, mu, kept) - product_moment(labels, mu, kept)
-        found = found + product_moment([self._label_distribution("n"), one, two], mu, kept)
-        return found / mu.reshape(-1, *[1] * (len(kept) - 1))
+        moment = product_moment(factors, mu, kept) - product_moment(labels, mu, kept)
+        moment = moment + product_moment([self._label_distribution("n"), one, two], mu, kept)
+        return moment / mu.reshape(-1, *[1] * (len(kept) - 1))
 
     # -------------------------------------------------------------------------------------- of both
 

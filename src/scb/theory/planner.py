@@ -1,4 +1,4 @@
-"""The planner: batch sizes, λ, step counts and thresholds that the paper's lemmas ask for, stage by
+"""The planner: batch sizes, λ, step counts and thresholds that the paper's lemmas require, stage by
 stage.
 
 It walks the chain of lemmas backwards: from ε to the error of A that Stage 3 tolerates, from there
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
 
 from scb.inputs import InputError, integer, number
-from scb.theory.constants import Constants
+from scb.theory.constants import Constants, attention_error
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class StagePlan:
     eta: float
     steps: int
     batch_size: float
-    lam: float
-    threshold: float | None
-    noise_V: float | None
-    noise_A: float | None
-    leaves: str
+    lam: float = 0.0
+    threshold: float | None = None
+    noise_V: float | None = None
+    noise_A: float | None = None
+    leaves: str = ""
 
     @property
     def samples(self) -> float:
@@ -71,6 +71,11 @@ class Plan:
         A replaces Stage 1.
     theta : float
         The weight θ of the pretrained P̂ in the initial V of transfer.
+    eps : float
+        The target accuracy ε.
+    eps_range : tuple of two floats
+        The range of ε that Lemma E.3, on Stage 2, asks for: Q²N³/√T, with 1 for its constant, and
+        0.1. It is empty if the first is not below the second.
 
     Examples
     --------
@@ -78,6 +83,8 @@ class Plan:
     >>> plan = scb.plan(N=3, T=5000, sparsity=2)
     >>> f"{plan.samples:.1e} from scratch, {plan.transfer_samples:.1e} with transfer"
     '4.5e+18 from scratch, 2.6e+15 with transfer'
+    >>> plan.warning
+    'Lemma E.3 asks for ε between Q²N³/√T = 1.53 and 0.1: at these sizes there is none'
     """
 
     K_P: float
@@ -85,6 +92,17 @@ class Plan:
     stages: tuple[StagePlan, ...]
     transfer: tuple[StagePlan, ...]
     theta: float
+    eps_range: tuple[float, float]
+    eps: float
+
+    @property
+    def warning(self) -> str:
+        """Why the lemmas do not apply to this plan's ε; empty if they do."""
+        low, high = self.eps_range
+        asked = f"Lemma E.3 asks for ε between Q²N³/√T = {low:.3g} and {high:g}"
+        if low >= high:
+            return f"{asked}: at these sizes there is none"
+        return "" if low <= self.eps <= high else f"{asked}: {self.eps:g} is not"
 
     @property
     def samples(self) -> float:
@@ -144,15 +162,19 @@ def plan(
     --------
     >>> import scb
     >>> for stage in scb.plan(N=3, T=5000, sparsity=2).stages:
-    ...     print(stage.name, stage.steps, f"{stage.batch_size:.1e}", f"{stage.lam:.1e}", stage.leaves)
+    ...     numbers = f"{stage.steps} {stage.batch_size:.1e} {stage.lam:.1e}"
+    ...     print(stage.name, numbers, stage.leaves)
     Stage 1 94 4.8e+16 0.0e+00 α_V or α_A ≥ 0.17
     Stage 2 92 1.1e+13 2.5e-05 ‖Δ_A‖_μ² ≤ 0.00083
     Stage 3 15 1.7e+06 0.0e+00 ‖V − P‖_μ² ≤ 0.05
     """
-    _check_sizes(N, T, sparsity)
-    _check_between(_LEAST, exp(-1), eps=eps)
-    _check_between(_LEAST, 1 - 1e-12, delta=delta)
-    _check_between(_LEAST, 1, K_P=K_P, K_Q=K_Q, overlap=overlap, eta=eta)
+    _check_between(2, 1e12, N=integer("N", N))
+    _check_between(1, 1e15, T=integer("T", T))
+    _check_between(1, T, sparsity=integer("sparsity", sparsity))
+    tiny = 1e-12
+    _check_between(tiny, exp(-1), eps=eps)
+    _check_between(tiny, 1 - tiny, delta=delta)
+    _check_between(tiny, 1, K_P=K_P, K_Q=K_Q, overlap=overlap, eta=eta)
     K_P = 1 / N if K_P is None else K_P
     K_Q = 1 / sparsity if K_Q is None else K_Q
     lemmas = _Lemmas(
@@ -182,59 +204,16 @@ def plan(
             lemmas.stage3(),
         ),
         theta=theta,
+        eps_range=(sparsity**2 * N**3 / sqrt(T), 0.1),
+        eps=eps,
     )
 
 
-# Of what must be positive: below it, there is nothing to plan for
-_LEAST = 1e-12
-
-
-def _check_sizes(N: int, T: int, sparsity: int) -> None:
-    """InputError unless these are the sizes of a task."""
-    _check_between(2, 1e12, N=integer("N", N))
-    _check_between(1, 1e15, T=integer("T", T))
-    _check_between(1, T, sparsity=integer("sparsity", sparsity))
-
-
 def _check_between(low: float, high: float, **given: float | None) -> None:
-    """InputError unless all that is given lies between two values."""
+    """Raise an InputError unless all that is given lies between two values."""
     for name, value in given.items():
         if value is not None and not low <= number(name, value) <= high:
             raise InputError(f"{name} = {value}: it must lie between {low:g} and {high:g}")
-
-
-def attention_error(N: int, sparsity: int, eps: float, constants: Constants | None = None) -> float:
-    """Compute the error ‖Δ_A‖_μ² = O(ε²/(NQ)) that Stage 2 must reach.
-
-    Then ‖V − P‖_μ² ≤ ε after Stage 3.
-
-    Stage 3 requires ‖A_* − Q‖_μ ≤ c·ε/√Q, and rounding gives ‖A_* − Q‖_μ² ≤ c'·(‖Δ_A‖_μ² + Q/T²).
-    (The paper's corollary has ε/(Q√N), which does not follow. Its bound on rounding has NQ‖Δ_A‖_μ²;
-    the factor N is kept here, to be safe.) For rounding to find the positions, ‖Δ_A‖_μ must also be
-    well below 1/(Q√N).
-
-    Parameters
-    ----------
-    N, sparsity : int
-        The number of tokens, and of positions that each token attends to.
-    eps : float
-        The target accuracy ε of ‖V − P‖_μ².
-    constants : Constants, optional
-        The factors of the lemmas. The default is ``Constants()``, with the measured values.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from scb.theory.planner import attention_error
-    >>> round(attention_error(N=3, sparsity=2, eps=0.01), 8)
-    4.444e-05
-    """
-    c = constants or Constants()
-    for_V = (c.stage3_attention * eps) ** 2 / (c.rounding_A * N * sparsity)
-    return min(for_V, (c.separated / sparsity) ** 2 / N)
 
 
 @dataclass(frozen=True)
@@ -285,8 +264,6 @@ class _Lemmas:
             eta=self.eta,
             steps=steps,
             batch_size=max(second_order, first_order),
-            lam=0.0,
-            threshold=None,
             noise_V=noise,
             noise_A=noise,
             leaves=f"α_V or α_A ≥ {self.alpha:.2g}",
@@ -351,10 +328,8 @@ class _Lemmas:
             eta=self.eta,
             steps=steps,
             batch_size=self.c.square_V * self.N**3 * steps / (self.delta * noise**2),
-            lam=0.0,
             threshold=self.c.normalisation / self.Q,
             noise_V=noise,
-            noise_A=None,
             leaves=f"‖V − P‖_μ² ≤ {self.eps:.2g}",
         )
 
@@ -375,10 +350,7 @@ class _Lemmas:
             eta=1.0,
             steps=1,
             batch_size=self.coordinate_batch(self.step_accuracy, alpha_V, self.delta),
-            lam=0.0,
             threshold=self.c.rounding * alpha_V / self.Q,
-            noise_V=None,
-            noise_A=None,
             leaves=f"α_A ≈ α_V = {alpha_V:.2g}",
         )
 

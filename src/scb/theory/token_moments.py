@@ -41,8 +41,10 @@ class Piece(NamedTuple):
     --------
     >>> import numpy as np
     >>> from scb.theory.token_moments import Piece
-    >>> Piece(np.ones(2), np.array([0.5, 0.5])).is_constant, Piece(np.ones((4, 2)), np.eye(2) - 0.5).is_constant
-    (True, False)
+    >>> Piece(np.ones(2), np.array([0.5, 0.5])).is_constant
+    True
+    >>> Piece(np.ones((4, 2)), np.eye(2) - 0.5).is_constant
+    False
     """
 
     weights: Array | None
@@ -155,13 +157,13 @@ def _splits(sums: list[Factor]) -> list[list[list[Factor]]]:
 
 
 def _position_sum(block: list[Factor]) -> list[Any]:
-    """Σ_t Π w[t, k] over the pieces of a block, and its letters; a piece that is one token alone
+    """Σ_t Π w[t, k] over the pieces of a block, and its letters; a piece that is a single token
     fixes t instead of weighing it.
     """
-    alone = sorted({statistic.position for piece, statistic in block if piece.weights is None})
+    fixed = sorted({statistic.position for piece, statistic in block if piece.weights is None})
     operands: list[Any] = []
-    t = alone[0] if alone else "t"
-    if len(alone) == 2:  # two such tokens are the same one only where their positions are
+    t = fixed[0] if fixed else "t"
+    if len(fixed) == 2:  # two such tokens are the same one only where their positions are
         sums = (
             piece.weights
             for _, statistic in block
@@ -169,17 +171,13 @@ def _position_sum(block: list[Factor]) -> list[Any]:
             if not piece.is_constant
         )
         T = next(len(weights) for weights in sums if weights is not None)
-        operands = [np.eye(T), "".join(alone)]
+        operands = [np.eye(T), "".join(fixed)]
     for piece, _ in block:
         if piece.weights is not None:
             operands += [piece.weights, t + "k"]
     if not operands:
         return []
-    letters = (
-        "".join(alone) + "k"
-        if any("k" in letters for letters in operands[1::2])
-        else "".join(alone)
-    )
+    letters = "".join(fixed) + ("k" if any("k" in given for given in operands[1::2]) else "")
     return [_einsum(operands, letters), letters]
 
 
@@ -198,5 +196,5 @@ def _einsum(operands: list[Any], kept: str) -> Array:
     """
     inputs = ",".join(operands[1::2])
     output = "".join(letter for letter in kept if letter in inputs)
-    found = np.asarray(np.einsum(f"{inputs}->{output}", *operands[0::2]))
-    return found[tuple(slice(None) if letter in inputs else None for letter in kept)]
+    result = np.asarray(np.einsum(f"{inputs}->{output}", *operands[0::2]))
+    return result[tuple(slice(None) if letter in inputs else None for letter in kept)]

@@ -13,17 +13,18 @@ except ImportError as error:
         f"scb.torch needs PyTorch, which is not installed: {_install('torch')}"
     ) from error
 
-from scb.torch.data import Sequences, Stream
+from scb.torch.data import SampleStream, SequenceStream
 from scb.torch.linear import Algorithm1, LinearAttention, follow
-from scb.torch.probing import Probe, probe
+from scb.torch.probe_report import Probe
+from scb.torch.probing import probe
 from scb.torch.transformer import Transformer
 
 __all__ = [
     "Algorithm1",
     "LinearAttention",
     "Probe",
-    "Sequences",
-    "Stream",
+    "SampleStream",
+    "SequenceStream",
     "Transformer",
     "follow",
     "probe",

@@ -1,6 +1,7 @@
-"""Data without end for a PyTorch loop: fresh samples of a task, and sequences that it generates."""
+"""Endless data for a PyTorch loop: fresh samples of a task, and sequences that it generates."""
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 import numpy as np
 import torch
@@ -43,7 +44,7 @@ class _Endless(IterableDataset[Pair]):
         worker = get_worker_info()
         if worker is None:
             return self
-        return (self.at(step) for step in _count(self.step + worker.id, worker.num_workers))
+        return map(self.at, count(self.step + worker.id, worker.num_workers))
 
     def __next__(self) -> Pair:
         pair = self.at(self.step)
@@ -71,7 +72,7 @@ class _Endless(IterableDataset[Pair]):
         self.step = integer("step", state["step"], low=0)
 
 
-class Stream(_Endless):
+class SampleStream(_Endless):
     """Endless mini-batches of fresh samples of a task.
 
     They are pairs ``(tokens, label)`` of shapes (B, T + 1) and (B,).
@@ -104,11 +105,11 @@ class Stream(_Endless):
     Examples
     --------
     >>> import scb, scb.torch
-    >>> batches = scb.torch.Stream(scb.Task.random(3, 40, 2), batch_size=32, seed=1)
+    >>> batches = scb.torch.SampleStream(scb.Task.random(3, 40, 2), batch_size=32, seed=1)
     >>> tokens, label = next(batches)
     >>> tokens.shape, label.shape, batches.step
     (torch.Size([32, 41]), torch.Size([32]), 1)
-    >>> again = scb.torch.Stream(scb.Task.random(3, 40, 2), batch_size=32, seed=1)
+    >>> again = scb.torch.SampleStream(scb.Task.random(3, 40, 2), batch_size=32, seed=1)
     >>> again.load_state_dict(batches.state_dict())
     >>> bool((next(again)[0] == batches.at(1)[0]).all())
     True
@@ -152,7 +153,7 @@ class Stream(_Endless):
         return tokens[0], label[0]
 
 
-class Sequences(_Endless):
+class SequenceStream(_Endless):
     """Endless mini-batches of generated sequences for next-token training.
 
     They are pairs ``(inputs, targets)`` of shape (B, length).
@@ -178,7 +179,8 @@ class Sequences(_Endless):
     Examples
     --------
     >>> import scb, scb.torch
-    >>> batches = scb.torch.Sequences(scb.Task.random(3, 8, 2), length=20, batch_size=4, seed=1)
+    >>> task = scb.Task.random(3, 8, 2)
+    >>> batches = scb.torch.SequenceStream(task, length=20, batch_size=4, seed=1)
     >>> inputs, targets = next(batches)
     >>> inputs.shape, bool((inputs[:, 1:] == targets[:, :-1]).all())
     (torch.Size([4, 20]), True)
@@ -259,9 +261,3 @@ class Draws:
         sources = tokens.gather(2, self.positions[self._each, last])  # (G, n, Q)
         distributions = self.distributions[self._each[..., None], sources]  # (G, n, Q, N)
         return (self.weights[self._each, last][..., None] * distributions).sum(dim=2)
-
-
-def _count(start: int, step: int) -> Iterator[int]:
-    while True:
-        yield start
-        start += step

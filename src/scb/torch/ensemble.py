@@ -1,5 +1,5 @@
-"""Many transformers of one shape, trained side by side: what a study of many tasks and learning
-rates wants.
+"""Many transformers of one shape, trained side by side, for studies of many tasks and learning
+rates.
 
 Parameters of all models are stacked along a first axis and go through ``torch.func.vmap``; each
 model has its own task and its own learning rate, and none knows of the others. On a GPU the steps

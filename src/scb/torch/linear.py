@@ -12,7 +12,9 @@ from torch import nn
 from scb.arrays import Array
 from scb.geometry import projector_row
 from scb.inputs import InputError, number
-from scb.training.stages import MeasuredNoise, Recipe, Stage
+from scb.training.recipes.recipe import Recipe
+from scb.training.schedules import MeasuredNoise
+from scb.training.stages import Stage
 
 
 class LinearAttention(nn.Module):
@@ -33,7 +35,7 @@ class LinearAttention(nn.Module):
     >>> import scb, scb.torch, torch
     >>> task = scb.Task.random(3, 40, 2)
     >>> model = scb.torch.LinearAttention(task.P, task.Q)  # predicts the true distribution
-    >>> tokens, label = next(scb.torch.Stream(task, 1000))
+    >>> tokens, label = next(scb.torch.SampleStream(task, 1000))
     >>> model.forward(tokens).sum(dim=1).allclose(torch.ones(1000, dtype=torch.float64))
     True
     >>> round(model.loss(tokens, label).item(), 2)
@@ -112,7 +114,7 @@ class Algorithm1(torch.optim.Optimizer):
         Whether to subtract the mean of each column of A's gradient before the proximal step instead
         of after it.
     projector : {"euclidean", "mu"}, default "mu"
-        The choice of w. "euclidean" is the paper's w = μ/‖μ‖², "mu" is w = 1, which has far less
+        The choice of w: μ/‖μ‖² for the paper's projector, 1 for the μ-projector, which has far less
         noise.
 
     Examples
@@ -121,8 +123,9 @@ class Algorithm1(torch.optim.Optimizer):
     >>> from scb.geometry import uniform_start
     >>> task = scb.Task.random(3, 40, 2)
     >>> model = scb.torch.LinearAttention(*uniform_start(task.mu, task.T))
-    >>> optimiser = scb.torch.Algorithm1(model.V, model.A, task.mu, eta_V=0.02, eta_A=0.02, lam=1e-5)
-    >>> batches = scb.torch.Stream(task, batch_size=256)
+    >>> rates = {"eta_V": 0.02, "eta_A": 0.02, "lam": 1e-5}
+    >>> optimiser = scb.torch.Algorithm1(model.V, model.A, task.mu, **rates)
+    >>> batches = scb.torch.SampleStream(task, batch_size=256)
     >>> for _ in range(20):
     ...     optimiser.zero_grad()
     ...     model.loss(*next(batches)).backward()
@@ -151,7 +154,8 @@ class Algorithm1(torch.optim.Optimizer):
         N = len(mu)
         if V.shape != (N, N) or A.ndim != 2 or A.shape[1] != N:
             raise InputError(
-                f"V has shape {tuple(V.shape)} and A {tuple(A.shape)}: with {N} tokens, (N, N) and (T, N) go"
+                f"V has shape {tuple(V.shape)} and A {tuple(A.shape)}: "
+                f"with {N} tokens, (N, N) and (T, N) go"
             )
         self.mu = torch.as_tensor(np.array(mu), dtype=V.dtype, device=V.device)
         of_V = {"params": [V], "lr": eta_V, "layer": "V", "row": self._row(projector)}
@@ -234,8 +238,9 @@ def follow(
     >>> import scb, scb.torch
     >>> task = scb.Task.random(3, 40, 2)
     >>> def batches(step, size):
-    ...     return scb.torch.Stream(task, size).at(step)
-    >>> model = scb.torch.follow(scb.recipes.transfer(task, task.P, accuracy=0.05, least_overlap=0.9, multiple=1.0), batches)
+    ...     return scb.torch.SampleStream(task, size).at(step)
+    >>> options = {"accuracy": 0.05, "least_overlap": 0.9, "multiple": 1.0}
+    >>> model = scb.torch.follow(scb.recipes.transfer(task, task.P, **options), batches)
     >>> bool(scb.metrics.distance_A(task, model.A.detach().numpy()) < 0.1)
     True
     """

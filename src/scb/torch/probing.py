@@ -13,128 +13,23 @@ label is drawn: the predictions themselves are regressed, and their noise is non
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from scb.arrays import Array
+from scb.contexts import scatter_scores, token_mass
 from scb.geometry import population_projection
 from scb.inputs import InputError, integer, one_of
 from scb.metrics import distance_A, distance_V
-from scb.model import scatter_scores, token_mass
 from scb.task import Task
 from scb.task.sampling import Batch, sample, token_dtype
+from scb.torch.probe_report import Probe
 from scb.training.roundings import noise_threshold
 
 Model = Callable[[torch.Tensor], torch.Tensor]
 Sampler = Callable[[int, int], np.ndarray]
-
-FAINT = 0.01
-"""A model whose predictions change with the context by less than this, in the root mean square, has learned nothing from it."""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """The result of ``scb.torch.probe``.
-
-    It is the sparse contextual bigram that best describes the predictions F of a model.
-
-    Predictions hardly determine the scales of V − μ1ᵀ and A separately, only their product. Here A
-    is scaled so that its columns sum to 1 in the μ-weighted mean; ``signal`` does not depend on
-    this choice.
-
-    Attributes
-    ----------
-    V : (N, N) array
-        The value matrix that fits the predictions best.
-    A : (T, N) array
-        The attention that fits best. In each column, the positions of the support have values of
-        their own, and all others a common value.
-    support : tuple of N integer arrays (size,)
-        For each last token, the positions whose attention stands out.
-    spread : float
-        How much predictions depend on the context: the root mean square of F − E[F | k], where k is
-        the last token.
-    unexplained : float
-        The fraction of the mean square of F − E[F | k] that the form of a sparse contextual bigram
-        does not explain.
-    samples : int
-        The number of contexts on which the model was evaluated.
-    distance_V, distance_A : float
-        The distances ‖V − P‖_μ and ‖A − Q‖_μ from the task. These and the following attributes are
-        NaN if the task is unknown.
-    alpha_V, alpha_A : float
-        The signals: how far V and A are on the way from the uniform start (0) to P and Q (1).
-    mass : float
-        The fraction of the attention, in absolute values, that lies on the true positions.
-    excess, excess_trivial : float
-        The loss in excess of that of the true distribution, in nats, that is, the mean of KL(true
-        distribution ‖ F); and the same for a model that ignores the context and always predicts μ.
-
-    Examples
-    --------
-    >>> import scb, scb.torch
-    >>> task = scb.Task.random(3, 40, 2)
-    >>> found = scb.torch.probe(scb.torch.LinearAttention(task.P, task.Q), task, output="distribution")
-    >>> found.found, round(found.signal, 3), bool(found.left < 1e-6), round(found.unexplained, 3)
-    (True, 1.0, True, 0.0)
-    """
-
-    V: Array
-    A: Array
-    support: tuple[np.ndarray, ...]
-    spread: float
-    unexplained: float
-    samples: int
-    distance_V: float = np.nan
-    distance_A: float = np.nan
-    alpha_V: float = np.nan
-    alpha_A: float = np.nan
-    mass: float = np.nan
-    excess: float = np.nan
-    excess_trivial: float = np.nan
-
-    @property
-    def found(self) -> bool:
-        """Whether predictions depend on some positions of the context more than on others."""
-        return self.spread >= FAINT and any(len(positions) for positions in self.support)
-
-    @property
-    def signal(self) -> float:
-        """The product α_V·α_A of the signals: 0 if nothing was learned, 1 for the task."""
-        return self.alpha_V * self.alpha_A if self.found else 0.0
-
-    @property
-    def left(self) -> float:
-        """The excess loss as a fraction of that of a model that ignores the context."""
-        return self.excess / self.excess_trivial
-
-    def __str__(self) -> str:
-        """A few lines for people."""
-        lines = [
-            f"{self.samples:,} contexts; predictions vary with the context by {self.spread:.3g} (root mean square)"
-        ]
-        if self.found:
-            lines.append(
-                f"{self.unexplained:.1%} of that has not the form of a sparse contextual bigram"
-            )
-            lines += [
-                f"after token {k}: " + _positions(t, self.A[t, k])
-                for k, t in enumerate(self.support)
-            ]
-        else:
-            lines.append("nothing found: no position matters more than the others")
-        if np.isfinite(self.excess):
-            lines.append(
-                f"excess loss {self.excess:.4g} nats, {self.left:.1%} of that of a model that ignores the context"
-            )
-            if self.found:
-                lines.append(
-                    f"‖V − P‖ = {self.distance_V:.3g}, ‖A − Q‖ = {self.distance_A:.3g}, signal {self.signal:.3g}"
-                )
-                lines.append(f"attention on the true positions: {self.mass:.1%}")
-        return "\n".join(lines)
 
 
 def probe(
@@ -181,8 +76,8 @@ def probe(
     >>> import scb, scb.torch
     >>> task = scb.Task.random(3, 40, 2)
     >>> model = scb.torch.LinearAttention(task.P, task.Q)
-    >>> found = scb.torch.probe(model, task, output="distribution")
-    >>> bool(found.distance_V < 1e-3), bool(found.distance_A < 1e-3), round(found.mass, 3)
+    >>> seen = scb.torch.probe(model, task, output="distribution")
+    >>> bool(seen.distance_V < 1e-3), bool(seen.distance_A < 1e-3), round(seen.mass, 3)
     (True, True, 1.0)
     """
     samples = integer("samples", samples, low=100)
@@ -204,25 +99,26 @@ def probe(
     V = (F.mean(axis=0) - U @ _mass(A, batch, mu).mean(axis=0))[:, None] + U
     left = G - _predict(U, A, batch, mu)
     unexplained = float(np.square(left).sum() / max(np.square(G).sum(), 1e-300))
-    found = Probe(V, A, support, spread=spread, unexplained=unexplained, samples=samples)
-    return _against(found, source, F, batch) if isinstance(source, Task) else found
+    report = Probe(V, A, support, spread=spread, unexplained=unexplained, samples=samples)
+    return _compared(report, source, F, batch) if isinstance(source, Task) else report
 
 
 def _distributions(
     model: Model, tokens: np.ndarray, output: str, device: torch.device | str, batch_size: int
 ) -> Array:
     """(n, N): what the model predicts, as distributions in float64."""
-    found = []
+    predictions = []
     with torch.no_grad():
         for start in range(0, len(tokens), batch_size):
             part = torch.from_numpy(tokens[start : start + batch_size].astype(np.int64)).to(device)
             out = model(part).double()
             if out.ndim != 2 or len(out) != len(part):
                 raise InputError(
-                    f"the model made {tuple(out.shape)} of tokens {tuple(part.shape)}: (B, N) is wanted"
+                    f"the model made {tuple(out.shape)} of tokens {tuple(part.shape)}: "
+                    "it must make (B, N)"
                 )
-            found.append((out.softmax(dim=1) if output == "logits" else out).cpu().numpy())
-    return np.concatenate(found)
+            predictions.append((out.softmax(dim=1) if output == "logits" else out).cpu().numpy())
+    return np.concatenate(predictions)
 
 
 def _means(F: Array, last: np.ndarray) -> Array:
@@ -313,50 +209,47 @@ def _centred(m: Array, last: np.ndarray) -> Array:
 def _column(
     U: Array, G: Array, context: np.ndarray, shares: Array, positions: np.ndarray, T: int, mu: Array
 ) -> Array:
-    """(T,): the column of A by least squares: an entry for each position that stands out, and one
-    value for all.
+    """Fit a column of A, (T,), by least squares: an entry for each position that stands out, and
+    one common value.
 
-    The common value is hardly seen where T is large, since a uniform attention sees nearly the same
-    in every context: it stays at 0 unless it is three standard errors away.
+    A uniform attention sees nearly the same in every context if T is large, so that the data say
+    little about the common value: it is 0 unless it is three standard errors away.
     """
     if len(G) <= len(positions) + 1:
         return np.zeros(T)
     seen = [U[:, context[:, t]].T for t in positions] + [shares @ U.T]
     X = np.stack([(x - x.mean(axis=0)).ravel() for x in seen], axis=1)  # (n_k·N, positions + 1)
-    for regressors in (X, X[:, :-1]):
-        gram = regressors.T @ regressors
-        a = np.linalg.lstsq(gram, regressors.T @ G.ravel(), rcond=1e-12)[0]
-        if regressors is X:
-            noise = np.square(G.ravel() - X @ a).mean()
-            if a[-1] ** 2 > 9 * noise * np.linalg.pinv(gram)[-1, -1]:
-                break
-    column = np.full(T, a[-1] / T if len(a) > len(positions) else 0.0)
-    column[positions] += a[: len(positions)]
+    y = G.ravel()
+    a = _least_squares(X, y)
+    noise = np.square(y - X @ a).mean()
+    if not a[-1] ** 2 > 9 * noise * np.linalg.pinv(X.T @ X)[-1, -1]:
+        a = np.append(_least_squares(X[:, :-1], y), 0.0)
+    column = np.full(T, a[-1] / T)
+    column[positions] += a[:-1]
     return column
 
 
-def _against(found: Probe, task: Task, F: Array, batch: Batch) -> Probe:
-    """The same, measured by the task that the model was to learn."""
+def _least_squares(X: Array, y: Array) -> Array:
+    return np.linalg.lstsq(X.T @ X, X.T @ y, rcond=1e-12)[0]
+
+
+def _compared(report: Probe, task: Task, F: Array, batch: Batch) -> Probe:
+    """The report, compared with the task that the model was to learn."""
     k = batch.last
     sources = batch.context[np.arange(len(batch)), task.positions[:, k]]  # (Q, n)
     truth = np.einsum("qn,jqn->nj", task.weights[:, k], task.P[:, sources])
-    nats = _divergence(truth, F)
-    trivial = _divergence(truth, np.broadcast_to(task.mu, truth.shape))
-    at = population_projection(task, found.V, np.asfortranarray(found.A))
-    weight = np.abs(found.A)
-    on = weight[task.positions, np.arange(task.N)].sum(axis=0)
-    return Probe(
-        **{
-            name: getattr(found, name)
-            for name in ("V", "A", "support", "spread", "unexplained", "samples")
-        },
-        distance_V=distance_V(task, found.V),
-        distance_A=distance_A(task, found.A),
+    at = population_projection(task, report.V, np.asfortranarray(report.A))
+    weight = np.abs(report.A)
+    on_support = weight[task.positions, np.arange(task.N)].sum(axis=0)
+    return replace(
+        report,
+        distance_V=distance_V(task, report.V),
+        distance_A=distance_A(task, report.A),
         alpha_V=at.alpha_V,
         alpha_A=at.alpha_A,
-        mass=float(task.mu @ on / (task.mu @ weight.sum(axis=0))),
-        excess=nats,
-        excess_trivial=trivial,
+        mass=float(task.mu @ on_support / (task.mu @ weight.sum(axis=0))),
+        excess=_divergence(truth, F),
+        excess_trivial=_divergence(truth, np.broadcast_to(task.mu, truth.shape)),
     )
 
 
@@ -367,8 +260,3 @@ def _divergence(truth: Array, F: Array) -> float:
         .sum(axis=1)
         .mean()
     )
-
-
-def _positions(t: np.ndarray, a: Array) -> str:
-    order = np.argsort(-np.abs(a))[:8]
-    return "  ".join(f"{t[i]}: {a[i]:.3f}" for i in order) or "no position that stands out"

@@ -46,7 +46,7 @@ class Transformer(nn.Module):
     centre : (N,) array, optional
         The distribution μ of the tokens. If given, the μ-weighted mean over tokens is subtracted
         from the values at each position, so that a value carries only how a token differs from the
-        others, as with the projector "mu" of ``Algorithm1``. For one layer only. By default values
+        others, as with the μ-projector of ``Algorithm1``. For one layer only. By default values
         are not centred.
     init : float, optional
         The standard deviation of the initial weights; GPT-2 uses 0.02. By default PyTorch's own

@@ -1,5 +1,5 @@
 """Training: sources of gradients, updates, stages, recipes, engines, and the one loop."""
 
-from scb.lazy import submodules
+from scb.lazy import lazily
 
-__getattr__ = submodules(__name__)
+__getattr__ = lazily(__name__)

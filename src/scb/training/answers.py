@@ -1,6 +1,4 @@
-"""What functions of the user's own return (rules, roundings, sources, conditions to stop), checked
-where it comes in.
-"""
+"""Checks of what a user's own rules, roundings, sources and conditions to stop return."""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,6 +61,7 @@ def stopped(stop: Callable[..., Any] | None, V: Array, A: Array, mu: Array, stag
     answer = stop(V, A, mu)
     if not isinstance(answer, bool | np.bool_):
         raise InputError(
-            f"the condition {named(stop)} of stage {stage!r} returns {shown(answer)}: it must return True or False"
+            f"the condition {named(stop)} of stage {stage!r} returns {shown(answer)}: "
+            "it must return True or False"
         )
     return bool(answer)

@@ -1,5 +1,5 @@
-"""One training step as one would write it in NumPy, beside our engine; and processes that take
-turns, one for each baseline.
+"""One training step as one would write it in NumPy, timed in turns with our engine and other
+baselines.
 """
 
 import os
@@ -29,7 +29,11 @@ BATCH = 64
 LAM = 1e-4
 OURS = ("scb, 1 thread", "scb, 2 threads")
 # Busy until the other end of its stdin is closed, which happens however its parent ends.
-BUSY = "import os, threading\nthreading.Thread(target=lambda: (os.read(0, 1), os._exit(0))).start()\nwhile True: pass"
+BUSY = """
+import os, threading
+threading.Thread(target=lambda: (os.read(0, 1), os._exit(0))).start()
+while True: pass
+"""
 # Takes a seed, goes one call further, and returns the loss of the mini-batch
 Step = Callable[[int], float]
 
@@ -48,7 +52,7 @@ def start(task: Task) -> tuple[Array, Array]:
 
 
 def stage_of(task: Task) -> Stage:
-    """η = 0.005, as in Stage 2 of the paper's experiment; smaller for large N, where 64 samples a
+    """η = 0.005, as in Stage 2 of the paper's experiment; smaller for large N, where 64 samples per
     step would diverge.
     """
     eta = 0.005 if task.N <= 20 else 1e-4
@@ -91,17 +95,17 @@ def engine_step(task: Task, threads: int) -> Step:
 
 
 def baselines(file: Path | None) -> dict[str, Baseline]:
-    """NumPy, those in ``BASELINES`` of the file whose library is installed, and ours."""
-    found = {"NumPy": Baseline(numpy_step)}
+    """NumPy, the ``BASELINES`` of the file whose library is installed, and our engine."""
+    listed = {"NumPy": Baseline(numpy_step)}
     if file is not None:
-        found |= runpy.run_path(str(file))["BASELINES"]
+        listed |= runpy.run_path(str(file))["BASELINES"]
     for threads, name in enumerate(OURS, start=1):
-        found[name] = Baseline(lambda task, threads=threads: engine_step(task, threads), steps=50)
-    return {name: one for name, one in found.items() if one.needs is None or find_spec(one.needs)}
+        listed[name] = Baseline(partial(engine_step, threads=threads), steps=50)
+    return {name: one for name, one in listed.items() if one.needs is None or find_spec(one.needs)}
 
 
 def serve(baseline: Baseline, N: int, T: int) -> None:
-    """One baseline in a process of its own: its first loss; milliseconds a step for each seed on
+    """One baseline in a process of its own: its first loss; milliseconds per step for each seed on
     stdin; at the end its memory.
     """
     step = baseline.make(Task.random(N, T, 2))
@@ -135,17 +139,16 @@ def _read(name: str, process: Any) -> float:
 
 @contextmanager
 def busy_neighbours() -> Iterator[None]:
-    """One busy process for each core, for as long as the context lasts, and this process."""
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    """Keep one busy process per core beside this one, for as long as the context lasts."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     command = [sys.executable, "-c", BUSY]
     # In a session of its own: an interrupt from the terminal is for us alone.
     # The command is ours.
     start = partial(subprocess.Popen, command, stdin=subprocess.PIPE, start_new_session=True)
     neighbours = [start() for _ in range(cores)]
     try:
-        sleep(0.2)  # until they are at it
+        sleep(0.2)  # until they are busy
         yield
     finally:
         for neighbour in neighbours:
@@ -154,9 +157,7 @@ def busy_neighbours() -> Iterator[None]:
 
 
 def _take_turns(processes: dict[str, Any], repeats: int) -> dict[str, float]:
-    """Median milliseconds a step of each baseline, round by round; after a minute three rounds are
-    enough.
-    """
+    """Median milliseconds per step of each baseline, by round; after a minute, three are enough."""
     times: dict[str, list[float]] = {name: [] for name in processes}
     deadline = perf_counter() + 60
     for i in range(repeats):
@@ -167,14 +168,33 @@ def _take_turns(processes: dict[str, Any], repeats: int) -> dict[str, float]:
             sleep(0.02)
             print(i + 1, file=process.stdin, flush=True)
             times[name].append(_read(name, process))
-    return {name: float(np.median(found)) for name, found in times.items()}
+    return {name: float(np.median(taken)) for name, taken in times.items()}
 
 
 def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str, Any]:
-    """Median milliseconds a step and peak memory of each baseline, each in its own process (see
-    ``serve``), taking turns.
+    """Time one training step of each baseline, each in a process of its own, taking turns.
 
-    Our engine is timed once more beside a busy process on each core (``busy_ms``).
+    Parameters
+    ----------
+    N, T : int
+        The sizes of the task.
+    repeats : int
+        The number of timed rounds.
+    file : Path, optional
+        A Python file with further baselines. It is executed.
+
+    Returns
+    -------
+    dict
+        N, T, and by the name of each baseline the median milliseconds per step (``ms``), the peak
+        memory (``mb``) and, for our engine, the time beside a busy process on each core
+        (``busy_ms``).
+
+    Examples
+    --------
+    >>> from scb.training.benchmark import compare
+    >>> sorted(compare(N=3, T=50, repeats=1))  # doctest: +SKIP
+    ['N', 'T', 'busy_ms', 'mb', 'ms']
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     processes = {}
@@ -182,22 +202,15 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
     memory = {}
     try:
         for name in baselines(file):
-            command = [
-                sys.executable,
-                "-m",
-                __name__,
-                name,
-                str(N),
-                str(T),
-                *([] if file is None else [str(file)]),
-            ]
-            # In a session of its own: an interrupt from the terminal is for us alone. It is this
-            # Python, with no shell between.
-            processes[name] = subprocess.Popen(command, start_new_session=True, **pipes)  # noqa: S603
+            command = [sys.executable, "-m", __name__, name, str(N), str(T)]
+            command += [] if file is None else [str(file)]
+            # In a session of its own: an interrupt from the terminal is for us alone.
+            start = partial(subprocess.Popen, command, start_new_session=True)
+            processes[name] = start(**pipes)
             losses[name] = _read(name, processes[name])
         if max(losses.values()) > 2 * min(losses.values()):
             raise InputError(f"the baselines do not compute the same: losses {losses}")
-        alone = _take_turns(processes, repeats)
+        quiet = _take_turns(processes, repeats)
         with busy_neighbours():
             busy = _take_turns({name: processes[name] for name in OURS}, repeats)
         for name, process in processes.items():
@@ -207,7 +220,7 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
         for process in processes.values():
             process.kill()
             process.wait()
-    return {"N": N, "T": T, "ms": alone, "busy_ms": busy, "mb": memory}
+    return {"N": N, "T": T, "ms": quiet, "busy_ms": busy, "mb": memory}
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""The engine on a GPU: whole steps there, with the samples that ``Fused`` takes on the processor."""
+"""The engine on a GPU, which takes the samples that ``Fused`` takes on the processor."""
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.kernels.cuda.device import Device, Gpu
-from scb.kernels.cuda.layout import UNIT
+from scb.kernels.cuda.layout import FIXED
 from scb.kernels.cuda.step import DeviceSteps
 from scb.task import Task
 from scb.task.sampling import step_keys
-from scb.training.engine import LIMIT, Fused, Taken, hyperparameters
+from scb.training.engine import Fused, Taken, hyperparameters
 from scb.training.sources.sampled import Fresh
-from scb.training.stages import Stage
+from scb.training.stages import Stage, State
 
 
 class Cuda:
@@ -42,20 +42,29 @@ class Cuda:
         # The V and A handed out last, which the device still has
         self._held: tuple[Array, Array] | None = None
 
-    def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
+    def take(
+        self,
+        V: Array,
+        A: Array,
+        mu: Array,
+        stage: Stage,
+        seed: int,
+        steps: range,
+        state: State | None = None,
+    ) -> Taken:
         """Take ``steps`` of a stage from (V, A)."""
         frozen = stage.rule == "proximal" and stage.eta_A == 0
-        if stage.rule not in ("proximal", "vanilla") or (frozen and stage.batch_size < UNIT):
-            return self._host.take(V, A, mu, stage, seed, steps)
+        if stage.rule not in ("proximal", "vanilla") or (frozen and stage.batch_size < FIXED.UNIT):
+            return self._host.take(V, A, mu, stage, seed, steps, state)
         if len(steps) == 0:
             return Taken(V, A, steps=0, loss=np.nan, samples=0)
         if self._held is None or self._held[0] is not V or self._held[1] is not A:
             self._steps.put(V, A)
         keys = step_keys(seed, steps)
-        hyper = hyperparameters(stage, mu, LIMIT)
+        hyper = hyperparameters(stage, mu)
         plain = stage.rule == "vanilla"
         done, losses = self._steps.take(keys, hyper, plain=plain, frozen=frozen)
-        # What stands there now is beyond the limit: go again, up to the step before
+        # V and A are now beyond the limit: repeat the steps before.
         if done < len(keys):
             self._steps.put(V, A)
             self._steps.take(keys[:done], hyper, plain=plain, frozen=frozen)

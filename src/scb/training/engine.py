@@ -1,11 +1,11 @@
-"""Engines: how a number of steps of one stage is taken. ``Composed`` is the definition, ``Fused``
-is fast, ``cuda.Cuda`` faster.
+"""Engines, which take a number of steps of one stage: ``Composed`` is the definition, ``Fused`` is
+fast, and ``cuda.Cuda`` runs on a GPU.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from scb.geometry import projector_row
 from scb.inputs import InputError, shown
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelSampler, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps
-from scb.model import LinearTransformer, Transformer
+from scb.model import LinearTransformer, OneLayerTransformer
 from scb.task import Task
 from scb.task.sampling import step_keys
 from scb.task.sparse_columns import slots
@@ -26,15 +26,13 @@ from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage, State, StatefulRule
 from scb.training.updates import precondition_V
 
-# a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
+# A run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN.
 LIMIT = 1e6
-
 NO_STATE: State = MappingProxyType({})
-OWN_RULES = ("proximal", "vanilla")  # steps of theirs become NaN only where they are too large
 
 
 class Taken(NamedTuple):
-    """What an engine answers."""
+    """The result of an engine's steps."""
 
     V: Array  # (N, N), after the steps
     A: Array  # (T, N)
@@ -44,12 +42,10 @@ class Taken(NamedTuple):
     state: State = NO_STATE  # what a stateful rule remembers after the steps
 
 
-@dataclass(frozen=True)
-class Composed:
-    """Any gradient source, followed by the stage's update rule, step by step, for any transformer."""
-
-    source: GradientSource
-    transformer: type[Transformer] = LinearTransformer
+class Engine(Protocol):
+    """Takes steps of a stage from (V, A); ``state`` is what a stateful rule remembers, or None at
+    the beginning of a stage.
+    """
 
     def take(
         self,
@@ -61,11 +57,28 @@ class Composed:
         steps: range,
         state: State | None = None,
     ) -> Taken:
-        """Take ``steps`` of a stage from (V, A); A are the parameters that the transformer has in
-        its place.
+        """Take the steps with these numbers."""
+        ...
 
-        ``state`` is what a stateful rule remembers; without one, the stage begins here.
-        """
+
+@dataclass(frozen=True)
+class Composed:
+    """Any gradient source, followed by the stage's update rule, step by step."""
+
+    source: GradientSource
+    transformer: type[OneLayerTransformer] = LinearTransformer
+
+    def take(
+        self,
+        V: Array,
+        A: Array,
+        mu: Array,
+        stage: Stage,
+        seed: int,
+        steps: range,
+        state: State | None = None,
+    ) -> Taken:
+        """Take ``steps`` of a stage from V and the transformer's parameters A."""
         rule = stage.update
         remembers = isinstance(rule, StatefulRule)
         kept = NO_STATE if state is None else state
@@ -82,22 +95,20 @@ class Composed:
             samples += gradient.samples
             arguments = (V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
             answer = rule(*arguments, kept) if remembers else rule(*arguments)
-            new_V, new_A, new_state = _after(V, A, answer, stage)
+            new_V, new_A, new_state = _checked_step(V, A, answer, stage)
             with np.errstate(over="ignore", invalid="ignore"):
-                bounded = (
-                    np.square(new_V).sum() < LIMIT**2
-                    and (np.square(new_A).sum(axis=0) < LIMIT**2).all()
-                )
-            if not bounded:
+                squares = np.append(np.square(new_A).sum(axis=0), np.square(new_V).sum())
+            if not (squares < LIMIT**2).all():
                 return Taken(V, A, done, loss, samples, kept)
-            V, A = new_V, new_A
-            kept = new_state
+            V, A, kept = new_V, new_A, new_state
         return Taken(V, A, len(steps), loss, samples, kept)
 
 
-def _after(V: Array, A: Array, answer: Any, stage: Stage) -> tuple[Array, Array, State]:
-    """What a rule returns for (V, A), laid out as a run is after it was saved and loaded: sums over
-    it then give the same bits.
+def _checked_step(V: Array, A: Array, answer: Any, stage: Stage) -> tuple[Array, Array, State]:
+    """The V, A and state that a rule returns for (V, A), checked.
+
+    They get the memory layout of a run that was saved and loaded, so that sums over them give the
+    same bits.
     """
     what = f"the rule {named(stage.update)} of stage {stage.name!r}"
     state = NO_STATE
@@ -108,7 +119,9 @@ def _after(V: Array, A: Array, answer: Any, stage: Stage) -> tuple[Array, Array,
             )
         *answer, state = answer
     new_V, new_A = point(what, answer, V, A)
-    if stage.rule not in OWN_RULES and (np.isnan(new_V).any() or np.isnan(new_A).any()):
+    # Steps of our own rules are NaN only where they diverge.
+    own = stage.rule in ("proximal", "vanilla")
+    if not own and (np.isnan(new_V).any() or np.isnan(new_A).any()):
         raise InputError(f"{what} returns NaN: V and A must be numbers")
     if new_V is not V:
         new_V = np.require(new_V, np.float64, ["C"])
@@ -118,8 +131,8 @@ def _after(V: Array, A: Array, answer: Any, stage: Stage) -> tuple[Array, Array,
 
 
 class Buffers:
-    """Copies of arrays of one shape, in blocks that come back by themselves: fresh pages can cost
-    as much as an engine's steps.
+    """Copies of arrays of one shape, in blocks of memory that are reused: fresh pages can cost as
+    much as an engine's steps.
 
     A block is lent through a ``_Loan``, the base of the array that the caller gets. NumPy keeps the
     base of an array, or the array itself, alive for every view, memoryview or other buffer made
@@ -132,7 +145,7 @@ class Buffers:
         self._free: list[Array] = []
 
     def copy(self, A: Array) -> Array:
-        """A copy of A, column-contiguous; it belongs to the caller for as long as anyone holds it."""
+        """A column-contiguous copy of A, the caller's for as long as anyone refers to it."""
         block = self._free.pop() if self._free else np.empty(self.shape, order="F")
         lent = np.asarray(_Loan(block, self._free))
         np.copyto(lent, A)
@@ -144,8 +157,8 @@ class Buffers:
 
 
 class _Loan:
-    """Owner of a block while it is lent. It dies with the last array that needs the block, and puts
-    it among the free ones.
+    """The owner of a block while it is lent, which returns it when the last array that refers to it
+    is gone.
     """
 
     def __init__(self, block: Array, free: list[Array]) -> None:
@@ -175,21 +188,30 @@ class Fused:
         # The A that was frozen last, and its columns
         self._frozen: tuple[Array, Frozen] | None = None
 
-    def take(self, V: Array, A: Array, mu: Array, stage: Stage, seed: int, steps: range) -> Taken:
+    def take(
+        self,
+        V: Array,
+        A: Array,
+        mu: Array,
+        stage: Stage,
+        seed: int,
+        steps: range,
+        state: State | None = None,
+    ) -> Taken:
         """Take ``steps`` of a stage from (V, A)."""
         if stage.rule != "proximal":
-            return Composed(self.fresh).take(V, A, mu, stage, seed, steps)
+            return Composed(self.fresh).take(V, A, mu, stage, seed, steps, state)
         take = self._frozen_steps if stage.eta_A == 0 else self._steps
         return take(V, A, mu, stage, step_keys(seed, steps))
 
     def _steps(
         self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]
     ) -> Taken:
-        hyper = hyperparameters(stage, mu, LIMIT)
+        hyper = hyperparameters(stage, mu)
         new_V = np.array(V, np.float64, order="C")
         new_A = self._buffers.copy(A)
         done, loss = fused_steps(keys, self.fresh.sampler, hyper, new_V, new_A)
-        # What stands there now is beyond the limit: go again, up to the step before
+        # V and A are now beyond the limit: repeat the steps before.
         if done < len(keys):
             new_V[:] = V
             new_A[:] = A
@@ -216,11 +238,10 @@ class Fused:
         return Taken(V, A, len(keys), loss / B, len(keys) * B)
 
 
-def hyperparameters(stage: Stage, mu: Array, limit: float) -> Hyperparameters:
-    """Those of a stage, as a compiled step wants them."""
+def hyperparameters(stage: Stage, mu: Array) -> Hyperparameters:
+    """The hyperparameters of a stage, in the form that compiled steps take."""
     constant, per_spread, per_column = stage.affine_levels(mu)
-    # Integers and read-only arrays are other types to Numba, for which it would compile everything
-    # anew.
+    # To Numba, integers and read-only arrays are other types, for which it would compile all again.
     return Hyperparameters(
         batch_size=int(stage.batch_size),
         eta_V=float(stage.eta_V),
@@ -229,7 +250,7 @@ def hyperparameters(stage: Stage, mu: Array, limit: float) -> Hyperparameters:
         per_spread=float(per_spread),
         per_column=np.require(per_column, np.float64, ["C", "W"]),
         centred=bool(stage.centred),
-        limit=limit,
+        limit=LIMIT,
         mu=np.require(mu, np.float64, ["C", "W"]),
         projector_row=projector_row(mu, stage.projector),
     )

@@ -1,6 +1,4 @@
-"""Digests of what determines a training run, part by part, so that a resume can say which part is
-another one.
-"""
+"""Digests of the parts that determine a training run, so that a resume can say what differs."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -16,12 +14,12 @@ _PLAIN = bool | int | float | str | None
 
 def fingerprints(**parts: Any) -> dict[str, str]:
     """A digest of each part by its name: equal in any process for what is equal."""
-    found = {}
+    digests = {}
     for name, part in parts.items():
         digest = sha256()
         _add(digest, part)
-        found[name] = digest.hexdigest()[:16]
-    return found
+        digests[name] = digest.hexdigest()[:16]
+    return digests
 
 
 def identity(made_by: Mapping[str, str]) -> str:
@@ -73,9 +71,9 @@ def _add(digest: Any, value: Any) -> None:
         _text(digest, type(value).__qualname__)
 
 
-def _function(digest: Any, value: Any) -> None:
+def _function(digest: Any, function: Any) -> None:
     """Add what tells two functions of one name apart; nothing for a class."""
-    code = getattr(value, "__code__", None)
+    code = getattr(function, "__code__", None)
     if code is None:
         return
     if code.co_name == "<lambda>":
@@ -85,14 +83,14 @@ def _function(digest: Any, value: Any) -> None:
             code.co_names,
             [one for one in code.co_consts if isinstance(one, _PLAIN)],
         )
-    for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
-            found = cell.cell_contents
+            value = cell.cell_contents
         except ValueError:  # not set yet
             continue
-        if isinstance(found, _PLAIN | np.ndarray):
+        if isinstance(value, _PLAIN | np.ndarray):
             _text(digest, name)
-            _add(digest, found)
+            _add(digest, value)
 
 
 def _members(digest: Any, kind: str, members: Mapping[Any, Any]) -> None:

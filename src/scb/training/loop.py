@@ -1,36 +1,32 @@
-"""The training loop: nothing else trains."""
+"""The training loop, which all training goes through."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from scb import metrics
 from scb.arrays import Array
 from scb.folders import Folder, opened
-from scb.inputs import InputError, InputTypeError, file_path, fitted, integer, one_of, shown
+from scb.inputs import InputError, InputTypeError, coerced, file_path, integer, one_of, shown
 from scb.kernels.compiler import plain_interrupts
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.answers import functions, rounded
-from scb.training.engine import Composed, Fused, step_keys
+from scb.training.engine import Composed, Engine, Fused, step_keys
 from scb.training.fingerprint import fingerprints
+from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ResolveSign, Rounding
 from scb.training.run import COLUMNS, FILE, Run
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Dataset, Fresh
-from scb.training.stages import Recipe, Stage, StatefulRule
 from scb.training.verdict import GOOD, HELD_OUT, HeldOut
 
-if TYPE_CHECKING:
-    from scb.training.cuda import Cuda
-
 Device = Literal["cpu", "cuda"]
-JUDGED = 10_000_000  # entries of A up to which a run is judged unless asked otherwise
 
 
 @plain_interrupts()
@@ -120,10 +116,39 @@ def train(
     every = integer("every", every, low=1)
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
     seed = integer("seed", seed, low=0)
-    one_of("device", device, get_args(Device))
-    fitted("judge", judge, bool | None)
+    coerced("judge", judge, bool | None)
     if judge_samples is not None:
         judge_samples = integer("judge_samples", judge_samples, low=2)
+    callbacks = functions("callbacks", callbacks)
+    _check_kinds(task, recipe, source, device)
+    recipe.check_fits(task)
+    made = made_by(task, recipe, seed, every=every, source=source, start=start, device=device)
+    engine = choose_engine(task, recipe, device, source)
+    with _opened(checkpoint, resume=resume, overwrite=overwrite, lock=lock) as folder:
+        run = _resumed(folder, made) if resume else None
+        if run is None:
+            run = _first(task, recipe, seed, start, made)
+            if folder is not None:
+                # A run that is replaced must not be mistaken for this one.
+                folder.file(FILE).unlink(missing_ok=True)
+        saved = run.step
+        while not run.finished:
+            run, batch_loss = advance(run, recipe, engine, every)
+            if run.finished:
+                run = judged(task, run, recipe, source, judge, judge_samples)
+            if run.step % every == 0 or run.finished or run.stage_step == 0:
+                run = evaluate(task, run, batch_loss)
+                for callback in callbacks:
+                    callback(run)
+                if folder is not None and (run.step >= saved + checkpoint_every or run.finished):
+                    run.save(folder.file(FILE).parent, overwrite=True)
+                    saved = run.step
+    return run
+
+
+def _check_kinds(task: Any, recipe: Any, source: Any, device: Any) -> None:
+    """Raise an InputError unless these are what ``train`` takes."""
+    one_of("device", device, get_args(Device))
     for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
         if not isinstance(value, kind):
             raise InputTypeError(
@@ -133,33 +158,6 @@ def train(
         raise InputTypeError(
             f"source = {shown(source)}: it must be a function, or left out for fresh samples"
         )
-    callbacks = functions("callbacks", callbacks)
-    recipe.check_fits(task)
-    made = made_by(task, recipe, seed, every=every, source=source, start=start, device=device)
-    composed = Composed(Fresh(task) if source is None else source, recipe.transformer)
-    engine = fast_engine(task, recipe, device, source) or composed
-    with _opened(checkpoint, resume=resume, overwrite=overwrite, lock=lock) as folder:
-        run = _resumed(folder, made) if resume else None
-        if run is None:
-            run = _first(task, recipe, seed, start, made)
-            if folder is not None:
-                folder.file(FILE).unlink(missing_ok=True)  # what is replaced is not mistaken for it
-        saved = run.step
-        while not run.finished:
-            run, batch_loss = advance(
-                run, recipe, composed if remembers(recipe.stages[run.stage]) else engine, every
-            )
-            if run.finished:
-                held_out = Fresh(task) if isinstance(source, Dataset) else composed.source
-                run = judged(task, run, recipe, held_out, judge, judge_samples)
-            if run.step % every == 0 or run.finished or run.stage_step == 0:
-                run = evaluate(task, run, batch_loss)
-                for callback in callbacks:
-                    callback(run)
-                if folder is not None and (run.step >= saved + checkpoint_every or run.finished):
-                    run.save(folder.file(FILE).parent, overwrite=True)
-                    saved = run.step
-    return run
 
 
 def made_by(
@@ -176,31 +174,35 @@ def made_by(
 def _opened(
     checkpoint: str | Path | Folder | None, *, resume: bool, overwrite: bool, lock: bool
 ) -> Iterator[Folder | None]:
-    """The folder of checkpoints, which is open already if a command trains; InputError if it holds
-    a run that is to be kept.
+    """The folder of checkpoints, which is already open if a command trains. Raises an InputError
+    if it holds a run that is to be kept.
     """
     if checkpoint is None or isinstance(checkpoint, Folder):
         yield checkpoint
         return
-    with opened(
-        file_path("checkpoint", checkpoint), "training", lock=lock, overwrite=overwrite
-    ) as folder:
+    path = file_path("checkpoint", checkpoint)
+    with opened(path, "training", lock=lock, overwrite=overwrite) as folder:
         if (folder.path / FILE).exists() and not (resume or overwrite):
             raise InputError(
-                f"{folder.path} holds a run, which is kept: go on with resume=True, give another directory as checkpoint,"
-                f" or replace {FILE} with overwrite=True"
+                f"{folder.path} holds a run, which is kept: go on with resume=True, give another "
+                f"directory as checkpoint, or replace {FILE} with overwrite=True"
             )
         yield folder
 
 
 def _resumed(folder: Folder | None, made: dict[str, str]) -> Run | None:
-    """The run in a folder, if there is one; InputError unless it was made by the same task, recipe,
-    and so on.
+    """The run in a folder, if there is one. Raises an InputError unless it was made by the same
+    task, recipe, and so on.
     """
     if folder is None or not (folder.path / FILE).exists():
         return None
     run = Run.load(folder.path)
-    _check_resumable(run, made, folder.path)
+    other = [name for name in made | run.made_by if run.made_by.get(name) != made.get(name)]
+    if other:
+        raise InputError(
+            f"the run in {folder.path} was made with another {', '.join(other)}: "
+            "resume it with the same, or begin again"
+        )
     folder.claim(FILE, overwrite=True)  # whoever put it here, it is this run
     return run
 
@@ -220,48 +222,27 @@ def _first(task: Task, recipe: Recipe, seed: int, start: Run | None, made: dict[
     return evaluate(task, Run(V, A, **facts, made_by=made), batch_loss=np.nan)
 
 
-def fast_engine(
+def choose_engine(
     task: Task, recipe: Recipe, device: Device, source: GradientSource | None
-) -> "Fused | Cuda | None":
-    """An engine that is faster than ``Composed``, if there is one for these; an InputError if the
-    device cannot be used.
-    """
-    if source is not None or recipe.transformer is not LinearTransformer:
-        if device != "cpu":
-            raise InputError(
-                f"device = {device!r} trains the linear transformer on fresh samples: leave it out for all else"
-            )
-        return None
-    if device == "cuda":
+) -> Engine:
+    """The fastest engine for these. Raises an InputError if the device cannot be used."""
+    if source is None and recipe.transformer is LinearTransformer:
+        if device == "cpu":
+            return Fused(task)
         from scb.training.cuda import Cuda
 
         return Cuda(task)
-    return Fused(task)
-
-
-def _check_resumable(run: Run, made_by: dict[str, str], checkpoint: Path) -> None:
-    """InputError unless the run in the checkpoint was made by the same task, recipe, and so on."""
-    if not run.made_by:
+    if device != "cpu":
         raise InputError(
-            f"the run in {checkpoint} does not say what made it, and cannot be resumed: it is of an older version"
+            f"device = {device!r} trains the linear transformer on fresh samples: "
+            "leave it out for all else"
         )
-    other = [name for name in made_by | run.made_by if run.made_by.get(name) != made_by.get(name)]
-    if other:
-        raise InputError(
-            f"the run in {checkpoint} was made with another {', '.join(other)}: resume it with the same, or begin anew"
-        )
+    return Composed(Fresh(task) if source is None else source, recipe.transformer)
 
 
-def remembers(stage: Stage) -> bool:
-    """Whether the rule of a stage has a state, which ``Composed`` alone hands on."""
-    return isinstance(stage.update, StatefulRule)
-
-
-def advance(
-    run: Run, recipe: Recipe, engine: "Composed | Fused | Cuda", every: int
-) -> tuple[Run, float]:
-    """Steps up to the next evaluation, stage end or question whether to stop; the run after them,
-    and the last batch's loss.
+def advance(run: Run, recipe: Recipe, engine: Engine, every: int) -> tuple[Run, float]:
+    """Take the steps up to the next evaluation, end of a stage or check of its ``stop``. Returns
+    the run after them, and the loss of the last mini-batch.
     """
     stage = recipe.stages[run.stage]
     V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)
@@ -269,40 +250,33 @@ def advance(
         V, A, mirrored = _rounded(V, A, mu, stage.enter, stage.name)
         run = replace(run, mirrored=run.step) if mirrored else run
     ahead = min(every - run.step % every, stage.ahead(run.stage_step))
-    now = stage.at(run.stage_step)
     steps = range(run.step, run.step + ahead)
-    if isinstance(engine, Composed):
-        taken = engine.take(
-            V, A, mu, now, run.seed, steps, state=run.state if run.stage_step else None
-        )
-    else:
-        taken = engine.take(V, A, mu, now, run.seed, steps)
+    state = run.state if run.stage_step else None
+    taken = engine.take(V, A, mu, stage.at(run.stage_step), run.seed, steps, state)
     V, A = taken.V, taken.A
     diverged = taken.steps < ahead
-    # a step that diverges counts, though (V, A) stay before it
-    tried = taken.steps + 1 if diverged else taken.steps
-    step = run.step + tried
-    stage_step = run.stage_step + tried
-    after = replace(
+    # A step that diverges counts, although (V, A) is the point before it.
+    tried = taken.steps + diverged
+    run = replace(
         run,
-        step=step,
-        stage_step=stage_step,
+        step=run.step + tried,
+        stage_step=run.stage_step + tried,
         samples=run.samples + taken.samples,
         state=dict(taken.state),
     )
     if diverged:
-        after = replace(after, diverged=step, finished=True)
-    elif stage.over(stage_step, V, A, mu):
+        run = replace(run, diverged=run.step, finished=True)
+    elif stage.over(run.stage_step, V, A, mu):
         V, A, mirrored = _rounded(V, A, mu, stage.leave, stage.name)
-        after = replace(after, mirrored=step) if mirrored else after
-        after = replace(
-            after,
+        run = replace(
+            run,
+            mirrored=run.step if mirrored else run.mirrored,
             stage=run.stage + 1,
             stage_step=0,
             state={},
             finished=run.stage + 1 == len(recipe.stages),
         )
-    return replace(after, V=V, parameters=A), taken.loss
+    return replace(run, V=V, parameters=A), taken.loss
 
 
 def _rounded(
@@ -321,27 +295,30 @@ def judged(
     task: Task,
     run: Run,
     recipe: Recipe,
-    source: GradientSource,
+    source: GradientSource | None,
     judge: bool | None,
     judge_samples: int | None,
 ) -> Run:
-    """The run with its verdict."""
+    """The run with its verdict, by further samples of its source; of the task, if that is a data
+    set.
+    """
+    if source is None or isinstance(source, Dataset):
+        source = Fresh(task)
+    if judge is None:  # a judge takes a few copies of A
+        judge = run.parameters.size <= 10_000_000
     samples = 0
     if run.diverged is not None:
         word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"
-    elif judge or recipe.check is not None or (judge is None and run.parameters.size <= JUDGED):
+    elif judge or recipe.check is not None:
         check = recipe.check or HeldOut.sized(recipe.mu, task.K_P, task.sparsity)
         if judge_samples is not None:
             check = replace(check, batch_size=-(-judge_samples // 2))
-        verdict = check(
-            run.V, run.A, recipe.mu, source, step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2))
-        )
-        word = verdict.word
-        samples = verdict.samples
+        keys = step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2))
+        word, _, _, samples = check(run.V, run.A, recipe.mu, source, keys)
     else:
         return run
     if recipe.check is None:
-        samples = 0  # the recipe did not ask for them, and what it takes is compared with others
+        samples = 0  # only samples that a recipe asks for count
     elif word != GOOD:
         warnings.warn(f"the run of recipe {run.recipe!r} has failed. {word}", stacklevel=3)
     return replace(run, verdict=word, samples=run.samples + samples)
@@ -350,8 +327,7 @@ def judged(
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:
     """Append one row to the history."""
     between_stages = run.stage_step == 0 and run.step > 0
-    # Stages count from 1 in the history; a row between two of them is the last of the one that has
-    # ended.
+    # The history counts stages from 1. A row between two of them belongs to the one that has ended.
     stage = run.stage if between_stages else run.stage + 1
     row = {"step": run.step, "stage": stage, "samples": run.samples, "batch_loss": batch_loss}
     row |= metrics.measure(task, run.V, run.A)

@@ -1,21 +1,16 @@
-"""How far a training run is, while it runs: on a terminal, in a notebook, and silently where nobody
-looks.
-"""
+"""The progress of a training run, on a terminal or in a notebook."""
 
 import sys
 from html import escape
 from shutil import get_terminal_size
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scb.inputs import integer
 from scb.notebook import in_notebook
+from scb.training.run import Run
 
-if TYPE_CHECKING:
-    from scb.training.run import Run
-
-_PAUSE = 0.1  # seconds between two pictures of it
-_WIDTH = 16  # characters of the bar
+_PAUSE = 0.1  # seconds between two updates
 
 
 class ProgressBar:
@@ -47,7 +42,7 @@ class ProgressBar:
         self._shown = -_PAUSE
         self._output: Any = None  # what a notebook shows
 
-    def __call__(self, run: "Run") -> None:
+    def __call__(self, run: Run) -> None:
         """Show where the run stands."""
         now = monotonic()
         if self._begun is None:
@@ -58,7 +53,7 @@ class ProgressBar:
             share = 1.0 if run.finished else min(run.step / self._steps, 1.0)
             self._show(share, self.text(run, now), run.finished)
 
-    def text(self, run: "Run", now: float) -> str:
+    def text(self, run: Run, now: float) -> str:
         """Format the text beside the bar.
 
         It has the stage, the step, the signals, and the time left or, at the end, taken.
@@ -102,8 +97,8 @@ class ProgressBar:
         if in_notebook():
             self._show_html(share, text)
         elif sys.stderr is not None and sys.stderr.isatty():
-            full = round(share * _WIDTH)
-            line = "━" * full + "╌" * (_WIDTH - full) + f" {text}"
+            full = round(share * 16)
+            line = "━" * full + "╌" * (16 - full) + f" {text}"
             fits = get_terminal_size().columns - 1  # a line that breaks cannot be written over
             print(f"\r\x1b[2K{line[:fits]}", end="\n" if last else "", file=sys.stderr, flush=True)
 

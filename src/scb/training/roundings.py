@@ -11,16 +11,13 @@ A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all with the 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.geometry import threshold_normalize, threshold_project
 from scb.theory.gaussian import noise_quantile
-
-if TYPE_CHECKING:
-    from scb.training.simulation import Collapsed
+from scb.training.collapsed import Collapsed
 
 # (V, A, μ) → (V, A), on entering or leaving a stage
 Rounding = Callable[[Array, Array, Array], tuple[Array, Array]]
@@ -47,7 +44,7 @@ class ResolveSign:
         """Return (V, A) or its mirror image."""
         return resolve_sign(V, A, mu)[:2]
 
-    def on_collapsed(self, state: "Collapsed") -> None:
+    def on_collapsed(self, state: Collapsed) -> None:
         """Take the mirror image if α_A < 0.
 
         Skewness, which needs all entries, decides in the same way except for noise.
@@ -96,7 +93,7 @@ class ThresholdProject:
         level = noise_threshold(A) + 1 / len(A) if self.threshold is None else self.threshold
         return V, threshold_project(A, level)
 
-    def on_collapsed(self, state: "Collapsed") -> None:
+    def on_collapsed(self, state: Collapsed) -> None:
         """Keep only the entries that stand out; here the noise is known and need not be measured.
 
         Parameters
@@ -146,7 +143,7 @@ class ThresholdNormalize:
         """Return V, and A with columns that are distributions over the entries that stand out."""
         return V, threshold_normalize(A, self.threshold)
 
-    def on_collapsed(self, state: "Collapsed") -> None:
+    def on_collapsed(self, state: Collapsed) -> None:
         """Make the columns distributions over the entries that are kept.
 
         Parameters
@@ -186,16 +183,14 @@ def mirror(V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
 
 
 def skewness(A: Array) -> Array:
-    """Return the skewness of the entries of each column of A, (N,); 0 for columns that are constant
-    up to rounding.
-    """
-    found = np.zeros(A.shape[1])
-    for k in range(A.shape[1]):  # a column at a time, to copy no more than that
+    """Return the skewness of each column of A, (N,), which is 0 for constant columns."""
+    skew = np.zeros(A.shape[1])
+    for k in range(A.shape[1]):  # a column at a time, to save memory
         centred = A[:, k] - A[:, k].mean()
         scale = np.sqrt(np.square(centred).mean())
         if scale > 1e-14:
-            found[k] = (centred**3).mean() / scale**3
-    return found
+            skew[k] = (centred**3).mean() / scale**3
+    return skew
 
 
 def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
@@ -229,5 +224,5 @@ def standing_out(A: Array, mu: Array) -> float:
 
 
 def estimated_signal(A: Array, mu: Array) -> float:
-    """Estimate |α_A|, which does not depend on whether (V, A) or its mirror image has been learned."""
+    """Estimate |α_A|, which is the same for (V, A) and its mirror image."""
     return abs(standing_out(A, mu))

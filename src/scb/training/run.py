@@ -1,23 +1,20 @@
-"""A training run: where it stands, its history, and its file (arrays, with the facts as JSON in the
-header).
-"""
+"""A training run: its state, its history, and its file."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
 from scb import metrics, notebook
 from scb.arrays import Array
-from scb.files import make_directory, read_arrays, warn_unless, write_arrays
-from scb.inputs import DamagedFileError, InputError, file_path, fitted, integer, one_of
-from scb.model import LinearTransformer, SoftmaxTransformer, Transformer
+from scb.files import make_directory
+from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer, one_of
+from scb.model import LinearTransformer, OneLayerTransformer, SoftmaxTransformer
 from scb.provenance import versions
-from scb.training.run_summary import RunSummary, curves, frame, typed
+from scb.tensors import read_arrays, write_arrays
+from scb.training.run_summary import RunSummary, curves, frame, with_counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,8 +57,8 @@ class Run:
         The step at which an entry of V or A reached 1e6 or became NaN, or None. V and A are then
         those before that step.
     mirrored : int or None
-        The last step after which (V, A) was replaced by its mirror image to fix the sign
-        (``resolve_sign``), or None.
+        The last step after which the sign was resolved by taking the mirror image of (V, A), or
+        None.
     finished : bool
         Whether all stages are completed or the run has diverged.
     verdict : str or None
@@ -99,7 +96,7 @@ class Run:
     V: Array
     parameters: Array
     recipe: str
-    transformer: type[Transformer]
+    transformer: type[OneLayerTransformer]
     seed: int
     history: dict[str, Array] = field(
         default_factory=lambda: {name: np.empty(0) for name in COLUMNS}
@@ -121,7 +118,7 @@ class Run:
         return self.model.attention
 
     @property
-    def model(self) -> Transformer:
+    def model(self) -> OneLayerTransformer:
         """The transformer with the current parameters."""
         return self.transformer(self.V, self.parameters)
 
@@ -134,7 +131,17 @@ class Run:
             A table that can be printed or shown in a notebook; its ``columns`` and ``to_pandas()``
             give the numbers.
         """
-        return RunSummary(self)
+        T, N = self.parameters.shape
+        title = (
+            f"{self.recipe}: N = {N}, T = {T:,}, seed {self.seed}; "
+            f"{self.step:,} steps, {self.samples:,} samples"
+        )
+        outcome = [f"verdict: {self.verdict}"] if self.verdict else []
+        stage = self.history["stage"]
+        ends = [np.flatnonzero(stage == number)[-1] for number in np.unique(stage)]
+        return RunSummary(
+            title, outcome if self.finished else ["not finished"], with_counts(self.history, ends)
+        )
 
     def to_pandas(self) -> Any:
         """Convert the history to a data frame.
@@ -157,7 +164,7 @@ class Run:
         3    30      2     1920
         4    40      2     2560
         """
-        return frame(typed(self.history))
+        return frame(with_counts(self.history))
 
     def plot(self) -> "Figure":
         """Plot the distances to the truth, the signals and the errors against the steps.
@@ -204,14 +211,18 @@ class Run:
             Whether to replace a ``run.safetensors`` that holds no run. One that does is always
             replaced.
         """
-        facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)} | {
-            "versions": versions()
-        }
+        facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        facts["versions"] = versions()
         facts["softmax"] = facts.pop("transformer") is SoftmaxTransformer
         arrays: dict[str, Array] = {name: facts.pop(name) for name in ("V", "parameters")}
-        state, facts["state"] = _flat(facts.pop("state"))
-        arrays |= state
-        arrays |= {f"history.{name}": column for name, column in facts.pop("history").items()}
+        for part in ("history", "state"):
+            arrays |= {f"{part}.{n}": np.asarray(x, float) for n, x in facts.pop(part).items()}
+        # A state is laid out again as it was, so that sums over it give the same bits.
+        layouts = {}
+        for name, value in self.state.items():
+            order = "C" if np.asarray(value).flags.c_contiguous else "F"
+            layouts[name] = {"shape": np.shape(value), "order": order}
+        facts["state"] = layouts
         path = file_path("directory", directory) / FILE
         make_directory(path.parent)
         # Transposed, so that column-contiguous arrays are written as they lie in memory.
@@ -242,75 +253,37 @@ class Run:
             raise FileNotFoundError(f"{directory} is not there")
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
-        arrays, facts, sealed = read_arrays(path, "run")
+        arrays, facts = read_arrays(path, "run")
         try:
-            if "run" in facts:  # of a version that had no digests
-                facts = json.loads(facts["run"])
-            run = _checked(arrays, facts)
+            return _checked(arrays, facts)
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedFileError(f"{path} is damaged: {error}") from None
-        warn_unless(sealed, path)
-        return run
-
-
-def _flat(state: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """What a rule remembers as flat arrays, and the shape and the order of each: sums over it give
-    the same bits afterwards.
-    """
-    flat = {}
-    layouts = {}
-    for name, value in state.items():
-        array = np.asarray(value, np.float64)
-        order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
-        flat[f"state.{name}"] = array.ravel(order)
-        layouts[name] = {"shape": array.shape, "order": order}
-    return flat, layouts
-
-
-def _unflat(arrays: dict[str, Array], layouts: dict[str, Any]) -> dict[str, Array]:
-    """What ``_flat`` has laid flat."""
-    return {
-        name: arrays[f"state.{name}"].reshape(
-            layout["shape"], order=one_of("order", layout["order"], ("C", "F"))
-        )
-        for name, layout in layouts.items()
-    }
-
-
-_TYPES = {
-    "recipe": str,
-    "diverged": int | None,
-    "mirrored": int | None,
-    "finished": bool,
-    "verdict": str | None,
-    "made_by": dict,
-}
-_TYPES |= dict.fromkeys(("seed", "step", "stage", "stage_step", "samples"), int)
 
 
 def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
-    """The run that a file holds, whatever wrote it; an error says what cannot be."""
-    later = ("verdict", "made_by")  # what older versions did not write
-    known = {
-        name: fitted(name, facts[name], hint)
-        for name, hint in _TYPES.items()
-        if name in facts or name not in later
-    }
+    """The run that a file holds. Raises an error if it cannot be one."""
+    plain = (bool, int, str, int | None, str | None)
+    hints = {name: hint for name, hint in get_type_hints(Run).items() if hint in plain}
+    known = {name: coerced(name, facts[name], hint) for name, hint in hints.items()}
+    known["made_by"] = coerced("made_by", facts["made_by"], dict)
     for name in ("step", "stage", "stage_step", "samples"):
         integer(name, known[name], low=0)
     if any(array.dtype != np.float64 for array in arrays.values()):
         raise InputError("an array is not of float64")
-    # Stored transposed; (N, N) row by row and (T, N) column by column, as the kernels want them.
-    V = np.array(arrays.pop("V").T, order="C")
-    parameters = np.array(arrays.pop("parameters").T, order="F")
-    transformer = (
-        SoftmaxTransformer if fitted("softmax", facts["softmax"], bool) else LinearTransformer
-    )
+    # Stored transposed; (N, N) row by row and (T, N) column by column, as the kernels take them.
+    V = np.array(arrays["V"].T, order="C")
+    parameters = np.array(arrays["parameters"].T, order="F")
+    softmax = coerced("softmax", facts["softmax"], bool)
+    transformer = SoftmaxTransformer if softmax else LinearTransformer
     transformer(V, parameters)  # refuses shapes that do not go together
     history = {name: arrays[f"history.{name}"] for name in COLUMNS}
     if any(column.shape != (len(history["step"]),) for column in history.values()):
         raise InputError("its history has columns of different lengths")
-    state = _unflat(arrays, fitted("state", facts.get("state", {}), dict))
+    state = {}
+    for name, layout in coerced("state", facts["state"], dict).items():
+        order = one_of("order", layout["order"], ("C", "F"))
+        array = np.array(arrays[f"state.{name}"].T, order=order)
+        state[name] = array.reshape(layout["shape"], order=order)
     return Run(
         V=V, parameters=parameters, transformer=transformer, history=history, state=state, **known
     )

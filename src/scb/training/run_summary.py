@@ -1,4 +1,4 @@
-"""A run for people: a summary that prints well, a table of its history, and its curves."""
+"""How a run is shown to people: a summary that prints well, a data frame, and curves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +15,6 @@ from scb.extras import wanted_for
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from scb.training.run import Run
-
 # column of the history → heading and how a value is written
 SHOWN = {
     "stage": ("stage", ".0f"),
@@ -29,7 +27,6 @@ SHOWN = {
     "dist_A_star": ("‖A*−Q‖", ".3f"),
     "loss": ("loss", ".4f"),
 }
-COUNTS = ("step", "stage", "samples")  # what is a whole number in the history
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,14 +38,19 @@ class RunSummary:
 
     Attributes
     ----------
-    run : Run
-        The run that is summarised.
+    title : str
+        A line with the recipe, the sizes, the seed, and the numbers of steps and samples so far.
+    outcome : list of str
+        Lines of text that give the verdict.
+    columns : dict of (stages,) arrays
+        The history at the end of each stage, by column name.
 
     Examples
     --------
     >>> import scb
     >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
-    >>> summary = scb.train(task, scb.recipes.paper(task, steps=(20, 20, 0)), seed=0, judge=False).summary()
+    >>> recipe = scb.recipes.paper(task, steps=(20, 20, 0))
+    >>> summary = scb.train(task, recipe, seed=0, judge=False).summary()
     >>> summary.title
     'paper: N = 3, T = 40, seed 0; 40 steps, 2,560 samples'
     >>> summary.outcome
@@ -60,29 +62,9 @@ class RunSummary:
     (['stage', 'step', 'samples'], ['1', '20', '1,280'])
     """
 
-    run: "Run"
-
-    @property
-    def title(self) -> str:
-        """A line with the recipe, the sizes, the seed, and the numbers of steps and samples so far."""
-        run = self.run
-        T, N = run.parameters.shape
-        return f"{run.recipe}: N = {N}, T = {T:,}, seed {run.seed}; {run.step:,} steps, {run.samples:,} samples"
-
-    @property
-    def outcome(self) -> list[str]:
-        """Lines of text that give the verdict."""
-        run = self.run
-        if not run.finished:
-            return ["not finished"]
-        return [f"verdict: {run.verdict}"] if run.verdict else []
-
-    @property
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """The history at the end of each stage: (stages,) arrays by column name."""
-        stage = self.run.history["stage"]
-        last = [np.flatnonzero(stage == number)[-1] for number in np.unique(stage)]
-        return typed({name: column[last] for name, column in self.run.history.items()})
+    title: str
+    outcome: list[str]
+    columns: dict[str, NDArray[Any]]
 
     def to_pandas(self) -> Any:
         """Convert ``columns`` to a data frame.
@@ -104,13 +86,12 @@ class RunSummary:
         rows : list of lists of str
             The cells, with one row for the end of each stage.
         """
-        columns = self.columns
         headings = [heading for heading, _ in SHOWN.values()]
-        rows = [
-            [format(columns[name][i], form) for name, (_, form) in SHOWN.items()]
-            for i in range(len(columns["step"]))
+        columns = [
+            [format(value, form) for value in self.columns[name]]
+            for name, (_, form) in SHOWN.items()
         ]
-        return headings, rows
+        return headings, [list(row) for row in zip(*columns, strict=True)]
 
     def __str__(self) -> str:
         headings, rows = self.cells()
@@ -136,11 +117,12 @@ class RunSummary:
         )
 
 
-def typed(table: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
-    """A history, or rows of it, with whole numbers as integers."""
+def with_counts(history: Mapping[str, Array], rows: Any = slice(None)) -> dict[str, NDArray[Any]]:
+    """Rows of a history, with counts as integers."""
+    counts = ("step", "stage", "samples")
     return {
-        name: column.astype(np.int64) if name in COUNTS else column
-        for name, column in table.items()
+        name: column[rows].astype(np.int64 if name in counts else np.float64)
+        for name, column in history.items()
     }
 
 
@@ -165,7 +147,28 @@ CURVES = {
 
 
 def curves(history: Mapping[str, Array], title: str) -> "Figure":
-    """Distances, signals and errors of one run against steps; grey lines where a stage begins."""
+    """Draw distances, signals and errors of a run; grey lines show where a stage begins.
+
+    Parameters
+    ----------
+    history : dict of (rows,) arrays
+        The columns of ``Run.history``.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.training.run_summary import curves
+    >>> task = scb.Task.random(N=3, T=40, sparsity=2)
+    >>> run = scb.train(task, scb.recipes.paper(task, steps=(5, 5, 0)), judge=False)
+    >>> len(curves(run.history, "a short run").axes) > 1
+    True
+    """
     with wanted_for("a picture"):
         from scb.drawing import look, panels, quiet
 

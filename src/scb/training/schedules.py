@@ -26,7 +26,8 @@ class MeasuredNoise:
     Examples
     --------
     >>> import numpy as np, scb
-    >>> stage = scb.Stage("2", steps=10, eta_V=0.1, eta_A=0.1, lam=scb.recipes.MeasuredNoise(2.0), batch_size=100)
+    >>> lam = scb.recipes.MeasuredNoise(2.0)
+    >>> stage = scb.Stage("2", steps=10, eta_V=0.1, eta_A=0.1, lam=lam, batch_size=100)
     >>> stage.levels(K_V=0.5, mu=np.array([0.5, 0.25, 0.25])).round(4)
     array([0.0112, 0.0158, 0.0158])
     """
@@ -35,12 +36,12 @@ class MeasuredNoise:
 
 
 Schedule = float | Callable[[int], float] | Sequence[float] | Array
-"""A step size or a λ: a number, a function of the step of a stage (from 0 on), or one value for each step."""
+"""A step size or a λ: a number, a function of the step within a stage, or a value per step."""
 
 
 def tabulated(name: str, value: Any, steps: int, where: str = "") -> float | Array:
-    """A schedule as a number, or as the values (steps,) that it has: no one changes it then, and a
-    resume can compare it.
+    """A schedule as a number, or as a read-only array (steps,) of its values, which a resume can
+    compare.
     """
     if callable(value) and not isinstance(value, type):
         value = [value(step) for step in range(steps)]
@@ -49,7 +50,8 @@ def tabulated(name: str, value: Any, steps: int, where: str = "") -> float | Arr
     values = real_array(name, value)
     if values.shape != (steps,):
         raise InputError(
-            f"{name} has shape {values.shape}{where}: a schedule must have one value for each of the {steps} steps"
+            f"{name} has shape {values.shape}{where}: "
+            f"a schedule must have one value for each of the {steps} steps"
         )
     for step, one in enumerate(values):
         number(f"{name} of step {step}", float(one), low=0, where=where)

@@ -1,25 +1,22 @@
-"""A training run as a few words: which task, which recipe with which options, which seed; from
-TOML, JSON or the command line.
+"""The settings of a training run: its task, recipe, options and seed, from TOML, JSON or the
+command line.
 
 The options of a recipe are the arguments of its function, so that a new recipe or argument needs no
 second list.
 """
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
-from scb.arrays import Array
 from scb.extensions import Registry
 from scb.files import make_directory, read_json, read_regular, write_json
-from scb.inputs import InputError, file_path, fitted, integer, one_of, unreadable
+from scb.inputs import InputError, coerced, file_path, integer, one_of, unreadable
 from scb.task import Ensemble, Task
 from scb.training.fingerprint import fingerprints, identity
-from scb.training.recipes import RECIPES, Recipe
+from scb.training.recipe_options import all_options, build_recipe, recipe_options
+from scb.training.recipes import Recipe
 from scb.training.run import FILE as RUN_FILE
 from scb.training.run import Run
 from scb.training.sources import GradientSource
@@ -36,7 +33,7 @@ SOURCES = Registry(
         "gaussian": "scb.training.sources.population:Gaussian",
     },
 )
-"""All sources of gradients by name, those of other packages among them; each is made from a task. A data set has no name."""
+"""Sources of gradients by name, including those of other packages; each is made from a task."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -48,128 +45,92 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """name=value, where the value is TOML, True or False, or a bare word; ``recipe_options`` then
-    fits it to the recipe.
+    """Read an option of a recipe from text.
+
+    Parameters
+    ----------
+    text : str
+        name=value, where the value is TOML, True or False, or a bare word.
+
+    Returns
+    -------
+    tuple of str and Any
+
+    Examples
+    --------
+    >>> from scb.training.settings import parse_option
+    >>> parse_option("steps=[10, 20, 0]"), parse_option("projector=mu")
+    (('steps', [10, 20, 0]), ('projector', 'mu'))
     """
     name, separator, value = text.partition("=")
     if not separator:
         raise InputError(f"--set {text}: it must be name=value")
     try:
         plain = {"True": "true", "False": "false"}.get(value.strip(), value)
-        found = tomllib.loads(f"x = {plain}")
+        parsed = tomllib.loads(f"x = {plain}")
     except (ValueError, RecursionError):
         return name, value  # a bare word, which fits where text does
-    if set(found) != {"x"}:  # it went on behind a line break
+    if set(parsed) != {"x"}:  # it goes on after a line break
         raise InputError(f"--set {name}: {value!r} is no single value")
-    return name, found["x"]
-
-
-def arguments(function: Any) -> dict[str, Any]:
-    """The arguments of a function other than the task, and their types."""
-    hints = get_type_hints(function)
-    names = [name for name in signature(function).parameters if name != "task"]
-    for name in names:
-        if name not in hints:
-            raise InputError(
-                f"{function.__module__}:{function.__qualname__} has an argument {name!r} without a type: give it one"
-            )
-    return {name: hints[name] for name in names}
-
-
-def pretrained_value(
-    task: Task, *, overlap: float = 0.6, related_seed: int = 1, pretrained: str | None = None
-) -> Array:
-    """The V_hat of a recipe that transfers: the P̂ of a related task, or the V of the run saved in
-    ``pretrained``.
-    """
-    if pretrained is not None:
-        return Run.load(pretrained).V
-    return task.related(overlap, related_seed).P
-
-
-@cache
-def recipe_hints(recipe: str) -> dict[str, Any]:
-    """The options of a recipe and their types; in place of a V_hat, which nobody writes down, those
-    of ``pretrained_value``.
-    """
-    hints = arguments(RECIPES[recipe])
-    if "V_hat" in hints:
-        del hints["V_hat"]
-        hints |= arguments(pretrained_value)
-    return hints
-
-
-def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe with those that were not given, as its types have them."""
-    functions = (
-        [RECIPES[recipe], pretrained_value]
-        if "V_hat" in arguments(RECIPES[recipe])
-        else [RECIPES[recipe]]
-    )
-    parameters = {
-        name: parameter
-        for function in functions
-        for name, parameter in signature(function).parameters.items()
-    }
-    defaults = {
-        name: one.default for name, one in parameters.items() if one.default is not one.empty
-    }
-    return recipe_options(recipe, defaults) | recipe_options(recipe, options)
-
-
-def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe, checked and as its types have them; ValueError for a name or value
-    that it does not take.
-    """
-    one_of("recipe", recipe, RECIPES)
-    hints = recipe_hints(recipe)
-    for name in options:
-        if name not in hints:
-            raise InputError(
-                f"recipe {recipe!r} has no option {name!r}: it has {', '.join(sorted(hints))}"
-            )
-    return {name: fitted(name, value, hints[name]) for name, value in options.items()}
-
-
-def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
-    """The recipe with these options for a task."""
-    make = RECIPES[recipe]
-    given = recipe_options(recipe, options)
-    if "V_hat" in arguments(make):
-        of_V_hat = {name: given.pop(name) for name in arguments(pretrained_value) if name in given}
-        given["V_hat"] = pretrained_value(task, **of_V_hat)
-    made = make(task, **given)
-    if not isinstance(made, Recipe):
-        raise InputError(
-            f"recipe = {recipe!r} gives a {type(made).__name__}: it must give a scb.Recipe"
-        )
-    return made
+    return name, parsed["x"]
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Everything that determines a training run."""
+    """Everything that determines a training run.
 
-    # The task, by ``Task.random``
+    Attributes
+    ----------
+    N, T, sparsity, task_seed : int
+        The sizes and the seed of the task, for ``Task.random``.
+    ensemble : str
+        The distribution of P.
+    K_P : float or None
+        The value of K_P that P is moved to.
+    recipe : str
+        The name of a recipe.
+    options : dict
+        Options of the recipe by name.
+    source : str
+        The name of a source of gradients.
+    seed : int
+        The seed of the run.
+    every : int
+        The number of steps between two rows of the history.
+    device : {"cpu", "cuda"}
+        Where steps are taken.
+
+    Examples
+    --------
+    >>> from scb.training.settings import TrainingSettings
+    >>> settings = TrainingSettings(T=50, recipe="paper", options={"lam": 1e-4})
+    >>> task, recipe = settings.build()
+    >>> settings.build_source(task) is None
+    True
+    >>> settings.save("run")
+    >>> TrainingSettings.load("run") == TrainingSettings.read("run/config.json") == settings
+    True
+    >>> settings.differences(TrainingSettings(T=60, recipe="paper", options={"lam": 1e-4}))
+    {'T': (50, 60)}
+    """
+
     N: int = 3
     T: int = 5000
     sparsity: int = 2
     task_seed: int = 0
-    ensemble: Ensemble = "strong"  # the distribution of P
-    K_P: float | None = None  # of P, if it is to be moved there
-    recipe: str = "tuned"  # name of one of ``recipes.RECIPES``
-    # Of the recipe, by the names of ``recipe_hints``
+    ensemble: Ensemble = "strong"
+    K_P: float | None = None
+    recipe: str = "tuned"
     options: dict[str, Any] = field(default_factory=dict)
-    # Of gradients, name of one of ``SOURCES``
     source: str = "fresh"
-    seed: int = 0  # of the training run
-    every: int = 10  # steps between two rows of the history
-    device: Literal["cpu", "cuda"] = "cpu"  # where steps are taken
+    seed: int = 0
+    every: int = 10
+    device: Literal["cpu", "cuda"] = "cpu"
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self)) | {"options": dict}
         for name, hint in hints.items():
-            object.__setattr__(self, name, fitted(name, getattr(self, name), hint))
+            object.__setattr__(self, name, coerced(name, getattr(self, name), hint))
         # Refuses what does not fit; the file keeps what was written
         recipe_options(self.recipe, self.options)
         one_of("source", self.source, SOURCES)
@@ -178,35 +139,67 @@ class TrainingSettings:
 
     @classmethod
     def read(cls, path: str | Path) -> "TrainingSettings":
-        """From a TOML file, or the JSON file of a run, with the names of the fields; a name that
-        means nothing is refused.
+        """Read settings from a TOML file, or from the JSON file of a run.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file with any of the fields by name.
+
+        Returns
+        -------
+        TrainingSettings
         """
         values = _read_kept(Path(path))[0] if Path(path).name == FILE else read_toml(Path(path))
         hints = get_type_hints(cls) | {"options": dict}
         for name, value in values.items():
             if name not in cls.__dataclass_fields__:
                 raise InputError(
-                    f"{path} has {name!r}, which means nothing: it may have {', '.join(cls.__dataclass_fields__)}"
+                    f"{path} has {name!r}, which means nothing: it may have"
+                    f" {', '.join(cls.__dataclass_fields__)}"
                 )
-            fitted(f"{path} has {name}", value, hints[name])
+            coerced(f"{path} has {name}", value, hints[name])
         return cls(**values)
 
     def build(self) -> tuple[Task, Recipe]:
-        """The task and the recipe."""
+        """Return the task and the recipe.
+
+        Returns
+        -------
+        tuple of Task and Recipe
+        """
         task = Task.random(
             self.N, self.T, self.sparsity, self.task_seed, ensemble=self.ensemble, K_P=self.K_P
         )
         return task, build_recipe(self.recipe, task, self.options)
 
     def build_source(self, task: Task) -> GradientSource | None:
-        """The source of gradients; None for fresh samples, for which ``train`` has an engine of its
-        own.
+        """Return the source of gradients.
+
+        Parameters
+        ----------
+        task : Task
+            The task that it draws from.
+
+        Returns
+        -------
+        GradientSource or None
+            None for fresh samples, for which ``train`` has an engine of its own.
         """
         return None if self.source == "fresh" else SOURCES[self.source](task)
 
     def differences(self, other: "TrainingSettings") -> dict[str, tuple[Any, Any]]:
-        """What differs between two: name → (here, there). An option that is not given counts as
-        what it is then.
+        """Return what differs from other settings.
+
+        Parameters
+        ----------
+        other : TrainingSettings
+            The other settings. An option that is not given counts with its default.
+
+        Returns
+        -------
+        dict of tuple
+            The two values of each field or option that differs, here and there.
         """
         here, there = (settings._flat() for settings in (self, other))
         names = dict.fromkeys((*here, *there))
@@ -220,19 +213,37 @@ class TrainingSettings:
         """All fields and all options by name; an option that has the name of a field is called one
         of the recipe.
         """
-        found = asdict(self)
-        for name, value in all_options(self.recipe, found.pop("options")).items():
-            found[f"{name} of the recipe" if name in found else name] = value
-        return found
+        flat = asdict(self)
+        for name, value in all_options(self.recipe, flat.pop("options")).items():
+            flat[f"{name} of the recipe" if name in flat else name] = value
+        return flat
 
     def save(self, directory: str | Path, run: str = "") -> None:
-        """Write the settings as JSON beside the run, whose identity they carry."""
+        """Write the settings as JSON beside a run.
+
+        Parameters
+        ----------
+        directory : str or Path
+            The directory of the run.
+        run : str, optional
+            The identity of the run, so that the file is not taken for that of another one.
+        """
         make_directory(Path(directory))
         write_json(Path(directory) / FILE, asdict(self) | {_RUN: run})
 
     @classmethod
     def load(cls, directory: str | Path) -> "TrainingSettings":
-        """Read what ``save`` wrote."""
+        """Read the settings of the run in a directory.
+
+        Parameters
+        ----------
+        directory : str or Path
+            The directory.
+
+        Returns
+        -------
+        TrainingSettings
+        """
         path = file_path("directory", directory) / FILE
         if not path.exists():
             raise FileNotFoundError(f"{directory} holds no run: there is no {FILE} in it")
@@ -242,11 +253,35 @@ class TrainingSettings:
 def _read_kept(path: Path) -> tuple[dict[str, Any], str]:
     """The settings that ``save`` wrote, and the identity of their run."""
     values = read_json(path)
-    return values, fitted(f"{path} has {_RUN}", values.pop(_RUN, ""), str)
+    return values, coerced(f"{path} has {_RUN}", values.pop(_RUN, ""), str)
 
 
 def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
-    """A run and its settings; InputError unless the files in the directory are of one run."""
+    """Load a run and its settings from a directory that ``scb train`` wrote.
+
+    An InputError if the files there are not of one run.
+
+    Parameters
+    ----------
+    directory : Path
+        The directory.
+
+    Returns
+    -------
+    tuple of Run and TrainingSettings
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.folders import opened
+    >>> from scb.training.directory import train_in
+    >>> from scb.training.settings import TrainingSettings, load_run
+    >>> with opened(Path("run"), "training") as folder:
+    ...     _ = train_in(folder, TrainingSettings(T=50, recipe="paper", options={"steps": 5}))
+    >>> run, settings = load_run(Path("run"))
+    >>> run.step, settings.T
+    (15, 50)
+    """
     run = Run.load(directory)
     settings = TrainingSettings.load(directory)
     task = directory / TASK
@@ -256,6 +291,7 @@ def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
     if others:
         files = " and ".join(str(directory / name) for name in others)
         raise InputError(
-            f"{directory / RUN_FILE} is of another run than {files}: put back the files that belong together"
+            f"{directory / RUN_FILE} is of another run than {files}: put back the files that"
+            " belong together"
         )
     return run, settings

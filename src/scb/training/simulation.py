@@ -1,243 +1,23 @@
 """A fast simulation of training with Gaussian gradients, which follows signals and errors instead
 of (T, N) arrays.
 
-The noise is that of the source ``Gaussian``. On V it is isotropic in ⟨·, ·⟩_μ except along one
-direction û of the rows, in which the Euclidean projector lets more of it through. So the state of V
-is α_V, ‖Δ_V‖² and its part along û, a vector (N,). For λ = 0 the state of A is α_A and ‖Δ_A‖², and
-a step costs O(N). For λ > 0, a column of A is one common value plus the entries that a proximal
-step has left above it: the support of Q and a few survivors of the noise. The number of other
-entries that exceed ±λ is binomial, and the amounts by which they do are drawn from a tail of the
-normal sampler, so that a step costs O(N·Q + survivors).
+The noise is that of the source ``Gaussian``. A step costs O(N) operations while λ = 0, and O(N·Q +
+survivors of the threshold) otherwise.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from scb.arrays import Array
-from scb.geometry import Projection, projector_row
-from scb.geometry.lines import projection_by_norms, root
+from scb.geometry.lines import root
 from scb.inputs import InputError
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.theory.dynamics import StepNoise, error_step, signal_step
 from scb.theory.gaussian import common_noise, noise_scales, residual_square
+from scb.training.collapsed import Collapsed
+from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import Rounding
-from scb.training.stages import Recipe, Stage
-from scb.training.updates import soft_threshold
-
-
-class Columns:
-    """The attention A as a common value per column plus the entries that differ from it, starting
-    at given α_A and ‖Δ_A‖_μ.
-
-    The direction of Δ_A at the start is uniform. Its entries are drawn as normal variables, which
-    is exact up to O(1/(NT)).
-    """
-
-    def __init__(self, task: Task, alpha: float, delta: float, rng: np.random.Generator) -> None:
-        self.task = task
-        self.rng = rng
-        # (N,), the mean of all entries but the support and the survivors
-        self.common = np.full(task.N, (1 - alpha) / task.T)
-        # (N,), their standard deviation; 0 after a proximal step
-        self.spread = delta / np.sqrt(task.N * task.T * task.mu)
-        support = (
-            self.common + alpha * task.weights + self.spread * rng.normal(size=task.weights.shape)
-        )
-        # (Q, N), entries at the positions of the task
-        self.support = np.where(task.weights > 0, support, self.common)
-        # Of each survivor, an entry outside the support that stands out
-        self.column = np.empty(0, dtype=np.intp)
-        self.value = np.empty(0)  # of each survivor
-
-    @property
-    def others(self) -> NDArray[np.intp]:
-        """The number of entries in each column that have the common mean, (N,)."""
-        survivors = np.bincount(self.column, minlength=self.task.N)
-        return self.task.T - (self.task.weights > 0).sum(axis=0) - survivors
-
-    def sums(self) -> Array:
-        """Return the sum of each column, (N,)."""
-        return self._total(self.value, self.support) + self.others * self.common
-
-    def _total(self, survivors: Array, support: Array) -> Array:
-        total = np.bincount(self.column, survivors, minlength=self.task.N).astype(float)
-        return total + np.where(self.task.weights > 0, support, 0.0).sum(axis=0)
-
-    def constants(self) -> tuple[float, float]:
-        """Return the constants K_A and K_AQ."""
-        mu, T = self.task.mu, self.task.T
-        squares = self._total(self.value**2, self.support**2) + self.others * (
-            self.common**2 + self.spread**2
-        )
-        K_A = float(mu @ squares) - 1 / T
-        K_AQ = float(mu @ (self.task.weights * self.support).sum(axis=0)) - 1 / T
-        return K_A, K_AQ
-
-    def keep_above(self, level: Array) -> None:
-        """Set every entry below ``level`` (N,) to 0; equal entries stay equal."""
-        fresh_column, fresh_value = self._emerge(
-            self.common, self.spread, above=level, below=np.full(self.task.N, -np.inf)
-        )
-        column = np.append(self.column, fresh_column)
-        value = np.append(self.value, fresh_value)
-        self._set_survivors(column, np.where(value >= level[column], value, 0.0))
-        self.support = np.where(self.support >= level, self.support, 0.0)
-
-    def descend(self, shrink: float, pull: float, noise: Array, lam: Array) -> None:
-        """a ← Proj(soft(shrink·a + pull·q + noise·N(0, 1), λ)), entry by entry."""
-        spread = np.hypot(shrink * self.spread, noise)
-        fresh_column, fresh_value = self._emerge(
-            shrink * self.common, spread, above=lam, below=-lam
-        )
-        value = shrink * self.value + noise[self.column] * self.rng.normal(size=self.value.shape)
-        support = (
-            shrink * self.support
-            + pull * self.task.weights
-            + noise * self.rng.normal(size=self.support.shape)
-        )
-        column = np.append(self.column, fresh_column)
-        self._set_survivors(column, soft_threshold(np.append(value, fresh_value), lam[column]))
-        self.support = soft_threshold(support, lam)
-        self.project()
-
-    def project(self) -> None:
-        """Add the same to all entries of a column, so that it sums to 1."""
-        shift = (1 - self.sums()) / self.task.T
-        self.common = self.common + shift
-        self.support = self.support + shift
-        self.value = self.value + shift[self.column]
-
-    def mirror(self) -> None:
-        """Replace every entry a by 2/T − a."""
-        twice = 2 / self.task.T
-        self.support = twice - self.support
-        self.value = twice - self.value
-        self.common = twice - self.common
-
-    def normalize(self) -> None:
-        """Divide each column by its sum; a column without any mass becomes uniform."""
-        mass = self.sums()
-        some = mass > 0
-        divisor = np.where(some, mass, 1.0)
-        self.value = self.value / divisor[self.column]
-        self.support = np.where(some, self.support / divisor, 1 / self.task.T)
-        self.common = np.where(some, 0.0, 1 / self.task.T)
-
-    def _set_survivors(self, column: NDArray[np.intp], value: Array) -> None:
-        """Keep these entries outside the support, as far as they are not 0; all others become 0."""
-        kept = value != 0
-        self.column = column[kept]
-        self.value = value[kept]
-        self.common = np.zeros(self.task.N)
-        self.spread = np.zeros(self.task.N)
-
-    def _emerge(
-        self, mean: Array, spread: Array, above: Array, below: Array
-    ) -> tuple[NDArray[np.intp], Array]:
-        """Which of the other entries, N(mean, spread²) each, lie above or below two levels: their
-        columns and values.
-
-        How many do so is binomial, and by how much is a tail of the normal distribution; so only
-        those are drawn.
-        """
-        random = spread > 0
-        scale = np.where(random, spread, 1.0)
-        left = self.others
-        columns = []
-        values = []
-        for sign, level in ((1.0, above), (-1.0, below)):
-            chance = np.where(
-                random, ndtr(-sign * (level - mean) / scale), sign * mean > sign * level
-            )
-            count = self.rng.binomial(left, np.clip(chance, 0, 1))
-            left = left - count
-            column = np.repeat(np.arange(self.task.N), count)
-            tail = -sign * ndtri(self.rng.random(column.size) * chance[column])
-            columns.append(column)
-            values.append(mean[column] + np.where(random[column], spread[column] * tail, 0.0))
-        return np.concatenate(columns), np.concatenate(values)
-
-
-@dataclass
-class Collapsed:
-    """The state of a simulated run."""
-
-    task: Task
-    rng: np.random.Generator
-    # α, K and ‖Δ‖ of the point
-    p: Projection
-    # (N,), (V − μ1ᵀ)diag(μ)û: the part of V along û
-    along: Array
-    # A entry by entry, from the first step or rounding that asks for entries; None before
-    columns: Columns | None = None
-
-    @cached_property
-    def leak(self) -> float:
-        """How much of the common noise the Euclidean projector lets through along û: ‖1 −
-        μ/‖μ‖²‖_μ.
-        """
-        return leaking_direction(self.task.mu)[1]
-
-    @cached_property
-    def truth_along(self) -> Array:
-        """The part of P along û, (N,)."""
-        return (self.task.P - self.task.mu[:, None]) @ (
-            self.task.mu * leaking_direction(self.task.mu)[0]
-        )
-
-    def entries(self) -> Columns:
-        """Return A entry by entry; on first use it is drawn from its distribution given ``p``."""
-        if self.columns is None:
-            self.columns = Columns(self.task, self.p.alpha_A, self.p.delta_A, self.rng)
-        return self.columns
-
-    def round(self, roundings: tuple[Rounding, ...]) -> None:
-        """Apply to this state what roundings do to (V, A); raise an InputError for one that cannot
-        be applied.
-        """
-        for rounding in roundings:
-            on_collapsed = getattr(rounding, "on_collapsed", None)
-            if on_collapsed is None:
-                raise InputError(
-                    f"{rounding} cannot be simulated: only roundings that have on_collapsed can"
-                )
-            on_collapsed(self)
-
-    def place(self, alpha_V: float, delta_V: float, K_A: float, K_AQ: float) -> None:
-        """Set the state to the point with these signals, errors and constants."""
-        self.p = projection_by_norms(self.task, alpha_V, delta_V, K_A, K_AQ)
-
-    def follow_entries(self) -> None:
-        """Take K_A and K_AQ from the entries, after these have changed."""
-        self.place(self.p.alpha_V, self.p.delta_V, *self.entries().constants())
-
-    def mirror(self) -> None:
-        """Replace the state by its mirror image, in which both signals are negated."""
-        self.place(-self.p.alpha_V, self.p.delta_V, self.p.K_A, -self.p.K_AQ)
-        self.along = -self.along
-        if self.columns is not None:
-            self.columns.mirror()
-
-
-COLUMNS = (
-    "step",
-    "stage",
-    "samples",
-    "loss",
-    "alpha_V",
-    "alpha_A",
-    "delta_V",
-    "delta_A",
-    "dist_V",
-    "dist_A",
-    "explicit",
-)
-"""Columns of a history; ``explicit`` is how many survivors of the noise A has outside the support."""
+from scb.training.stages import Stage
 
 
 def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict[str, Array]:
@@ -261,7 +41,8 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     Returns
     -------
     dict of (rows,) arrays
-        The history: step, stage, samples, signals and errors.
+        The history: step, stage, samples, signals and errors; ``explicit`` is the number of entries
+        of A outside the support that have survived the noise.
 
     Examples
     --------
@@ -279,13 +60,12 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     for stage in recipe.stages:
         if stage.rule != "proximal":
             raise InputError(f"rule = {stage.rule!r} in stage {stage.name!r}: {only}")
-    along = (recipe.start.V - task.mu[:, None]) @ (task.mu * leaking_direction(task.mu)[0])
-    state = Collapsed(task, np.random.default_rng(seed), recipe.start.projection(task), along)
+    state = Collapsed.at_start(task, recipe.start, seed)
     step = 0
     samples = recipe.samples
     rows = [_row(state, step, 1, samples)]
     for number, stage in enumerate(recipe.stages, start=1):
-        state.round(stage.enter)
+        _round(state, stage.enter)
         for i in range(stage.steps):
             now = stage.at(i)
             if now.eta_A and now.levels(1.0, task.mu).any():
@@ -294,13 +74,21 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
             step += 1
             samples += stage.batch_size
             if i + 1 == stage.steps:
-                state.round(stage.leave)
+                _round(state, stage.leave)
             if step % every == 0 or step == recipe.steps:
                 rows.append(_row(state, step, number, samples))
-    return {
-        name: np.array(values)
-        for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)
-    }
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def _round(state: Collapsed, roundings: tuple[Rounding, ...]) -> None:
+    """Apply to the state what roundings do to (V, A)."""
+    for rounding in roundings:
+        on_collapsed = getattr(rounding, "on_collapsed", None)
+        if on_collapsed is None:
+            raise InputError(
+                f"{rounding} cannot be simulated: only roundings that have on_collapsed can"
+            )
+        on_collapsed(state)
 
 
 def _step(state: Collapsed, stage: Stage) -> None:
@@ -330,39 +118,21 @@ def _step(state: Collapsed, stage: Stage) -> None:
     state.place(alpha_V, np.sqrt(max(delta_V2, 0.0)), K_A, K_AQ)
 
 
-def leaking_direction(mu: Array) -> tuple[Array, float]:
-    """Return û (N,), the unit vector of ⟨·, ·⟩_μ along 1 − μ/‖μ‖², and the length of 1 − μ/‖μ‖².
-
-    The length says how much noise the Euclidean projector lets through. For a uniform μ it is 0,
-    and û is any unit vector orthogonal to 1.
-    """
-    leak = 1 - projector_row(mu, "euclidean")
-    length = float(np.sqrt(mu @ leak**2))
-    if length < 1e-9:
-        leak = np.eye(len(mu))[0] - mu[0]
-    return leak / np.sqrt(mu @ leak**2), length
-
-
 def _draw_noise(
     state: Collapsed, stage: Stage, scale_V: float, scale_A: float
 ) -> tuple[Array, StepNoise]:
-    """The noise of V along û, (N,), and the numbers through which all of it enters a step.
+    """Draw the noise of V along û, (N,), and the numbers through which all noise enters a step.
 
-    Across û and on A the noise is isotropic: its parts along the truth and along what else there is
-    are normal, the rest is χ².
+    Across û, and on A, the noise is isotropic: its parts along the truth and along the error are
+    normal, and the square of the rest is χ².
     """
-    task, p, rng = state.task, state.p, state.rng
+    task, p, rng, along, truth = state.task, state.p, state.rng, state.along, state.truth_along
     normal = rng.normal(size=task.N)
     h_along = scale_V * (normal - normal.mean())
     if stage.projector == "euclidean":
         h_along += state.leak * common_noise(task, p, stage.batch_size, rng)
-    truth = state.truth_along
-    K_across = max(task.K_P - truth @ truth, 0.0)  # of P across û
-    # Of V across û: its α there
-    signal = (p.K_VP - state.along @ truth) / K_across if K_across > 1e-12 else 0.0
-    # The norm of what else V has across û
-    other = root(float(p.K_V - state.along @ state.along - signal**2 * K_across))
-    # Along the truth and along the other part, for V (across û) and A
+    signal, K_across, error = _across(state)
+    # Along the truth and along the error, for V (across û) and A
     x, y = rng.normal(size=(2, 2))
     dimensions = ((task.N - 1) * (task.N - 2), task.N * (task.T - 1))
     rest_V, rest_A = (rng.chisquare(left - 2) if left > 2 else 0.0 for left in dimensions)
@@ -372,9 +142,9 @@ def _draw_noise(
     noise = StepNoise(
         along_P=h_along @ truth + along_truth,
         along_Q=scale_A * np.sqrt(task.K_Q) * x[1],
-        along_V=h_along @ (state.along - p.alpha_V * truth)
+        along_V=h_along @ (along - p.alpha_V * truth)
         + (signal - p.alpha_V) * along_truth
-        + scale_V * other * y[0],
+        + scale_V * error * y[0],
         along_A=scale_A * p.delta_A * y[1],
         square_V=h_along @ h_along + scale_V**2 * (x[0] ** 2 + y[0] ** 2 + rest_V),
         square_A=scale_A**2 * (x[1] ** 2 + y[1] ** 2 + rest_A),
@@ -382,23 +152,27 @@ def _draw_noise(
     return h_along, noise
 
 
-def _row(state: Collapsed, step: int, stage: int, samples: int) -> tuple:
-    """One row of the history, in the order of ``COLUMNS``."""
+def _across(state: Collapsed) -> tuple[float, float, float]:
+    """Across û: the signal of V, the K_P of P, and the norm of what else V has."""
+    p, along, truth = state.p, state.along, state.truth_along
+    K_across = max(state.task.K_P - float(truth @ truth), 0.0)
+    signal = (p.K_VP - float(along @ truth)) / K_across if K_across > 1e-12 else 0.0
+    return signal, K_across, root(float(p.K_V - along @ along - signal**2 * K_across))
+
+
+def _row(state: Collapsed, step: int, stage: int, samples: int) -> dict[str, float]:
+    """One row of the history."""
     task, p = state.task, state.p
-    loss = 0.5 * residual_square(task, p)
-    dist_V = np.hypot((1 - p.alpha_V) * np.sqrt(task.K_P), p.delta_V)
-    dist_A = np.hypot((1 - p.alpha_A) * np.sqrt(task.K_Q), p.delta_A)
-    explicit = 0 if state.columns is None else state.columns.value.size
-    return (
-        step,
-        stage,
-        samples,
-        loss,
-        p.alpha_V,
-        p.alpha_A,
-        p.delta_V,
-        p.delta_A,
-        dist_V,
-        dist_A,
-        explicit,
-    )
+    return {
+        "step": step,
+        "stage": stage,
+        "samples": samples,
+        "loss": 0.5 * residual_square(task, p),
+        "alpha_V": p.alpha_V,
+        "alpha_A": p.alpha_A,
+        "delta_V": p.delta_V,
+        "delta_A": p.delta_A,
+        "dist_V": np.hypot((1 - p.alpha_V) * np.sqrt(task.K_P), p.delta_V),
+        "dist_A": np.hypot((1 - p.alpha_A) * np.sqrt(task.K_Q), p.delta_A),
+        "explicit": 0 if state.columns is None else state.columns.value.size,
+    }

@@ -1,29 +1,20 @@
-"""What a recipe is made of: an initial point, and stages; and the two rules, made of the updates of
-Algorithm 1.
-"""
+"""The stages of a recipe, and the two update rules of Algorithm 1 and of plain descent."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.extensions import Registry
 from scb.geometry import Projector, centred_square, project, projector_row
-from scb.inputs import InputError, InputTypeError, fitted, integer, number, one_of, real_array
-from scb.model import LinearTransformer, Transformer
-from scb.task import Task
+from scb.inputs import integer, number, one_of
 from scb.theory.gaussian import residual_variance
 from scb.training.answers import functions, stopped
 from scb.training.roundings import Rounding, Stop
 from scb.training.schedules import MeasuredNoise, tabulated
-from scb.training.starts import GivenStart, UniformAttention
 from scb.training.updates import precondition_A, precondition_V, soft_threshold
-
-if TYPE_CHECKING:
-    from scb.training.verdict import HeldOut
-
 
 State = Mapping[str, Array]
 """What a rule keeps from step to step: arrays of float64 by name."""
@@ -42,7 +33,7 @@ class StatefulRule(Protocol):
     def __call__(
         self, V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: "Stage", state: State
     ) -> tuple[Array, Array, State]:
-        """Return V, A and the state after a step with the plain gradients gV (N, N) and gA (T, N)."""
+        """Return V, A and the state after a step with plain gradients gV (N, N) and gA (T, N)."""
         ...
 
 
@@ -78,8 +69,8 @@ class Stage:
         Whether to subtract the mean of each column of A's gradient before the proximal step instead
         of after it.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector with which proximal steps keep Vμ = μ. "euclidean" is the paper's, "mu" has
-        far less noise.
+        The projector with which proximal steps keep Vμ = μ: the paper's, or the μ-projector, which
+        has far less noise.
     enter, leave : tuple of callables, default ()
         Functions (V, A, mu) → (V, A) that are applied, in this order, before the first step and
         after the last.
@@ -94,11 +85,14 @@ class Stage:
     A step size of V that decreases linearly:
 
     >>> import numpy as np, scb
-    >>> stage = scb.Stage("2", steps=4, eta_V=lambda step: 0.1 * (1 - step / 4), eta_A=0.2, lam=1e-4)
+    >>> falling = lambda step: 0.1 * (1 - step / 4)
+    >>> stage = scb.Stage("2", steps=4, eta_V=falling, eta_A=0.2, lam=1e-4)
     >>> stage.scheduled, stage.at(2).eta_V, stage.update.__name__
     (True, 0.05, 'proximal_step')
-    >>> stage.levels(K_V=0.5, mu=np.array([0.5, 0.5])), stage.ahead(0), stage.over(4, V=None, A=None, mu=None)
-    (array([0.0001, 0.0001]), 1, True)
+    >>> stage.levels(K_V=0.5, mu=np.array([0.5, 0.5]))
+    array([0.0001, 0.0001])
+    >>> stage.ahead(0), stage.over(4, V=None, A=None, mu=None)
+    (1, True)
     """
 
     name: str
@@ -117,8 +111,8 @@ class Stage:
     check_every: int = 10
 
     def __post_init__(self) -> None:
-        # Types are made to be what they are declared to be: to Numba an int is not a float, and it
-        # would compile everything anew.
+        # Convert to the declared types: to Numba an int is not a float, and it would compile
+        # everything again.
         where = f" in stage {self.name!r}"
         for name, low in (("steps", 0), ("batch_size", 1), ("check_every", 1)):
             object.__setattr__(self, name, integer(name, getattr(self, name), low=low, where=where))
@@ -202,7 +196,8 @@ class Stage:
         Examples
         --------
         >>> import numpy as np, scb
-        >>> scb.Stage("2", steps=4, eta_V=0.1, eta_A=0.1, lam=1e-4).affine_levels(np.array([0.5, 0.5]))
+        >>> stage = scb.Stage("2", steps=4, eta_V=0.1, eta_A=0.1, lam=1e-4)
+        >>> stage.affine_levels(np.array([0.5, 0.5]))
         (0.0001, 0.0, array([1., 1.]))
         """
         if isinstance(self.lam, MeasuredNoise):
@@ -247,9 +242,6 @@ class Stage:
         )
 
 
-# ------------------------------------------------------------------------------------------ updates
-
-
 def proximal_step(
     V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage
 ) -> tuple[Array, Array]:
@@ -274,7 +266,9 @@ def proximal_step(
     >>> import scb
     >>> task = scb.Task.random(3, 40, 2, seed=0)
     >>> g = scb.model.batch_gradient(task.P, task.Q, scb.sample(task, 100, seed=0))
-    >>> V, A = scb.training.stages.proximal_step(task.P, task.Q, g.V, g.A, task.mu, scb.Stage("2", 1, eta_V=0.1, eta_A=0.1))
+    >>> stage = scb.Stage("2", 1, eta_V=0.1, eta_A=0.1)
+    >>> step = scb.training.stages.proximal_step
+    >>> V, A = step(task.P, task.Q, g.V, g.A, task.mu, stage)
     """
     lam = stage.levels(centred_square(V, mu), mu)  # of the V before the step
     if stage.eta_V:
@@ -294,99 +288,3 @@ def vanilla_step(
 
 RULES = Registry("rule", {"proximal": proximal_step, "vanilla": vanilla_step})
 """All rules by name, those of other packages among them."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A recipe for training: an initial point and a sequence of stages.
-
-    Parameters
-    ----------
-    name : str
-        The name of the recipe, which is kept with a run.
-    start : GivenStart or UniformAttention
-        The initial point, of a class in ``scb.training.starts``.
-    mu : (N,) array
-        The stationary distribution that preconditioning uses.
-    stages : tuple of Stage
-        The stages, in order. Those with 0 steps are left out, with their ``enter`` and ``leave``;
-        one at least must be left.
-    samples : int, default 0
-        The number of samples used before the first step, to estimate quantities that are not known.
-    transformer : type, default LinearTransformer
-        The class of the transformer that is trained.
-    check : HeldOut, optional
-        A test on held-out samples, of class ``scb.training.verdict.HeldOut``, that is part of the
-        recipe: its samples are counted, and a failed run gives a warning. By default ``train``
-        decides whether a run is tested.
-
-    Examples
-    --------
-    A recipe of your own, with plain gradient descent from the uniform start:
-
-    >>> import scb
-    >>> from scb.geometry import trivial_V
-    >>> from scb.training.starts import UniformAttention
-    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
-    >>> stage = scb.Stage("plain", steps=200, eta_V=0.5, eta_A=0.5, batch_size=256, rule="vanilla")
-    >>> recipe = scb.Recipe("mine", UniformAttention(trivial_V(task.mu), task.T), task.mu, stages=(stage,))
-    >>> recipe.check_fits(task)
-    >>> recipe.steps, scb.train(task, recipe, every=200, judge=False).samples
-    (200, 51200)
-    """
-
-    name: str
-    start: GivenStart | UniformAttention
-    mu: Array
-    stages: tuple[Stage, ...]
-    samples: int = 0
-    transformer: type[Transformer] = LinearTransformer
-    check: "HeldOut | None" = None
-
-    def __post_init__(self) -> None:
-        fitted("name", self.name, str)
-        object.__setattr__(self, "samples", integer("samples", self.samples, low=0))
-        if not isinstance(self.stages, list | tuple) or not all(
-            isinstance(stage, Stage) for stage in self.stages
-        ):
-            raise InputTypeError(
-                f"stages = {self.stages!r} of a recipe: it must be a tuple of Stage"
-            )
-        object.__setattr__(self, "stages", tuple(stage for stage in self.stages if stage.steps))
-        if not self.stages:
-            raise InputError(
-                f"recipe {self.name!r} has 0 steps in all stages: at least one stage must have steps"
-            )
-        mu = real_array("mu", self.mu)
-        if mu.ndim != 1 or not (mu > 0).all() or not abs(mu.sum() - 1) <= 1e-6:
-            raise InputError(
-                f"mu = {mu} of a recipe: it must be a distribution with positive probabilities, one for each token"
-            )
-        V, A = np.asarray(self.start.V), np.asarray(self.start.A)
-        if V.shape != (len(mu), len(mu)) or A.ndim != 2 or A.shape[1] != len(mu):
-            raise InputError(
-                f"the start of a recipe has V {V.shape} and A {A.shape}: with {len(mu)} tokens, (N, N) and (T, N) go"
-            )
-        if not np.isfinite(V).all() or (
-            isinstance(self.start, GivenStart) and not np.isfinite(A).all()
-        ):
-            raise InputError("the start of a recipe holds NaN or infinity: V and A must be finite")
-
-    def check_fits(self, task: Task) -> None:
-        """Raise an ``InputError`` unless the recipe was made for a task of this size.
-
-        Parameters
-        ----------
-        task : Task
-            The task to learn.
-        """
-        if self.start.A.shape != (task.T, task.N):
-            T, N = self.start.A.shape
-            raise InputError(
-                f"the recipe is for N = {N} tokens and T = {T} positions, the task has N = {task.N} and T = {task.T}"
-            )
-
-    @property
-    def steps(self) -> int:
-        """The number of steps in all stages, if none of them ends early."""
-        return sum(stage.steps for stage in self.stages)

@@ -9,11 +9,11 @@ from scb.geometry import Projector, keep_mu
 def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean") -> Array:
     """Return ∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ). Steps along it keep 1ᵀV = 1ᵀ and Vμ = μ.
 
-    The paper's projector, "euclidean", has w = μ/‖μ‖². That of the μ-inner product, "mu", has w =
-    1. Expected gradients are the same with both, since (E∇_V)1 = 0 if V and A satisfy the
-    constraints. The gradient of a sample differs: near the start it is r·1ᵀdiag(μ), where r is the
-    residual. The paper's projector leaves r(1 − μ/‖μ‖²)ᵀ of it, noise that does not shrink as T
-    grows. The other projector removes it.
+    The paper's projector, "euclidean", has w = μ/‖μ‖². The μ-projector, "mu", has w = 1. Expected
+    gradients are the same with both, since (E∇_V)1 = 0 if V and A satisfy the constraints. The
+    gradient of a sample differs: near the start it is r·1ᵀdiag(μ), where r is the residual. The
+    paper's projector leaves r(1 − μ/‖μ‖²)ᵀ of it, noise that does not shrink as T grows. The
+    μ-projector removes it.
 
     Parameters
     ----------

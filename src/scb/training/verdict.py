@@ -1,17 +1,15 @@
-"""Whether a run has learned its task, in words: judged by held-out samples without knowing the
-truth, or by the truth itself.
+"""Whether a run has learned its task, in words: judged by held-out samples, or by the true P and Q.
 
 At (P, Q) the expected preconditioned gradients vanish, and elsewhere they say how far it is: with S
 = ‖A‖_μ² and K_V = ‖V − μ1ᵀ‖_μ²
 
     E∇̂_V l = S(V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)        E∇̂_A l = K_V(A − 11ᵀ/T) − K_VP(Q − 11ᵀ/T),
 
-so E∇̂_V l / S is V − P where A is right, and A − E∇̂_A l / K_V is Q where V is. The product of two
-independent estimates of a gradient has no noise on average, so ⟨g, g'⟩_μ measures squared distances
-down to well below the noise of either.
+so E∇̂_V l / S is V − P if A = Q, and A − E∇̂_A l / K_V is Q if V = P. The noise of two independent
+estimates g and g' of a gradient cancels on average in ⟨g, g'⟩_μ, which therefore measures squared
+distances well below the noise of either.
 
-What a learner is taken to know beside its samples is what Algorithm 1 takes as known: μ, K_P, and
-how many positions matter.
+Beside its samples, the judge knows what Algorithm 1 knows: μ, K_P, and how many positions matter.
 """
 
 from collections.abc import Mapping
@@ -33,7 +31,7 @@ from scb.training.updates import precondition_A, precondition_V
 GOOD = "learned"
 TOLERANCE = 0.05
 """The largest ‖V − P‖_μ and ‖A − Q‖_μ that count as learned."""
-# Steps whose keys no run uses: their samples are not those that it was trained on
+# No run takes this many steps, so that their keys give samples that it was not trained on.
 HELD_OUT = 1 << 40
 
 
@@ -73,38 +71,34 @@ class Findings(NamedTuple):
     dist_A_star: Distance
 
 
-def in_words(found: Findings, tolerance: float = TOLERANCE) -> str:
-    """Return the verdict: "learned", or what is wrong, beginning with one of a few fixed phrases
-    and followed by numbers.
-    """
-    if (
-        0.5 <= found.share <= 2
-        and found.dist_V.within(tolerance)
-        and found.dist_A.within(tolerance)
-    ):
+def verdict_on(f: Findings, tolerance: float = TOLERANCE) -> str:
+    """Return "learned", or what is wrong: one of a few fixed phrases, followed by numbers."""
+    if 0.5 <= f.share <= 2 and f.dist_V.within(tolerance) and f.dist_A.within(tolerance):
         return GOOD
-    if found.signal < 0:
-        return f"sign unresolved: (V, A) is the mirror image of the truth, with a signal of {found.signal:.2g}"
-    if found.signal == 0:
-        return f"too slow: nothing in A stands out of the noise yet, and V has {found.share:.2g} of K_P"
-    if found.dist_A_star.within(tolerance):
+    if f.signal < 0:
         return (
-            f"learned up to normalisation: ‖A* − Q‖ is about {found.dist_A_star},"
-            f" while (V, A) itself is {_fault(found, tolerance)}"
+            f"sign unresolved: (V, A) is the mirror image of the truth, "
+            f"with a signal of {f.signal:.2g}"
         )
-    return _fault(found, tolerance)
+    if f.signal == 0:
+        return f"too slow: nothing in A stands out of the noise yet, and V has {f.share:.2g} of K_P"
+    if f.dist_A_star.within(tolerance):
+        return (
+            f"learned up to normalisation: ‖A* − Q‖ is about {f.dist_A_star},"
+            f" while (V, A) itself is {_fault(f, tolerance)}"
+        )
+    return _fault(f, tolerance)
 
 
-def _fault(found: Findings, tolerance: float) -> str:
-    """What is wrong with a point that has the right sign: α_V α_A, by which the model predicts, is
-    far from 1, or it is noise.
+def _fault(f: Findings, tolerance: float) -> str:
+    """What is wrong with a point of the right sign: either α_V α_A, by which the model predicts, is
+    far from 1, or there is too much noise.
     """
-    if found.signal * root(found.share) < 0.5:
-        return f"too slow: the signal has come to {found.signal:.2g}, and V has {found.share:.2g} of K_P"
-    name, worst = max(
-        (("‖V − P‖", found.dist_V), ("‖A − Q‖", found.dist_A)), key=lambda one: one[1].value
-    )
-    if worst.beyond(tolerance) or found.share > 2:
+    if f.signal * root(f.share) < 0.5:
+        return f"too slow: the signal has come to {f.signal:.2g}, and V has {f.share:.2g} of K_P"
+    distances = ("‖V − P‖", f.dist_V), ("‖A − Q‖", f.dist_A)
+    name, worst = max(distances, key=lambda named: named[1].value)
+    if worst.beyond(tolerance) or f.share > 2:
         return f"too noisy: {name} is about {worst}, more than {tolerance:g}"
     return (
         f"undecided: {name} is about {worst}, and the held-out samples are too few to tell that"
@@ -113,29 +107,44 @@ def _fault(found: Findings, tolerance: float) -> str:
 
 
 def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
-    """The verdict by the truth, from the last row of a history; that of a simulation has no
-    normalised A.
+    """Return the verdict by the true P and Q.
+
+    Parameters
+    ----------
+    last : dict of float
+        The last row of a history; that of a simulation has no normalised A.
+    tolerance : float
+        The largest distance of what is learned.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from scb.training.verdict import by_truth
+    >>> by_truth({"alpha_V": 1, "alpha_A": 1, "dist_V": 0.01, "dist_A": 0.01, "dist_A_star": 0.01})
+    'learned'
     """
     distances = (
         Distance(float(last.get(name, np.inf))) for name in ("dist_V", "dist_A", "dist_A_star")
     )
-    return in_words(
+    return verdict_on(
         Findings(float(last["alpha_V"]) ** 2, float(last["alpha_A"]), *distances), tolerance
     )
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Judgement(NamedTuple):
     """The result of judging a run by held-out samples.
 
     Attributes
     ----------
-    word : "learned", or what is wrong
+    verdict : "learned", or what is wrong
     dist_V, dist_A : estimates of ‖V − P‖_μ and ‖A − Q‖_μ
     samples : the number of held-out samples
     """
 
-    word: str
+    verdict: str
     dist_V: float
     dist_A: float
     samples: int
@@ -175,7 +184,7 @@ class HeldOut:
 
     def __call__(
         self, V: Array, A: Array, mu: Array, source: GradientSource, keys: NDArray[np.uint64]
-    ) -> Verdict:
+    ) -> Judgement:
         """Judge (V, A) by the gradients that ``source`` returns for two keys."""
         one, two = (source(V, A, self.batch_size, key) for key in keys)
         square_A = mu_inner(A, A, mu)
@@ -190,12 +199,12 @@ class HeldOut:
             dist_A_star = self._distance_A(
                 threshold_normalize(A, 1 / (6 * self.sparsity)), estimates, scale, mu
             )
-        # Without noise to compare with, distances alone must tell
+        # If the noise cannot be measured, the distances must do.
         signal = standing_out(A, mu) if self._is_sparse(A) else 1.0
-        found = Findings(K_V / self.K_P, signal, dist_V, dist_A, dist_A_star)
-        return Verdict(
-            in_words(found, self.tolerance), dist_V.value, dist_A.value, one.samples + two.samples
+        verdict = verdict_on(
+            Findings(K_V / self.K_P, signal, dist_V, dist_A, dist_A_star), self.tolerance
         )
+        return Judgement(verdict, dist_V.value, dist_A.value, one.samples + two.samples)
 
     def _is_sparse(self, A: Array) -> bool:
         """Whether most entries of a column are noise, so that the noise can be measured by them."""
@@ -229,8 +238,8 @@ class HeldOut:
 
 
 def _distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
-    """Estimate ‖x‖_μ from two independent estimates of x, both (·, N); the last argument is the
-    dimension of their noise.
+    """Estimate ‖x‖_μ from two independent estimates (·, N) of x, given the dimension of their
+    noise.
     """
     square = mu_inner(one, two, mu)
     noise = mu_norm(one - two, mu) / np.sqrt(2)

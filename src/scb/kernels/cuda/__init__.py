@@ -1,11 +1,11 @@
-"""A step of training on a GPU: CUDA C, one file a pass, and what launches it.
+"""A step of training on a GPU: CUDA C, one file per pass, and what launches it.
 
     weigh          A in fixed point, W                                                    update.cu
     count, lay out last tokens in ascending order, and segments: one column, one piece    batch.cu
     labels         source and label of each sample                                        batch.cu
     pass 1         every token, and mass (samples, N)                                     mass.cu
     scores         r, loss, scores u (samples, N) and gV                                  scores.cu
-    pass 2         g (N, T) from the tokens and their scores                              gradient.cu
+    pass 2         g (N, T) from the tokens and their scores                            gradient.cu
     update         V and A                                                                update.cu
 
 ``stream.cuh`` draws tokens, bit for bit those of ``kernels.random``; those of one group of samples

@@ -43,7 +43,8 @@ class Gpu:
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError as error:
             raise InputError(
-                f"device = 'cuda' finds no NVIDIA GPU whose driver fits CuPy {cupy.__version__}: {error}"
+                f"device = 'cuda' finds no NVIDIA GPU whose driver fits CuPy {cupy.__version__}: "
+                f"{error}"
             ) from None
         if count == 0:
             raise InputError(

@@ -1,8 +1,9 @@
-"""How a step is divided on a GPU, and a task's distribution as the kernels there want it."""
+"""How a step is divided on a GPU, and the form in which its kernels take a distribution."""
 
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +11,24 @@ from numpy.typing import NDArray
 from scb.inputs import InputError
 from scb.kernels.random import TokenSampler
 
-FEW = 4  # up to this many tokens, comparing with every threshold is quicker than a look-up
-SOME = 50  # up to this many, a thread has a histogram of its own
-MATRIX = 64  # above, products with V are left to the library of matrix products
-MOST = 4095  # tokens that an entry of the table can name
-# Samples: groups of a batch are multiples of it
-UNIT = 8192
-CHUNK = 1024  # samples whose part of gV is one sum
-PIECE = 256  # samples whose part of g is one sum of 32-bit numbers
-SCORE_THREADS = 256
-ROW_THREADS = 64  # for one row of a matrix with a column for each token
-TILE = 32  # samples of a chunk that are in shared memory together
-UPDATE_THREADS = 1024
+
+class Division(NamedTuple):
+    """How a step is divided, whatever the task. The last bits of results depend on it."""
+
+    FEW: int = 4  # tokens up to which comparing with every threshold beats a look-up
+    SOME: int = 50  # tokens up to which a thread has a histogram of its own
+    MATRIX: int = 64  # tokens above which a library multiplies by V
+    MOST: int = 4095  # tokens that an entry of the table can name
+    UNIT: int = 8192  # samples; groups of a batch are multiples of it
+    CHUNK: int = 1024  # samples whose part of gV is one sum
+    PIECE: int = 256  # samples whose part of g is one sum of 32-bit numbers
+    TILE: int = 32  # samples of a chunk that are in shared memory together
+    SCORE_THREADS: int = 256
+    ROW_THREADS: int = 64  # for one row of a matrix with a column for each token
+    UPDATE_THREADS: int = 1024
+
+
+FIXED = Division()
 
 
 @dataclass(frozen=True)
@@ -50,14 +57,14 @@ class Layout:
 
     def mass_samples(self, N: int) -> int:
         """Samples of one block of pass 1."""
-        return self.mass_threads if N <= SOME else self.mass_threads // 32
+        return self.mass_threads if N <= FIXED.SOME else self.mass_threads // 32
 
     def mass_shared(self, N: int, table: int) -> int:
         """Bytes of shared memory of a block of pass 1, with a table of so many bytes."""
         tiles = 4 * 16 * self.mass_threads  # four batches of 16 bytes for each thread
-        if N <= FEW:
+        if N <= FIXED.FEW:
             return tiles
-        return table + 4 * N * self.mass_samples(N) + (tiles if N <= SOME else 0)
+        return table + 4 * N * self.mass_samples(N) + (tiles if N <= FIXED.SOME else 0)
 
     def gradient_shared(self, N: int) -> int:
         """Bytes of shared memory of a block of pass 2."""
@@ -66,8 +73,8 @@ class Layout:
 
 def layout(N: int, T: int) -> Layout:
     """Sizes of blocks that suit N tokens and T positions; measured on one GPU, right on any."""
-    mass_threads = 128 if SOME / 2 < N <= SOME else 256
-    while N > SOME and 4 * N * mass_threads // 32 > 96 * 1024:
+    mass_threads = 128 if FIXED.SOME / 2 < N <= FIXED.SOME else 256
+    while N > FIXED.SOME and 4 * N * mass_threads // 32 > 96 * 1024:
         mass_threads //= 2
     # Little is empty
     threads = next(
@@ -78,7 +85,7 @@ def layout(N: int, T: int) -> Layout:
 
 def batches(N: int, T: int) -> int:
     """Batches of 16 positions of a sample: a multiple of 4; where a warp has a sample, of 32."""
-    return -(-T // 64) * 4 if N <= SOME else -(-T // 512) * 32
+    return -(-T // 64) * 4 if N <= FIXED.SOME else -(-T // 512) * 32
 
 
 def token_bytes(N: int) -> int:
@@ -101,8 +108,8 @@ class DeviceSampler:
 def device_sampler(sampler: TokenSampler) -> DeviceSampler:
     """The same distribution with the table of 16-bit entries that ``stream.cuh`` explains."""
     whole = sampler.whole.astype(np.int64)
-    if len(whole) + 1 > MOST or not len(whole):
-        raise InputError(f"N = {len(whole) + 1}: on a GPU there must be 2 to {MOST:,} tokens")
+    if len(whole) + 1 > FIXED.MOST or not len(whole):
+        raise InputError(f"N = {len(whole) + 1}: on a GPU there must be 2 to {FIXED.MOST:,} tokens")
     for shift in (3, 0):
         cells = np.arange(0, 65536, 1 << shift)
         below = np.searchsorted(whole, cells)
@@ -121,25 +128,18 @@ def device_sampler(sampler: TokenSampler) -> DeviceSampler:
 
 
 def macros(N: int, sampler: DeviceSampler, sizes: Layout) -> dict[str, str]:
-    """What the compiler is told."""
-    return {
-        "TOKENS": str(N),
-        "FEW": str(FEW),
-        "SOME": str(SOME),
-        "MATRIX": str(MATRIX),
-        "SHIFT": str(sampler.shift),
-        "FIELD": str(sampler.field),
+    """The macros that the kernels are compiled with."""
+    given = {
+        **FIXED._asdict(),
+        "TOKENS": N,
+        "SHIFT": sampler.shift,
+        "FIELD": sampler.field,
         "MASK": f"{sampler.mask}ull",
-        "PIECE": str(PIECE),
-        "CHUNK": str(CHUNK),
-        "TILE": str(TILE),
-        "MASS_THREADS": str(sizes.mass_threads),
-        "GRADIENT_THREADS": str(sizes.gradient_threads),
-        "STAGE": str(sizes.stage),
-        "SCORE_THREADS": str(SCORE_THREADS),
-        "ROW_THREADS": str(ROW_THREADS),
-        "UPDATE_THREADS": str(UPDATE_THREADS),
+        "MASS_THREADS": sizes.mass_threads,
+        "GRADIENT_THREADS": sizes.gradient_threads,
+        "STAGE": sizes.stage,
     }
+    return {name: str(value) for name, value in given.items()}
 
 
 @cache

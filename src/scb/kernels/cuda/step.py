@@ -1,24 +1,14 @@
 """Steps of training whose V, A and mini-batches stay on a GPU."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.arrays import Array
-from scb.inputs import InputError
 from scb.kernels.cuda.device import Device
 from scb.kernels.cuda.layout import (
-    CHUNK,
-    MATRIX,
-    PIECE,
-    ROW_THREADS,
-    SCORE_THREADS,
-    SOME,
-    TILE,
-    UNIT,
-    UPDATE_THREADS,
+    FIXED,
     Layout,
     batches,
     device_sampler,
@@ -26,6 +16,7 @@ from scb.kernels.cuda.layout import (
     macros,
     token_bytes,
 )
+from scb.kernels.cuda.workspace import Workspace, new_workspace
 from scb.kernels.step.batch import TaskSampler
 from scb.kernels.step.share import Hyperparameters
 
@@ -33,31 +24,6 @@ from scb.kernels.step.share import Hyperparameters
 Active = tuple[Any, Any]
 
 NEVER = np.iinfo(np.int32).max  # the number of a step that has not failed
-_SHARE = 0.8  # of the free memory, for the mini-batch
-# Bytes of tokens that are kept at a time at most: more would not be quicker
-_TOKENS = 1 << 35
-
-
-@dataclass(frozen=True)
-class Workspace:
-    """Memory for one group of a mini-batch and for what is summed over its groups."""
-
-    group: int  # samples
-    most: int  # segments of a group
-    lasts: Any  # (group,)
-    labels: Any  # (group,)
-    # (group, bytes of a row): those of all positions, from pass 1 to pass 2; empty where only a few
-    # are drawn
-    tokens: Any
-    mass: Any  # (group, N), 32-bit integers
-    scores: Any  # (group, N), 32 bits
-    # (most, stride), 32 bits: parts of g
-    partial: Any
-    # (·, N, N): parts of gV, those of one unit of samples above MATRIX tokens
-    chunks: Any
-    # (3, UNIT, N): xa, r and u of one unit of samples, above MATRIX tokens
-    matrices: Any
-    losses: Any  # (B,)
 
 
 class DeviceSteps:
@@ -105,7 +71,6 @@ class DeviceSteps:
         self._counts = xp.empty(N, np.int32)
         self._starts = xp.empty(N + 1, np.int32)
         self._columns = xp.empty(N + 1, np.int32)
-        self._segments = xp.empty(0, np.int32)
         self._level = xp.empty(1)
         self._workspace: tuple[tuple[int, bool], Workspace] | None = None
 
@@ -160,14 +125,14 @@ class DeviceSteps:
         for step, key in enumerate(keys):
             losses = self.differentiate(key, B, frozen, active)
             self._launch(
-                "step_V", (1,), UPDATE_THREADS, 8 * (UPDATE_THREADS + 2 * self.N),
+                "step_V", (1,), FIXED.UPDATE_THREADS, 8 * (FIXED.UPDATE_THREADS + 2 * self.N),
                 step, B, plain, hyper.eta_V, hyper.lam, hyper.per_spread, hyper.limit,
                 mu, row, self.gV, losses, self.V, self._level, loss[step : step + 1], failed,
             )  # fmt: skip
             if frozen:
                 continue
             self._launch(
-                "step_A", (self.N,), UPDATE_THREADS, 8 * UPDATE_THREADS,
+                "step_A", (self.N,), FIXED.UPDATE_THREADS, 8 * FIXED.UPDATE_THREADS,
                 step, B, self.T, self.stride, plain, hyper.centred, hyper.eta_A, hyper.limit,
                 mu, per_column, self._level, self.g, self.A, failed,
             )  # fmt: skip
@@ -186,7 +151,7 @@ class DeviceSteps:
         """
         work = self._work(batch_size, all_tokens=active is None)
         self._launch(
-            "weigh", (self.N,), UPDATE_THREADS, 8 * UPDATE_THREADS,
+            "weigh", (self.N,), FIXED.UPDATE_THREADS, 8 * FIXED.UPDATE_THREADS,
             self.T, self.stride, self._largest_mu, self.A, self._W, self._scale, self._totals,
         )  # fmt: skip
         self._counts.fill(0)
@@ -222,13 +187,14 @@ class DeviceSteps:
         if active is not None:
             launch(
                 "add_active_mass", (-(-samples // 128),), 128, 0,
-                key, B, first, samples, self._W, self.stride, work.lasts, *active, *self._sampler, work.mass,
+                key, B, first, samples, self._W, self.stride, work.lasts,
+                *active, *self._sampler, work.mass,
             )  # fmt: skip
             return
         blocks = -(-samples // self.sizes.mass_samples(N))
         wanted = min(-(-16 * self._device.processors // blocks), -(-self._batches // 32))
         length = -(-self._batches // wanted)  # of a range of positions, in batches of 16
-        multiple = 128 if N > SOME else 4
+        multiple = 128 if N > FIXED.SOME else 4
         length = -(-length // multiple) * multiple
         launch(
             "add_mass", (blocks, -(-self._batches // length)),
@@ -240,11 +206,11 @@ class DeviceSteps:
     def _score(self, samples: int, work: Workspace, losses: Any) -> None:
         """Scores and losses of the samples, and their part of gV."""
         N = self.N
-        if N <= MATRIX:
+        if N <= FIXED.MATRIX:
             row = (N + 3) // 4 * 4 + 1
-            chunks = -(-samples // CHUNK)
+            chunks = -(-samples // FIXED.CHUNK)
             self._launch(
-                "differentiate", (chunks,), SCORE_THREADS, 8 * row * (N + 2 * TILE),
+                "differentiate", (chunks,), FIXED.SCORE_THREADS, 8 * row * (N + 2 * FIXED.TILE),
                 samples, work.mass, self._scale, work.lasts, work.labels, self.V,
                 work.scores, losses, work.chunks,
             )  # fmt: skip
@@ -255,14 +221,15 @@ class DeviceSteps:
     def _add_gradient(self, first: int, last: int, work: Workspace) -> None:
         """Add the samples first … last − 1 to g."""
         N = self.N
-        most = (last - first) // PIECE + 1 + N
+        most = (last - first) // FIXED.PIECE + 1 + N
         self._launch(
-            "lay_out", (1,), 256, 0, self._starts, first, last, most, self._columns, self._segments
+            "lay_out", (1,), 256, 0, self._starts, first, last, most, self._columns, work.segments
         )
         tiles = self.stride // self.sizes.tile
         self._launch(
             "gradient", (tiles, most), self.sizes.gradient_threads, self.sizes.gradient_shared(N),
-            first, self._batches, self._segments, work.tokens, work.scores, self.stride, work.partial,
+            first, self._batches, work.segments, work.tokens, work.scores, self.stride,
+            work.partial,
         )  # fmt: skip
         self._launch(
             "add_segments",
@@ -280,16 +247,16 @@ class DeviceSteps:
         depend on the group.
         """
         xp = self._device.xp
-        for begin in range(0, samples, UNIT):
-            size = min(UNIT, samples - begin)
-            chunks = -(-size // CHUNK)
-            rows = chunks * CHUNK  # those without a sample are 0
+        for begin in range(0, samples, FIXED.UNIT):
+            size = min(FIXED.UNIT, samples - begin)
+            chunks = -(-size // FIXED.CHUNK)
+            rows = chunks * FIXED.CHUNK  # those without a sample are 0
             own = slice(begin, begin + size)
             xa, r, u = work.matrices[:, :rows]
             self._launch(
                 "scale_mass",
                 (rows,),
-                ROW_THREADS,
+                FIXED.ROW_THREADS,
                 0,
                 size,
                 work.mass[own],
@@ -301,18 +268,18 @@ class DeviceSteps:
             self._launch(
                 "subtract_labels",
                 (size,),
-                ROW_THREADS,
-                8 * ROW_THREADS,
+                FIXED.ROW_THREADS,
+                8 * FIXED.ROW_THREADS,
                 work.labels[own],
                 r,
                 losses[own],
             )
             xp.matmul(r, self.V, out=u)
-            self._launch("round_scores", (size,), ROW_THREADS, 0, u, work.scores[own])
+            self._launch("round_scores", (size,), FIXED.ROW_THREADS, 0, u, work.scores[own])
             parts = work.chunks[:chunks]
             xp.matmul(
-                r.reshape(chunks, CHUNK, self.N).transpose(0, 2, 1),
-                xa.reshape(chunks, CHUNK, self.N),
+                r.reshape(chunks, FIXED.CHUNK, self.N).transpose(0, 2, 1),
+                xa.reshape(chunks, FIXED.CHUNK, self.N),
                 out=parts,
             )
             self._launch(
@@ -320,53 +287,14 @@ class DeviceSteps:
             )
 
     def _work(self, batch_size: int, *, all_tokens: bool) -> Workspace:
-        """Memory for a batch size, kept until another one is asked for; a batch that does not fit
-        is divided into groups.
-        """
-        if self._workspace is not None and self._workspace[0] == (batch_size, all_tokens):
-            return self._workspace[1]
-        self._workspace = None
-        xp = self._device.xp
-        N = self.N
-        whole = -(-batch_size // UNIT) * UNIT
-        row = 16 * self._batches * token_bytes(N) if all_tokens else 0
-        each = 8 + 8 * N + 4 * self.stride / PIECE + row
-        each += 8 * N * N / CHUNK if N <= MATRIX else 0
-        fixed = (
-            8 * batch_size
-            + 4 * (N + 1) * self.stride
-            + (0 if N <= MATRIX else 8 * (3 * UNIT * N + UNIT // CHUNK * N * N))
-        )
-        memory = int(_SHARE * self._device.free_memory()) if self._memory is None else self._memory
-        units = int((memory - fixed) / (each * UNIT))
-        if all_tokens:
-            units = min(units, _TOKENS // (row * UNIT))
-        group = min(max(units, 1) * UNIT, whole, 60_000 * PIECE)
-        most = group // PIECE + 1 + N
-        size = min(group, batch_size)
-        try:
-            work = Workspace(
-                group=group,
-                most=most,
-                lasts=xp.empty(size, np.int32),
-                labels=xp.empty(size, np.int32),
-                tokens=xp.empty((size, row), np.uint8),
-                mass=xp.empty((size, N), np.int32),
-                scores=xp.empty((size, N), np.float32),
-                partial=xp.empty((min(most, size // PIECE + 1 + N), self.stride), np.float32),
-                chunks=xp.empty((-(-(size if N <= MATRIX else min(UNIT, size)) // CHUNK), N, N)),
-                matrices=xp.empty(
-                    (3, -(-min(UNIT, size) // CHUNK) * CHUNK if N > MATRIX else 0, N)
-                ),
-                losses=xp.empty(batch_size),
-            )
-        except MemoryError as error:
-            raise InputError(
-                f"N = {N}, T = {self.T:,}: not even {UNIT:,} samples fit into the GPU's memory at a time"
-            ) from error
-        self._segments = xp.empty((most, 2), np.int32)
-        self._workspace = (batch_size, all_tokens), work
-        return work
+        """Memory for a batch size, kept until another one is asked for."""
+        key = batch_size, all_tokens
+        if self._workspace is None or self._workspace[0] != key:
+            self._workspace = None  # frees its memory
+            row = 16 * self._batches * token_bytes(self.N) if all_tokens else 0
+            work = new_workspace(self._device, self.N, self.stride, row, batch_size, self._memory)
+            self._workspace = key, work
+        return self._workspace[1]
 
 
 def _blocks(count: int, threads: int) -> int:

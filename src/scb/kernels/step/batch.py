@@ -68,7 +68,7 @@ class MiniBatch(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Memory for the samples of one tile; a share fills and reads it again for each of its tiles."""
+    """Memory for the samples of one tile, which a share uses again for each of its tiles."""
 
     tokens: np.ndarray  # (TILE, T)
     labels: np.ndarray  # (TILE,)

@@ -147,7 +147,7 @@ def _conclude(step, shares, update, batch, hyper, V, columns, memory):
 
 @compiled
 def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory):
-    """One thread's part of one step for each of ``keys``, on V (N, N) and the columns of A in place.
+    """One thread's part of one step for each of ``keys``, on V and the columns of A in place.
 
     λ uses the K_V of the V before each step. Returns the number of steps done, which is smaller
     than the number of keys if V or A reaches the limit. Without ``update`` there is one key, and

@@ -42,8 +42,9 @@ def softmax_step(softmax_steps: Table) -> Outcome:
     for step in steps:
         rows, last = (pick(table, step=step) for table in (softmax_steps, longest))
         first, later = last["samples_10"], last["samples_80"]
-        # Where a run does not get there, the rest takes longer than all of it
-        ratio = np.divide(first, later - first, out=np.zeros(len(first)), where=np.isfinite(later))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Where a run does not get there, the rest takes longer than all of it
+            ratio = np.where(np.isfinite(later), first / (later - first), 0.0)
         names[step] = f"{step}, the best" if step == best else step
         cases[names[step]] = {
             "slope": log_log_slope(rows["T"], rows["samples_10"]),

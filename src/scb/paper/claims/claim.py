@@ -47,6 +47,9 @@ class Claim:
     change, instead : str, default ""
         Words for the change with which the claim holds, and for what happens if it fails;
         ``change`` serves as both if it is alone.
+    unsure : str, default ""
+        Words for why it cannot be told whether the claim holds as printed, if that is not because
+        an interval contains the threshold.
     control : str, default ""
         Words around the numbers of the control: the same measurement with the cause that the claim
         names removed.
@@ -90,6 +93,7 @@ class Claim:
     setting: str = ""
     change: str = ""
     instead: str = ""
+    unsure: str = ""
     control: str = ""
 
     def __call__(self, *given: Table, **named: Table) -> Outcome:
@@ -202,7 +206,8 @@ class Claim:
         """What the change is, what happens instead, or what cannot be told."""
         numbers = outcome.numbers.get("", {})
         if outcome.verdict is Verdict.UNSURE:
-            answers = [SO_FAR[outcome.printed].format("as printed")]
+            why = self.unsure if outcome.printed is Answer.UNSURE else ""
+            answers = [why or SO_FAR[outcome.printed].format("as printed")]
             if self.change and outcome.changed is not Answer.NO:
                 how = f"with the change ({_phrases(self.change, numbers)})"
                 answers.append(SO_FAR[outcome.changed].format(how))
@@ -284,6 +289,10 @@ def _names(words: str) -> set[str]:
     """The numbers that words name."""
     return {name for _, name, _, _ in Formatter().parse(words) if name}
 
+
+LITERAL = "paper's projector, not centred"
+TUNED = "the tuned recipe (μ-projector, Stage 2 centred, λ of its own, sign resolved)"
+"""Two settings that many claims have: of the paper's letter, and of ours."""
 
 SIZES = {"N": "N", "T": "T", "B": "batch_size", "n": "n", "tokens": "length"}
 """Sizes as they are shown → columns of tables."""

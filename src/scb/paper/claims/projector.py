@@ -145,8 +145,9 @@ def spread_decides(spread_of_mu: Table) -> Outcome:
     cases: dict[str, dict[str, Number]] = {}
     good = []
     for chain in values(simulated, "chain"):
-        for spread in sorted(values(simulated, "spread")):
-            laws = power_laws(pick(simulated, chain=chain, spread=spread), RIGHT, DRAWS)
+        mine = pick(simulated, chain=chain)
+        for spread in sorted(values(mine, "spread")):
+            laws = power_laws(pick(mine, spread=spread), RIGHT, DRAWS)
             for projector, name in PROJECTORS.items():
                 law, low, high = laws[projector]
                 slope = Number(law.exponent, low, high)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table, pick, where
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import TUNED, Claim
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.experiments.rates import BASE
@@ -22,6 +22,7 @@ from scb.paper.slopes import (
     law_rows,
     log_log_slope,
     printed_exponent,
+    stage_samples,
     varied,
 )
 
@@ -54,8 +55,9 @@ def exponents(
         mine = pick(table, projector=projector)
         for stage, axes in asked.items():
             for axis in axes:
-                rows = law_rows(varied(mine, axis, base), axis, stage)
-                slope = log_log_slope(rows[axis], rows[f"samples_{stage}"])
+                rows = varied(mine, axis, base)
+                rows = law_rows(rows, axis, stage) if base is BASE else rows
+                slope = log_log_slope(rows[axis], stage_samples(rows, stage))
                 if np.isnan(slope.estimate):
                     continue
                 printed = printed_exponent(mine, axis, stage, base)
@@ -67,7 +69,7 @@ def exponents(
                     "excess": minus(harder(slope, axis), harder(Number.exact(printed), axis)),
                 }
     for stage in asked:
-        if none := (~np.isfinite(table[f"samples_{stage}"])).sum():
+        if none := np.isinf(stage_samples(table, stage)).sum():
             cases[f"Stage {stage}"] = {"none": none, "searches": len(table["T"])}
     return cases
 
@@ -131,7 +133,10 @@ def after_stage_one(rates: Table) -> Outcome:
 @rate_claim(
     "stage-two-rate",
     says="Stage 2 needs at most the samples of its lemmas.",
-    quote="with poly(Q, N, 1/ε, log(T)) samples, we have with high probability that",
+    quote="with poly(Q, N, 1/ε, log(T)) samples, we have with high probability that a^(k)_t = O(1/T) "
+    "for all t ∉ q^(k) holds and ‖ĥ_A‖_μ satisfies the requirements in Lemma throughout Stage 2. "
+    "Thus, by Lemma with δ_*^2 = O(ε / Q √N), at the end of Stage 2, we have with high probability "
+    "that α_A ∈ (0.9, 1.1), ‖Δ_A‖_μ^2 ≤ O( ε / ( Q √N ) ) and ‖Δ_V‖_μ^2 ≤ 0.01.",
     where="Appendix G, proof of the main theorem",
     condition=f"{ASSUMED}; λ chosen for Lemma E.3",
 )
@@ -169,6 +174,7 @@ def stage_three_rate(rates: Table) -> Outcome:
     words="sign right in {right:share}, within ε in {close:share}, {samples:3} samples; within ε "
     "of those with the right sign: {told:share}",
     change="given the right sign; F14 shows what decides it",
+    unsure="the theorem's batch cannot be run, and with this one the sign is often wrong",
 )
 def theorem_holds(theorem: Table) -> Outcome:
     """On tasks that meet (a) to (d), both squared distances are at most 0.0025 at the end of
@@ -199,7 +205,7 @@ def theorem_holds(theorem: Table) -> Outcome:
     figure="F19",
     says="Algorithm 1 works on the windows of one long sequence, if it knows μ.",
     where="Section 2.1, the extension",
-    setting="recipe tuned, which resolves the sign, on mini-batches of windows",
+    setting=f"{TUNED}, on mini-batches of windows",
     words="both within 0.05 in {close:share}",
     control="both within 0.05 in {control:share}",
 )

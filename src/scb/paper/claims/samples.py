@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import Claim, joined
+from scb.paper.claims.claim import TUNED, Claim, joined
 from scb.paper.numbers import CLOSE, MOST, Number, median, middle, share, span, spread
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, between, mostly
 from scb.paper.slopes import LOGS, log_log_slope
@@ -24,8 +24,9 @@ LETTER = (
     figure="F7",
     says="With our recipe, transfer needs a number of samples that does not depend on T.",
     where="Section 4, made into a recipe",
-    setting="V̂ = P̂ of the related task; overlaps below what the theorem asks for; θ = 1/2, λ at "
-    "a multiple of the measured noise, last step of our own",
+    setting="V̂ = P̂ of the related task, with overlaps below what the theorem asks for; recipe "
+    "transfer: θ = 1/2, μ-projector, Stage 2 centred, λ at a multiple of the measured noise, a last "
+    "step of our own",
     words="{samples:to ,.0f} samples for T = {T:to ,.0f}, T^{slope:+.3f}",
 )
 def transfer_is_flat(transfer: Table) -> Outcome:
@@ -95,7 +96,7 @@ def _meets(runs: Table) -> np.ndarray:
     Claim,
     "transfer-error",
     figure="F29",
-    says="In transfer ‖Δ_V‖ begins above the signal, has little influence, and does not grow.",
+    says="In transfer ‖Δ_V‖ has little influence on the dynamics, and does not grow.",
     quote="To handle this issue, we show that the influence of ‖Δ_V‖_μ^2 on the dynamics scales "
     "with α_A (≈ α_V), which is small. In addition, we also show that as long as α_A is bounded "
     "away from 0 and the batch size is large, the approximation error will not grow.",
@@ -133,7 +134,7 @@ def error_is_harmless(transfer_to_the_letter: Table) -> Outcome:
     "initial signal, allowing us to bypass the initial sample-intensive signal-boosting stage.",
     where="Section 4",
     condition=CORRELATED,
-    setting="V̂ trained by the tuned recipe, which resolves the sign, on the related task; θ = 1/2",
+    setting=f"V̂ trained on the related task by {TUNED}; recipe transfer, θ = 1/2",
     words="in {learned:share} runs; ‖μ‖²/K_P {bound}",
     control="{below:share} below the bound",
 )
@@ -165,7 +166,7 @@ def small_overlap_transfers(overlaps: Table) -> Outcome:
     "amount of computing time is available).",
     where="Section 3.2",
     condition="any method of polynomial time; a conjecture",
-    setting="Algorithm 1 by the tuned recipe until both distances are ε; recover, by likelihood, "
+    setting=f"Algorithm 1 by {TUNED} until both distances are ε; recover, by likelihood, "
     "until the support of Q is known",
     words="{samples:to ,.0f} samples for T = {T:to ,.0f}, T^{slope:+.3f}",
     instead="two methods of polynomial time do without: Algorithm 1 where noise may choose the "
@@ -190,8 +191,7 @@ def scratch_is_flat(transfer: Table, support: Table) -> Outcome:
     says="Transfer works with a trained V̂ at other sizes, sparsities and distributions, and does "
     "not grow with T.",
     where="Section 4, made into a recipe",
-    setting="V̂ trained by the tuned recipe, which resolves the sign, on the related task; overlap "
-    "0.6, θ = 1/2",
+    setting=f"V̂ trained on the related task by {TUNED}; recipe transfer, overlap 0.6, θ = 1/2",
     words="{learned:share}, {samples:,.0f} samples",
 )
 def trained_value_transfers(pretrained: Table) -> Outcome:

@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 
 from scb.jobs.table import Table, by_value, pick, values, where
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import TUNED, Claim
 from scb.paper.experiments.population import residual
 from scb.paper.numbers import CLOSE, MOST, average, over, share, span, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
-from scb.paper.slopes import line_slope, log_log_slope
+from scb.paper.slopes import LOGS, line_slope, log_log_slope
 
 POPULATION = "λ = 0 and access to the population loss"
 NOISELESS = "1,500 noiseless steps, η = 0.01"
@@ -111,44 +111,66 @@ def stage_one_length(stage_1: Table) -> Outcome:
     says="The two signals are equal up to O(1/T) when Stage 1 ends.",
     quote="At 𝒯₁, we have α_V + α_A = Θ(1/QN) and |α_V − α_A| ≤ Θ(1)/TK_Q.",
     where="Appendix D, main result of Stage 1, (c)",
-    condition="the batch of the lemma, which makes the noise O(1/T)",
-    setting=RECURSION,
-    words="it falls like T^{slope:.3f}; T·K_Q times it is at most {scaled:.2g}",
+    condition="Assumption 2.1; η ≤ min(K_P, K_Q, 1/10); B of Õ(T²Q⁴N⁵/min{K_P³, K_Q³})",
+    setting="B = T²Q⁴N⁵/min{K_P³, K_Q³} and η = min(K_P, K_Q, 1/10); simulated gradients, paper's "
+    "projector, not centred; T far below what (d) asks for",
+    words="|α_V − α_A| falls like T^{slope:.2f}; T·K_Q times it is {scaled}, at most 2 in "
+    "{close:share}; QN·(α_V + α_A) is {sum:to .2f}, between 1 and 3 in {size:share}",
+    control="without noise it falls like T^{exact:.3f}",
 )
-def signals_meet(stage_1: Table) -> Outcome:
-    """Without noise |α_V − α_A| at the end of Stage 1 falls at least like T^-0.95, and T·K_Q times
-    it is at most 2."""
-    slope = log_log_slope(stage_1["T"], stage_1["gap"])
-    scaled = (stage_1["gap"] * stage_1["T"] * stage_1["K_Q"]).max()
-    good = all_of([at_most(slope, -0.95), at_most(scaled, 2)])
-    return Outcome.judged(good, slope=slope, scaled=scaled)
+def signals_meet(end_of_stage_1: Table, stage_1: Table) -> Outcome:
+    """With the noise of the lemma's batch, in 90 % of tasks, at the first step at which one signal
+    is 1/(QN): QN·(α_V + α_A) lies between 1 and 3, and T·K_Q·|α_V − α_A| is at most 2; and
+    |α_V − α_A| falls with T at an exponent of at most -0.75."""
+    rows = end_of_stage_1
+    slope = log_log_slope(rows["T"], rows["gap"])
+    scaled = rows["gap"] * rows["T"] * rows["K_Q"]
+    size = (rows["sum"] >= 1) & (rows["sum"] <= 3)
+    return Outcome.judged(
+        all_of([mostly(size), mostly(scaled <= 2), at_most(slope, LOGS - 1)]),
+        slope=slope,
+        scaled=spread(scaled),
+        close=share(scaled <= 2),
+        sum=span(rows["sum"]),
+        size=share(size),
+        exact=log_log_slope(stage_1["T"], stage_1["gap"]),
+    )
 
 
 @partial(
     Claim,
     "difference-slow",
     figure="F9",
-    says="Near (1, 1) the sum converges at a linear rate, the difference is almost stuck.",
+    says="Near (1, 1) the sum and the approximation error converge at a linear rate, the difference "
+    "is almost stuck.",
     quote="although (α_V + α_A)/2 can converge to 1 at a linear rate (and the approximation error "
     "also decreases exponentially fast), the convergence rate of α_A − α_V is much slower, and the "
     "process will get stuck around (1 + δ, 1 − δ) for some small nonzero δ, instead of converging "
     "to (1, 1).",
     where="Section 3.4",
     condition="near (1, 1), without noise",
-    setting="recursion with K_P = K_Q = 0.5, η = 0.005",
-    words="rates per step in units of η: sum {sum:.2f}, difference {difference:.4f}",
+    setting="recursion with K_P = K_Q = 0.5, η = 0.005; the error on whole matrices, from "
+    "α_V = α_A = 0.9 and ‖Δ_V‖ = ‖Δ_A‖ = 0.1 in a random direction",
+    words="rates per step in units of η: sum {sum:.2f}, difference {difference:.4f}, ‖Δ_V‖ {V}, "
+    "‖Δ_A‖ {A}, both at least a half in {falls:share}",
 )
-def slow_difference(near_one: Table) -> Outcome:
-    """Near (1, 1) the difference of the signals contracts at most at 5 % of the rate of their
-    sum."""
+def slow_difference(near_one: Table, error_decay: Table) -> Outcome:
+    """Near (1, 1) the difference of the signals contracts at most at 5 % of the rate of their sum,
+    and in 90 % of tasks ‖Δ_V‖_μ and ‖Δ_A‖_μ contract at a rate of at least half of η per step."""
     rates = {}
-    for direction in values(near_one, "direction"):
+    for direction in ("sum", "difference"):
         rows = pick(near_one, direction=direction)
         # later, rounding is all that is left
         early = (rows["step"] > 0) & (rows["step"] <= 200)
         left = np.log(residual(rows, direction)[early])
         rates[direction] = -np.polyfit(rows["step"][early], left, 1)[0] / rows["eta"][0]
-    return Outcome.judged(at_most(rates["difference"], 0.05 * rates["sum"]), **rates)
+    falls = np.minimum(error_decay["rate_V"], error_decay["rate_A"]) >= 0.5
+    return Outcome.judged(
+        all_of([at_most(rates["difference"], 0.05 * rates["sum"]), mostly(falls)]),
+        **rates,
+        **{layer: spread(error_decay[f"rate_{layer}"]) for layer in "VA"},
+        falls=share(falls),
+    )
 
 
 @partial(
@@ -161,7 +183,7 @@ def slow_difference(near_one: Table) -> Outcome:
     "the desired accuracy.",
     where="Section 3.4",
     condition="after Stage 2, when ‖Δ_A‖ is small",
-    setting="sparsity 2, the tuned recipe, which resolves the sign",
+    setting=f"sparsity 2, {TUNED}",
     words="in {good:share}; |1 − α_V| {before} before, {after} after; ‖V − P‖ {dist_V}",
     control="Stage 2 going on for as many samples without it: in {good_without:share}; |1 − α_V| "
     "{before_without} before, {after_without} after; ‖V − P‖ {dist_V_without}",

@@ -19,10 +19,11 @@ from scb.task import Task
 from scb.theory.planner import Plan
 from scb.theory.planner import plan as make_plan
 from scb.training.loop import Device, train
-from scb.training.recipes.algorithm1 import Knowledge
+from scb.training.recipes.knowledge import Knowledge
+from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
 from scb.training.simulation import simulate
-from scb.training.stages import Recipe, UniformAttention
+from scb.training.starts import UniformAttention
 
 KEPT = (
     "step",
@@ -113,24 +114,24 @@ class PlanJob(Job):
             self.N, self.T, self.sparsity, self.epsilon, self.delta, K_P=task.K_P, K_Q=task.K_Q
         )
 
-    def recipe(self, task: Task) -> Recipe:
-        """The plan as a recipe."""
+    def recipe(self, task: Task, most: int | None = None) -> Recipe:
+        """The plan as a recipe, with at most so many samples per step."""
         one, two, three = self.plan(task).stages
         assert two.threshold is not None
         assert three.threshold is not None
-        known = Knowledge.of(task)
+        known = Knowledge.from_task(task)
         rounding = (ThresholdProject(two.threshold),)
         normalising = (ThresholdNormalize(three.threshold),)
+        asked = (int(stage.batch_size) for stage in (one, two, three))
+        first, second, third = (batch if most is None else min(batch, most) for batch in asked)
         stages = (
-            known.stage("1", one.steps, one.eta, batch_size=int(one.batch_size)),
-            known.stage(
-                "2", two.steps, two.eta, batch_size=int(two.batch_size), lam=two.lam, enter=rounding
-            ),
+            known.stage("1", one.steps, one.eta, batch_size=first),
+            known.stage("2", two.steps, two.eta, batch_size=second, lam=two.lam, enter=rounding),
             known.stage(
                 "3",
                 three.steps,
                 three.eta,
-                batch_size=int(three.batch_size),
+                batch_size=third,
                 eta_A=0.0,
                 enter=normalising,
             ),

@@ -17,8 +17,9 @@ from scb.paper.experiments.training import shortened
 from scb.task import Task
 from scb.task.chains import CONTRAST, random_transition
 from scb.training.loop import train
+from scb.training.recipes import Recipe
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
-from scb.training.stages import Recipe, Stage
+from scb.training.stages import Stage
 from scb.training.starts import UniformAttention
 
 Chain = Literal["strong", "raised", "sharp"]

@@ -23,7 +23,7 @@ from scb.theory.noise import GradientNoise
 from scb.training.loop import Device, train
 from scb.training.recipes import paper
 from scb.training.sources.sampled import Fresh
-from scb.training.stages import precondition_V
+from scb.training.updates import precondition_V
 
 GOAL = 0.85
 """The share of right signs that Stage 1 is asked for."""

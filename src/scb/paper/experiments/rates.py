@@ -14,7 +14,9 @@ from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.task import Ensemble, Task
 from scb.training.loop import Device, train
-from scb.training.stages import GivenStart, Recipe, Stage, UniformAttention
+from scb.training.recipes.recipe import Recipe
+from scb.training.stages import Stage
+from scb.training.starts import GivenStart, UniformAttention
 
 BASE = {"N": 3, "T": 400, "sparsity": 2, "epsilon": 0.0025, "K_P": 0.4}
 AXES = {

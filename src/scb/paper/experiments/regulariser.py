@@ -11,7 +11,10 @@ from scb.metrics import distance_A, distance_V
 from scb.paper.experiments.rates import NEVER, Point, least_batch
 from scb.task import Task
 from scb.training.loop import train
-from scb.training.stages import GivenStart, MeasuredNoise, Recipe, Stage
+from scb.training.recipes.recipe import Recipe
+from scb.training.schedules import MeasuredNoise
+from scb.training.stages import Stage
+from scb.training.starts import GivenStart
 
 
 def second_stage(task: Task, multiple: float, batch_size: int, eta: float) -> Recipe:

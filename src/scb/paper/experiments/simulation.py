@@ -12,8 +12,10 @@ from scb.task import Task
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd
 from scb.training.roundings import ResolveSign, ThresholdProject
+from scb.training.schedules import MeasuredNoise
 from scb.training.simulation import simulate
-from scb.training.stages import GivenStart, MeasuredNoise, Stage
+from scb.training.stages import Stage
+from scb.training.starts import GivenStart
 
 RATES = (0.02, 0.01, 0.01)
 STEPS = (600, 300, 100)

@@ -54,7 +54,7 @@ class TrainingJob(Job):
     """
 
     label: ClassVar = {"experiment": "training", "job": "Job"}
-    came_later: ClassVar = Job.came_later | {"batch_size": 64, "rate": 1.0, "summary": ()}
+    usual: ClassVar = Job.usual | {"batch_size": 64, "rate": 1.0, "summary": ()}
 
     N: int = 3
     T: int = 5000
@@ -85,7 +85,7 @@ class TrainingJob(Job):
             "rate": self.rate,
         }
         return seed_of(
-            use="training", **facts, **{x: v for x, v in changed.items() if v != self.came_later[x]}
+            use="training", **facts, **{x: v for x, v in changed.items() if v != self.usual[x]}
         )
 
     @property
@@ -300,7 +300,7 @@ class PreconditionerJob(Job):
     if that is not 0."""
 
     label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
-    came_later: ClassVar = Job.came_later | {"spread": 0.01}
+    usual: ClassVar = Job.usual | {"spread": 0.01}
     seconds: ClassVar = 0.01
 
     T: int

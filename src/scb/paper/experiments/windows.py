@@ -15,7 +15,7 @@ from scb.task.sampling import Batch, Tokens, generate, sample
 from scb.training.loop import train
 from scb.training.recipes import tuned
 from scb.training.sources.sampled import Dataset
-from scb.training.stages import UniformAttention
+from scb.training.starts import UniformAttention
 
 
 def windows(tokens: Tokens, T: int) -> Batch:

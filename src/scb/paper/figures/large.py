@@ -12,7 +12,7 @@ from scb.paper.claims.rates import AXES
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.figures.rates import SYMBOLS, exponent_panels
 from scb.paper.stage_one import least_at_each, power_laws, share_by_power_law
-from scb.theory.planner import attention_error
+from scb.theory.constants import attention_error
 
 CURVES = {
     "alpha_V": "α$_V$",

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scb.drawing import COLOURS, band, caption, grid, mark, panels, star
+from scb.drawing import COLOURS, band, caption, grid, mark, panels, star_marker
 from scb.jobs.table import Table, at, concatenate, pick, quartiles, replicates, values, where
 
 NAMES = {
@@ -35,7 +35,9 @@ def convergence(table: Table) -> Figure:
     for ax, layer, label in zip(axes, "VA", ("‖V − P‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
         _methods(ax, table, f"dist_{layer}")
         for number, method in enumerate(("proximal", "proximal, larger λ")):
-            star(ax, 1000, np.median(at(pick(table, method=method))[f"dist_{layer}_star"]), number)
+            star_marker(
+                ax, 1000, np.median(at(pick(table, method=method))[f"dist_{layer}_star"]), number
+            )
         _stages(ax)
         ax.set(title=label, ylim=(-0.02, None))
     axes[1].legend(loc="lower left")
@@ -104,7 +106,7 @@ def sizes(smallest: Table, others: Table) -> Figure:
             _methods(ax, mine, column)
             _stages(ax)
         for ax, layer in zip(row, "VA", strict=False):
-            star(
+            star_marker(
                 ax,
                 mine["step"].max(),
                 np.median(at(pick(mine, method="proximal"))[f"dist_{layer}_star"]),

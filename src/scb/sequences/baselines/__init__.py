@@ -1,7 +1,7 @@
-"""What a model of sequences has to be compared with: n-grams, context tree weighting, PPM. All are
-read off counts of contexts.
+"""Baselines of a model of sequences: n-grams, context tree weighting and PPM, all computed from
+counts of histories.
 """
 
-from scb.lazy import submodules
+from scb.lazy import lazily
 
-__getattr__ = submodules(__name__)
+__getattr__ = lazily(__name__)

@@ -1,9 +1,9 @@
-"""The distribution of the next symbol that a model of lags starts from: what the recent symbols
-say, or another model.
+"""The background of a model of lags, if it is more than the distribution of all labels: what the
+recent symbols predict, or another model.
 
-A background gives each window a distribution of its own. While a model is fitted, a window's
-distribution must not have seen its label (``cross_fitted``); afterwards, to score and to predict,
-it comes from all the data (``attached``).
+Such a background gives each window a distribution of its own. During a fit, that distribution must
+not have seen the label of the window (``cross_fitted``); afterwards it comes from all the data
+(``attached``).
 """
 
 from dataclasses import dataclass, replace
@@ -17,23 +17,20 @@ from scb.inputs import InputError
 from scb.mixture.data import Data
 from scb.mixture.model import Background
 from scb.mixture.partition import Partition, Shape
-from scb.sequences.baselines.counts import ContextCounts, Labels, deepest
+from scb.sequences.baselines.counts import DEPTH, Histories, HistoryCounts, HistoryModel, deepest
 from scb.sequences.baselines.crossfit import (
     BLOCKS,
-    LONGEST,
     CrossFit,
     HeldLabels,
-    HistoryModel,
-    bare,
     best_recent,
     blocks_of,
+    without_caches,
 )
 from scb.sequences.baselines.ctw import ContextTree
 from scb.sequences.baselines.ngram import SMOOTHINGS, NGram
+from scb.sequences.tables import Arrays, Classes
 
 _KINDS = (*SMOOTHINGS, "context-tree")
-# Part of a foreign model's distribution that all symbols share alike, so that none is impossible
-_LEAST = 1e-4
 
 
 class WindowBackground(Protocol):
@@ -58,115 +55,100 @@ class WindowBackground(Protocol):
 
 @dataclass(frozen=True)
 class RecentBackground:
-    """An n-gram or a context tree as background: which of them, and how far it looks back, was
-    chosen on blocks it had not seen.
-    """
+    """An n-gram or a context tree as background, whichever predicts new blocks better."""
 
     model: HistoryModel
-    fitted: CrossFit | None = None  # None after it was read from a file
+    cross_fit: CrossFit | None = None  # None after it was read from a file
 
     @classmethod
     def fit(cls, data: Data, blocks: int = BLOCKS) -> "RecentBackground":
-        """Choose and count on windows, wherever they lie; no context is longer than a window."""
-        found = best_recent(_held(data, deepest(data.N, min(LONGEST, data.T))), blocks)
-        return cls(found.model, found)
+        """Choose and count on windows; no history is longer than a window."""
+        best = best_recent(_held_labels(data, deepest(data.N, min(DEPTH, data.T))), blocks)
+        return cls(best.model, best)
 
     @property
     def name(self) -> str:
-        """Kind and order, in words."""
+        """Kind and order."""
         return self.model.name
 
     def cross_fitted(self, data: Data) -> Data:
-        """The windows that were counted, each with the distribution from the blocks to which it
-        does not belong.
-        """
-        if self.fitted is None:
-            raise InputError(
-                "a distribution that was read from a file has not kept its blocks: fit it again"
-            )
-        labels = _held(data, self.model.counts.depth)
+        """The windows of the fit, each with the distribution from the blocks that it is not in."""
+        if self.cross_fit is None:
+            raise InputError("a background that was read from a file has no blocks: fit it again")
+        labels = _held_labels(data, self.model.counts.depth)
         places = zip(data.partitions, labels.held, labels.firsts, strict=True)
-        held = data.executor.map(_with_folds, places, labels.n, self.fitted.folds)
+        held = data.executor.map(_with_folds, places, labels.n, self.cross_fit.folds)
         return replace(data, partitions=held, own_background=True)
 
     def attached(self, data: Data) -> Data:
         """Windows, each with the distribution from all the data of the fit."""
-        held = data.executor.map(
-            _with_background, zip(data.partitions, strict=True), data.shape, self.model
-        )
+        places = zip(data.partitions, strict=True)
+        held = data.executor.map(_with_recent, places, data.shape, self.model)
         return replace(data, partitions=held, own_background=True)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What has to be kept of it in a file."""
+    def arrays(self) -> Arrays:
+        """The arrays to keep in a file."""
         counts = self.model.counts
         kind = self.model.smoothing if isinstance(self.model, NGram) else "context-tree"
         alpha = self.model.alpha if isinstance(self.model, ContextTree) else 0.0
-        about = np.array([counts.N, counts.depth, _KINDS.index(kind)])
         return {
-            "about": about,
+            "about": np.array([counts.N, counts.depth, _KINDS.index(kind)]),
             "alpha": np.array([alpha]),
             "codes": counts.codes,
             "counts": counts.counts,
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "RecentBackground":
-        """The distribution that was kept as these arrays."""
+    def from_arrays(cls, arrays: Arrays) -> "RecentBackground":
+        """The background that was kept as these arrays."""
         N, depth, kind = (int(x) for x in arrays["about"])
-        counts = ContextCounts(N, depth, arrays["codes"], arrays["counts"])
+        counts = HistoryCounts(N, depth, arrays["codes"], arrays["counts"])
         if _KINDS[kind] == "context-tree":
             return cls(ContextTree(counts, float(arrays["alpha"][0])))
         return cls(NGram(counts, SMOOTHINGS[kind]))
 
 
-def labels_in(partition: Partition, shape: Shape, depth: int) -> Labels:
-    """The labels of windows, with contexts of up to ``depth`` symbols; a start or a gap ends a
-    context.
+def histories_of(partition: Partition, shape: Shape, depth: int) -> Histories:
+    """The labels of windows, with histories of up to ``depth`` symbols; a start or a gap ends a
+    history.
     """
     positions = np.arange(shape.T - 1, shape.T - 1 - depth, -1)
     tokens = partition.gather(np.tile(positions, (shape.K, 1)), shape.N).astype(np.int64)
-    there = np.logical_and.accumulate(tokens < shape.N, axis=1)
-    digits = np.where(there, tokens + 1, 0) * (shape.N + 1) ** np.arange(depth)
-    return Labels(digits.sum(axis=1), partition.label)
+    unbroken = np.logical_and.accumulate(tokens < shape.N, axis=1)
+    digits = np.where(unbroken, tokens + 1, 0) * (shape.N + 1) ** np.arange(depth)
+    return Histories(digits.sum(axis=1), partition.label)
 
 
-def _held(data: Data, depth: int) -> HeldLabels:
-    """The labels of all partitions, where these lie."""
-    held = data.executor.map(labels_in, zip(data.partitions, strict=True), data.shape, depth)
+def _held_labels(data: Data, depth: int) -> HeldLabels:
+    """The labels of all partitions, where these are stored."""
+    held = data.executor.map(histories_of, zip(data.partitions, strict=True), data.shape, depth)
     return HeldLabels(data.executor, held, data.sizes, data.N, depth)
 
 
 def _with_folds(
-    partition: Partition, labels: Labels, first: int, n: int, folds: list[Any]
+    partition: Partition, labels: Histories, first: int, n: int, folds: list[HistoryModel]
 ) -> Partition:
-    """Where a partition lies: its windows with the distributions of the folds that have not seen
-    them.
-    """
+    """A partition, its windows with the distributions of the folds that have not seen them."""
+    blocks = blocks_of(labels, first, n, len(folds))
     parts = [
-        _distributions_of(bare(fold), part.context)
-        for fold, part in zip(folds, blocks_of(labels, first, n, len(folds)), strict=True)
+        _background(without_caches(fold), block) for fold, block in zip(folds, blocks, strict=True)
     ]
-    offsets = np.cumsum([0, *(len(distributions) for distributions, _ in parts[:-1])])
-    states = [state + offset for (_, state), offset in zip(parts, offsets, strict=True)]
-    return partition.with_background(
-        Background(
-            np.concatenate([distributions for distributions, _ in parts]), np.concatenate(states)
-        )
-    )
+    offsets = np.cumsum([0, *(len(part.distributions) for part in parts[:-1])])
+    states = [part.which + offset for part, offset in zip(parts, offsets, strict=True)]
+    distributions = np.concatenate([part.distributions for part in parts])
+    return partition.with_background(Background(distributions, np.concatenate(states)))
 
 
-def _with_background(partition: Partition, shape: Shape, model: HistoryModel) -> Partition:
-    """Where a partition lies: its windows with their distributions."""
-    context = labels_in(partition, shape, model.counts.depth).context
-    return partition.with_background(Background(*_distributions_of(model, context)))
+def _with_recent(partition: Partition, shape: Shape, model: HistoryModel) -> Partition:
+    """A partition, its windows with the distributions of a model of their histories."""
+    labels = histories_of(partition, shape, model.counts.depth)
+    return partition.with_background(_background(model, labels))
 
 
-def _distributions_of(
-    model: HistoryModel, contexts: NDArray[np.int64]
-) -> tuple[Array, NDArray[np.int64]]:
-    """The distributions (S, N) after the different contexts, and which of them each has."""
-    different, state = np.unique(contexts, return_inverse=True)
-    return model.distributions(different), state.astype(np.int64)
+def _background(model: HistoryModel, labels: Histories) -> Background:
+    """The distributions after the distinct histories, and which of them each label has."""
+    distinct, state = np.unique(labels.history, return_inverse=True)
+    return Background(model.distributions(distinct), state.astype(np.int64))
 
 
 # ------------------------------------------------------------------------------------ another model
@@ -174,16 +156,16 @@ def _distributions_of(
 
 @dataclass(frozen=True)
 class ModelBackground:
-    """A fitted model with ``predict_proba`` as background; it must not have seen the data, since it
+    """A fitted model with ``predict_proba`` as background. It must not have seen the data, since it
     cannot be cross-fitted here.
 
     It is asked for the distribution of the next symbol after rows (n, max_lag) of symbols, the
-    oldest first, None where there is none: ``SparseContextualBigram`` takes these as sequences, a
+    oldest first, None if there is none: ``SparseContextualBigram`` takes these as sequences, a
     classifier of scikit-learn as features.
     """
 
     model: Any
-    classes: NDArray[Any]  # our symbols, in the order of the codes
+    classes: Classes  # our symbols, in the order of the codes
 
     @property
     def name(self) -> str:
@@ -191,37 +173,41 @@ class ModelBackground:
         return type(self.model).__name__
 
     def cross_fitted(self, data: Data) -> Data:
-        """The data of the fit, each window with what the model says."""
+        """The data of the fit, each window with the prediction of the model."""
         return self.attached(data)
 
     def attached(self, data: Data) -> Data:
-        """Windows, each with what the model says."""
-        held = data.executor.map(_with_model, zip(data.partitions, strict=True), data.shape, self)
+        """Windows, each with the prediction of the model."""
+        places = zip(data.partitions, strict=True)
+        held = data.executor.map(_with_model, places, data.shape, self)
         return replace(data, partitions=held, own_background=True)
 
     def distributions(self, rows: NDArray[Any]) -> Array:
-        """(n, N): what the model says after rows (n, T) of codes, N where there is none."""
+        """(n, N): the predictions of the model after rows (n, T) of codes, N if there is none."""
+        N = len(self.classes)
         symbols = np.array([*self.classes.tolist(), None], dtype=object)[rows]
-        if not (rows == len(self.classes)).any():
+        if not (rows == N).any():
             symbols = symbols.astype(self.classes.dtype)
-        said = np.asarray(self.model.predict_proba(symbols), float)
+        predicted = np.asarray(self.model.predict_proba(symbols), float)
         theirs = np.asarray(self.model.classes_).tolist()
-        if said.shape != (len(rows), len(theirs)):
+        if predicted.shape != (len(rows), len(theirs)):
             raise InputError(
-                f"background: predict_proba gave {said.shape} for {len(rows)} windows and {len(theirs)} classes"
+                f"background: predict_proba gave {predicted.shape} for {len(rows)} windows and"
+                f" {len(theirs)} classes"
             )
         known = [theirs.index(x) if x in theirs else -1 for x in self.classes.tolist()]
-        distributions = np.where(np.array(known) >= 0, said[:, known], 0.0)
-        distributions += (1 - distributions.sum(axis=1, keepdims=True)) / len(
-            self.classes
-        )  # what they give to symbols that we do not have
-        return (1 - _LEAST) * distributions + _LEAST / len(self.classes)
+        distributions = np.where(np.array(known) >= 0, predicted[:, known], 0.0)
+        # Our symbols share what it gives to symbols that we do not have
+        distributions += (1 - distributions.sum(axis=1, keepdims=True)) / N
+        # No symbol may be impossible
+        least = 1e-4
+        return (1 - least) * distributions + least / N
 
 
 def _with_model(partition: Partition, shape: Shape, model: ModelBackground) -> Partition:
-    """Where a partition lies: its windows with what a model says of them."""
+    """A partition, its windows with the predictions of a model."""
     rows = partition.gather(np.tile(np.arange(shape.T), (shape.K, 1)), shape.N)
-    different, state = np.unique(rows, axis=0, return_inverse=True)
+    distinct, state = np.unique(rows, axis=0, return_inverse=True)
     return partition.with_background(
-        Background(model.distributions(different), state.reshape(-1).astype(np.int64))
+        Background(model.distributions(distinct), state.reshape(-1).astype(np.int64))
     )

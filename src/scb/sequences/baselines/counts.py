@@ -1,10 +1,9 @@
-"""How often each symbol came after each context: the one statistic that n-grams, context trees and
-PPM need.
+"""How often each symbol came after each history: all that n-grams, context trees and PPM need.
 
-The context of a label is the symbols before it, as far back as ``depth``, a gap, or the start of
+The history of a label is the symbols before it, as far back as ``depth``, a gap, or the start of
 its sequence. It is one integer, Σ_j (x_j + 1)·(N + 1)^(j − 1) over the lags j = 1, 2, …; so the
-nearest symbol is the last digit, a shorter context is a remainder, and a digit 0 says that nothing
-stands there. Counts of several places add up.
+nearest symbol is the last digit, a shorter history is a remainder, and the digit 0 means that there
+is no symbol. Counts of several partitions add up.
 """
 
 from abc import ABC, abstractmethod
@@ -21,32 +20,44 @@ from scb.arrays import Array
 from scb.inputs import InputError
 
 Ints = NDArray[np.int64]
-_CODES = 1 << 62  # different contexts with a label, at most
-ENTRIES = 1 << 22  # of distributions that are worked on at a time
+# The longest histories that are tried
+DEPTH = 16
+# Entries of distributions that are computed at a time, which bounds memory
+ENTRIES = 1 << 22
 
 
 def deepest(N: int, wanted: int) -> int:
-    """The longest context, of at most ``wanted`` symbols, whose code fits into an integer."""
+    """The longest history, of at most ``wanted`` symbols, whose code with a label fits into 62
+    bits.
+    """
     depth = 0
-    while depth < wanted and N * (N + 1) ** (depth + 1) < _CODES:
+    while depth < wanted and N * (N + 1) ** (depth + 1) < 1 << 62:
         depth += 1
     return depth
 
 
-class Labels(NamedTuple):
-    """Symbols that are to be predicted, in the order of the sequences, each with the symbols before
-    it.
+def is_long_enough(depth: int, best: int) -> bool:
+    """Whether longer histories need not be tried: all up to 6 are tried, since two symbols may say
+    nothing one by one, and then two beyond the best so far.
     """
+    return depth >= max(6, best + 2)
 
-    context: Ints  # (n,)
+
+class Histories(NamedTuple):
+    """Labels in the order of the sequences, each with its history."""
+
+    history: Ints  # (n,)
     label: Ints  # (n,)
 
+    def part(self, at: slice | NDArray[np.bool_]) -> "Histories":
+        """Some of them."""
+        return Histories(self.history[at], self.label[at])
 
-def labels_of(sequences: Sequence[Ints], N: int, depth: int, skipped: int = 0) -> Labels:
-    """Every symbol that has one right before it, in sequences of codes, −1 where a symbol is
-    missing.
 
-    The first ``skipped`` symbols of each sequence are no labels.
+def histories_in(sequences: Sequence[Ints], N: int, depth: int, skipped: int = 0) -> Histories:
+    """Every symbol of sequences of codes that has one right before it, with its history.
+
+    The first ``skipped`` symbols of each sequence are not labels.
     """
     nothing = np.zeros(0, np.int64)
     first = max(skipped, 1)
@@ -54,182 +65,188 @@ def labels_of(sequences: Sequence[Ints], N: int, depth: int, skipped: int = 0) -
         np.flatnonzero((codes[first:] >= 0) & (codes[first - 1 : -1] >= 0)) + first
         for codes in sequences
     ]
-    contexts = [
-        contexts_of(codes, N, depth)[at] for codes, at in zip(sequences, chosen, strict=True)
-    ]
-    labels = [codes[at] for codes, at in zip(sequences, chosen, strict=True)]
-    return Labels(
-        np.concatenate([nothing, *contexts]), np.concatenate([nothing, *labels]).astype(np.int64)
+    pairs = list(zip(sequences, chosen, strict=True))
+    histories = [history_codes(codes, N, depth)[at] for codes, at in pairs]
+    labels = [codes[at] for codes, at in pairs]
+    return Histories(
+        np.concatenate([nothing, *histories]), np.concatenate([nothing, *labels]).astype(np.int64)
     )
 
 
-def contexts_of(codes: Ints, N: int, depth: int) -> Ints:
-    """(n + 1,): the context of each symbol of a sequence, and of the one that would come after the
-    last.
-    """
-    context = np.zeros(codes.size + 1, np.int64)
-    open_ = np.ones(codes.size + 1, bool)  # whether no gap has been met between here and the label
+def history_codes(codes: Ints, N: int, depth: int) -> Ints:
+    """(n + 1,): the history of each symbol of a sequence, and of the one after the last."""
+    history = np.zeros(codes.size + 1, np.int64)
+    # Whether there is no gap between the symbol at this lag and the label
+    unbroken = np.ones(codes.size + 1, bool)
     for lag in range(1, min(depth, codes.size) + 1):
         digit = np.zeros(codes.size + 1, np.int64)
         digit[lag:] = codes[: codes.size + 1 - lag] + 1
-        open_ &= digit > 0
-        context += np.where(open_, digit, 0) * (N + 1) ** (lag - 1)
-    return context
+        unbroken &= digit > 0
+        history += np.where(unbroken, digit, 0) * (N + 1) ** (lag - 1)
+    return history
 
 
 class Level(NamedTuple):
-    """The contexts of one length that were seen, sorted, and what came after them."""
+    """The distinct histories of one length, sorted, and the labels that came after them."""
 
-    contexts: Ints  # (S,)
-    # (S, N): how often each label came after each context
+    histories: Ints  # (S,)
+    # (S, N): how often each label came after each history
     counts: csr_array
-    # The same entries: after how many different symbols before the context, or its start (Kneser,
+    # The same entries: after how many distinct symbols before the history, or its start (Kneser and
     # Ney)
     kinds: csr_array
 
-    def rows(self, contexts: Ints) -> Ints:
-        """The row of each context, −1 where it was not seen."""
-        if self.contexts.size == 0:
-            return np.full(contexts.shape, -1)
-        place = np.minimum(np.searchsorted(self.contexts, contexts), self.contexts.size - 1)
-        return np.where(self.contexts[place] == contexts, place, -1)
+    @classmethod
+    def from_codes(cls, codes: Ints, N: int, counts: Ints, kinds: Ints) -> "Level":
+        """From ascending codes history · N + label."""
+        history, label = np.divmod(codes, N)
+        histories, begin = np.unique(history, return_index=True)
+        bounds = np.r_[begin, history.size]
+        table = csr_array((counts.astype(float), label, bounds), shape=(histories.size, N))
+        return cls(histories, table, with_entries(table, kinds.astype(float)))
+
+    def rows(self, histories: Ints) -> Ints:
+        """The row of each history, −1 if it was not seen."""
+        if self.histories.size == 0:
+            return np.full(histories.shape, -1)
+        place = np.minimum(np.searchsorted(self.histories, histories), self.histories.size - 1)
+        return np.where(self.histories[place] == histories, place, -1)
+
+
+def with_entries(table: csr_array, entries: Array) -> csr_array:
+    """A table with other entries in the same places."""
+    return csr_array((entries, table.indices, table.indptr), shape=table.shape)
+
+
+def row_sums(table: csr_array) -> Array:
+    """(S,): the sum of each row."""
+    return np.asarray(table.sum(axis=1)).reshape(-1)
 
 
 @dataclass(frozen=True)
-class ContextCounts:
-    """How often each label came after each context."""
+class HistoryCounts:
+    """How often each label came after each history."""
 
     N: int
-    depth: int  # of the longest contexts
-    # (J,): context · N + label, ascending
+    depth: int  # of the longest histories
+    # (J,): history · N + label, ascending
     codes: Ints
     counts: Ints  # (J,)
 
     @classmethod
-    def of(cls, labels: Labels, N: int, depth: int) -> "ContextCounts":
-        """Count labels whose contexts have up to ``depth`` symbols."""
-        if not 0 <= depth <= deepest(N, depth):
+    def count(cls, labels: Histories, N: int, depth: int) -> "HistoryCounts":
+        """Count labels by their histories of up to ``depth`` symbols."""
+        longest = deepest(N, depth)
+        if not 0 <= depth <= longest:
             raise InputError(
-                f"depth = {depth}: contexts of {N} symbols can have between 0 and {deepest(N, depth)} of them"
+                f"depth = {depth}: histories of {N} symbols can have between 0 and {longest} of"
+                " them"
             )
         codes, counts = np.unique(
-            labels.context % (N + 1) ** depth * N + labels.label, return_counts=True
+            labels.history % (N + 1) ** depth * N + labels.label, return_counts=True
         )
         return cls(N, depth, codes, counts)
 
-    def __add__(self, other: "ContextCounts") -> "ContextCounts":
-        """Counts of two places together."""
-        return self._summed(
-            np.r_[self.codes, other.codes], np.r_[self.counts, other.counts], self.depth
-        )
+    def __add__(self, other: "HistoryCounts") -> "HistoryCounts":
+        """The counts of two partitions together."""
+        codes = np.r_[self.codes, other.codes]
+        return self._summed(codes, np.r_[self.counts, other.counts], self.depth)
 
-    def __sub__(self, other: "ContextCounts") -> "ContextCounts":
-        """Counts without a part of them."""
-        rest = self.counts.copy()
-        rest[np.searchsorted(self.codes, other.codes)] -= other.counts
-        return ContextCounts(self.N, self.depth, self.codes[rest > 0], rest[rest > 0])
+    def __sub__(self, other: "HistoryCounts") -> "HistoryCounts":
+        """The counts without a part of them."""
+        left = self.counts.copy()
+        left[np.searchsorted(self.codes, other.codes)] -= other.counts
+        return HistoryCounts(self.N, self.depth, self.codes[left > 0], left[left > 0])
 
-    def _summed(self, codes: Ints, counts: Ints, depth: int) -> "ContextCounts":
-        found, place = np.unique(codes, return_inverse=True)
-        return ContextCounts(
-            self.N, depth, found, np.bincount(place, counts, minlength=found.size).astype(np.int64)
-        )
+    def _summed(self, codes: Ints, counts: Ints, depth: int) -> "HistoryCounts":
+        distinct, place = np.unique(codes, return_inverse=True)
+        total = np.bincount(place, counts, minlength=distinct.size).astype(np.int64)
+        return HistoryCounts(self.N, depth, distinct, total)
 
-    def bare(self) -> "ContextCounts":
-        """The same counts, without what has been worked out from them."""
-        return ContextCounts(self.N, self.depth, self.codes, self.counts)
-
-    def shortened(self, depth: int) -> "ContextCounts":
-        """The same counts, by contexts of up to ``depth`` symbols only."""
+    def shortened(self, depth: int) -> "HistoryCounts":
+        """Counts by histories of up to ``depth`` symbols only."""
         if depth >= self.depth:
             return self
         return self._summed(self.codes % (self.N * (self.N + 1) ** depth), self.counts, depth)
 
     @property
     def total(self) -> int:
-        """How many labels were counted."""
+        """The number of labels counted."""
         return int(self.counts.sum())
+
+    @property
+    def first_whole(self) -> int:
+        """The place of the first code whose history is exactly ``depth`` symbols long."""
+        smallest = (self.N + 1) ** (self.depth - 1) if self.depth else 0
+        return int(np.searchsorted(self.codes, smallest * self.N))
 
     @cached_property
     def levels(self) -> list[Level]:
-        """Contexts of exactly 0, 1, …, depth symbols."""
-        levels: list[Level] = []
+        """Histories of exactly 0, 1, …, depth symbols."""
+        # Nothing is known of what came before the longest histories
+        levels = [self._level(self.counts)]
         longer = self
-        # Of the longest contexts there is nothing to tell but how often they were seen
-        kinds = self.counts
-        for depth in range(self.depth, -1, -1):
-            table = self if depth == self.depth else longer.shortened(depth)
-            if depth < self.depth:
-                shorter = longer.codes % (self.N * (self.N + 1) ** depth)
-                kinds = np.bincount(
-                    np.searchsorted(table.codes, shorter), minlength=table.codes.size
-                )
-            levels.append(table._level(kinds))
+        for depth in range(self.depth - 1, -1, -1):
+            table = longer.shortened(depth)
+            shorter = longer.codes % (self.N * (self.N + 1) ** depth)
+            place = np.searchsorted(table.codes, shorter)
+            levels.append(table._level(np.bincount(place, minlength=table.codes.size)))
             longer = table
         return levels[::-1]
 
     def _level(self, kinds: Ints) -> Level:
-        """The contexts that are exactly ``depth`` symbols long."""
-        # The smallest code of a context that long
-        shortest = (self.N + 1) ** (self.depth - 1) if self.depth else 0
-        first = int(np.searchsorted(self.codes, shortest * self.N))
-        context, label = np.divmod(self.codes[first:], self.N)
-        contexts, begin = np.unique(context, return_index=True)
-        bounds = np.r_[begin, context.size]
-        shape = (contexts.size, self.N)
-        counts = csr_array((self.counts[first:].astype(float), label, bounds), shape=shape)
-        return Level(
-            contexts, counts, csr_array((kinds[first:].astype(float), label, bounds), shape=shape)
-        )
+        whole = slice(self.first_whole, None)
+        return Level.from_codes(self.codes[whole], self.N, self.counts[whole], kinds[whole])
 
-
-def sums(table: csr_array) -> Array:
-    """(S,): the sum of each row."""
-    return np.asarray(table.sum(axis=1)).reshape(-1)
+    def rows(self, depth: int, histories: Ints) -> Ints:
+        """The row of the last ``depth`` symbols of each history in their level, −1 if not seen."""
+        return self.levels[depth].rows(histories % (self.N + 1) ** depth)
 
 
 @dataclass(frozen=True)
-class CountModel(ABC):
-    """A model whose distributions of a label follow from how often labels came after contexts:
-    context trees, PPM.
+class HistoryModel(ABC):
+    """A distribution of the label that follows from counts of histories: ``NGram``,
+    ``ContextTree`` or ``PPM``.
     """
 
-    counts: ContextCounts
+    counts: HistoryCounts
 
     @property
     def N(self) -> int:
         """Number of symbols."""
         return self.counts.N
 
+    @property
     @abstractmethod
-    def _distributions(self, contexts: Ints) -> Array:
-        """(n, N): the distribution of the label after each of not too many contexts."""
+    def name(self) -> str:
+        """What it is, in words."""
 
-    def distributions(self, contexts: Ints) -> Array:
-        """(n, N): the distribution of the label after each context, given all labels that were
-        seen.
-        """
+    @abstractmethod
+    def _distributions(self, histories: Ints) -> Array:
+        """(n, N): the distribution of the label after each of not too many histories."""
+
+    def distributions(self, histories: Ints) -> Array:
+        """(n, N): the distribution of the label after each history."""
         most = max(1, ENTRIES // self.N)
         parts = [
-            self._distributions(contexts[first : first + most])
-            for first in range(0, contexts.size, most)
+            self._distributions(histories[first : first + most])
+            for first in range(0, histories.size, most)
         ]
         return np.concatenate([np.zeros((0, self.N)), *parts])
 
-    def likelihoods(self, labels: Labels) -> Array:
-        """(n,): the probability of each label after its context, from the distributions after the
-        different contexts among theirs.
+    def likelihoods(self, labels: Histories) -> Array:
+        """(n,): the probability of each label; distributions are computed once for each distinct
+        history.
         """
-        contexts, place = np.unique(
-            labels.context % (self.N + 1) ** self.counts.depth, return_inverse=True
+        histories, place = np.unique(
+            labels.history % (self.N + 1) ** self.counts.depth, return_inverse=True
         )
         p = np.empty(labels.label.size)
         order = np.argsort(place, kind="stable")
         most = max(1, ENTRIES // self.N)
-        bounds = np.searchsorted(place[order], np.arange(0, contexts.size + most, most))
-        for i, first in enumerate(range(0, contexts.size, most)):
+        bounds = np.searchsorted(place[order], np.arange(0, histories.size + most, most))
+        for i, first in enumerate(range(0, histories.size, most)):
             mine = order[bounds[i] : bounds[i + 1]]
-            p[mine] = self._distributions(contexts[first : first + most])[
-                place[mine] - first, labels.label[mine]
-            ]
+            distributions = self._distributions(histories[first : first + most])
+            p[mine] = distributions[place[mine] - first, labels.label[mine]]
         return p

@@ -1,9 +1,8 @@
-"""The distribution of each symbol by a model that has not seen it: of ten blocks of symbols, each
-one's distribution is counted on the others.
+"""Cross-fitting: each of ten blocks of labels is predicted by a model of the other blocks.
 
 Fitted to the very symbols that it predicts, an n-gram looks better than it is, and a mixture of it
 with anything else would trust it too much. Cross-fitted, its likelihoods are those of symbols that
-are new to it; so they also say which order is the best one.
+are new to it, so that they also tell which order is best.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,68 +10,47 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.inputs import InputError
-from scb.mixture.data import Here
-from scb.sequences.baselines.counts import ContextCounts, Ints, Labels, deepest, labels_of
+from scb.mixture.executors import Executor, Here
+from scb.sequences.baselines.counts import (
+    Histories,
+    HistoryCounts,
+    HistoryModel,
+    Ints,
+    deepest,
+    histories_in,
+    is_long_enough,
+)
 from scb.sequences.baselines.ctw import ContextTree, likely_tree
 from scb.sequences.baselines.ngram import SMOOTHINGS, NGram
 
-if TYPE_CHECKING:
-    from scb.mixture.dask import Workers
-
 BLOCKS = 10
-LONGEST = 16  # context that is tried
-# Contexts up to this length are tried in any case: two symbols may say nothing one by one
-_TRIED = 6
-_PATIENCE = 2  # lengths that may be worse than the best one before no longer one is tried
-
-
-class HistoryModel(Protocol):
-    """A distribution of the next symbol that is read off counts of contexts: ``NGram``,
-    ``ContextTree`` or ``PPM``.
-    """
-
-    @property
-    def counts(self) -> ContextCounts:
-        """How often each symbol came after each context."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """What it is, in words."""
-        ...
-
-    def likelihoods(self, labels: Labels) -> Array:
-        """(n,): the probability of each label after its context."""
-        ...
-
-    def distributions(self, contexts: Ints) -> Array:
-        """(n, N): the distribution of the label after each context."""
-        ...
+# Makes a model of counts
+Maker = Callable[[HistoryCounts], HistoryModel]
 
 
 @dataclass(frozen=True)
 class HeldLabels:
-    """The labels of a fit where they lie: in one place, or with the partitions of a cluster."""
+    """The labels of a fit where they are stored: in this process, or on workers of a cluster."""
 
-    executor: "Here | Workers"
-    held: list[Any]  # Labels of each partition, held by the executor
+    executor: Executor
+    held: list[Any]  # the ``Histories`` of each partition, held by the executor
     sizes: list[int]  # how many labels each partition has
     N: int
-    depth: int  # of their contexts
+    depth: int  # of their histories
 
     @classmethod
-    def of(cls, sequences: Sequence[Ints], N: int, longest: int) -> "HeldLabels":
-        """The labels of sequences in this process, with contexts of ``longest`` symbols, or fewer
+    def here(cls, sequences: Sequence[Ints], N: int, longest: int) -> "HeldLabels":
+        """The labels of sequences in this process, with histories of ``longest`` symbols, or fewer
         if N is too large for that.
         """
         depth = deepest(N, longest)
-        labels = labels_of(sequences, N, depth)
+        labels = histories_in(sequences, N, depth)
         return cls(Here(), [labels], [labels.label.size], N, depth)
 
     @property
@@ -82,140 +60,94 @@ class HeldLabels:
 
     @property
     def firsts(self) -> list[int]:
-        """The number, among all labels, of each partition's first one."""
+        """The number of each partition's first label among all."""
         return np.cumsum([0, *self.sizes[:-1]]).tolist()
 
     def total(self, function: Callable[..., Any], *same: Any) -> Any:
-        """The sum over all partitions of a function of their labels, the number of the first one,
-        and of all.
-        """
+        """The sum over partitions of function(labels, number of the first one, n, *same)."""
         places = zip(self.held, self.firsts, strict=True)
         return self.executor.total(self.executor.map(function, places, self.n, *same))
 
 
-def blocks_of(labels: Labels, first: int, n: int, blocks: int) -> list[Labels]:
-    """The labels that lie in each block of neighbours; they are the labels from ``first`` on, of n."""
+def blocks_of(labels: Histories, first: int, n: int, blocks: int) -> list[Histories]:
+    """The labels in each block of neighbours; they are the labels from ``first`` on, of n."""
     bounds = np.clip(np.linspace(0, n, blocks + 1).astype(np.int64) - first, 0, labels.label.size)
-    return [Labels(labels.context[a:b], labels.label[a:b]) for a, b in pairwise(bounds)]
+    return [labels.part(slice(a, b)) for a, b in pairwise(bounds)]
 
 
 @dataclass(frozen=True)
 class CrossFit:
-    """A distribution from all the data, and for each block of labels the distribution from the
-    other blocks.
-    """
+    """A model of all the data, and for each block of labels a model of the other blocks."""
 
     model: HistoryModel
-    folds: list[Any]
-    score: float  # mean log-likelihood of a label by the distribution that has not seen it, in nats
-
-    def likelihoods(self, labels: Labels, first: int = 0, n: int | None = None) -> Array:
-        """(m,): the probability of each label of the fit by the fold that has not seen it.
-
-        They are all the labels, or those from ``first`` on, of n.
-        """
-        parts = blocks_of(labels, first, n or labels.label.size, len(self.folds))
-        return np.concatenate(
-            [bare(fold).likelihoods(part) for fold, part in zip(self.folds, parts, strict=True)]
-        )
+    folds: list[HistoryModel]
+    score: float  # mean log-likelihood of a label by the fold that has not seen it, in nats
 
 
-def bare(model: Any) -> Any:
-    """The same distribution with nothing kept of what follows from its counts, which is many times
-    as large.
-    """
-    return replace(model, counts=model.counts.bare())
+def without_caches(model: HistoryModel) -> HistoryModel:
+    """A copy that has computed nothing from its counts yet, since that is many times as large."""
+    return replace(model, counts=replace(model.counts))
 
 
 def cross_fit(
-    labels: HeldLabels,
-    depth: int,
-    distributions: Sequence[Callable[[ContextCounts], Any]],
-    blocks: int,
+    labels: HeldLabels, depth: int, makers: Sequence[Maker], blocks: int
 ) -> Iterator[CrossFit]:
-    """For each way to make a distribution of counts: the distribution from all blocks, and those
-    from all but one.
-    """
-    parts = labels.total(_count_blocks, labels.N, depth, blocks)
+    """For each maker, the model of all blocks, and those of all blocks but one."""
+    if labels.n < 2:
+        raise InputError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
+    parts = labels.total(_count_blocks, labels.N, depth, min(blocks, labels.n))
     whole = reduce(add, parts)
     others = [whole - part for part in parts]
-    loglik = labels.total(_loglik_of_folds, others, distributions)
-    for model, value in zip(distributions, loglik.tolist(), strict=True):
-        yield CrossFit(model(whole), [model(counts) for counts in others], value / labels.n)
+    logliks = labels.total(_loglik_of_folds, others, makers)
+    for make, loglik in zip(makers, logliks.tolist(), strict=True):
+        yield CrossFit(make(whole), [make(counts) for counts in others], loglik / labels.n)
 
 
 def _count_blocks(
-    labels: Labels, first: int, n: int, N: int, depth: int, blocks: int
-) -> tuple[ContextCounts, ...]:
-    """Where labels lie: the counts of each block."""
-    return tuple(ContextCounts.of(part, N, depth) for part in blocks_of(labels, first, n, blocks))
+    labels: Histories, first: int, n: int, N: int, depth: int, blocks: int
+) -> tuple[HistoryCounts, ...]:
+    """The counts of each block, computed where the labels are stored."""
+    parts = blocks_of(labels, first, n, blocks)
+    return tuple(HistoryCounts.count(part, N, depth) for part in parts)
 
 
 def _loglik_of_folds(
-    labels: Labels,
-    first: int,
-    n: int,
-    others: list[ContextCounts],
-    distributions: Sequence[Callable[..., Any]],
+    labels: Histories, first: int, n: int, others: list[HistoryCounts], makers: Sequence[Maker]
 ) -> Array:
-    """Where labels lie: by each kind of model, their log-likelihood, each from the counts that it
-    is not part of.
+    """For each maker, the log-likelihood of labels by the folds that have not seen them, computed
+    where the labels are stored.
     """
-    logliks = np.zeros(len(distributions))
+    logliks = np.zeros(len(makers))
     for counts, part in zip(others, blocks_of(labels, first, n, len(others)), strict=True):
-        mine = counts.bare()
-        logliks += [np.log(model(mine).likelihoods(part)).sum() for model in distributions]
+        # The caches of this copy are shared by the makers and dropped afterwards
+        copy = replace(counts)
+        logliks += [np.log(make(copy).likelihoods(part)).sum() for make in makers]
     return logliks
 
 
 def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
-    """The interpolated n-gram that predicts blocks which it has not seen best, among all smoothings
-    and lengths of contexts.
-
-    Contexts of 0 to 6 symbols are tried, and longer ones until two in a row are worse than the
-    best.
-
-    Parameters
-    ----------
-    labels : symbols to be predicted, with the longest contexts that may be tried
-    blocks : into how many the symbols are cut
+    """The interpolated n-gram that predicts new blocks best, among all smoothings and lengths of
+    histories.
     """
-    blocks = _checked(labels, blocks)
     smoothings = [partial(NGram, smoothing=smoothing) for smoothing in SMOOTHINGS]
-    best = max(cross_fit(labels, 0, smoothings, blocks), key=lambda one: one.score)
+    best = max(cross_fit(labels, 0, smoothings, blocks), key=lambda fit: fit.score)
     for depth in range(1, labels.depth + 1):
-        best = max(best, *cross_fit(labels, depth, smoothings, blocks), key=lambda one: one.score)
-        if depth >= max(_TRIED, best.model.counts.depth + _PATIENCE):
+        best = max(best, *cross_fit(labels, depth, smoothings, blocks), key=lambda fit: fit.score)
+        if is_long_enough(depth, best.model.counts.depth):
             break
     return best
 
 
 def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
-    """Context tree weighting, cross-fitted; its prior is the one under which all data are most
-    probable.
-    """
+    """Cross-fitted context tree weighting, with the prior that makes the data most probable."""
     (counts,) = labels.total(_count_blocks, labels.N, labels.depth, 1)
     tree = likely_tree(counts)
-    (found,) = cross_fit(
-        labels,
-        tree.counts.depth,
-        [partial(ContextTree, alpha=tree.alpha)],
-        _checked(labels, blocks),
-    )
-    return found
+    maker = partial(ContextTree, alpha=tree.alpha)
+    (tree_fit,) = cross_fit(labels, tree.counts.depth, [maker], blocks)
+    return tree_fit
 
 
 def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
-    """What the recent symbols say of the next one: the best n-gram or the context tree, whichever
-    predicts new blocks better.
-    """
-    return max(
-        best_ngram(labels, blocks), best_context_tree(labels, blocks), key=lambda one: one.score
-    )
-
-
-def _checked(labels: HeldLabels, blocks: int) -> int:
-    """How many blocks there can be."""
-    if labels.n < 2:
-        raise InputError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
-    return min(blocks, labels.n)
+    """The best n-gram or the context tree, whichever predicts new blocks better."""
+    candidates = best_ngram(labels, blocks), best_context_tree(labels, blocks)
+    return max(candidates, key=lambda fit: fit.score)

@@ -1,9 +1,9 @@
-"""Context tree weighting (Willems, Shtarkov, Tjalkens 1995): the mean over all trees of contexts,
+"""Context tree weighting (Willems, Shtarkov, Tjalkens 1995): the mean over all trees of histories,
 each with a distribution at its leaves.
 
-A tree says how many symbols before the label matter, and it may be more in one context than in
-another. A node s of depth d is a context of d symbols; it is a leaf with probability 1/2, else its
-children are the contexts that are one symbol longer:
+A tree says how many symbols before the label matter, which may be more after one symbol than after
+another. A node s of depth d is a history of d symbols; it is a leaf with probability 1/2, or else
+its children are the histories that are one symbol longer:
 
     P_w(s) = ½·P_e(s) + ½·Π P_w(children),   P_w = P_e at the greatest depth,
 
@@ -22,33 +22,31 @@ from scipy.special import gammaln
 
 from scb.arrays import Array
 from scb.sequences.baselines.counts import (
-    ContextCounts,
-    CountModel,
+    HistoryCounts,
+    HistoryModel,
     Ints,
     Level,
     deepest,
-    labels_of,
-    sums,
+    histories_in,
+    row_sums,
+    with_entries,
 )
 
-DEPTH = 12
-# Of which the one is taken under which the data are most probable
+# The one under which the data are most probable is taken
 ALPHAS = (0.5, 0.25, 0.1, 0.05, 0.02)
 
 
 @dataclass(frozen=True)
-class ContextTree(CountModel):
-    """All trees of contexts up to a depth, weighted by how well they explain the labels."""
+class ContextTree(HistoryModel):
+    """All trees of histories up to a depth, weighted by how well they explain the labels."""
 
     alpha: float = 0.5
 
     @classmethod
-    def fit(cls, sequences: Sequence[Ints], N: int, depth: int = DEPTH) -> "ContextTree":
-        """Weigh all trees up to ``depth``, or fewer where longer contexts are hardly ever seen
-        twice.
-        """
+    def fit(cls, sequences: Sequence[Ints], N: int, depth: int) -> "ContextTree":
+        """Weigh all trees up to ``depth``, or less if longer histories are hardly seen twice."""
         depth = deepest(N, depth)
-        return likely_tree(ContextCounts.of(labels_of(sequences, N, depth), N, depth))
+        return likely_tree(HistoryCounts.count(histories_in(sequences, N, depth), N, depth))
 
     @property
     def name(self) -> str:
@@ -57,45 +55,30 @@ class ContextTree(CountModel):
 
     @property
     def loglik(self) -> float:
-        """Logarithm of P_w at the root: the probability of all labels, before any of them was seen."""
+        """The logarithm of P_w at the root, the probability of all labels."""
         return float(self._weighted[0][0][0])
 
     def _log_estimate(self, counts: csr_array) -> Array:
-        """(S,): log P_e of what was seen after each context."""
-        gains = csr_array(
-            (gammaln(counts.data + self.alpha), counts.indices, counts.indptr), shape=counts.shape
-        )
+        """(S,): log P_e of what was seen after each history."""
+        gains = row_sums(with_entries(counts, gammaln(counts.data + self.alpha)))
         kinds = np.diff(counts.indptr)
         whole = self.N * self.alpha
-        return (
-            gammaln(whole)
-            - gammaln(sums(counts) + whole)
-            + sums(gains)
-            - kinds * gammaln(self.alpha)
-        )
+        start = gammaln(whole) - gammaln(row_sums(counts) + whole)
+        return start + gains - kinds * gammaln(self.alpha)
 
     @cached_property
     def _ends(self) -> Level:
-        """Contexts that a start or a gap ends before the greatest depth, the children without a
-        symbol, and what came after.
+        """Histories that a start or a gap ends before the greatest depth: the children without a
+        symbol.
         """
-        N = self.N
-        shorter = (
-            int(np.searchsorted(self.counts.codes, N * (N + 1) ** (self.counts.depth - 1)))
-            if self.counts.depth
-            else 0
-        )
-        context, label = np.divmod(self.counts.codes[:shorter], N)
-        contexts, begin = np.unique(context, return_index=True)
-        bounds = np.r_[begin, context.size]
-        table = csr_array(
-            (self.counts.counts[:shorter].astype(float), label, bounds), shape=(contexts.size, N)
-        )
-        return Level(contexts, table, table)
+        counts = self.counts
+        short = slice(counts.first_whole)
+        times = counts.counts[short]
+        return Level.from_codes(counts.codes[short], self.N, times, times)
 
     @cached_property
     def _weighted(self) -> list[tuple[Array, Array]]:
-        """For each depth, log P_w of its contexts (S,), and the probability (S,), given the data,
+        """For each depth, log P_w of its histories (S,), and the probability (S,), given the data,
         that each is a leaf.
         """
         levels = self.counts.levels
@@ -104,45 +87,44 @@ class ContextTree(CountModel):
         weighted = [(below, np.ones(below.size))]
         for depth in range(self.counts.depth - 1, -1, -1):
             level = levels[depth]
-            parent = level.rows(levels[depth + 1].contexts % (self.N + 1) ** depth)
-            # With no context this long, NumPy's sum of nothing is an integer, whatever the weights.
-            split = np.bincount(parent, below, minlength=level.contexts.size).astype(float)
-            end = self._ends.rows(level.contexts)
+            parent = self.counts.rows(depth, levels[depth + 1].histories)
+            # bincount of nothing has integers, whatever the weights
+            split = np.bincount(parent, below, minlength=level.histories.size).astype(float)
+            end = self._ends.rows(level.histories)
             split[end >= 0] += at_ends[end[end >= 0]]
             leaf = self._log_estimate(level.counts)
             below = np.logaddexp(leaf, split) - np.log(2)
             weighted.append((below, np.exp(leaf - np.log(2) - below)))
         return weighted[::-1]
 
-    def _distributions(self, contexts: Ints) -> Array:
-        distributions = np.zeros((contexts.size, self.N))
+    def _distributions(self, histories: Ints) -> Array:
+        p = np.zeros((histories.size, self.N))
         # The probability of trees that go beyond the nodes looked at so far
-        left = np.ones(contexts.size)
+        left = np.ones(histories.size)
         for depth, level in enumerate(self.counts.levels):
-            rows = level.rows(contexts % (self.N + 1) ** depth)
+            rows = self.counts.rows(depth, histories)
             seen = np.flatnonzero((rows >= 0) & (left > 0))
             leaf = self._weighted[depth][1][rows[seen]]
-            distributions[seen] += (left[seen] * leaf)[:, None] * self._estimates(level, rows[seen])
+            p[seen] += (left[seen] * leaf)[:, None] * self._estimates(level, rows[seen])
             left[seen] *= 1 - leaf
-            ends = np.flatnonzero((contexts < (self.N + 1) ** depth) & (rows >= 0))
+            ends = np.flatnonzero((histories < (self.N + 1) ** depth) & (rows >= 0))
             ends = ends[left[ends] > 0]
-            end = self._ends.rows(contexts[ends])
+            end = self._ends.rows(histories[ends])
             known = end >= 0
-            distributions[ends[known]] += left[ends[known], None] * self._estimates(
-                self._ends, end[known]
-            )
-            left[ends[known]] = 0.0
-        # Where a child was never seen, its distribution is that of no data
-        return distributions + left[:, None] / self.N
+            ends = ends[known]
+            p[ends] += left[ends, None] * self._estimates(self._ends, end[known])
+            left[ends] = 0.0
+        # A child that was never seen has the distribution without data
+        return p + left[:, None] / self.N
 
     def _estimates(self, level: Level, rows: Ints) -> Array:
-        """(r, N): the distribution of a label after some contexts, were they leaves."""
+        """(r, N): the distribution of a label after some histories if they are leaves."""
         counts = level.counts[rows].toarray()
         return (counts + self.alpha) / (counts.sum(axis=1, keepdims=True) + self.N * self.alpha)
 
 
-def likely_tree(counts: ContextCounts) -> ContextTree:
-    """The tree with the alpha under which all labels are most probable; as deep as contexts are
+def likely_tree(counts: HistoryCounts) -> ContextTree:
+    """The tree with the alpha under which all labels are most probable, as deep as histories are
     seen twice on average.
     """
     depth = 0

@@ -1,110 +1,21 @@
 """Algorithm 1: projected preconditioned ℓ1-proximal gradient descent in three stages."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import Projector, centred_square, keep_mu, trivial_V
+from scb.geometry import Projector, keep_mu, trivial_V
 from scb.inputs import InputError, one_of, typed
 from scb.task import Seed, Task
 from scb.theory.gaussian import residual_variance
+from scb.training.recipes.knowledge import Knowledge, Rate
+from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
-from scb.training.stages import Recipe, Stage
 from scb.training.starts import GivenStart, UniformAttention
-
-if TYPE_CHECKING:
-    from scb.task.sampling import Batch
-
-Rate = float | Callable[[int], float]
-"""A step size or a λ: a number, or a function of the step of a stage."""
-
-
-@dataclass(frozen=True)
-class Knowledge:
-    """The stationary distribution μ and the constants K_P and K_Q of a task.
-
-    They determine the preconditioner and the step sizes.
-
-    Attributes
-    ----------
-    mu : (N,) array
-        The stationary distribution of the tokens.
-    K_P, K_Q : float
-        The constants K_P = ‖P − μ1ᵀ‖_μ² and K_Q = ‖Q − 11ᵀ/T‖_μ².
-    samples : int, default 0
-        The number of samples from which they were estimated; 0 if they are exact.
-
-    Examples
-    --------
-    >>> import scb
-    >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
-    >>> truth = scb.recipes.Knowledge.of(task)
-    >>> guess = scb.recipes.Knowledge.of(task, known=False, seed=0)
-    >>> round(truth.K_P, 2), round(guess.K_P, 2), guess.samples
-    (0.48, 0.49, 4000)
-    >>> round(truth.stage("1", steps=400, eta=0.01).eta_V, 4)
-    0.0208
-    """
-
-    mu: Array
-    K_P: float
-    K_Q: float
-    samples: int = 0
-
-    @classmethod
-    def of(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
-        """Take the constants from a task, or estimate them from 4,000 fresh samples of it.
-
-        Parameters
-        ----------
-        task : Task
-            The task to learn.
-        known : bool, default True
-            Whether to take the true values. If not, they are estimated from samples and nothing
-            else.
-        seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-            The source of randomness of the samples.
-
-        Returns
-        -------
-        Knowledge
-        """
-        if known:
-            return cls(task.mu, task.K_P, task.K_Q)
-        from scb.task.sampling import sample
-
-        return estimate(sample(task, 4000, seed), task.N)
-
-    def stage(self, name: str, steps: int, eta: Rate, **rest: Any) -> Stage:
-        """Make a stage with the step sizes of the paper, η_V = η/K_Q and η_A = η/K_P.
-
-        Parameters
-        ----------
-        name, steps : str and int
-            The name of the stage, and its number of steps.
-        eta : float or callable
-            The step size η, or a function that gives it for each step of the stage.
-        **rest : any
-            Further arguments of ``Stage``; ``eta_V`` and ``eta_A`` among them replace the step
-            sizes.
-
-        Returns
-        -------
-        Stage
-        """
-        rates: dict[str, Any] = {"eta_V": _divided(eta, self.K_Q), "eta_A": _divided(eta, self.K_P)}
-        return Stage(name, steps, **(rates | rest))
-
-
-def _divided(eta: Rate, constant: float) -> Rate:
-    if callable(eta):
-        return lambda step: eta(step) / constant
-    return eta / constant
 
 
 @dataclass(frozen=True)
@@ -136,40 +47,6 @@ def enough(k: Knowledge, sparsity: int, eta: float, accuracy: float) -> Enough:
     B2 = ceil(max(spread / 2 * sparsity / accuracy**2, B1))
     B3 = ceil((N - 1) ** 2 * eta * rho / (2 * k.K_Q * accuracy**2))
     return Enough(batch_sizes=(B1, B2, B3), lam=eta * accuracy / sparsity, length=ceil(1 / eta))
-
-
-def estimate(data: "Batch", N: int) -> Knowledge:
-    """Estimate μ, K_P and K_Q from samples alone, by the norms of the spectral estimates of P and
-    Q.
-
-    Tokens for which no position was found carry no information about K_Q, and are left out of its
-    mean.
-    """
-    from scb.mixture.samples_in import as_data
-    from scb.mixture.spectral import spectral
-
-    n, T = data.context.shape
-    if n == 0:
-        raise InputError("the batch is empty: there must be at least 1 sample to estimate from")
-    mu = np.bincount(data.context.ravel(), minlength=N) + np.bincount(
-        data.last, minlength=N
-    ).astype(float)
-    if (mu == 0).any():
-        raise InputError(
-            f"token {int(np.argmin(mu))} never occurs in {n} samples: more samples are needed"
-        )
-    mu /= mu.sum()
-    # False positions: one distorts K_Q more than a weak one that is missed
-    found = spectral(as_data(data, N), 1e-3)
-    # (N,): ‖q^(k)‖², 0 without positions
-    squares = np.array([weights @ weights for weights in found.weights])
-    seen = squares > 0
-    if not seen.any():
-        # The least K_P that assumption (c) allows, and sparsity 1.
-        return Knowledge(mu, K_P=float(mu @ mu), K_Q=1.0, samples=n)
-    K_P = max(centred_square(found.P, mu), float(mu @ mu) / 2)
-    K_Q = mu[seen] @ squares[seen] / mu[seen].sum() - 1 / T
-    return Knowledge(mu, K_P=K_P, K_Q=float(np.clip(K_Q, 1 / T, 1.0)), samples=n)
 
 
 @typed
@@ -216,8 +93,8 @@ def paper(
         not clear before: if A is skewed to the left, (V, A) is replaced by its mirror image (2μ1ᵀ −
         V, 2·11ᵀ/T − A). False is the paper's algorithm.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector with which steps on V keep Vμ = μ. "euclidean" is the paper's, "mu" has less
-        noise.
+        The projector with which steps on V keep Vμ = μ: the paper's, or the
+        μ-projector, which has less noise.
     signal : two of float or None, default (None, None)
         Estimated signals at which Stages 1 and 2 end early; None means that all steps are taken.
     known : bool, default True
@@ -249,7 +126,7 @@ def paper(
     (64000, 1.0)
     """
     one_of("start", start, ("uniform", "spectral"))
-    k = Knowledge.of(task, known, seed)
+    k = Knowledge.from_task(task, known, seed)
     point: GivenStart | UniformAttention = UniformAttention(trivial_V(k.mu), task.T)
     samples = k.samples
     if start == "spectral":
@@ -280,8 +157,8 @@ def spectral_start(task: Task, mu: Array, samples: int, seed: Seed = 0) -> Given
 
     # Not the samples from which μ, K_P and K_Q were estimated
     rng = np.random.default_rng(seed).spawn(1)[0]
-    found = recover(sample(task, samples, rng), N=task.N, method="spectral")
-    return GivenStart(mu[:, None] + keep_mu(found.V - mu[:, None], mu), found.A)
+    recovery = recover(sample(task, samples, rng), N=task.N, method="spectral")
+    return GivenStart(mu[:, None] + keep_mu(recovery.V - mu[:, None], mu), recovery.A)
 
 
 @typed
@@ -322,8 +199,8 @@ def tuned(
     lam : float, optional
         The λ of Stage 2, in place of the one that follows from the accuracy.
     projector : {"euclidean", "mu"}, default "mu"
-        The projector with which steps on V keep Vμ = μ. "mu" has less noise than the paper's
-        "euclidean".
+        The projector with which steps on V keep Vμ = μ: the paper's, or the μ-projector, which
+        has less noise.
     known : bool, default True
         Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
         samples.
@@ -344,7 +221,7 @@ def tuned(
     >>> scb.train(task, recipe, seed=0).verdict
     'learned'
     """
-    k = Knowledge.of(task, known, seed)
+    k = Knowledge.from_task(task, known, seed)
     for name, value in (("accuracy", accuracy), ("eta", eta)):
         if not value > 0:
             raise InputError(f"{name} = {value}: it must be positive")

@@ -2,15 +2,18 @@
 transformer.
 """
 
+from functools import partial
+
 import numpy as np
 
 from scb.geometry import Projector, trivial_V
 from scb.inputs import typed
 from scb.model import SoftmaxTransformer
 from scb.task import Seed, Task
-from scb.training.recipes.algorithm1 import Knowledge, Rate
+from scb.training.recipes.knowledge import Knowledge, Rate
+from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ResolveSign
-from scb.training.stages import Recipe, Rule, Stage
+from scb.training.stages import Rule, Stage
 from scb.training.starts import GivenStart, UniformAttention
 
 
@@ -47,8 +50,8 @@ def sgd(
         Whether to use the paper's preconditioned and projected gradients, with λ = 0. If not, plain
         gradients are used, with which steps of this size diverge.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector with which preconditioned steps on V keep Vμ = μ. "euclidean" is the paper's,
-        "mu" has less noise.
+        The projector with which preconditioned steps on V keep Vμ = μ: the paper's, or the
+        μ-projector, which has less noise.
     resolve_sign : bool, default True
         Whether to resolve the sign as ``paper`` does, so that the two can be compared.
     rule : str or callable, optional
@@ -71,26 +74,19 @@ def sgd(
     >>> import scb
     >>> task = scb.Task.random(N=3, T=40, sparsity=2, seed=0)
     >>> for recipe in (scb.recipes.sgd(task), scb.recipes.paper(task, lam=1e-3)):
-    ...     print(recipe.name, round(float(scb.train(task, recipe, seed=0).history["delta_A"][-1]), 3))
+    ...     run = scb.train(task, recipe, seed=0)
+    ...     print(recipe.name, round(float(run.history["delta_A"][-1]), 3))
     sgd 0.045
     paper 0.015
     """
-    k = Knowledge.of(task, known, seed)
+    k = Knowledge.from_task(task, known, seed)
     if rule is None:
         rule = "proximal" if preconditioned else "vanilla"
     sign = (ResolveSign(),) if resolve_sign else ()
+    stage = partial(k.stage, batch_size=batch_size, rule=rule, projector=projector)
     stages = (
-        k.stage("1", steps[0], eta[0], batch_size=batch_size, rule=rule, projector=projector),
-        k.stage(
-            "2",
-            steps[1],
-            eta[1],
-            batch_size=batch_size,
-            rule=rule,
-            projector=projector,
-            enter=sign,
-            leave=sign,
-        ),
+        stage("1", steps[0], eta[0]),
+        stage("2", steps[1], eta[1], enter=sign, leave=sign),
     )
     start = UniformAttention(trivial_V(k.mu), task.T)
     return Recipe("sgd", start, k.mu, stages=stages, samples=k.samples)
@@ -143,7 +139,7 @@ def softmax(
     >>> type(run.model).__name__, round(float(run.history["sim_A"][-1]), 2)
     ('SoftmaxTransformer', 0.99)
     """
-    k = Knowledge.of(task, known, seed)
+    k = Knowledge.from_task(task, known, seed)
     N, T = task.N, task.T
     stage = Stage(
         "softmax",

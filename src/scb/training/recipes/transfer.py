@@ -8,10 +8,11 @@ from scb.geometry import Projector, keep_mu, trivial_V
 from scb.inputs import InputError, real_array, typed
 from scb.task import Seed, Task
 from scb.theory.gaussian import residual_variance
-from scb.training.recipes.algorithm1 import Knowledge
+from scb.training.recipes.knowledge import Knowledge
+from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
 from scb.training.schedules import MeasuredNoise
-from scb.training.stages import Recipe, Stage
+from scb.training.stages import Stage
 from scb.training.starts import UniformAttention
 from scb.training.verdict import HeldOut
 
@@ -68,8 +69,8 @@ def transfer(
     multiple : float, default 2
         The λ of Stage 2 in standard deviations of the noise of one entry in each step.
     projector : {"euclidean", "mu"}, default "mu"
-        The projector with which steps on V keep Vμ = μ. "mu" has less noise than the paper's
-        "euclidean".
+        The projector with which steps on V keep Vμ = μ: the paper's, or the μ-projector, which
+        has less noise.
     known : bool, default True
         Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
         samples.
@@ -95,42 +96,52 @@ def transfer(
         raise InputError(
             f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P"
         )
-    for name, value in (
-        ("theta", theta),
-        ("least_overlap", least_overlap),
-        ("accuracy", accuracy),
-        ("eta", eta),
-    ):
+    shares = {"theta": theta, "least_overlap": least_overlap, "accuracy": accuracy, "eta": eta}
+    for name, value in shares.items():
         if not 0 < value <= 1:
             raise InputError(f"{name} = {value}: it must lie in (0, 1]")
-    k = Knowledge.of(task, known, seed)
-    Q = task.sparsity
-    N = task.N
-    # ‖Q‖_μ², which is the curvature of V's loss; K_Q, the paper's, is 0 at T = 1
+    k = Knowledge.from_task(task, known, seed)
+    # ‖Q‖_μ², the curvature of V's loss; the paper's K_Q is 0 at T = 1.
     square_Q = k.K_Q + 1 / task.T
-    rho = residual_variance(1 - float(k.mu @ k.mu), N)
-    # B times the variance of one coordinate of a after a step with η = 1 from V = P
-    spread = rho / (k.K_P * float(k.mu.min()))
-    B1 = ceil(spread * (6 * 2 * Q / least_overlap) ** 2)
-    B2 = ceil(spread * (multiple * 6 * Q) ** 2)
-    B3 = ceil((N - 1) ** 2 * eta * rho / (2 * square_Q * accuracy**2))
-    B4 = ceil(N * Q * rho / (k.K_P * accuracy**2))
+    B1, B2, B3, B4 = _batch_sizes(
+        k, task.sparsity, square_Q, least_overlap, accuracy, eta, multiple
+    )
     length = ceil(1 / eta)
     on_A = partial(Stage, eta_V=0.0, eta_A=1 / k.K_P, projector=projector)
     on_V = partial(Stage, eta_V=eta / square_Q, projector=projector)
-    lam = MeasuredNoise(multiple)
-    # Where most positions of a column matter, its other entries do not tell what is noise.
-    rounding = (ThresholdProject(),) if 4 * Q <= task.T else ()
+    # If most positions of a column matter, its other entries do not tell what is noise.
+    rounding = (ThresholdProject(),) if 4 * task.sparsity <= task.T else ()
     normalize = ThresholdNormalize(task.weight_threshold)
+    second = {"lam": MeasuredNoise(multiple), "centred": True, "enter": rounding}
     stages = (
         on_A("first", 1, batch_size=B1),
-        on_V(
-            "2", 6 * length, eta_A=eta / k.K_P, lam=lam, batch_size=B2, centred=True, enter=rounding
-        ),
+        on_V("2", 6 * length, eta_A=eta / k.K_P, batch_size=B2, **second),
         on_V("3", 5 * length, eta_A=0.0, batch_size=B3, enter=(normalize,)),
         on_A("last", 1, batch_size=B4, leave=(*rounding, normalize)),
     )
     trivial = trivial_V(k.mu)
     start = UniformAttention(trivial + theta * keep_mu(V_hat - trivial, k.mu, "mu"), task.T)
-    check = HeldOut.sized(k.mu, k.K_P, Q)
+    check = HeldOut.sized(k.mu, k.K_P, task.sparsity)
     return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples, check=check)
+
+
+def _batch_sizes(
+    k: Knowledge,
+    sparsity: int,
+    square_Q: float,
+    least_overlap: float,
+    accuracy: float,
+    eta: float,
+    multiple: float,
+) -> tuple[int, int, int, int]:
+    """The batch sizes of the four stages, as ``transfer`` explains them."""
+    N = len(k.mu)
+    rho = residual_variance(1 - float(k.mu @ k.mu), N)
+    # B times the variance of one coordinate of a after a step with η = 1 from V = P
+    spread = rho / (k.K_P * float(k.mu.min()))
+    return (
+        ceil(spread * (6 * 2 * sparsity / least_overlap) ** 2),
+        ceil(spread * (multiple * 6 * sparsity) ** 2),
+        ceil((N - 1) ** 2 * eta * rho / (2 * square_Q * accuracy**2)),
+        ceil(N * sparsity * rho / (k.K_P * accuracy**2)),
+    )

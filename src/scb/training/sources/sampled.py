@@ -72,7 +72,7 @@ class Fresh:
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """Return the mean gradient over ``batch_size`` fresh samples."""
-        # Read-only arrays are another type to Numba, for which it would compile everything anew.
+        # Read-only arrays are another type to Numba, for which it would compile everything again.
         V = np.require(V, np.float64, ["C", "W"])
         A = np.require(A, np.float64, ["F", "W"])
         gA = np.zeros(A.shape, order="F")
@@ -98,7 +98,8 @@ class Dataset:
     >>> import scb
     >>> from scb.training.sources.sampled import Dataset
     >>> task = scb.Task.random(N=3, T=100, sparsity=2, seed=0)
-    >>> run = scb.train(task, scb.recipes.tuned(task), source=Dataset(scb.sample(task, 500, seed=1)), judge=False)
+    >>> data = Dataset(scb.sample(task, 500, seed=1))
+    >>> run = scb.train(task, scb.recipes.tuned(task), source=data, judge=False)
     >>> run.step > 0
     True
     """

@@ -13,12 +13,12 @@ import numpy as np
 
 from scb import metrics
 from scb.extensions import Registry
-from scb.inputs import InputError, fitted
-from scb.jobs.grid import Kind, Parameters
+from scb.inputs import InputError, coerced, one_of
 from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.sweeps.grid import Kind, Parameters
 from scb.task import Ensemble, Task
+from scb.training.recipe_options import build_recipe, recipe_hints
 from scb.training.recipes import RECIPES
-from scb.training.settings import build_recipe, recipe_hints
 
 SIZES = {"N": 3, "T": 1000, "sparsity": 2}
 # Of P; what is not given is as ``random_task`` has it
@@ -36,7 +36,7 @@ def _checked(given: Parameters, hints: Mapping[str, Any], kind: str) -> Paramete
     for name, value in given.items():
         if name not in hints:
             raise InputError(f"{name!r} means nothing to {kind}: it has {', '.join(sorted(hints))}")
-        found[name] = fitted(name, value, hints[name])
+        found[name] = coerced(name, value, hints[name])
         low, high = RANGES.get(name, (-inf, inf))
         if isinstance(found[name], int | float) and not low <= found[name] <= high:
             within = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
@@ -52,8 +52,28 @@ def kind_of(
     metrics: Mapping[str, type] | None = None,
     success: Mapping[str, Any] | None = None,
 ) -> Kind:
-    """Make a kind of sweep over the fields of a job. A field ``replicate`` is not swept over; it
-    numbers the random tasks.
+    """Make a kind of sweep over the fields of a job.
+
+    Parameters
+    ----------
+    name : str
+        The name of the kind.
+    job : type
+        A subclass of ``Job``. A field ``replicate`` is not swept over; it numbers the random tasks.
+    metrics : dict of type, optional
+        What a run measures.
+    success : dict, optional
+        What counts as success unless the sweep says otherwise.
+
+    Returns
+    -------
+    Kind
+
+    Examples
+    --------
+    >>> from scb.sweeps.kinds import RecoverJob, kind_of
+    >>> kind_of("mine", RecoverJob).complete({"samples": 50})["samples"]
+    50
     """
     parameters = {field.name: field for field in fields(job)}
     is_random = parameters.pop("replicate", None) is not None
@@ -108,10 +128,8 @@ class RecoverJob(Job):
 
     def run(self) -> Rows:
         """Return one row with the numbers of wrong positions and the distances from the truth."""
-        from scb.mixture.recovery import (
-            # Here and below: what computes is for the workers, and takes its time to load
-            recover,
-        )
+        # Imported here and below, because only workers compute
+        from scb.mixture.recovery import recover
         from scb.task.sampling import sample
 
         task = random_task(self.N, self.T, self.sparsity, self.replicate, self.ensemble, self.K_P)
@@ -186,7 +204,7 @@ def complete_train(given: Parameters) -> Parameters:
     """Check the sizes, the recipe and its options; options that are not given keep the recipe's
     defaults.
     """
-    recipe = fitted("recipe", given.get("recipe", "paper"), Literal[tuple(RECIPES)])  # pyright: ignore[reportInvalidTypeForm]
+    recipe = one_of("recipe", given.get("recipe", "paper"), RECIPES)
     hints = (
         dict.fromkeys(SIZES, int)
         | CHAIN
@@ -227,11 +245,13 @@ def as_kind(name: str, loaded: Any) -> Kind:
     if isinstance(loaded, type) and issubclass(loaded, Job):
         if not hasattr(loaded, "label"):
             raise InputError(
-                f"{loaded.__name__} has no label: one such as {{'sweep': {name!r}}} must enter its seeds"
+                f"{loaded.__name__} has no label: one such as {{'sweep': {name!r}}} must enter its"
+                " seeds"
             )
         return kind_of(name, loaded)
     raise InputError(
-        f"it is of type {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a scb.jobs.grid.Kind"
+        f"it is of type {type(loaded).__name__}, and must be a subclass of scb.jobs.job.Job or a"
+        " scb.sweeps.grid.Kind"
     )
 
 
@@ -245,4 +265,4 @@ KINDS = Registry(
     },
     adapt=as_kind,
 )
-"""All kinds of sweep by name, including those of other packages, except the experiments of the paper."""
+"""All kinds of sweep by name, those of other packages included; the paper has more."""

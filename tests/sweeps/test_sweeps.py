@@ -21,20 +21,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import scb
 from scb.files import read_json, write_json
-from scb.jobs.grid import Sweep, succeeded
 from scb.jobs.job import Job, task_seed
-from scb.jobs.kinds import KINDS, RecoverJob, kind_of, swept_hints
 from scb.jobs.pool import BATCH_SECONDS, InProcess, Pace, run_batch, run_jobs
-from scb.jobs.store import SweepStore
 from scb.jobs.table import read_table, wilson
 from scb.paper.experiments.noise import NoiseJob
-from scb.paper.figures.phase import Phase, phase
 from scb.paper.registry import EXPERIMENTS
+from scb.sweeps.grid import Sweep, succeeded
+from scb.sweeps.kinds import KINDS, RecoverJob, kind_of, swept_hints
+from scb.sweeps.phase import phase, phases
+from scb.sweeps.store import SweepStore
 from scb.training.recipes import RECIPES
 
 SCB = Path(sys.executable).with_name("scb")
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin"}
-SHIPPED = sorted((Path(scb.jobs.__path__[0]) / "sweeps").glob("*.toml"))
+SHIPPED = sorted(Path(scb.sweeps.__path__[0]).glob("*.toml"))
 SMALL = """
 kind = "recover"
 seeds = 3
@@ -422,7 +422,8 @@ def test_report_fits_a_terminal(tmp_path):
     shown = [line for line in answer.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, shown)) <= 80
     table = SweepStore(tmp_path / "out").table(Sweep.parse(SMALL, ALL_KINDS))
-    rates = Phase.of(table, "samples", "T").rate
+    ((_, part),) = phases(table, "samples", "T")
+    rates = part.rate
     assert [line.split()[1:] for line in shown if line.split()[:1] in (["20"], ["40"])] == [
         [f"{100 * rate:.0f}" for rate in row] for row in rates
     ]
@@ -550,7 +551,8 @@ def test_a_third_axis_makes_panels_and_gaps_stay_grey():
     table = {name: column[:-1] for name, column in table.items()}
     figure = phase(table, "samples", "T", panel="method")
     assert [ax.get_title() for ax in figure.axes[:2]] == ["method = likelihood", "method = spectral"]
-    part = Phase.of({name: c[(table["T"] == 10) | (table["samples"] == 1)] for name, c in table.items()}, "samples", "T")
+    corner = {name: c[(table["T"] == 10) | (table["samples"] == 1)] for name, c in table.items()}
+    ((_, part),) = phases(corner, "samples", "T")
     assert_array_equal(np.isnan(part.rate), [[False] * 3, [False, True, True]])
     figure.draw_without_rendering()
 

@@ -32,26 +32,48 @@ from typing import Any
 import numpy as np
 
 from scb.files import read_regular
-from scb.inputs import InputError, fitted, integer, one_of, unreadable
+from scb.inputs import InputError, coerced, integer, one_of, unreadable
 from scb.jobs.job import Job
 from scb.jobs.table import Table
 
 Parameters = dict[str, Any]
+SHIPPED = Path(__file__).parent
+"""The folder of the sweeps that come with scb."""
 MOST_SEEDS = 1_000_000
 """More at one point are a mistake: the list of all runs must fit into memory."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of sweep: the parameters of a run, and what is measured."""
+    """A kind of sweep: the parameters of a run, and what is measured.
+
+    Attributes
+    ----------
+    name : str
+        What ``kind`` is in the file of a sweep.
+    metrics : dict of type, or None
+        What a run measures, by name: bool, int or float. None if that is known only once a run is
+        done.
+    success : dict
+        What counts as success unless the sweep says otherwise.
+    complete : callable
+        Checks the parameters that are given, and adds the defaults of the others.
+    make : callable
+        Returns the job for parameters and the number of a random task.
+
+    Examples
+    --------
+    >>> from scb.sweeps.kinds import KINDS
+    >>> kind = KINDS["recover"]
+    >>> kind.success, kind.make(kind.complete({"T": 50}), 0).T
+    ({'exact': True}, 50)
+    """
 
     name: str
-    # What a run measures: bool, int or float. None: known only once a run is through
     metrics: Mapping[str, type] | None
-    success: Mapping[str, Any]  # what counts as success unless the sweep says otherwise
-    # Checks those that are given, and adds the defaults of the others; ValueError
+    success: Mapping[str, Any]
     complete: Callable[[Parameters], Parameters]
-    make: Callable[[Parameters, int], Job]  # (parameters, replicate) → the job
+    make: Callable[[Parameters, int], Job]
 
 
 Further = Callable[[], Mapping[str, Kind]]
@@ -59,7 +81,39 @@ Further = Callable[[], Mapping[str, Kind]]
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep whose settings have been checked; ``text`` is the file that it was read from."""
+    """A sweep whose settings have been checked.
+
+    Attributes
+    ----------
+    kind : Kind
+        What is run and measured.
+    fixed : dict
+        The parameters that all runs share.
+    grid : dict of list
+        The axes: parameters and their values.
+    seeds : int
+        The number of random tasks at each point.
+    success : dict
+        The criteria of success.
+    figure : dict or None
+        The axes of the diagram, and its title.
+    text : str
+        The file that the sweep was read from.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.sweeps.grid import Sweep
+    >>> from scb.sweeps.kinds import KINDS
+    >>> text = 'kind = "recover"\\nseeds = 2\\n[fixed]\\nN = 4\\n[grid]\\nT = [10, 20]'
+    >>> _ = Path("mine.toml").write_text(text)
+    >>> sweep = Sweep.read("mine.toml", KINDS)
+    >>> [point["T"] for point in sweep.points()], len(sweep.jobs())
+    ([10, 20], 4)
+    >>> Sweep.parse(text.replace("[10, 20]", "[]"), KINDS)
+    Traceback (most recent call last):
+    scb.inputs.InputError: T = [] in [grid]: an axis must have at least one value
+    """
 
     kind: Kind
     fixed: Parameters
@@ -71,7 +125,22 @@ class Sweep:
 
     @classmethod
     def read(cls, path: str | Path, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
-        """Read a sweep from a file; see ``parse``."""
+        """Read a sweep from a TOML file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        kinds : dict of Kind
+            The kinds of sweep by name.
+        further : callable
+            Returns more kinds. It is called only if the sweep is of none of ``kinds``, because they
+            may take long to load.
+
+        Returns
+        -------
+        Sweep
+        """
         try:
             return cls.parse(read_regular(Path(path)).decode(), kinds, further)
         except ValueError as error:
@@ -79,11 +148,22 @@ class Sweep:
 
     @classmethod
     def parse(cls, text: str, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
-        """Read a sweep from TOML text; an InputError names the first mistake and what would be
-        accepted.
+        """Read a sweep from TOML text.
 
-        ``further`` returns more kinds. It is called only if the sweep is of none of ``kinds``,
-        since they may take long to load.
+        An InputError names the first mistake and what would be accepted.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        kinds : dict of Kind
+            The kinds of sweep by name.
+        further : callable
+            Returns more kinds; called only if the sweep is of none of ``kinds``.
+
+        Returns
+        -------
+        Sweep
         """
         try:
             given = tomllib.loads(text)
@@ -118,13 +198,23 @@ class Sweep:
         return sweep
 
     def points(self) -> Iterator[Parameters]:
-        """Iterate over the points of the grid, with all parameters; the last axis varies fastest."""
+        """Iterate over the points of the grid; the last axis varies fastest.
+
+        Returns
+        -------
+        iterator of dict
+            All parameters at each point.
+        """
         for coordinates in product(*self.grid.values()):
             yield self.kind.complete(self.fixed | dict(zip(self.grid, coordinates, strict=True)))
 
     def jobs(self) -> list[Job]:
-        """Return all runs in the order of the table: points, and seeds at each point, or one run
-        each if nothing is random.
+        """Return all runs in the order of the table.
+
+        Returns
+        -------
+        list of Job
+            The seeds at each point, point by point; one run each if nothing is random.
         """
         found = [self.kind.make(point, i) for point in self.points() for i in range(self.seeds)]
         # Without random tasks, all replicates have one key
@@ -155,7 +245,24 @@ def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
 
 
 def in_words(asked: Mapping[str, Any]) -> str:
-    """Return the criteria of success as text."""
+    """Return the criteria of success as text.
+
+    Parameters
+    ----------
+    asked : dict
+        The level of each metric. Signals α and similarities must reach it, other numbers must not
+        exceed it.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from scb.sweeps.grid import in_words
+    >>> in_words({"dist_A": 0.1, "alpha_V": 0.9, "diverged": False})
+    'dist_A ≤ 0.1, alpha_V ≥ 0.9, diverged = false'
+    """
     return ", ".join(
         f"{name} {_sense(name, level)} {json.dumps(level)}" for name, level in asked.items()
     )
@@ -165,10 +272,10 @@ def _checked_success(asked: dict[str, Any], kind: Kind) -> dict[str, Any]:
     if not asked:
         return dict(kind.success)
     if kind.metrics is None:
-        return {name: fitted(name, level, bool | float) for name, level in asked.items()}
+        return {name: coerced(name, level, bool | float) for name, level in asked.items()}
     _only(asked, kind.metrics, "[success]")
     types = {name: bool if kind.metrics[name] is bool else float for name in asked}
-    return {name: fitted(name, level, types[name]) for name, level in asked.items()}
+    return {name: coerced(name, level, types[name]) for name, level in asked.items()}
 
 
 def _only(given: Mapping[str, Any], allowed: Any, part: str) -> None:
@@ -211,9 +318,10 @@ def _check_figure(figure: dict[str, Any], grid: dict[str, list[Any]]) -> None:
         raise InputError(f"[figure] {wrong[0]}: it must be one of the axes, {', '.join(grid)}")
     if len(set(axes)) < len(axes):
         raise InputError(
-            f"[figure] uses an axis twice: x, y and panel must be different ones of {', '.join(grid)}"
+            "[figure] uses an axis twice: x, y and panel must be different ones of"
+            f" {', '.join(grid)}"
         )
     for name, axis in grid.items():
         if name not in axes and len(axis) > 1:
             raise InputError(f"[figure] leaves out the axis {name!r}: a third axis goes to 'panel'")
-    fitted("title", figure.get("title", ""), str)
+    coerced("title", figure.get("title", ""), str)

@@ -15,10 +15,12 @@ import pytest
 
 from scb.files import read_json
 from scb.jobs.dask import compute, modules_of
-from scb.jobs.grid import Sweep
-from scb.jobs.kinds import KINDS, RecoverJob
 from scb.jobs.table import read_table
 from scb.provenance import code_digest
+from scb.sweeps.grid import Sweep
+from scb.sweeps.kinds import KINDS, RecoverJob
+
+pytestmark = pytest.mark.slow
 
 SCB, DASK = (Path(sys.executable).with_name(name) for name in ("scb", "dask"))
 ENVIRONMENT = os.environ | {"COLUMNS": "80", "TERM": "dumb"}
@@ -241,12 +243,12 @@ import os, signal, sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
-from scb.jobs.grid import Sweep
+from scb.sweeps.grid import Sweep
 from scb.jobs.job import Job
-from scb.jobs.kinds import kind_of
+from scb.sweeps.kinds import kind_of
 from scb.jobs.pool import run_jobs
 from scb.jobs.processes import processes
-from scb.jobs.store import SweepStore
+from scb.sweeps.store import SweepStore
 
 @dataclass(frozen=True)
 class Poison(Job):
@@ -283,7 +285,7 @@ def test_a_run_that_kills_its_worker_is_a_failure_and_the_rest_is_there(tmp_path
 
 
 def test_a_worker_with_another_scb_is_refused():
-    assert modules_of([RecoverJob()]) == ["scb.jobs.dask", "scb.jobs.kinds"]
+    assert modules_of([RecoverJob()]) == {"scb.sweeps.kinds"}
     assert compute([], code_digest(*modules_of([]))).results == {}
     with pytest.raises(ValueError, match="a worker has another version of scb"):
         compute([], "older")

@@ -1,0 +1,53 @@
+"""Sums over the tokens of contexts, which the transformers and their gradients are made of."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scb.arrays import Array
+from scb.inputs import InputError
+
+if TYPE_CHECKING:
+    from scb.task.sampling import Batch
+
+# (sample, position) pairs held at a time
+_CHUNK = 1 << 22
+
+
+def token_mass(A: Array, batch: "Batch") -> Array:
+    """(n, N): the attention that falls on each token, X·a^(k), row by row."""
+    n, T = batch.context.shape
+    positions, N = A.shape
+    if positions != T:
+        raise InputError(
+            f"the batch has T = {T} positions, the attention {positions}: they must agree"
+        )
+    mass = np.empty((n, N))
+    for rows in _chunks(n, T):
+        part = batch[rows]
+        flat = (np.arange(len(part))[:, None] * N + part.context).ravel()
+        mass[rows] = np.bincount(flat, A.T[part.last].ravel(), minlength=len(part) * N).reshape(
+            -1, N
+        )
+    return mass
+
+
+def scatter_scores(U: Array, batch: "Batch", T: int) -> Array:
+    """(T, N): column k is the sum of U[i, x_t] over the samples i with last token k; (VX)ᵀr for U =
+    rV.
+    """
+    G = np.zeros((T, U.shape[1]), order="F")
+    for rows in _chunks(len(batch), T):
+        part = batch[rows]
+        for k in np.unique(part.last):
+            mine = part.last == k
+            G[:, k] += np.take_along_axis(
+                U[rows][mine], part.context[mine].astype(np.intp), axis=1
+            ).sum(axis=0)
+    return G
+
+
+def _chunks(n: int, T: int) -> list[slice]:
+    """Slices of n samples, so few at a time that their (sample, position) pairs fit into memory."""
+    size = max(1, _CHUNK // max(T, 1))
+    return [slice(i, min(n, i + size)) for i in range(0, n, size)]

@@ -1,0 +1,296 @@
+"""A fit with everything that is reported about it: the lags and their evidence, how often they are
+found again, and held-out symbols predicted beside baselines. ``scb fit`` prints it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scb.inputs import InputError, integer, number
+from scb.sequences.baselines.scoring import Likelihoods, baseline_scorers, scored
+from scb.sequences.coding import windows_of_codes
+from scb.sequences.comparison import OWN, Score, scores_of
+from scb.sequences.estimator import SparseContextualBigram
+from scb.sequences.lag_fit import LagSettings, fit_lags, found_again
+from scb.sequences.lag_model import LagModel
+from scb.sequences.report import write_page
+from scb.sequences.summary import LagSummary, summarise
+from scb.sequences.symbols import as_sequences, encode
+from scb.sequences.tables import Classes, Codes, Sequences
+
+Announce = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A fitted model with everything that is reported about it; ``scb.analyse`` returns it.
+
+    Attributes
+    ----------
+    model : SparseContextualBigram
+        The fitted model.
+    summary : LagSummary
+        The lags found, with the evidence for each.
+    scores : list of Score
+        How well the model and its baselines predict the held-out symbols, best first; empty if
+        nothing was held out.
+    about : list of str
+        What the data are, how they were read and which part was held out, one line each.
+    failures : list of str
+        Which baselines could not be computed, and why, one line each.
+    name : str
+        What the data are called.
+    n_held_out : int
+        The number of held-out symbols that were predicted.
+
+    Examples
+    --------
+    >>> import scb
+    >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 1000, seed=0)
+    >>> analysis = scb.analyse(scb.SparseContextualBigram(max_lag=6), x, name="x", n_halves=2)
+    >>> analysis.about[0], analysis.n_held_out, analysis.summary.columns["found"]
+    ('x: 1,000 symbols of 3 kinds in 1 sequence', 200, array([1., 1., 1.]))
+    >>> analysis.write_report("x.html")
+    """
+
+    model: SparseContextualBigram
+    summary: LagSummary
+    scores: list[Score]
+    about: list[str]
+    failures: list[str]
+    name: str
+    n_held_out: int
+
+    def write_report(self, path: str | Path, command: str = "") -> None:
+        """Write one HTML page that needs no other file and can be sent.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        command : str, default ""
+            What to type to get the same page.
+        """
+        write_page(
+            Path(path),
+            self.model._model(),
+            self.scores,
+            title=self.name,
+            data=self.about,
+            held_out=self.n_held_out,
+            command=command,
+            settings=vars(self.model._settings()),
+            warnings=[*self.summary.warnings, *self.failures],
+        )
+
+
+def analyse(
+    model: SparseContextualBigram,
+    X: Any,
+    *,
+    lengths: Any = None,
+    held_out: float = 0.2,
+    n_halves: int = 10,
+    name: str = "",
+    progress: Announce | None = None,
+) -> Analysis:
+    """Fit a model to the first part of X, and compare it with baselines on the rest.
+
+    The baselines are n-grams, a context tree, prediction by partial matching (PPM) and the Mixture
+    Transition Distribution model. Each is fitted to the same symbols.
+
+    Parameters
+    ----------
+    model : SparseContextualBigram
+        The estimator to fit.
+    X : sequences
+        One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+        collections.
+    lengths : list of int, optional
+        The lengths of the sequences, if X is several sequences one after the other.
+    held_out : float, default 0.2
+        The fraction of X that is predicted and not used to fit: the end of a single sequence, or
+        the last of several sequences. With 0 there is no comparison.
+    n_halves : int, default 10
+        The number of random halves of the data in which the lags are searched again, an even
+        number; 0 skips this.
+    name : str, default ""
+        What the data are called.
+    progress : callable, optional
+        Called with a line of text at each step.
+
+    Returns
+    -------
+    Analysis
+        The fitted model, its summary, the held-out bits of the model and its baselines, and a
+        method that writes a report.
+
+    Examples
+    --------
+    >>> import scb
+    >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 1000, seed=0)
+    >>> analysis = scb.analyse(scb.SparseContextualBigram(max_lag=6), x, n_halves=0)
+    >>> print(analysis.summary.answer)
+    After ‘0’ or ‘2’, the next symbol depends on lag 6; after ‘1’, on lag 4.
+    >>> [(score.name, round(score.bits, 2)) for score in analysis.scores][:2]
+    [('this model', 0.39), ('plain MTD', 0.67)]
+    """
+    if not 0 <= number("held_out", held_out) < 1:
+        raise InputError(f"held_out = {held_out}: it must be at least 0 and less than 1")
+    if integer("n_halves", n_halves, low=0) % 2:
+        raise InputError(f"n_halves = {n_halves}: it must be an even number, or 0")
+    settings = model._settings()
+    say = progress or _silent
+    sequences = as_sequences(X, lengths)
+    codes, classes = encode(sequences)
+    parts = split_off_end(codes, held_out, settings.max_lag)
+    if parts.skipped and len(parts.train[0]) <= settings.max_lag:
+        raise InputError(
+            f"{len(codes[0])} symbols are too few for max_lag = {settings.max_lag} if {held_out}"
+            " of them are held out"
+        )
+    fitted = _fit(parts.train, classes, settings, n_halves, say)
+    likelihoods, failures = _held_out_likelihoods(fitted, parts, say)
+    model._kept = None
+    return Analysis(
+        model=model._keep(fitted, None),
+        summary=summarise(fitted),
+        scores=scores_of(likelihoods) if likelihoods else [],
+        about=_about(name, sequences, codes, classes) + _about_split(parts, classes),
+        failures=failures,
+        name=name,
+        n_held_out=likelihoods[OWN].size if likelihoods else 0,
+    )
+
+
+def _silent(line: str) -> None:
+    """Ignore a line of progress."""
+
+
+class Split(NamedTuple):
+    """Data to fit and data to predict."""
+
+    train: list[Codes]
+    test: list[Codes]
+    skipped: int  # symbols at the start of each test sequence that are history only
+
+
+def split_off_end(codes: list[Codes], fraction: float, max_lag: int) -> Split:
+    """Hold out the end of a single sequence, with the symbols before it as history, or the last of
+    several sequences.
+    """
+    if fraction == 0:
+        return Split(codes, [], 0)
+    if len(codes) > 1:
+        cut = min(max(1, round(len(codes) * (1 - fraction))), len(codes) - 1)
+        return Split(codes[:cut], codes[cut:], 0)
+    (whole,) = codes
+    cut = round(len(whole) * (1 - fraction))
+    if not 1 < cut < len(whole):
+        raise InputError(f"{len(whole)} symbols are too few for held_out = {fraction}")
+    first = max(0, cut - max_lag)
+    return Split([whole[:cut]], [whole[first:]], cut - first)
+
+
+def _fit(
+    train: list[Codes], classes: Classes, settings: LagSettings, n_halves: int, say: Announce
+) -> LagModel:
+    """The model, with all of its evidence."""
+
+    def searching(turn: int, lags: int, loglik: float) -> None:
+        say(f"looking for lags: round {turn}, {lags} found so far")
+
+    def searching_again(turn: int, halves: int) -> None:
+        say(f"looking for the same lags in half {turn} of {halves} …")
+
+    say("looking for lags …")
+    data = windows_of_codes(train, len(classes), settings.max_lag, bool(settings.context))
+    model = fit_lags(data, classes, settings, progress=searching)
+    again = {}
+    if n_halves and settings.selects_lags and model.attention.nnz:
+        again = {"found": found_again(model, data, settings, n_halves, 0, searching_again)}
+    say("what each lag is worth …")
+    return replace(model, evidence={**model.evidence, **again})
+
+
+def _held_out_likelihoods(
+    model: LagModel, parts: Split, say: Announce
+) -> tuple[Likelihoods, list[str]]:
+    """By name, the log-likelihood (n,) of each held-out symbol in nats, empty if there is none; and
+    a line for each baseline that could not be computed.
+    """
+    if not parts.test:
+        return {}, []
+    N = len(model.classes)
+    windows = partial(windows_of_codes, N=N, max_lag=model.max_lag)
+    try:
+        own = windows(parts.test, context=model.context, skipped=parts.skipped)
+    except InputError:  # no symbol follows another one
+        return {}, []
+
+    def plain_mtd() -> Likelihoods:
+        settings = LagSettings(model.max_lag, transition="shared", context=False)
+        plain = fit_lags(windows(parts.train, context=False), model.classes, settings)
+        test = windows(parts.test, context=False, skipped=parts.skipped)
+        return {"plain MTD": plain.log_likelihoods(test)}
+
+    scorers = baseline_scorers(parts.train, parts.test, N, parts.skipped)
+    likelihoods, failures = scored(
+        scorers | {"plain MTD": plain_mtd}, lambda name: say(f"comparing: {name} …")
+    )
+    return likelihoods | {OWN: model.log_likelihoods(own)}, failures
+
+
+def _about(name: str, sequences: Sequences, codes: list[Codes], classes: Classes) -> list[str]:
+    """What was read, how, and what is odd about it."""
+    lengths = np.array([len(x) for x in codes])
+    missing = sum(int((x < 0).sum()) for x in codes)
+    number_of = _counted(len(codes), "sequence")
+    if len(codes) > 1:
+        number_of += (
+            f" of {lengths.min():,} to {lengths.max():,} symbols, {int(np.median(lengths)):,} in"
+            " the middle"
+        )
+    title = f"{name}: " if name else ""
+    lines = [f"{title}{lengths.sum():,} symbols of {len(classes)} kinds in {number_of}"]
+    if sequences.said:
+        lines.append(f"Read as: {sequences.said}")
+    if missing:
+        lines.append(f"{missing:,} symbols ({missing / lengths.sum():.1%}) are missing")
+    if short := int((lengths < 2).sum()):
+        lines.append(
+            f"{_counted(short, 'sequence')} of fewer than 2 symbols: these say nothing about what"
+            " comes next"
+        )
+    return lines
+
+
+def _about_split(parts: Split, classes: Classes) -> list[str]:
+    """What was fitted and what was held out, and which symbols the fit has not seen."""
+    if not parts.test:
+        return ["All of it is fitted, nothing held out"]
+    if len(parts.train) == 1:
+        fitted = f"The first {len(parts.train[0]):,} symbols are fitted, those"
+    else:
+        fitted = f"The first {len(parts.train):,} sequences are fitted, the {len(parts.test):,}"
+    lines = [f"{fitted} after them held out to be predicted"]
+    strange = np.setdiff1d(
+        np.concatenate(parts.test), [-1, *np.unique(np.concatenate(parts.train))]
+    )
+    if strange.size:
+        names = ", ".join(map(repr, classes[strange[:5]].tolist()))
+        more = ", …" if strange.size > 5 else ""
+        lines.append(
+            f"{_counted(strange.size, 'kind')} of symbols occurring only in what is held out"
+            f" ({names}{more}): unlikely, but not impossible"
+        )
+    return lines
+
+
+def _counted(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,57 @@
+"""Arrays and facts in one sealed file, in the format safetensors: nothing is executed when it is
+read.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scb.files import SLOT, read_sealed, refuse_foreign, seal, to_json, write_atomically
+from scb.inputs import DamagedFileError
+
+
+def write_arrays(
+    path: Path, kind: str, arrays: dict[str, Any], facts: dict[str, Any], overwrite: bool = False
+) -> None:
+    """Write arrays, and facts as JSON in their header, sealed.
+
+    A file of the same kind is replaced, any other one only to ``overwrite``. The same arrays and
+    facts give the same bytes: one entry in the header, since safetensors does not fix the order of
+    several.
+    """
+    from safetensors.numpy import save
+
+    refuse_foreign(path, json.dumps(json.dumps({"kind": kind}))[1:-2], overwrite)
+    header = {"scb": to_json({"kind": kind, "digest": SLOT, "facts": facts})}
+    write_atomically(
+        path,
+        seal(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, header)),
+    )
+
+
+def read_arrays(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays and facts that ``write_arrays`` wrote as this kind."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    content = read_sealed(path)
+    try:
+        # Copies, which can be written to
+        arrays = {name: np.array(array) for name, array in sorted(load(content).items())}
+        size = int.from_bytes(content[:8], "little")
+        header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["scb"])
+        if header["kind"] == kind:
+            return arrays, dict(header["facts"])
+    except (
+        SafetensorError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        MemoryError,
+    ) as error:
+        raise DamagedFileError(f"{path} is damaged, or no file of scb ({error})") from None
+    raise DamagedFileError(f"{path} holds {header['kind']!r}, where {kind!r} is wanted")

@@ -1,0 +1,98 @@
+"""A run in a directory, as ``scb train`` keeps it: settings, task and last checkpoint."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from scb.folders import Folder
+from scb.task import Task
+from scb.training.fingerprint import identity
+from scb.training.loop import choose_engine, made_by, train
+from scb.training.recipes import Recipe
+from scb.training.run import FILE as RUN
+from scb.training.run import Run
+from scb.training.settings import FILE, TASK, TrainingSettings, load_run
+
+
+def prepared(settings: TrainingSettings) -> tuple[Task, Recipe, Any]:
+    """Build what a run needs, and check that its device can be used.
+
+    Parameters
+    ----------
+    settings : TrainingSettings
+        Everything that determines the run.
+
+    Returns
+    -------
+    tuple of Task, Recipe and source
+        The source is None for fresh samples, which ``scb.train`` draws by itself.
+
+    Examples
+    --------
+    >>> from scb.training.directory import prepared
+    >>> from scb.training.settings import TrainingSettings
+    >>> task, recipe, source = prepared(TrainingSettings(T=50, recipe="paper"))
+    >>> task.T, recipe.name, source
+    (50, 'paper', None)
+    """
+    task, recipe = settings.build()
+    source = settings.build_source(task)
+    choose_engine(task, recipe, settings.device, source)
+    return task, recipe, source
+
+
+def train_in(
+    folder: Folder,
+    settings: TrainingSettings,
+    resume: bool = False,
+    callbacks: Sequence[Callable[[Run], None]] = (),
+) -> Run:
+    """Train, and keep the run, its settings and its task in a folder.
+
+    Parameters
+    ----------
+    folder : Folder
+        The folder, opened for writing.
+    settings : TrainingSettings
+        Everything that determines the run.
+    resume : bool, default False
+        Whether to go on with the run in the folder; otherwise it is replaced.
+    callbacks : list of callable
+        Called with the run at each row of its history.
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from scb.folders import opened
+    >>> from scb.training.directory import train_in
+    >>> from scb.training.settings import TrainingSettings, load_run
+    >>> settings = TrainingSettings(T=50, recipe="paper", options={"steps": 5})
+    >>> with opened(Path("run"), "training") as folder:
+    ...     run = train_in(folder, settings)
+    >>> load_run(Path("run"))[1] == settings
+    True
+    """
+    task, recipe, source = prepared(settings)
+    about = {"every": settings.every, "source": source, "device": settings.device}
+    if resume and (folder.path / RUN).exists():
+        load_run(folder.path)  # refuses files that do not belong together
+        folder.claim(FILE, TASK, RUN, overwrite=True)
+    folder.claim(FILE, TASK, RUN)
+    if not resume:
+        # First: after a kill it does not stand beside another run's settings
+        (folder.path / RUN).unlink(missing_ok=True)
+        made = made_by(task, recipe, settings.seed, start=None, **about)
+        settings.save(folder.path, identity(made))
+    task.save(folder.file(TASK), overwrite=True)
+    return train(
+        task,
+        recipe,
+        settings.seed,
+        **about,
+        callbacks=callbacks,
+        checkpoint=folder,
+        resume=resume,
+    )
