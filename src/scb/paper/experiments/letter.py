@@ -3,7 +3,7 @@ pairs of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖².""
 
 from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -59,6 +59,7 @@ def partner(task: Task, chain: Chain, overlap: float, replicate: int) -> Array:
     if chain != "sharp":
         seed = seed_of(use="letter", N=task.N, overlap=overlap, replicate=replicate)
         return task.related(overlap, seed).P
+    other = task.P
     for attempt in range(100):  # where none is that far from P, the overlap is larger
         other = sharp_transition(task.mu, replicate, f"P̂ {attempt}")
         if cosine(task, other) <= overlap:
@@ -84,7 +85,7 @@ class LetterJob(Job):
     """
 
     label: ClassVar = {"experiment": "letter", "job": "LetterJob"}
-    came_later: ClassVar = {}
+    usual: ClassVar = {}
 
     N: int
     T: int
@@ -130,7 +131,7 @@ class LetterJob(Job):
 
     def _recipe(self, task: Task, P_hat: Array) -> Recipe:
         first_threshold = self.theta / (self.N * task.K_P) * task.weight_threshold
-        rates = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
+        rates: dict[str, Any] = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
         first = Stage(
             name="first",
             steps=1,

@@ -39,7 +39,7 @@ SETTINGS = tuple(
     )
 )
 """All sizes, in the order of ``BASE``, one varied at a time, each with a projector."""
-SHORTER = tuple(setting for setting in SETTINGS if setting[-1] == "mu" or setting[1] <= 1600)
+SHORTER = tuple(setting for setting in SETTINGS if setting[-1] == "mu" or int(setting[1]) <= 1600)
 """``SETTINGS`` without the dearest."""
 LONGER_BASE = BASE | {"T": 1600}
 LONGER_AXES = {"N": (3, 6, 12, 24), "sparsity": (1, 2, 4, 8), "K_P": (0.4, 0.2, 0.1)}

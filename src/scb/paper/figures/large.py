@@ -1,5 +1,7 @@
 """F21 to F24: what was run on a GPU."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -95,8 +97,8 @@ def _signs_of(left: Axes, right: Axes, table: Table, number: int, projector: str
     law, low, high = power_laws(table, RIGHT)[projector]
     T, each = least_at_each(table, RIGHT)
     text = f"{PROJECTORS[projector]}: T$^{{{law.exponent:.2f}}}$ [{low:.2f}, {high:.2f}]"
-    look_of = {"color": COLOURS[number], "marker": MARKERS[number]}
-    points = look_of | {"markersize": 5, "linestyle": "none"}
+    points: dict[str, Any] = {"color": COLOURS[number], "marker": MARKERS[number]}
+    points |= {"markersize": 5, "linestyle": "none"}
     left.plot(T, law.least(T), color=COLOURS[number], label=text)
     left.plot(T, each, **points)
     power = 2 - number

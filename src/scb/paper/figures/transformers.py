@@ -1,5 +1,7 @@
 """F25, F26: real transformers on the tasks of the paper."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -169,7 +171,7 @@ def _course(ax: Axes, fresh: Table) -> None:
 def _plane(ax: Axes, table: Table) -> None:
     """The two signals against each other, from each start, a line a task."""
     for number, start in enumerate(values(table, "start")):
-        colour = {"color": COLOURS[number]}
+        colour: dict[str, Any] = {"color": COLOURS[number]}
         label: str | None = start
         for i in np.unique(table["replicate"]):
             run = pick(table, start=start, replicate=i)
