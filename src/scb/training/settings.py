@@ -90,7 +90,7 @@ def pretrained_value(
 
 @cache
 def recipe_hints(recipe: str) -> dict[str, Any]:
-    """The options of a recipe and their types; in place of a V_hat, which nobody writes down, those
+    """The options of a recipe and their types; in place of the matrix V_hat, those
     of ``pretrained_value``.
     """
     hints = arguments(RECIPES[recipe])
