@@ -18,8 +18,8 @@ from scb.paper.experiments.training import shortened
 from scb.task import Task
 from scb.task.chains import CONTRAST, random_transition
 from scb.training.loop import train
-from scb.training.roundings import ThresholdNormalize, ThresholdProject
 from scb.training.recipes import Recipe
+from scb.training.roundings import ThresholdNormalize, ThresholdProject
 from scb.training.stages import Stage
 from scb.training.starts import UniformAttention
 

@@ -25,8 +25,8 @@ from scb.paper.experiments.training import shortened
 from scb.task import Ensemble, Task
 from scb.theory.gaussian import noise_quantile
 from scb.training.loop import Device, train
-from scb.training.roundings import ThresholdNormalize
 from scb.training.recipes import Recipe
+from scb.training.roundings import ThresholdNormalize
 from scb.training.stages import Stage
 
 GOALS = tuple((ending, epsilon) for ending in ("stage 2", "the end") for epsilon in (0.04, 0.0025))
