@@ -71,11 +71,8 @@ class Plan:
         A replaces Stage 1.
     theta : float
         The weight θ of the pretrained P̂ in the initial V of transfer.
-    eps : float
-        The target accuracy ε.
-    eps_range : tuple of two floats
-        The range of ε that Lemma E.3, on Stage 2, asks for: Q²N³/√T, with 1 for its constant, and
-        0.1. It is empty if the first is not below the second.
+    warning : str
+        Why Lemma E.3, on Stage 2, does not apply to ε; empty if it does.
 
     Examples
     --------
@@ -92,17 +89,7 @@ class Plan:
     stages: tuple[StagePlan, ...]
     transfer: tuple[StagePlan, ...]
     theta: float
-    eps_range: tuple[float, float]
-    eps: float
-
-    @property
-    def warning(self) -> str:
-        """Why the lemmas do not apply to this plan's ε; empty if they do."""
-        low, high = self.eps_range
-        asked = f"Lemma E.3 asks for ε between Q²N³/√T = {low:.3g} and {high:g}"
-        if low >= high:
-            return f"{asked}: at these sizes there is none"
-        return "" if low <= self.eps <= high else f"{asked}: {self.eps:g} is not"
+    warning: str
 
     @property
     def samples(self) -> float:
@@ -204,9 +191,16 @@ def plan(
             lemmas.stage3(),
         ),
         theta=theta,
-        eps_range=(sparsity**2 * N**3 / sqrt(T), 0.1),
-        eps=eps,
+        warning=_warning(sparsity**2 * N**3 / sqrt(T), eps),
     )
+
+
+def _warning(low: float, eps: float) -> str:
+    """What is wrong with ε, which Lemma E.3 wants between ``low`` and 0.1."""
+    asked = f"Lemma E.3 asks for ε between Q²N³/√T = {low:.3g} and 0.1"
+    if low >= 0.1:
+        return f"{asked}: at these sizes there is none"
+    return "" if low <= eps <= 0.1 else f"{asked}: {eps:g} is not"
 
 
 def _check_between(low: float, high: float, **given: float | None) -> None:
