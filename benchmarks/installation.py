@@ -1,40 +1,69 @@
-"""How large an installation is: the files of scb's dependencies, with each of its extras, as they lie in this environment.
+"""How large an installation is, and how long its parts take to load: measured in a new environment that pip has filled.
 
     python benchmarks/installation.py
 
-The rows go to benchmarks/installation.jsonl: the extra, how many packages it installs besides scb, their size in megabytes
-(10⁶ bytes, compiled Python files included), and how much more than a plain installation that is. docs/howto/install.md takes its
-sizes from there.
+Rows of ``benchmarks/installation.jsonl`` are of two kinds. ``size``: a part of scb, how many packages it needs besides scb, and
+their size in megabytes (10⁶ bytes, compiled Python files included). ``time``: seconds that an import takes in a new process, as the
+median of n and an interval that holds the true median in 95 of 100 cases. docs/howto/install.md shows both.
 """
 
-import json
-from importlib.metadata import Distribution, distribution
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Iterable
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from study import Row, keep
 
-NAME = "sparse-contextual-bigrams"
-EXTRAS = {"plain": "", "tables": "tables", "report": "report", "all": "all"}  # name in the table → extra
+from scb.provenance import machine
+
+ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).with_suffix(".jsonl")
+NAME = "sparse-contextual-bigrams"
+TRAINING = ("numpy", "numba", "safetensors", "threadpoolctl", "rich", "tyro")
+PARTS = {
+    "compiler": ("numpy", "numba"),
+    "training": TRAINING,
+    "plain": (NAME,),
+    "tables": (f"{NAME}[tables]",),
+    "report": (f"{NAME}[report]",),
+    "all": (f"{NAME}[all]",),
+}
+"""Part of scb → what it requires. Compiler and training are parts of a plain installation, the last three are extras."""
+IMPORTS = {
+    "scb": "import scb",
+    "training": "import scb; scb.train",
+    "estimator": "import scb; scb.SparseContextualBigram",
+    "report": "import scb.paper.report, scb.paper.registry, matplotlib.figure",
+}
+"""What is loaded → the statements that load it."""
+REPEATS = 15
+WITHIN = 3, 11
+"""Ranks, from 0, between which the median of 15 draws lies in more than 95 of 100 cases, by the binomial distribution."""
 
 
-def packages(extra: str) -> dict[str, Distribution]:
-    """Everything that ``pip install '.[extra]'`` brings, by name, without scb."""
+def needed(parts: Iterable[str], site: Path) -> dict[str, Distribution]:
+    """All packages that requirements bring, by name, as they lie in an environment; scb apart."""
     found: dict[str, Distribution] = {}
     seen = set()
-    wanted = [(NAME, extra)]
+    wanted = [(Requirement(part).name, extra) for part in parts for extra in ("", *Requirement(part).extras)]
     while wanted:
         name, asked = wanted.pop()
         if (name, asked) in seen:
             continue
         seen.add((name, asked))
-        found[name] = distribution(name)
+        found[name] = next(iter(distributions(name=name, path=[str(site)])))
         for text in found[name].requires or ():
-            needed = Requirement(text)
-            if needed.marker is None or needed.marker.evaluate({"extra": asked}):
-                wanted += [(canonicalize_name(needed.name), more) for more in ("", *needed.extras)]
-    del found[NAME]
+            other = Requirement(text)
+            if other.marker is None or other.marker.evaluate({"extra": asked}):
+                wanted += [(canonicalize_name(other.name), more) for more in ("", *other.extras)]
+    found.pop(NAME, None)
     return found
 
 
@@ -44,17 +73,43 @@ def megabytes(package: Distribution) -> float:
     return sum(path.stat().st_size for path in paths if path.is_file()) / 1e6
 
 
-def main() -> None:
-    """Measure every extra and write the rows."""
+def sizes(site: Path) -> list[Row]:
+    """A row for each part."""
     rows = []
-    for name, extra in EXTRAS.items():
-        found = packages(extra)
-        size = sum(megabytes(package) for package in found.values())
-        rows.append({"extra": name, "packages": len(found), "megabytes": round(size, 1)})
-        print(rows[-1], sorted(found), flush=True)
-    for row in rows:
-        row["more"] = round(row["megabytes"] - rows[0]["megabytes"], 1)
-    KEPT.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for part, requirements in PARTS.items():
+        packages = needed(requirements, site)
+        size = sum(map(megabytes, packages.values()))
+        rows.append({"what": "size", "part": part, "packages": len(packages), "megabytes": round(size, 1)})
+    return rows
+
+
+def seconds(python: Path, statements: str) -> float:
+    """How long a new process takes to import something, the start of Python apart."""
+    code = f"import time; began = time.perf_counter(); {statements}; print(time.perf_counter() - began)"
+    return float(subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
+def times(python: Path) -> list[Row]:
+    """A row for each import; they take turns, and a first round is not counted."""
+    rounds = [[seconds(python, statements) for statements in IMPORTS.values()] for _ in range(REPEATS + 1)]
+    rows = []
+    for name, taken in zip(IMPORTS, np.sort(np.array(rounds[1:]), axis=0).T, strict=True):
+        low, high = taken[list(WITHIN)].round(4).tolist()
+        median = round(float(np.median(taken)), 4)
+        rows.append({"what": "time", "import": name, "seconds": median, "low": low, "high": high, "n": REPEATS})
+    return rows
+
+
+def main() -> None:
+    """Fill an environment, measure, and keep the rows."""
+    with TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        python = Path(sysconfig.get_path("scripts", "venv", vars={"base": folder})) / "python"
+        subprocess.run([python, "-m", "pip", "install", "--quiet", f"{ROOT}[all]"], check=True)
+        site = Path(sysconfig.get_path("purelib", "venv", vars={"base": folder}))
+        about = {"python": sys.version.split()[0], "machine": machine()}
+        keep(KEPT, "size", [row | about for row in sizes(site)])
+        keep(KEPT, "time", [row | about for row in times(python)])
 
 
 if __name__ == "__main__":

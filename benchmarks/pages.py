@@ -250,7 +250,42 @@ def block(needs: tuple[str, ...], make: Callable[..., str]) -> Callable[[], list
     return lambda: make(*map(shipped, needs)).splitlines()
 
 
+# ----------------------------------------------------------------------------------------------------- installation
+
+PARTS = {
+    "compiler": "NumPy and Numba, which compile the numerical code; part of every installation",
+    "training": "what training, sampling and the planner use, with the commands",
+    "plain": "`pip install .`: SciPy and scikit-learn besides, for recovery and the estimator",
+    "tables": "`pip install '.[tables]'`: CSV, Parquet and data frames",
+    "report": "`pip install '.[report]'`: tables, pictures, reports, `scb reproduce`",
+    "all": "`pip install '.[all]'`: sweeps on a cluster and pandas besides",
+}
+IMPORTS = {
+    "scb": "`import scb`",
+    "training": "training: `scb.train`",
+    "estimator": "the estimator: `scb.SparseContextualBigram`",
+    "report": "the paper's report, with matplotlib",
+}
+
+
+def installation_sizes() -> list[str]:
+    """What the parts of an installation need."""
+    found = [(PARTS[row["part"]], row["packages"], f"{row['megabytes']:.0f}") for row in rows("installation.jsonl", "size")]
+    return table_of("part|packages|size in MB", found)
+
+
+def installation_times() -> list[str]:
+    """How long the parts of an installation take to load."""
+    found = [
+        (IMPORTS[row["import"]], f"{row['seconds']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}", row["n"])
+        for row in rows("installation.jsonl", "time")
+    ]
+    return table_of("what is loaded|seconds, median|95 % interval of the median|n", found)
+
+
 TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
+    "installation-sizes": ("howto/install", installation_sizes),
+    "installation-times": ("howto/install", installation_times),
     "screening": ("explanation/engine", screening),
     "threads": ("explanation/engine", threads),
     "phase-support": ("explanation/sweeps", half_way("support", "T", "T", "samples")),

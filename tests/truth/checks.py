@@ -278,12 +278,14 @@ def points(w: World, which: int | None = None, constrained: bool = False) -> lis
 
 
 CHECKS = {
-    "theory.expectations": (
+    "theory.probabilities": (
         joint_probability,
         conditional_probability,
         token_second_moment,
         value_second_moment,
         value_at_label,
+    ),
+    "theory.expectations": (
         expected_gradients,
         constrained_expected_gradients,
         expected_preconditioned_gradients,

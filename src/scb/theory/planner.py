@@ -71,11 +71,8 @@ class Plan:
         A replaces Stage 1.
     theta : float
         The weight θ of the pretrained P̂ in the initial V of transfer.
-    eps : float
-        The target accuracy ε.
-    eps_range : tuple of two floats
-        The range of ε that Lemma E.3, on Stage 2, asks for: Q²N³/√T, with 1 for its constant, and
-        0.1. It is empty if the first is not below the second.
+    warning : str
+        Why Lemma E.3, on Stage 2, does not apply to ε; empty if it does.
 
     Examples
     --------
@@ -92,17 +89,7 @@ class Plan:
     stages: tuple[StagePlan, ...]
     transfer: tuple[StagePlan, ...]
     theta: float
-    eps_range: tuple[float, float]
-    eps: float
-
-    @property
-    def warning(self) -> str:
-        """Why the lemmas do not apply to this plan's ε; empty if they do."""
-        low, high = self.eps_range
-        asked = f"Lemma E.3 asks for ε between Q²N³/√T = {low:.3g} and {high:g}"
-        if low >= high:
-            return f"{asked}: at these sizes there is none"
-        return "" if low <= self.eps <= high else f"{asked}: {self.eps:g} is not"
+    warning: str
 
     @property
     def samples(self) -> float:
@@ -130,10 +117,8 @@ def plan(
 ) -> Plan:
     """Compute the settings with which the paper guarantees success.
 
-    Success is ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ.
-
-    They are worst-case sufficient conditions, astronomically larger than what a run needs in
-    practice.
+    Success is ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ. The settings are sufficient
+    in the worst case, and astronomically larger than what a run needs in practice.
 
     Parameters
     ----------
@@ -168,9 +153,8 @@ def plan(
     Stage 2 92 1.1e+13 2.5e-05 ‖Δ_A‖_μ² ≤ 0.00083
     Stage 3 15 1.7e+06 0.0e+00 ‖V − P‖_μ² ≤ 0.05
     """
-    _check_between(2, 1e12, N=integer("N", N))
-    _check_between(1, 1e15, T=integer("T", T))
-    _check_between(1, T, sparsity=integer("sparsity", sparsity))
+    integer("N", N, low=2)
+    integer("sparsity", sparsity, low=1, high=integer("T", T, low=1))
     tiny = 1e-12
     _check_between(tiny, exp(-1), eps=eps)
     _check_between(tiny, 1 - tiny, delta=delta)
@@ -204,9 +188,16 @@ def plan(
             lemmas.stage3(),
         ),
         theta=theta,
-        eps_range=(sparsity**2 * N**3 / sqrt(T), 0.1),
-        eps=eps,
+        warning=_warning(sparsity**2 * N**3 / sqrt(T), eps),
     )
+
+
+def _warning(low: float, eps: float) -> str:
+    """What is wrong with ε, which Lemma E.3 wants between ``low`` and 0.1."""
+    asked = f"Lemma E.3 asks for ε between Q²N³/√T = {low:.3g} and 0.1"
+    if low >= 0.1:
+        return f"{asked}: at these sizes there is none"
+    return "" if low <= eps <= 0.1 else f"{asked}: {eps:g} is not"
 
 
 def _check_between(low: float, high: float, **given: float | None) -> None:
@@ -252,11 +243,8 @@ class _Lemmas:
         steps = ceil(self.c.stage1_steps * length / self.eta)
         each = self.delta / steps
         noise = self.c.stage1_noise * sqrt(self.allowed / self.T) * min(self.K_P, self.K_Q) / length
-        second_order = (
-            4
-            * max(self.c.square_A * self.T * self.N**2, self.c.square_V * self.N**3)
-            / (each * noise**2)
-        )
+        squares = max(self.c.square_A * self.T * self.N**2, self.c.square_V * self.N**3)
+        second_order = 4 * squares / (each * noise**2)
         extreme = max(self.c.along_P * self.N**3, self.c.along_Q * self.Q * self.N**2)
         first_order = 2 * (extreme * 4 * self.T / self.K_P) ** 2 * log(8 / each)
         return StagePlan(

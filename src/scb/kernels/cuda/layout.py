@@ -106,7 +106,7 @@ class DeviceSampler:
 
 
 def device_sampler(sampler: TokenSampler) -> DeviceSampler:
-    """The same distribution with the table of 16-bit entries that ``stream.cuh`` explains."""
+    """A distribution with the table of 16-bit entries that ``stream.cuh`` explains."""
     whole = sampler.whole.astype(np.int64)
     if len(whole) + 1 > FIXED.MOST or not len(whole):
         raise InputError(f"N = {len(whole) + 1}: on a GPU there must be 2 to {FIXED.MOST:,} tokens")

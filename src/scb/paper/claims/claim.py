@@ -248,11 +248,12 @@ class Claim:
         if counts:
             many = " or ".join(map(str, counts))
             sizes.append(f"{many} random {'task' if counts == [1] else 'tasks'} at each point")
-        ensembles = _found("ensemble", tables)
-        if ensembles:
-            sizes.append(f"ensembles: {', '.join(ensembles)}")
-        elif counts:
-            sizes.append("ensemble: strong")
+        drawn = [
+            f"{plural}: {', '.join(found)}"
+            for column, plural in DRAWN.items()
+            if (found := _found(column, tables))
+        ]
+        sizes += drawn or ["ensemble: strong"] * bool(counts)
         return "; ".join([*sizes, *filter(None, [self.setting])])
 
 
@@ -296,6 +297,10 @@ TUNED = "the tuned recipe (μ-projector, Stage 2 centred, λ of its own, sign re
 
 SIZES = {"N": "N", "T": "T", "B": "batch_size", "n": "n", "tokens": "length"}
 """Sizes as they are shown → columns of tables."""
+
+
+DRAWN = {"ensemble": "ensembles", "chain": "chains", "family": "distributions"}
+"""Columns that say how random tasks are drawn → several of them."""
 
 
 def _found(column: str, tables: tuple[Table, ...]) -> list[Any]:
