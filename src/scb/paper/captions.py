@@ -11,8 +11,8 @@ FIGURES = {
         see="The distances of V from P and of A from Q during training, on chains of the ensemble "
         "dirichlet: there the signals are about 0.1 at step 400, as the paper says of its own. "
         "Stage 1 is the same for all methods. After it, λ = 1e-4 brings A closer to Q than SGD "
-        "does, while the paper's λ = 1e-5 is below the noise of one entry and does little more than SGD. Stars show the "
-        "proximal method after A has been thresholded and normalised.",
+        "does, while the paper's λ = 1e-5 is below the noise of one entry and does little more "
+        "than SGD. Stars show the proximal method after A has been thresholded and normalised.",
     ),
     "F2": PaperFigure(
         title="Softmax and linear attention",
@@ -155,7 +155,8 @@ FIGURES = {
         drawn_by="rates:softmax",
         see="The samples until the signal shows, and the error ‖Δ_A‖ when half of the signal is "
         "there, for softmax attention, the proximal method and SGD, on two ensembles. Last panel: "
-        "the relative difference between one step of the softmax model and one of the linear model.",
+        "the relative difference between one step of the softmax model and one of the linear "
+        "model.",
     ),
     "F18": PaperFigure(
         title="Inside all assumptions",

@@ -3,7 +3,7 @@ pairs of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖².""
 
 from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -131,7 +131,7 @@ class LetterJob(Job):
 
     def _recipe(self, task: Task, P_hat: Array) -> Recipe:
         first_threshold = self.theta / (self.N * task.K_P) * task.weight_threshold
-        rates: dict[str, Any] = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
+        eta_V = self.eta / task.K_Q
         first = Stage(
             name="first",
             steps=1,
@@ -144,7 +144,8 @@ class LetterJob(Job):
             name="2",
             # Noise-free growth, from the least signal on, and some more
             steps=ceil((log(2 * self.N / self.theta) + 10) / self.eta),
-            **rates,
+            eta_V=eta_V,
+            eta_A=self.eta / task.K_P,
             lam=self.eta * sqrt(self.epsilon) / (2 * task.sparsity),
             batch_size=BATCHES[self.N],
             stop=MeanSignalReaches(task, 0.95),
@@ -153,7 +154,8 @@ class LetterJob(Job):
         third = Stage(
             name="3",
             steps=ceil(log(1 / self.epsilon) / self.eta),
-            **(rates | {"eta_A": 0.0}),
+            eta_V=eta_V,
+            eta_A=0.0,
             batch_size=BATCHES[self.N],
             enter=(ThresholdNormalize(task.weight_threshold),),
         )
