@@ -530,7 +530,7 @@ def test_damaged_and_foreign_files_are_named(tmp_path, fitted):
     with pytest.raises(ValueError, match="not written by scb"):
         Bigram.load(foreign)
     write_arrays(foreign, "other", {"x": np.zeros(3)}, {}, overwrite=True)
-    with pytest.raises(ValueError, match="holds 'other', where 'scb.SparseContextualBigram' is wanted"):
+    with pytest.raises(ValueError, match=r"holds 'other', where 'scb\.SparseContextualBigram' is wanted"):
         Bigram.load(foreign)
     name = "scb.SparseContextualBigram"
     for facts in (name, json.dumps({"format": name, "parameters": {"nothing": 1}})):
