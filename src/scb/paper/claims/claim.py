@@ -337,6 +337,6 @@ def joined(*given: Table | None) -> Table:
 
 
 def ends(table: Table, step: int | None, *methods: str) -> list[Table]:
-    """The state of each method after ``step`` steps, or at the end: one row a replicate, in the
-    same order."""
+    """What each method has reached after ``step`` steps, or at the end: a row for each replicate, in
+    the same order for all."""
     return [at(pick(table, method=method), step) for method in methods]
