@@ -320,7 +320,7 @@ def _range(found: list[Any]) -> str:
 
 
 def _tasks(table: Table) -> int:
-    """Random tasks at a point: one a replicate, or as many as its search takes."""
+    """Random tasks at a point: one per replicate, or as many as its search takes."""
     each = int(table["runs"][0]) if "runs" in table else 1
     return each * len(np.unique(table["replicate"]))
 
@@ -337,6 +337,6 @@ def joined(*given: Table | None) -> Table:
 
 
 def ends(table: Table, step: int | None, *methods: str) -> list[Table]:
-    """The state of each method after ``step`` steps, or at the end: one row a replicate, in the
-    same order."""
+    """What each method has reached after ``step`` steps, or at the end: one row per replicate, in
+    the same order for all."""
     return [at(pick(table, method=method), step) for method in methods]

@@ -168,7 +168,7 @@ def stages(table: Table, decoders: Table) -> Figure:
     plane.set(
         xlabel="α$_V$",
         ylabel="α$_A$",
-        title="the two signals, a line a task",
+        title="the two signals, one line per task",
         xlim=(-0.05, 1.65),
         ylim=(-0.05, 1.25),
     )
