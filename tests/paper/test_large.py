@@ -20,7 +20,7 @@ GPU = [name for name, experiment in TABLES.items() if experiment.gpu]
 
 
 def test_they_are_made_where_a_gpu_is_asked_for_and_nowhere_else():
-    assert GPU == ["real gradients", "long signs", "large rates", "plan"]
+    assert GPU == ["real gradients", "long signs", "large rates", "plan", "long ends"]
     for options in ({}, {"full": True}, {"quick": True, "full": True}):
         assert not set(GPU) & set(tables(**options))
         assert set(GPU) <= set(tables(**options, gpu=True))

@@ -2,7 +2,6 @@
 pairs of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖²."""
 
 from dataclasses import dataclass, replace
-from itertools import count
 from math import ceil, log, sqrt
 from typing import ClassVar, Literal
 
@@ -60,8 +59,11 @@ def partner(task: Task, chain: Chain, overlap: float, replicate: int) -> Array:
     if chain != "sharp":
         seed = seed_of(use="letter", N=task.N, overlap=overlap, replicate=replicate)
         return task.related(overlap, seed).P
-    others = (sharp_transition(task.mu, replicate, f"P̂ {attempt}") for attempt in count())
-    other = next(other for other in others if cosine(task, other) <= overlap)
+    other = task.P
+    for attempt in range(100):  # where none is that far from P, the overlap is larger
+        other = sharp_transition(task.mu, replicate, f"P̂ {attempt}")
+        if cosine(task, other) <= overlap:
+            break
     mixtures = ((1 - share) * other + share * task.P for share in np.linspace(0, 1, 1001))
     return next(P_hat for P_hat in mixtures if cosine(task, P_hat) >= overlap - 1e-9)
 
@@ -83,7 +85,7 @@ class LetterJob(Job):
     """
 
     label: ClassVar = {"experiment": "letter", "job": "LetterJob"}
-    came_later: ClassVar = {}
+    usual: ClassVar = {}
 
     N: int
     T: int
@@ -129,7 +131,7 @@ class LetterJob(Job):
 
     def _recipe(self, task: Task, P_hat: Array) -> Recipe:
         first_threshold = self.theta / (self.N * task.K_P) * task.weight_threshold
-        rates = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
+        eta_V = self.eta / task.K_Q
         first = Stage(
             name="first",
             steps=1,
@@ -142,7 +144,8 @@ class LetterJob(Job):
             name="2",
             # Noise-free growth, from the least signal on, and some more
             steps=ceil((log(2 * self.N / self.theta) + 10) / self.eta),
-            **rates,
+            eta_V=eta_V,
+            eta_A=self.eta / task.K_P,
             lam=self.eta * sqrt(self.epsilon) / (2 * task.sparsity),
             batch_size=BATCHES[self.N],
             stop=MeanSignalReaches(task, 0.95),
@@ -151,7 +154,8 @@ class LetterJob(Job):
         third = Stage(
             name="3",
             steps=ceil(log(1 / self.epsilon) / self.eta),
-            **(rates | {"eta_A": 0.0}),
+            eta_V=eta_V,
+            eta_A=0.0,
             batch_size=BATCHES[self.N],
             enter=(ThresholdNormalize(task.weight_threshold),),
         )

@@ -122,7 +122,7 @@ class StepJob(Job):
     """
 
     label: ClassVar = {"experiment": "softmax dynamics", "job": "StepJob"}
-    came_later: ClassVar = {}
+    usual: ClassVar = {}
 
     T: int
     step: str

@@ -42,7 +42,7 @@ class SpreadJob(Job):
     batch that this takes."""
 
     label: ClassVar = {"experiment": "spread", "job": "SpreadJob"}
-    came_later: ClassVar = {}
+    usual: ClassVar = {}
 
     T: int
     spread: float

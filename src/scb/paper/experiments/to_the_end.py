@@ -4,7 +4,7 @@ thresholding-normalisation and Stage 3.
 Why no ℓ1 may do: without it, one entry of A off the support is noise of variance about
 ηρ/(2BK_Pμ_k), whatever T is. ‖Δ_A‖² is the sum of NT of them and grows like T. But the threshold
 1/(6Q) meets them one by one, and asks only that the largest be below it: B ∝ log(NT). What is left
-of T is stability: ‖Δ_A‖² also adds to the residual, and from about ηT/B on it feeds itself.
+of T is stability: a step on V multiplies V − μ1ᵀ by 1 − η_V‖A‖_μ², and ‖A‖_μ² contains ‖Δ_A‖².
 """
 
 from collections.abc import Callable
@@ -83,7 +83,11 @@ def simulated_ends(task: Task, recipe: Recipe, seed: int) -> Ends:
     two = np.flatnonzero(history["stage"] == 1)[-1]
     if not np.isfinite(history["dist_A"][two]):
         return Ends(diverged=True)
-    delta = history["delta_A"][two]
+    after, end = (
+        {name: float(history[name][i]) for name in ("dist_V", "dist_A", "delta_A")}
+        for i in (two, -1)
+    )
+    delta = after["delta_A"]
     # Of entries that are all noise: what the largest of NT normal variables exceeds in half of
     # the runs
     entries = task.N * task.T
@@ -92,10 +96,10 @@ def simulated_ends(task: Task, recipe: Recipe, seed: int) -> Ends:
         diverged=False,
         square_A=delta**2,
         largest=largest if recipe.stages[0].lam == 0 else np.nan,
-        stage_V=history["dist_V"][two] ** 2,
-        stage_A=history["dist_A"][two] ** 2,
-        end_V=history["dist_V"][-1] ** 2,
-        end_A=history["dist_A"][-1] ** 2,
+        stage_V=after["dist_V"] ** 2,
+        stage_A=after["dist_A"] ** 2,
+        end_V=end["dist_V"] ** 2,
+        end_A=end["dist_A"] ** 2,
     )
 
 
@@ -128,7 +132,7 @@ class EndJob(Job):
     """One run at one batch size, with real gradients or simulated ones."""
 
     label: ClassVar = {"experiment": "to the end", "job": "EndJob"}
-    came_later: ClassVar = {"device": None}
+    usual: ClassVar = {"device": None}
 
     T: int
     multiple: float
@@ -161,7 +165,7 @@ class LeastEndJob(Job):
     """One task, simulated: the least batch size of Stage 2 for each of ``GOALS``."""
 
     label: ClassVar = {"experiment": "to the end", "job": "LeastEndJob"}
-    came_later: ClassVar = {}
+    usual: ClassVar = {}
 
     N: int
     T: int
