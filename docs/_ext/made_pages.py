@@ -19,9 +19,9 @@ from scb.paper.report import markdown_section
 DOCS = Path(__file__).parents[1]
 LITERAL = "run=resolveSign:0"  # Algorithm 1 as printed: the sign is not settled
 LAB = {  # figure → what the address of the lab says: the settings of the figure, one task and one seed
-    "F1": f"{LITERAL}&run=lam:0.0001&run=recipe:sgd;resolveSign:0",
-    "F3": f"{LITERAL}&run=recipe:sgd;resolveSign:0",
-    "F4": "run=&run=recipe:sgd",
+    "F1": f"task.ensemble=dirichlet&{LITERAL}&run=lam:0.0001&run=recipe:sgd;resolveSign:0",
+    "F3": f"task.ensemble=dirichlet&{LITERAL}&run=recipe:sgd;resolveSign:0",
+    "F4": "task.ensemble=dirichlet&run=&run=recipe:sgd",
     "F6": f"task.N=10&{LITERAL}&run=recipe:sgd;resolveSign:0",
     "F7": "scene=transfer",
     "F8": "run=resolveSign:0;seed:3&run=resolveSign:0;seed:6",

@@ -18,19 +18,24 @@ from scb.training.loop import train
 from scb.training.recipes import sgd, softmax
 
 
+def row_of(job):
+    """The one row of a job, to the six digits that are kept."""
+    return {name: np.atleast_1d(values)[0] for name, values in job.run().items()}
+
+
 def test_ends_of_a_real_run_are_those_of_its_recipe():
     """Trained by hand, stage by stage; the entries off the support by a loop."""
     job = EndJob(T=60, multiple=0.0, batch_size=64, gradients="real", replicate=1)
-    row = job.run()
+    row = row_of(job)
     task = random_task(3, 60, 2, 1)
     recipe = to_the_end(task, 0.0, 64, 0.1)
     two = train(task, replace(recipe, stages=recipe.stages[:1]), job.seed, judge=False)
     end = train(task, recipe, job.seed, judge=False)
     off = [two.A[t, k] for k in range(3) for t in range(60) if t not in task.support[k]]
     _, delta_A = deviations(task, two.V, two.A)
-    assert row["largest"] == max(off)
-    assert_allclose(row["square_A"], mu_norm(delta_A, task.mu) ** 2, rtol=1e-9)
-    assert_allclose([row["stage_V"], row["end_A"]], [distance_V(task, two.V) ** 2, distance_A(task, end.A) ** 2], rtol=1e-12)
+    assert_allclose(row["largest"], max(off), rtol=1e-5)
+    assert_allclose(row["square_A"], mu_norm(delta_A, task.mu) ** 2, rtol=1e-5)
+    assert_allclose([row["stage_V"], row["end_A"]], [distance_V(task, two.V) ** 2, distance_A(task, end.A) ** 2], rtol=1e-5)
 
 
 @pytest.mark.parametrize("multiple", [0.0, 3.0])
@@ -39,7 +44,7 @@ def test_simulated_ends_agree_with_real_ones(multiple):
     found = {}
     for gradients in ("real", "simulated"):
         jobs = [EndJob(T=400, multiple=multiple, batch_size=256, gradients=gradients, replicate=i) for i in range(12)]
-        rows = [job.run() for job in jobs]
+        rows = [row_of(job) for job in jobs]
         found[gradients] = {name: np.median([row[name] for row in rows]) for name in ("square_A", "stage_A", "largest")}
     for name in ("square_A", "stage_A", *(("largest",) if multiple == 0 else ())):
         assert 0.67 < found["simulated"][name] / found["real"][name] < 1.5, name
@@ -84,9 +89,10 @@ def test_at_uniform_mu_both_projectors_are_one():
 
 
 def test_the_leak_is_the_length_that_the_projector_lets_through():
-    row = SpreadJob(T=50, spread=2.0, chain="strong", projector="euclidean", gradients="real", factor=1.0, replicate=0).run()
+    job = SpreadJob(T=50, spread=2.0, chain="strong", projector="euclidean", gradients="real", factor=1.0, replicate=0)
+    row = row_of(job)
     mu = spread_task(3, 50, 2.0, "strong", 0).mu
-    assert_allclose(row["leak"], mu @ (1 - mu / (mu @ mu)) ** 2, rtol=1e-9)
+    assert_allclose(row["leak"], mu @ (1 - mu / (mu @ mu)) ** 2, rtol=1e-5)
     assert row["right"] == (row["alpha_A"] > 0)
 
 
@@ -95,20 +101,20 @@ def test_the_letter_of_transfer(gradients, monkeypatch):
     """What a row says of its pair and of Δ_V at the start and after the first step, from the definitions."""
     monkeypatch.setitem(BATCHES, 3, 2048)
     job = LetterJob(N=3, T=100, chain="strong", gradients=gradients, overlap=0.7, c=1.0, replicate=0)
-    row = job.run()
+    row = row_of(job)
     task = chain_task(3, 100, "strong", 0)
     mu = task.mu
     P_hat = partner(task, "strong", 0.7, 0)
-    assert_allclose(row["theta"] ** 2, 1 / log(400))
-    assert_allclose(row["condition"], (mu_inner(P_hat, task.P, mu) - mu @ mu) / (mu @ mu), rtol=1e-9)
-    V = row["theta"] * P_hat + (1 - row["theta"]) * mu[:, None]
+    assert_allclose(row["theta"] ** 2, 1 / log(400), rtol=1e-5)
+    assert_allclose(row["condition"], (mu_inner(P_hat, task.P, mu) - mu @ mu) / (mu @ mu), rtol=1e-5)
+    V = job.theta * P_hat + (1 - job.theta) * mu[:, None]
     p = population_projection(task, V, np.full((100, 3), 0.01))
-    assert_allclose([row["alpha_V_start"], row["delta_V_start"]], [p.alpha_V, p.delta_V], rtol=1e-9)
-    assert_allclose(row["ratio"], p.delta_V / (p.alpha_V * sqrt(task.K_P)), rtol=1e-9)
+    assert_allclose([row["alpha_V_start"], row["delta_V_start"]], [p.alpha_V, p.delta_V], rtol=1e-5)
+    assert_allclose(row["ratio"], p.delta_V / (p.alpha_V * sqrt(task.K_P)), rtol=1e-5)
     assert_allclose(row["alpha_A_first"], p.alpha_V, rtol=0.3)  # one step with η = 1
     share = p.delta_V**2 * row["alpha_A_first"] / (task.K_P * p.alpha_V)
-    assert_allclose(row["influence_first"], share, rtol=1e-9)
-    assert row["influence"] >= share
+    assert_allclose(row["influence_first"], share, rtol=1e-5)
+    assert row["influence"] >= row["influence_first"]
     assert row["growth"] >= 1
 
 
@@ -146,11 +152,11 @@ def test_step_sizes_of_softmax():
     """All powers are the recipe's at T = 50; the equivalent one is T² times that of the linear model."""
 
     def used(T, step):
-        return StepJob(T=T, step=step, steps=5, ensemble="dirichlet", replicate=1).run()["eta_W"]
+        return row_of(StepJob(T=T, step=step, steps=5, ensemble="dirichlet", replicate=1))["eta_W"]
 
     names = [name for name in POWERS if name != "equivalent"]
     assert_allclose([used(50, name) for name in names], softmax(random_task(3, 50, 2, 1)).stages[0].eta_A)
-    assert_allclose([used(200, name) / used(50, name) for name in names], [4 ** POWERS[name] for name in names])
+    assert_allclose([used(200, name) / used(50, name) for name in names], [4 ** POWERS[name] for name in names], rtol=1e-5)
     task = random_task(3, 80, 2, 1, "dirichlet")
     linear = sgd(task, eta=(0.01, 0.01)).stages[0].eta_A * 3  # over μ_k, which is about 1/N
-    assert_allclose(used(80, "equivalent"), 80**2 * linear)
+    assert_allclose(used(80, "equivalent"), 80**2 * linear, rtol=1e-5)

@@ -5,7 +5,7 @@ from scb.paper.experiments.checks import NegativeJob
 from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
 from scb.paper.experiments.letter import PAIRS, LetterJob
 from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
-from scb.paper.experiments.rates import BASE, SETTINGS, RateJob
+from scb.paper.experiments.rates import BASE, LONGER, SETTINGS, SHORTER, RateJob
 from scb.paper.experiments.regulariser import StageTwoErrorJob, StageTwoJob
 from scb.paper.experiments.softmax import STEPS, AttentionJob, OneStepJob, StepJob
 from scb.paper.experiments.spread import FACTORS, SPREADS, SpreadJob
@@ -225,6 +225,31 @@ FULL_TABLES = {
         gpu=True,
     ),
     "plan": Experiment(PlanJob, {"device": ("cuda",)}, quick=(None, {"epsilon": (0.3,)}), gpu=True),
+    "dirichlet rates": Experiment(
+        RateJob,
+        {SIZES: SHORTER, "ensemble": ("dirichlet",)},
+        seeds=3,
+        quick=(1, {SIZES: SHORTER[:4:2], "runs": (3,)}),
+        full_only=True,
+    ),
+    "longer rates": Experiment(
+        RateJob,
+        {SIZES: LONGER},
+        seeds=3,
+        quick=(1, {SIZES: LONGER[1:4:2], "runs": (3,)}),
+        full_only=True,
+    ),
+    "dirichlet attention": Experiment(
+        AttentionJob,
+        {
+            "ensemble": ("dirichlet",),
+            "method": ("softmax", "softmax, small η", "proximal", "SGD"),
+            "T": (50, 158, 500, 1580, 5000),
+        },
+        seeds=10,
+        quick=(1, {"T": (50, 100), "steps": (1000,)}),
+        full_only=True,
+    ),
     "least to the end": Experiment(
         LeastEndJob,
         {SEARCH: SEARCHED, "ensemble": TWO},
@@ -259,5 +284,16 @@ FULL_TABLES = {
         seeds=10,
         quick=(1, {("T", "step", "steps"): tuple((T, name, 300) for T, name, _ in STEPS[:10])}),
         full_only=True,
+    ),
+    "long ends": Experiment(
+        EndJob,
+        {
+            END: tuple((1_000_000, B, "real") for B in (256, 1024)),
+            "multiple": (0.0, 3.0),
+            "device": ("cuda",),
+        },
+        seeds=12,
+        quick=(2, {END: ((4000, 256, "real"),)}),
+        gpu=True,
     ),
 }

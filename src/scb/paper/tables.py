@@ -28,6 +28,12 @@ DEFAULT_TABLES = {
     "convergence": Experiment(
         TrainingJob, {"methods": (FOUR,)}, seeds=60, quick=(6, {"T": (1000,)})
     ),
+    "curves": Experiment(
+        TrainingJob,
+        {"methods": (FOUR,), "ensemble": ("dirichlet",)},
+        seeds=24,
+        quick=(3, {"T": (1000,)}),
+    ),
     "sizes": Experiment(
         TrainingJob, {"N": (10, 20)}, seeds=10, quick=(3, {"N": (10,), "T": (1000,)})
     ),

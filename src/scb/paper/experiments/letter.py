@@ -2,7 +2,6 @@
 pairs of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖²."""
 
 from dataclasses import dataclass, replace
-from itertools import count
 from math import ceil, log, sqrt
 from typing import ClassVar, Literal
 
@@ -60,8 +59,10 @@ def partner(task: Task, chain: Chain, overlap: float, replicate: int) -> Array:
     if chain != "sharp":
         seed = seed_of(use="letter", N=task.N, overlap=overlap, replicate=replicate)
         return task.related(overlap, seed).P
-    others = (sharp_transition(task.mu, replicate, f"P̂ {attempt}") for attempt in count())
-    other = next(other for other in others if cosine(task, other) <= overlap)
+    for attempt in range(100):  # where none is that far from P, the overlap is larger
+        other = sharp_transition(task.mu, replicate, f"P̂ {attempt}")
+        if cosine(task, other) <= overlap:
+            break
     mixtures = ((1 - share) * other + share * task.P for share in np.linspace(0, 1, 1001))
     return next(P_hat for P_hat in mixtures if cosine(task, P_hat) >= overlap - 1e-9)
 

@@ -221,9 +221,16 @@ class RateJob(Job):
 
     def _starts(self) -> Iterable[Point]:
         for run in range(self.runs):
-            number = self.replicate * self.runs + run
-            task = random_task(self.N, self.T, self.sparsity, number, self.ensemble, self.K_P)
+            task = self._task(self.replicate * self.runs + run)
             yield Point(task, trivial_V(task.mu), np.broadcast_to(1 / self.T, (self.T, self.N)), 0)
+
+    def _task(self, number: int) -> Task:
+        """A random task; if its μ does not allow K_P, which is at most 1 − ‖μ‖², another one."""
+        size = (self.N, self.T, self.sparsity)
+        mu = random_task(*size, number, self.ensemble).mu
+        if 1 - float(mu @ mu) <= self.K_P:
+            return self._task(number + 1000)
+        return random_task(*size, number, self.ensemble, self.K_P)
 
     def _train(self, point: Point, stage: Stage, run: int) -> Point | None:
         """The stage from a point on; None if it diverges."""

@@ -4,7 +4,7 @@ thresholding-normalisation and Stage 3.
 Why no ℓ1 may do: without it, one entry of A off the support is noise of variance about
 ηρ/(2BK_Pμ_k), whatever T is. ‖Δ_A‖² is the sum of NT of them and grows like T. But the threshold
 1/(6Q) meets them one by one, and asks only that the largest be below it: B ∝ log(NT). What is left
-of T is stability: ‖Δ_A‖² also adds to the residual, and from about ηT/B on it feeds itself.
+of T is stability: a step on V multiplies V − μ1ᵀ by 1 − η_V‖A‖_μ², and ‖A‖_μ² contains ‖Δ_A‖².
 """
 
 from collections.abc import Callable

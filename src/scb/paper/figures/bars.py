@@ -29,7 +29,7 @@ def log_ticks(ax: Axes, xs: list[float]) -> None:
     ax.set(xscale="log", yscale="log")
     crowded = sum(len(f"{x:g}") for x in xs) > 25
     shown = sorted(xs)[:: 2 if crowded else 1]
-    ax.set_xticks(shown, [f"{x:g}" for x in shown], fontsize=7)
+    ax.set_xticks(shown, [f"{x:g}" if x < 1e6 else f"{x / 1e6:g} M" for x in shown], fontsize=7)
     ax.xaxis.set_minor_formatter(NullFormatter())
     low, high = ax.get_ylim()
     if high < 100 * low:  # too few powers of ten to read anything off

@@ -1,6 +1,7 @@
 """F21 to F24: what was run on a GPU."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, MARKERS, caption, grid, look, panels
@@ -9,7 +10,7 @@ from scb.paper.claims.large import RIGHT
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES
 from scb.paper.experiments.large import LARGE_BASE
-from scb.paper.figures.rates import exponent_panels
+from scb.paper.figures.rates import SYMBOLS, exponent_panels
 from scb.paper.stage_one import least_at_each, power_laws, share_by_power_law
 from scb.theory.constants import attention_error
 
@@ -68,58 +69,45 @@ def real(table: Table) -> Figure:
 def signs(table: Table) -> Figure:
     """F22: the least batch against T, and how often Stage 1 finds the sign with a multiple of
     it."""
-    figure, (left, right) = panels(
-        2, "F22  Stage 1 by the drift alone, at long lengths", width=4.4, height=3.4
-    )
+    title = "F22  Stage 1 by the drift alone, at long lengths"
+    figure, (left, right) = panels(2, title, width=4.4, height=3.4)
     for number, projector in enumerate(("euclidean", "mu")):
-        mine = pick(table, projector=projector)
-        law, low, high = power_laws(mine, RIGHT)[projector]
-        T, each = least_at_each(mine, RIGHT)
-        text = f"{PROJECTORS[projector]}: T$^{{{law.exponent:.2f}}}$ [{low:.2f}, {high:.2f}]"
-        points = {
-            "color": COLOURS[number],
-            "marker": MARKERS[number],
-            "markersize": 5,
-            "linestyle": "none",
-        }
-        left.plot(T, law.least(T), color=COLOURS[number], label=text)
-        left.plot(T, each, **points)
-        power = 2 - number
-        left.plot(
-            T, law.least(T)[0] * (T / T[0]) ** power, color="0.6", linewidth=0.8, linestyle=":"
-        )
-        left.annotate(
-            "T²" if number == 0 else "T",
-            (T[-1], law.least(T)[0] * (T[-1] / T[0]) ** power),
-            fontsize=8,
-        )
-        label: str | None = PROJECTORS[projector]
-        for t in T:
-            batch, share = by_value(pick(mine, T=t), "batch_size", "right", np.mean)
-            right.plot(batch / law.least(t), share, label=label, alpha=0.7, **points)
-            label = None
+        _signs_of(left, right, pick(table, projector=projector), number, projector)
     ratio = np.geomspace(0.05, 8, 100)
-    right.plot(
-        ratio, share_by_power_law(ratio, RIGHT), color="0.4", linewidth=1.0, label="Φ(z√(B/B$_T$))"
-    )
-    left.set(
-        xscale="log",
-        yscale="log",
-        xlabel="sequence length T",
-        title=f"least B for {RIGHT:.0%} right signs, B$_T$",
-    )
+    expected = {"color": "0.4", "linewidth": 1.0, "label": "Φ(z√(B/B$_T$))"}
+    right.plot(ratio, share_by_power_law(ratio, RIGHT), **expected)
+    words = f"least B for {RIGHT:.0%} right signs, B$_T$"
+    left.set(xscale="log", yscale="log", xlabel="sequence length T", title=words)
     left.set_ylim(top=30 * left.get_ylim()[1])  # room for the legend
     left.legend(loc="upper left", fontsize=7)
     right.set(xscale="log", xlabel="B / B$_T$", title="share of right signs", ylim=(0.4, 1.03))
     right.legend(loc="lower right", fontsize=7)
-    runs = (
-        f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks a point, no sign resolution"
-    )
     caption(
         figure,
-        f"{runs}; lines: one distribution for all T; marks: each T by itself; dotted: T and T²",
+        f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks a point, no sign "
+        "resolution; lines: one distribution for all T; marks: each T by itself; dotted: T and T²",
     )
     return figure
+
+
+def _signs_of(left: Axes, right: Axes, table: Table, number: int, projector: str) -> None:
+    """The marks and lines of one projector in both panels."""
+    law, low, high = power_laws(table, RIGHT)[projector]
+    T, each = least_at_each(table, RIGHT)
+    text = f"{PROJECTORS[projector]}: T$^{{{law.exponent:.2f}}}$ [{low:.2f}, {high:.2f}]"
+    look_of = {"color": COLOURS[number], "marker": MARKERS[number]}
+    points = look_of | {"markersize": 5, "linestyle": "none"}
+    left.plot(T, law.least(T), color=COLOURS[number], label=text)
+    left.plot(T, each, **points)
+    power = 2 - number
+    beside = law.least(T)[0] * (T / T[0]) ** power
+    left.plot(T, beside, color="0.6", linewidth=0.8, linestyle=":")
+    left.annotate("T²" if number == 0 else "T", (T[-1], beside[-1]), fontsize=8)
+    label: str | None = PROJECTORS[projector]
+    for t in T:
+        batch, share = by_value(pick(table, T=t), "batch_size", "right", np.mean)
+        right.plot(batch / law.least(t), share, label=label, alpha=0.7, **points)
+        label = None
 
 
 def rates(table: Table) -> Figure:
@@ -130,9 +118,9 @@ def rates(table: Table) -> Figure:
     stages = {stage: f"Stage {stage}" for stage in STAGES}
     figure, axes = exponent_panels(title, table, LARGE_BASE, stages, symbols, width=2.3)
     axes[-1][0].legend(fontsize=6, loc="upper left")
-    base = f"the others N = {LARGE_BASE['N']}, T = {LARGE_BASE['T']:,}, Q = {LARGE_BASE['sparsity']}, ε = {LARGE_BASE['epsilon']}"
+    base = ", ".join(f"{SYMBOLS[name]} = {x:g}" for name, x in LARGE_BASE.items())
     searches = f"1 or {replicates(table)} searches with {table['runs'][0]} tasks each"
-    caption(figure, f"{base}, K$_P$ = {LARGE_BASE['K_P']}; exponents above the panels; {searches}")
+    caption(figure, f"the others {base}; exponents above the panels; {searches}")
     return figure
 
 
@@ -168,9 +156,10 @@ def plan(table: Table) -> Figure:
         ax.legend(fontsize=7)
     signals.set(title="signals")
     errors.set(title="squared errors", yscale="log")
-    sizes = f"N = {N:g}, T = {table['T'][0]}, Q = {sparsity:g}, ε = {epsilon:g}, δ = {table['delta'][0]:g}"
+    sizes = f"N = {N:g}, T = {table['T'][0]}, Q = {sparsity:g}, ε = {epsilon:g}"
     caption(
         figure,
-        f"{sizes}; {table['samples'][-1]:.2g} samples in all; where a square is 0 there is no mark",
+        f"{sizes}, δ = {table['delta'][0]:g}; {table['samples'][-1]:.2g} samples in all; where a "
+        "square is 0 there is no mark",
     )
     return figure

@@ -47,8 +47,11 @@ def softmax(patterns: Table, table: Table) -> Figure:
         ax.set(title=title, xlabel="samples")
         ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes[0, 3].legend()
-    shown = f"heat maps: the first of {replicates(table)} random tasks; curves: median and quartiles over all"
-    caption(figure, f"N = {table['N'][0]}, T = {table['T'][0]}, sparsity 2; {shown}")
+    caption(
+        figure,
+        f"N = {table['N'][0]}, T = {table['T'][0]}, sparsity 2; heat maps: the first of "
+        f"{replicates(table)} random tasks; curves: median and quartiles over all",
+    )
     return figure
 
 
@@ -98,10 +101,8 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
         ax.set(title=f"N = {prediction['N'][0]}: {title}", xlabel="step")
     last[1].plot([], [], color="0.3", label="circles: simulated", **circles)
     last[1].legend()
-    last[0].set_ylabel(
-        f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}\nreal, B = {prediction['batch_size'][0]}",
-        fontsize=8,
-    )
+    sizes = f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}"
+    last[0].set_ylabel(f"{sizes}\nreal, B = {prediction['batch_size'][0]}", fontsize=8)
     caption(
         figure,
         f"sparsity 2; median and quartiles over {replicates(simulated)} random tasks in each row",
@@ -111,50 +112,17 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
 
 def flow(training: Table, near: Table) -> Figure:
     """F9: the flow of (α_V, α_A) under real runs; differences and sums near (1, 1)."""
-    figure, (left, right) = panels(
-        2, "F9  The population process in two dimensions", width=4.4, height=3.8
-    )
-    K_P = float(np.median(training["K_P"]))
-    K_Q = float(np.median(training["K_Q"]))
-    x, y = np.meshgrid(np.linspace(-0.3, 1.3, 40), np.linspace(-0.3, 1.5, 40))
-    points = np.stack([x.ravel(), y.ravel()], axis=1)
-    drift = np.array(
-        [population_drift(point, K_P, K_Q, int(training["T"][0])) for point in points]
-    ).reshape(*x.shape, 2)
-    grey = {"color": "0.75", "linewidth": 0.6, "arrowsize": 0.6, "density": 1.2}
-    left.streamplot(x, y, drift[..., 0] / K_Q, drift[..., 1] / K_P, **grey)
-    training = with_right_sign(training)
-    shown = np.unique(training["replicate"])[:10]  # more lines would hide each other
-    for number, (method, name) in enumerate(
-        (("proximal, larger λ", "proximal, λ = 1e-4"), ("SGD", "SGD"))
-    ):
-        mine = pick(training, method=method)
-        for i in shown:
-            run = pick(mine, replicate=i)
-            left.plot(
-                run["alpha_V"],
-                run["alpha_A"],
-                linewidth=0.8,
-                label=name if i == shown[0] else None,
-                **look(number),
-            )
+    title = "F9  The population process in two dimensions"
+    figure, (left, right) = panels(2, title, width=4.4, height=3.8)
+    K_P, K_Q = (float(np.median(training[name])) for name in ("K_P", "K_Q"))
+    _streams(left, K_P, K_Q, int(training["T"][0]))
+    shown = _runs(left, with_right_sign(training))
     x = np.linspace(0.5, 1.3, 50)
-    left.plot(
-        x,
-        1 / x,
-        color="black",
-        linewidth=0.8,
-        linestyle=":",
-        label="α$_V$α$_A$ = 1: equally good fits",
-    )
+    dotted = {"color": "black", "linewidth": 0.8, "linestyle": ":"}
+    left.plot(x, 1 / x, label="α$_V$α$_A$ = 1: equally good fits", **dotted)
     left.plot(1, 1, "*", color="black", markersize=10)
-    left.set(
-        xlabel="α$_V$",
-        ylabel="α$_A$",
-        xlim=(-0.3, 1.3),
-        ylim=(-0.3, 1.5),
-        title="flow (grey) and real runs",
-    )
+    left.set(xlabel="α$_V$", ylabel="α$_A$", title="flow (grey) and real runs")
+    left.set(xlim=(-0.3, 1.3), ylim=(-0.3, 1.5))
     left.legend(loc="lower right")
     labels = {
         "difference": "|α$_V$ − α$_A$| / 2, from (1 + δ, 1 − δ)",
@@ -166,6 +134,31 @@ def flow(training: Table, near: Table) -> Figure:
         right.semilogy(mine["step"], residual(mine, direction), label=label, **look(number))
     right.set(xlabel="step", title=f"near (1, 1), η = {near['eta'][0]:g}", ylim=(1e-6, 3))
     right.legend(loc="upper right")
-    real = f"first: N = 3, T = {training['T'][0]:,}, {len(shown)} random tasks on which noise chose the right sign"
-    caption(figure, f"{real}; second: recursion with K$_P$ = K$_Q$ = 0.5, T = {near['T'][0]:,}")
+    caption(
+        figure,
+        f"first: N = 3, T = {training['T'][0]:,}, {shown} random tasks on which noise chose the "
+        f"right sign; second: recursion with K$_P$ = K$_Q$ = 0.5, T = {near['T'][0]:,}",
+    )
     return figure
+
+
+def _streams(ax: Axes, K_P: float, K_Q: float, T: int) -> None:
+    """The flow, with K_P and K_Q as in the runs."""
+    x, y = np.meshgrid(np.linspace(-0.3, 1.3, 40), np.linspace(-0.3, 1.5, 40))
+    points = np.stack([x.ravel(), y.ravel()], axis=1)
+    drift = np.array([population_drift(point, K_P, K_Q, T) for point in points])
+    drift = drift.reshape(*x.shape, 2)
+    grey = {"color": "0.75", "linewidth": 0.6, "arrowsize": 0.6, "density": 1.2}
+    ax.streamplot(x, y, drift[..., 0] / K_Q, drift[..., 1] / K_P, **grey)
+
+
+def _runs(ax: Axes, training: Table) -> int:
+    """Some runs of two methods, and how many tasks they are: more lines would hide each other."""
+    shown = np.unique(training["replicate"])[:10]
+    names = {"proximal, larger λ": "proximal, λ = 1e-4", "SGD": "SGD"}
+    for number, (method, name) in enumerate(names.items()):
+        for i in shown:
+            run = pick(training, method=method, replicate=i)
+            label = name if i == shown[0] else None
+            ax.plot(run["alpha_V"], run["alpha_A"], linewidth=0.8, label=label, **look(number))
+    return len(shown)

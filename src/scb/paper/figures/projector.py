@@ -1,95 +1,70 @@
 """F14: the paper's projector and the μ-projector."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, LINES, MARKERS, caption, look, panels
-from scb.jobs.table import Table, by_value, pick, replicates, values, wilson
+from scb.jobs.table import Table, by_value, pick, replicates, values
 from scb.paper.experiments.projector import GOAL
+from scb.paper.figures.bars import share_bars
 from scb.paper.stage_one import least_batches, stage_one_slopes
 
 NAMES = {"euclidean": "I − μμᵀ/‖μ‖² (the paper's)", "mu": "H − (Hμ)1ᵀ"}
+POINTS = {"linestyle": "none", "markersize": 4, "markerfacecolor": "white"}
 
 
 def projectors(noise: Table, signs: Table, stage_one: Table) -> Figure:
     """F14: noise at the start, wrong signs, and samples of Stage 1, against T with both
     projectors."""
-    figure, (left, middle, right) = panels(3, "F14  The projector that keeps Vμ = μ", height=3.4)
+    figure, axes = panels(3, "F14  The projector that keeps Vμ = μ", height=3.4)
+    left, middle, right = axes
+    wrong = signs | {"wrong": ~signs["right"].astype(bool)}
     for number, (projector, name) in enumerate(NAMES.items()):
-        for size, N in enumerate(values(noise, "N")):
-            mine = pick(noise, projector=projector, N=N)
-            line = {"color": COLOURS[number], "linestyle": LINES[size]}
-            left.plot(
-                *by_value(mine, "T", "exact", np.mean), **line, label=name if size == 0 else None
-            )
-            left.plot(
-                *by_value(mine, "T", "square", np.mean),
-                marker=MARKERS[size],
-                color=COLOURS[number],
-                **POINTS,
-            )
-        mine = pick(signs, projector=projector)
-        T, wrong = by_value(mine, "T", "right", lambda right: 1 - np.mean(right))
-        runs = by_value(mine, "T", "right", len)[1]
-        low, high = wilson(wrong * runs, runs)
-        error = np.maximum([wrong - low, high - wrong], 0)
-        middle.errorbar(
-            T * (1 + 0.04 * number),
-            wrong,
-            error,
-            capsize=2,
-            label=name,
-            **look(number, marker=True),
-        )
-        mine = pick(stage_one, projector=projector)
-        T, least = least_batches(mine)
-        steps = by_value(mine | {"steps": mine["samples"] / mine["batch_size"]}, "T", "steps")[1]
-        slope, low, high = stage_one_slopes(mine)[projector]
-        text = f"T$^{{{slope:.2f}}}$ [{low:.2f}, {high:.2f}]"
-        right.plot(T, least * steps, label=text, **look(number, marker=True))
-        right.plot(
-            T,
-            least[0] * steps[0] * (T / T[0]) ** (2 - number),
-            color="0.6",
-            linewidth=0.8,
-            linestyle=":",
-        )
-        right.annotate(
-            f"T$^{2 - number}$" if number == 0 else "T",
-            (T[-1], least[0] * steps[0] * (T[-1] / T[0]) ** (2 - number)),
-        )
-    left.set(
-        xscale="log",
-        yscale="log",
-        xlabel="sequence length T",
-        title="E‖h$_V$‖$_μ^2$ at the start, B = 64",
-    )
+        _noise(left, pick(noise, projector=projector), number, name)
+        share_bars(middle, pick(wrong, projector=projector), "T", "wrong", number, name)
+        _stage_one(right, pick(stage_one, projector=projector), number)
+    for ax in axes:
+        ax.set(xscale="log", xlabel="sequence length T")
+    left.set(yscale="log", title="E‖h$_V$‖$_μ^2$ at the start, B = 64")
     left.legend(loc="lower left", fontsize=7)
     middle.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")
-    middle.set(
-        xscale="log",
-        xlabel="sequence length T",
-        ylim=(0, 0.55),
-        title=f"wrong signs, B = {signs['batch_size'][0]}",
-    )
+    middle.set(ylim=(0, 0.55), title=f"wrong signs, B = {signs['batch_size'][0]}")
     middle.legend(loc="upper left", fontsize=7)
-    right.set(
-        xscale="log",
-        yscale="log",
-        xlabel="sequence length T",
-        title=f"samples of Stage 1 for {GOAL:.0%} right signs",
-    )
+    right.set(yscale="log", title=f"samples of Stage 1 for {GOAL:.0%} right signs")
     right.legend(loc="upper left")
     sizes = " and ".join(
         f"N = {N} ({line})"
         for N, line in zip(values(noise, "N"), ("solid, ○", "dashed, □"), strict=False)
     )
-    runs = f"{replicates(signs)} and {replicates(stage_one)} runs a point on random tasks (N = 3), sparsity 2, no sign resolution"
+    runs = f"{replicates(signs)} and {replicates(stage_one)} runs a point on random tasks (N = 3)"
     caption(
         figure,
-        f"first: exact (lines) and real gradients (marks), {sizes}; {runs}; dotted: T and T²",
+        f"first: exact (lines) and real gradients (marks), {sizes}; {runs}, sparsity 2, no sign "
+        "resolution; dotted: T and T²",
     )
     return figure
 
 
-POINTS = {"linestyle": "none", "markersize": 4, "markerfacecolor": "white"}
+def _noise(ax: Axes, table: Table, number: int, name: str) -> None:
+    """The noise at the start, a line style for each N: exact, and measured."""
+    for size, N in enumerate(values(table, "N")):
+        mine = pick(table, N=N)
+        label = name if size == 0 else None
+        line = {"color": COLOURS[number], "linestyle": LINES[size], "label": label}
+        ax.plot(*by_value(mine, "T", "exact", np.mean), **line)
+        points = {"color": COLOURS[number], "marker": MARKERS[size]}
+        ax.plot(*by_value(mine, "T", "square", np.mean), **points, **POINTS)
+
+
+def _stage_one(ax: Axes, table: Table, number: int) -> None:
+    """The least number of samples of Stage 1, and the power of T beside it."""
+    T, least = least_batches(table)
+    steps = by_value(table | {"steps": table["samples"] / table["batch_size"]}, "T", "steps")[1]
+    (slope, low, high), *_ = stage_one_slopes(table).values()
+    text = f"T$^{{{slope:.2f}}}$ [{low:.2f}, {high:.2f}]"
+    ax.plot(T, least * steps, label=text, **look(number, marker=True))
+    power = 2 - number
+    beside = least[0] * steps[0] * (T / T[0]) ** power
+    ax.plot(T, beside, color="0.6", linewidth=0.8, linestyle=":")
+    ax.annotate("T" if power == 1 else f"T$^{power}$", (T[-1], beside[-1]))

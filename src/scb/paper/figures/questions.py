@@ -4,9 +4,10 @@ step size of softmax."""
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from scb.drawing import COLOURS, MARKERS, caption, grid, label_outer, look, panels
-from scb.jobs.table import Table, by_value, pick, replicates, values
+from scb.jobs.table import Table, by_value, concatenate, pick, replicates, values
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.figures.bars import log_ticks, quartile_bars, share_bars
 from scb.paper.numbers import Number
@@ -15,14 +16,17 @@ from scb.paper.stage_one import least_at_each, power_law, power_laws
 
 RIGHT = 0.9
 """The share of right signs that F28 asks for."""
+DRAWS = 40
+"""How often tasks are drawn anew for an interval."""
 
 
 def powered(name: str, slope: Number) -> str:
     """A label with the exponent of T and its 95 % interval."""
-    return f"{name}: T$^{{{slope.estimate:.2f}}}$ [{slope.low:.2f}, {slope.high:.2f}]"
+    low, high = (f"{end:.2f}".replace("inf", "∞") for end in (slope.low, slope.high))
+    return f"{name}: T$^{{{slope.estimate:.2f}}}$ [{low}, {high}]"
 
 
-def to_the_end(table: Table, runs: Table) -> Figure:
+def to_the_end(table: Table, runs: Table, longest: Table) -> Figure:
     """F27: the least batch of Stage 2 against T, without and with ℓ1, as the stage leaves it and
     after normalisation and Stage 3; and why: ‖Δ_A‖² grows with T, the largest entry does not."""
     ensembles = values(table, "ensemble")
@@ -32,7 +36,10 @@ def to_the_end(table: Table, runs: Table) -> Figure:
     for ax, ensemble in zip(axes, ensembles, strict=False):
         _least_batches(ax, pick(shown, ensemble=ensemble))
         ax.set(title=f"ensemble {ensemble}", xlabel="sequence length T", ylabel="B of Stage 2")
-    _largest_entry(axes[-1], pick(runs, ensemble=ensembles[0], multiple=0.0))
+    shared = [
+        {name: part[name] for name in longest if name != "device"} for part in (runs, longest)
+    ]
+    _largest_entry(axes[-1], pick(concatenate(shared), ensemble="strong", multiple=0.0))
     words = f"N = 3, Q = 2, ε = {shown['epsilon'][0]:g}, η = {shown['eta'][0]:g}, simulated"
     caption(
         figure,
@@ -53,7 +60,7 @@ def _least_batches(ax: Axes, rows: Table) -> None:
             quartile_bars(ax, mine, "T", "batch_size", number, label)
             number += 1
     plain = pick(rows, multiple=0.0)
-    ax.plot(*by_value(plain, "T", "stable"), "k:", label="no ℓ₁: does not diverge from here on")
+    ax.plot(*by_value(plain, "T", "stable"), "k:", zorder=5, label="no ℓ₁: no divergence from here")
     log_ticks(ax, values(rows, "T"))
     ax.set_ylim(top=300 * ax.get_ylim()[1])  # room for the legend
     ax.legend(fontsize=6.5, loc="upper left")
@@ -112,7 +119,7 @@ def _exponents(ax: Axes, table: Table) -> None:
     for number, (projector, chain) in enumerate(kinds):
         rows = pick(table, chain=chain)
         spreads = np.array(values(rows, "spread"))
-        found = [power_laws(pick(rows, spread=s), RIGHT)[projector] for s in spreads]
+        found = [power_laws(pick(rows, spread=s), RIGHT, DRAWS)[projector] for s in spreads]
         middle = np.array([law.exponent for law, _, _ in found])
         error = np.abs(np.array([(low, high) for _, low, high in found]).T - middle)
         label = f"{PROJECTORS[projector]}, {chain} P"
@@ -127,50 +134,52 @@ def _exponents(ax: Axes, table: Table) -> None:
 def transfer_to_the_letter(table: Table) -> Figure:
     """F29: how often Theorem 4.1 by its letter learns, against its condition; and Δ_V beside the
     signal."""
-    figure, (left, right) = panels(
-        2, "F29  Transfer by the letter of Theorem 4.1", width=4.4, height=3.6
-    )
-    strong = pick(table, chain="strong", gradients="simulated")
-    placed = strong | {"place": _median_condition(strong)}
-    for number, N in enumerate(values(strong, "N")):
-        for T in (min(strong["T"]), max(strong["T"])):
-            mine = pick(placed, N=N, T=T)
-            share_bars(
-                left, mine, "place", "learned", 2 * number + (T > 500), f"N = {N}, T = {T:,}"
-            )
+    title = "F29  Transfer by the letter of Theorem 4.1"
+    figure, (left, right) = panels(2, title, width=4.4, height=3.6)
+    simulated = pick(table, gradients="simulated")
+    longest = [pick(simulated, N=N, T=50_000) for N in values(simulated, "N")]
+    kinds = [(rows, chain) for rows in longest for chain in ("strong", "sharp")]
+    for number, (rows, chain) in enumerate(kinds):
+        mine = _placed(pick(rows, chain=chain))
+        label = f"N = {rows['N'][0]}, {chain} P"
+        share_bars(left, mine, "place", "learned", number, label)
     left.set(title="share of runs with both layers within ε", ylim=(-0.03, 1.05))
     left.legend(fontsize=7, loc="lower right")
+    _beside_the_signal(right, _placed(pick(longest[-1], chain="sharp")))
+    for ax in (left, right):
+        ax.axvline(1, color="0.5", linewidth=0.8)
+        ax.set(xscale="log", xlabel="(⟨P̂, P⟩$_μ$ − ‖μ‖²) / ‖μ‖², median of the tasks")
+        ax.set_xticks((0.1, 0.3, 1, 3), ("0.1", "0.3", "1", "3"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    words = f"ε = {table['epsilon'][0]:g}, θ² = c/log(1/ε), c = 0.1 and 1, fixed λ, no last step"
+    tasks = f"{replicates(simulated)} random tasks and both c a point, 95 % intervals and quartiles"
+    caption(
+        figure,
+        f"{words}; T = 50,000, simulated; line at 1: the printed condition; sharp: K$_P$ is "
+        f"0.6(1 − ‖μ‖²) or more, for P̂ too; {tasks}",
+    )
+    return figure
+
+
+def _beside_the_signal(ax: Axes, table: Table) -> None:
+    """‖Δ_V‖ over the signal at the start, how it grows, and what it takes from α_A's steps."""
     ratios = {
         "ratio": "‖Δ$_V$‖ / (α$_V$√K$_P$) at the start",
         "growth": "‖Δ$_V$‖: largest in Stage 2 / at the start",
         "influence": "‖Δ$_V$‖²α$_A$ / (K$_P$α$_V$): largest",
     }
-    mine = pick(placed, N=max(strong["N"]), T=max(strong["T"]))
     for number, (column, label) in enumerate(ratios.items()):
-        quartile_bars(right, mine, "place", column, number, label)
-    right.set(title=f"Δ$_V$ beside the signal, N = {mine['N'][0]}", yscale="log")
-    right.set_ylim(top=30 * right.get_ylim()[1])
-    right.axhline(1, color="0.5", linewidth=0.8, linestyle=":")
-    right.legend(fontsize=7, loc="upper right")
-    for ax in (left, right):
-        ax.axvline(1, color="0.5", linewidth=0.8)
-        ax.set(xscale="log", xlabel="(⟨P̂, P⟩$_μ$ − ‖μ‖²) / ‖μ‖², median of the tasks")
-    words = f"ε = {table['epsilon'][0]:g}, θ² = c/log(1/ε), c = 0.1 and 1, fixed λ, no last step"
-    tasks = f"{replicates(strong)} random tasks and both c a point, 95 % intervals and quartiles"
-    caption(
-        figure, f"{words}; simulated, same B at all T; line at 1: the printed condition; {tasks}"
-    )
-    return figure
+        quartile_bars(ax, table, "place", column, number, label)
+    ax.set(title=f"Δ$_V$ beside the signal, N = {table['N'][0]}, sharp P", yscale="log")
+    ax.set_ylim(top=30 * ax.get_ylim()[1])  # room for the legend
+    ax.axhline(1, color="0.5", linewidth=0.8, linestyle=":")
+    ax.legend(fontsize=7, loc="upper right")
 
 
-def _median_condition(table: Table) -> np.ndarray:
-    """For each row the median of the condition over the rows of its N and overlap."""
-    place = np.empty(len(table["N"]))
-    for N in values(table, "N"):
-        for overlap in values(pick(table, N=N), "overlap"):
-            mine = (table["N"] == N) & (table["overlap"] == overlap)
-            place[mine] = np.median(table["condition"][mine])
-    return place
+def _placed(table: Table) -> Table:
+    """The table with ``place``, the median of the condition over the rows of the same overlap."""
+    medians = dict(zip(*by_value(table, "overlap", "condition"), strict=True))
+    return table | {"place": np.array([medians[overlap] for overlap in table["overlap"]])}
 
 
 def softmax_steps(table: Table) -> Figure:
@@ -186,7 +195,8 @@ def softmax_steps(table: Table) -> Figure:
             mine = pick(table, ensemble=ensemble, step=step)
             there = np.isfinite(mine["samples_10"])
             slope = log_log_slope(mine["T"], mine["samples_10"])
-            label = powered(f"∝ {step}" if step != "equivalent" else "T² of linear", slope)
+            power = f"∝ T$^{{{mine['power'][0]:g}}}$"
+            label = powered(power if step != "equivalent" else "T² times the linear one", slope)
             quartile_bars(first, mine, "T", "samples_10", number, f"{label}, {there.mean():.0%}")
             quartile_bars(last, mine, "T", "sim_A_end", number, step)
         log_ticks(first, values(table, "T"))
@@ -202,7 +212,7 @@ def softmax_steps(table: Table) -> Figure:
     )
     caption(
         figure,
-        f"{words}; first four equal at T = 50; last: T² times the linear model's step at η = 0.01, "
-        f"as the paper has it; median and quartiles over {replicates(table)} random tasks",
+        f"{words}; step sizes ∝ T$^p$ are equal at T = 50; the linear "
+        f"one has η = 0.01; median and quartiles over {replicates(table)} random tasks",
     )
     return figure

@@ -11,7 +11,7 @@ from scb.drawing import COLOURS, band, caption, grid, label_outer, look, panels
 from scb.jobs.table import Table, pick, quartiles, replicates, values
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES
-from scb.paper.experiments.rates import BASE
+from scb.paper.experiments.rates import BASE, LONGER_AXES, LONGER_BASE
 from scb.paper.figures.bars import log_ticks, quartile_bars
 from scb.paper.slopes import log_log_slope, printed_exponent, varied
 
@@ -60,11 +60,28 @@ def exponent_panels(
 def rates(table: Table) -> Figure:
     """F15: the least number of samples of each stage and in all, one size varied at a time."""
     title = "F15  The least number of samples, one size varied at a time"
-    figure, axes = exponent_panels(title, table, BASE, STAGES, SYMBOLS, width=2.0)
-    axes[0][0].legend(fontsize=6, loc="upper left")
-    words = "the others N = 3, T = 400, Q = 2, ε = 0.0025, K$_P$ = 0.4; exponents above the panels"
+    return _rates(title, table, BASE, tuple(AXES))
+
+
+def rates_elsewhere(table: Table) -> Figure:
+    """F31: the same on another ensemble."""
+    title = "F31  The least number of samples, ensemble dirichlet"
+    return _rates(title, table, BASE, tuple(AXES))
+
+
+def longer_rates(table: Table) -> Figure:
+    """F32: the same around a longer T, for the sizes that were varied there."""
+    title = "F32  The least number of samples at a longer T"
+    return _rates(title, table, LONGER_BASE, tuple(LONGER_AXES))
+
+
+def _rates(title: str, table: Table, base: Mapping[str, float], axes: tuple[str, ...]) -> Figure:
+    symbols = {axis: SYMBOLS[axis] for axis in axes}
+    figure, (first, *_) = exponent_panels(title, table, base, STAGES, symbols, width=2.0)
+    first[0].legend(fontsize=6, loc="upper left")
+    sizes = ", ".join(f"{SYMBOLS[name]} = {x:g}" for name, x in base.items())
     searches = f"quartiles of {replicates(table)} searches with {table['runs'][0]} tasks each"
-    caption(figure, f"{words}; {searches}")
+    caption(figure, f"the others {sizes}; exponents above the panels; {searches}")
     return figure
 
 
@@ -85,33 +102,39 @@ def regulariser(least: Table, error: Table) -> Figure:
     beside.set(title=f"‖Δ$_A$‖$_μ^2$ at B = {error['batch_size'][0]:,}")
     caption(
         figure,
-        f"N = 3, Q = 2; ε = {least['epsilon'][0]:g}; σ: standard deviation of one entry's noise in one step; quartiles",
+        f"N = 3, Q = 2, ensemble strong; ε = {least['epsilon'][0]:g}; σ: standard deviation of one "
+        "entry's noise in one step; quartiles",
     )
     return figure
 
 
-def softmax(attention: Table, one_step: Table) -> Figure:
-    """F17: samples until the signal shows, ‖Δ_A‖ at half of it, and how far one step of softmax is
-    from one of the linear model."""
-    figure, (first, error, step) = panels(
-        3, "F17  Softmax attention beside the linear model", width=3.6, height=3.2
-    )
-    for ax, column in ((first, "samples_10"), (error, "delta_50")):
-        for number, method in enumerate(values(attention, "method")):
-            quartile_bars(ax, pick(attention, method=method), "T", column, number, method)
-        log_ticks(ax, values(attention, "T"))
-        ax.set_xlabel("sequence length T")
-    first.set(title="samples until α$_A$ = 0.1")
-    error.set(title="‖Δ$_A$‖$_μ$ when α$_A$ passes 0.5")
-    first.legend(fontsize=7)
+def softmax(attention: Table, elsewhere: Table, one_step: Table) -> Figure:
+    """F17: samples until the signal shows and ‖Δ_A‖ at half of it, on two ensembles, and how far
+    one step of softmax is from one of the linear model."""
+    title = "F17  Softmax attention beside the linear model"
+    figure, axes = grid(2, 3, title, width=3.6, height=2.9)
+    columns = {"samples_10": "samples until α$_A$ = 0.1", "delta_50": "‖Δ$_A$‖$_μ$ at α$_A$ = 0.5"}
+    tables = {"strong": attention, "dirichlet": elsewhere}
+    for row, (ensemble, table) in zip(axes, tables.items(), strict=True):
+        for ax, (column, words) in zip(row, columns.items(), strict=False):
+            for number, method in enumerate(values(table, "method")):
+                quartile_bars(ax, pick(table, method=method), "T", column, number, method)
+            log_ticks(ax, values(table, "T"))
+            ax.set(xlabel="sequence length T", title=f"{ensemble}: {words}")
+    step, spare = axes[:, 2]
+    spare.set_visible(False)
+    axes[0, 0].legend(fontsize=7)
     for number, T in enumerate(values(one_step, "T")):
         band(step, quartiles(pick(one_step, T=T), "size", "error"), number, f"T = {T:,}")
     step.set(xscale="log", yscale="log", xlabel="ηT", title="one step: relative difference")
     step.tick_params(labelsize=7)
     step.legend(fontsize=7)
-    words = f"N = 3, Q = 2, B = {attention['batch_size'][0]}"
-    runs = f"quartiles over {replicates(attention)} random tasks, of the runs that get there in {attention['steps'][0]:,} steps"
-    caption(figure, f"{words}; {runs}")
+    tasks = f"{replicates(attention)} and {replicates(elsewhere)} random tasks"
+    caption(
+        figure,
+        f"N = 3, Q = 2, B = {attention['batch_size'][0]}; quartiles over {tasks}, of the runs that "
+        f"get there in {attention['steps'][0]:,} steps",
+    )
     return figure
 
 
@@ -137,9 +160,12 @@ def theorem(table: Table) -> Figure:
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
         ax.set(title=name, xlabel="samples (thousands)", yscale="log")
     axes[1].legend(fontsize=7, loc="lower left")
-    words = f"N = {table['N'][0]}, Q = {table['sparsity'][0]}, T = {table['T'][0]:,}, B = {table['batch_size'][0]:,}"
-    runs_said = f"{replicates(table)} random tasks, a line each, dashed where the sign is wrong"
-    caption(figure, f"{words}; sign not resolved; {runs_said}")
+    caption(
+        figure,
+        f"N = {table['N'][0]}, Q = {table['sparsity'][0]}, T = {table['T'][0]:,}, "
+        f"B = {table['batch_size'][0]:,}; sign not resolved; {replicates(table)} random tasks, a "
+        "line each, dashed where the sign is wrong",
+    )
     return figure
 
 
@@ -172,6 +198,7 @@ def windows(table: Table, marginal: Table) -> Figure:
     words = f"N = {table['N'][0]}, Q = 2, T = {table['T'][0]}; recipe tuned"
     caption(
         figure,
-        f"{words}; quartiles over {replicates(table)} tasks; last: {marginal['length'][0]:,} tokens",
+        f"{words}; quartiles over {replicates(table)} tasks; last: {marginal['length'][0]:,} "
+        "tokens",
     )
     return figure

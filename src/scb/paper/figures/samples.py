@@ -108,7 +108,8 @@ def bound(table: Table) -> Figure:
     axes[1].legend(loc="upper right", fontsize=7)
     caption(
         figure,
-        f"T = {table['T'][0]}, sparsity 2; maximum likelihood, means over {replicates(table)} random tasks",
+        f"T = {table['T'][0]}, sparsity 2; maximum likelihood, means over {replicates(table)} "
+        "random tasks",
     )
     return figure
 
@@ -134,6 +135,7 @@ def sequences(table: Table) -> Figure:
     ax.legend(loc="lower center")
     caption(
         figure,
-        f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks a length",
+        f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks a "
+        "length",
     )
     return figure

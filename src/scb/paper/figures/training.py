@@ -76,7 +76,10 @@ def similarity(table: Table) -> Figure:
     for ax in axes.flat:
         ax.set(ylim=(-0.02, 1.15))
     axes[1, 0].legend(loc="lower right")
-    note = "V* is the best V beside A*, computed from P itself:\nnear 1 from step 0 on, whatever has been learned"
+    note = (
+        "V* is the best V beside A*, computed from P itself:\n"
+        "near 1 from step 0 on, whatever has been learned"
+    )
     axes[0, 1].annotate(
         note,
         (0.5, 0.45),
@@ -155,7 +158,8 @@ def _setting(table: Table, N: bool = True) -> str:
     shown = (
         f"median and quartiles over the {tasks} random tasks on which noise chose the right sign"
     )
-    return f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64\n{shown}"
+    ensemble = f"ensemble {values(table, 'ensemble')[0]}"
+    return f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64, {ensemble}\n{shown}"
 
 
 def _four(table: Table, title: str, titles: dict[str, str]) -> tuple[Figure, np.ndarray]:

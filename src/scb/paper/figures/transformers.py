@@ -69,11 +69,11 @@ def samples(table: Table, baselines: Table) -> Figure:
     ten.set_ylabel("samples")
     ten.legend(fontsize=6.5, loc="upper left")
     _bars(bars, pick(table, N=10, T=128))
-    words = "▲: not reached by half of the tasks with that many samples; each at the best of four settings"
-    kept = "values kept beyond T = 512 are those of a task with T = 128"
     caption(
         figure,
-        f"{words}; {kept}; sparsity 2; medians and quartiles over 8 tasks; one layer, width 64, Adam, B = 256",
+        "▲: not reached by half of the tasks with that many samples; each at the best of four "
+        "settings; values kept beyond T = 512 are those of a task with T = 128; sparsity 2; "
+        "medians and quartiles over 8 tasks; one layer, width 64, Adam, B = 256",
     )
     return figure
 
@@ -131,10 +131,28 @@ def _bars(ax: Axes, table: Table) -> None:
 def stages(table: Table, decoders: Table) -> Figure:
     """F26: what probe sees along training; the two signals against each other; decoders on one long
     sequence."""
-    figure, (course, plane, sequences) = panels(
-        3, "F26  How a real transformer learns, as probe sees it", 4.0, 3.6
+    title = "F26  How a real transformer learns, as probe sees it"
+    figure, (course, plane, sequences) = panels(3, title, 4.0, 3.6)
+    _course(course, _common(pick(table, start="fresh")))
+    _plane(plane, table)
+    for number, model in enumerate(values(decoders, "model")):
+        rows = chosen_decoders(pick(decoders, model=model))
+        band(sequences, quartiles(rows, "length", "share"), number, model)
+    sequences.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
+    sequences.set(xscale="log", yscale="log", xlabel="tokens of one sequence")
+    sequences.set_title("held out: share of the excess loss left")
+    sequences.legend(fontsize=6.5, loc="lower left")
+    caption(
+        figure,
+        "first two: N = 10, T = 128, Adam at 0.001, B = 256; ★ is the task, the dotted line the "
+        "paper's α$_V$ = α$_A$; last: N = 5, T = 32 lags, rate and step chosen on the last tenth; "
+        "medians and quartiles over 8 tasks",
     )
-    fresh = pick(table, start="fresh")
+    return figure
+
+
+def _course(ax: Axes, fresh: Table) -> None:
+    """What is learned from a fresh start, against samples."""
     names = {
         "left": "excess loss left",
         "mass": "attention on true positions",
@@ -142,58 +160,29 @@ def stages(table: Table, decoders: Table) -> Figure:
         "alpha_A": "α$_A$",
     }
     for number, (column, label) in enumerate(names.items()):
-        band(course, quartiles(_common(fresh), "samples", column), number, label)
-    course.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
-    course.set(xscale="log", xlabel="samples", title="from a fresh start", ylim=(-0.03, 1.3))
-    course.legend(fontsize=7, loc="center left")
+        band(ax, quartiles(fresh, "samples", column), number, label)
+    ax.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
+    ax.set(xscale="log", xlabel="samples", title="from a fresh start", ylim=(-0.03, 1.3))
+    ax.legend(fontsize=7, loc="center left")
+
+
+def _plane(ax: Axes, table: Table) -> None:
+    """The two signals against each other, from each start, a line a task."""
     for number, start in enumerate(values(table, "start")):
+        colour = {"color": COLOURS[number]}
         label: str | None = start
         for i in np.unique(table["replicate"]):
             run = pick(table, start=start, replicate=i)
             seen = where(run, run["signal"] > 0)
-            plane.plot(
-                seen["alpha_V"],
-                seen["alpha_A"],
-                linewidth=0.9,
-                alpha=0.8,
-                color=COLOURS[number],
-                label=label,
-            )
-            plane.plot(
-                seen["alpha_V"][-1], seen["alpha_A"][-1], "o", markersize=3, color=COLOURS[number]
-            )
+            line = colour | {"linewidth": 0.9, "alpha": 0.8, "label": label}
+            ax.plot(seen["alpha_V"], seen["alpha_A"], **line)
+            ax.plot(seen["alpha_V"][-1], seen["alpha_A"][-1], "o", markersize=3, **colour)
             label = None
-    plane.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":")
-    plane.plot(1, 1, "*", color="black", markersize=9)
-    plane.set(
-        xlabel="α$_V$",
-        ylabel="α$_A$",
-        title="the two signals, a line a task",
-        xlim=(-0.05, 1.65),
-        ylim=(-0.05, 1.25),
-    )
-    plane.legend(fontsize=7, loc="upper left")
-    for number, model in enumerate(values(decoders, "model")):
-        band(
-            sequences,
-            quartiles(chosen_decoders(pick(decoders, model=model)), "length", "share"),
-            number,
-            model,
-        )
-    sequences.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
-    sequences.set(
-        xscale="log",
-        yscale="log",
-        xlabel="tokens of one sequence",
-        title="held out: share of the excess loss left",
-    )
-    sequences.legend(fontsize=6.5, loc="lower left")
-    words = "first two: N = 10, T = 128, Adam at 0.001, B = 256; ★ is the task, the dotted line the paper's α$_V$ = α$_A$"
-    caption(
-        figure,
-        f"{words}; last: N = 5, T = 32 lags, rate and step chosen on the last tenth; medians and quartiles over 8 tasks",
-    )
-    return figure
+    ax.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":")
+    ax.plot(1, 1, "*", color="black", markersize=9)
+    ax.set(xlabel="α$_V$", ylabel="α$_A$", title="the two signals, a line a task")
+    ax.set(xlim=(-0.05, 1.65), ylim=(-0.05, 1.25))
+    ax.legend(fontsize=7, loc="upper left")
 
 
 def _common(table: Table) -> Table:
