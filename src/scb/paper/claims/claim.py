@@ -314,7 +314,8 @@ def _found(column: str, tables: tuple[Table, ...]) -> list[Any]:
 
 
 def _range(found: list[Any]) -> str:
-    """All values if they are few, else the first and the last."""
+    """All finite values if they are few, else the first and the last."""
+    found = [value for value in found if np.isfinite(value)]
     words = [f"{value:,.0f}" if value == round(value) else f"{value:,}" for value in found]
     return ", ".join(words) if len(words) <= 4 else f"{words[0]} to {words[-1]}"
 
