@@ -5,7 +5,7 @@ import pytest
 
 from claim_tables import mixed, runs
 from scb.paper.claims import convergence, limits, models, regulariser
-from scb.paper.claims.claim import joined
+from scb.paper.claims.rows import joined
 from scb.paper.outcome import Verdict
 
 HOLDS, CHANGED, SOME, UNSURE, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.UNSURE, Verdict.FAILS

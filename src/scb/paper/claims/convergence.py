@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table
-from scb.paper.claims.claim import LITERAL, Claim, ends, joined
+from scb.paper.claims.claim import LITERAL, Claim
+from scb.paper.claims.rows import ends, joined
 from scb.paper.numbers import CLOSE, Number, middle, share, spread
 from scb.paper.outcome import Outcome, all_of, between, mostly
 
