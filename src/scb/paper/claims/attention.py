@@ -6,9 +6,9 @@ import numpy as np
 
 from scb.jobs.table import Table, pick, values, where
 from scb.paper.claims.claim import Claim
-from scb.paper.claims.rows import in_ensembles
 from scb.paper.numbers import median, middle, over, share
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, mostly
+from scb.paper.rows import in_ensembles
 from scb.paper.slopes import LOGS, log_log_slope
 
 RECIPES = "recipes softmax, paper with λ = 1e-4, sgd; 3,000 steps"

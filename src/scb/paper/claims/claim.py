@@ -11,9 +11,9 @@ import numpy as np
 
 from scb.inputs import InputError
 from scb.jobs.table import Table, pick
-from scb.paper.claims.rows import with_ensemble
 from scb.paper.numbers import Number
 from scb.paper.outcome import Answer, Numbers, Outcome, Verdict
+from scb.paper.rows import with_ensemble
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class Claim:
             many = " or ".join(map(str, counts))
             sizes.append(f"{many} random {'task' if counts == [1] else 'tasks'} at each point")
         if any("ensemble" in table for table in tables):
-            tables = tuple(with_ensemble(table) for table in tables)
+            tables = tuple(with_ensemble(table) for table in tables if "replicate" in table)
         drawn = [
             f"{plural}: {', '.join(found)}"
             for column, plural in DRAWN.items()

@@ -12,10 +12,10 @@ import numpy as np
 
 from scb.jobs.table import Table, at, pick, values
 from scb.paper.claims.claim import LITERAL, Claim
-from scb.paper.claims.rows import ends, joined
 from scb.paper.experiments.training import lost_to_noise
 from scb.paper.numbers import CLOSE, MOST, share, spread
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, mostly, rarely
+from scb.paper.rows import ends, joined
 
 END = 1000
 SETTING = (

@@ -7,9 +7,9 @@ import numpy as np
 
 from scb.jobs.table import Table, at, pick, values, where
 from scb.paper.claims.claim import LITERAL, TUNED, Claim
-from scb.paper.claims.rows import ends
 from scb.paper.numbers import CLOSE, Number, average, share, spread
 from scb.paper.outcome import Answer, Outcome, all_of, between, mostly
+from scb.paper.rows import ends
 
 
 @partial(

@@ -10,11 +10,11 @@ import numpy as np
 from scb.jobs.table import Table, pick, where
 from scb.paper.claims.claim import TUNED, Claim
 from scb.paper.claims.projector import PROJECTORS
-from scb.paper.claims.rows import in_ensembles
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.experiments.rates import BASE, LONGER_BASE
 from scb.paper.numbers import CLOSE, Number, middle, minus, share, span, spread
 from scb.paper.outcome import Answer, Outcome, all_of, any_of, at_least, at_most, mostly
+from scb.paper.rows import in_ensembles
 from scb.paper.slopes import (
     LAW_FROM,
     LOGS,

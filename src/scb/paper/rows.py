@@ -10,9 +10,8 @@ from scb.paper.outcome import Outcome
 
 def with_ensemble(table: Table) -> Table:
     """A table of random tasks with the ensemble that they are drawn from, strong unless named."""
-    if "replicate" not in table or "ensemble" in table:
-        return table
-    return {"ensemble": np.full(len(table["replicate"]), "strong")} | table
+    length = len(next(iter(table.values())))
+    return {"ensemble": np.full(length, "strong")} | table
 
 
 def joined(*given: Table | None) -> Table:
