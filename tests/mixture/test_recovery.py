@@ -184,7 +184,7 @@ def test_newton_solves_on_the_tangent_space():
     """``Information.solve`` against the bordered system of the constraints, written out densely."""
     N, s = 3, 2
     rows, P, q = random_rows(N, s, 400, seed=2, background=False)
-    information = Information.from_contexts(rows.columns, rows.last, np.ones(400), q, P[:, :-1])
+    information = Information.from_contexts(rows.columns, rows.last, np.ones(400), q, P)
     rng = np.random.default_rng(0)
     gP, gq = rng.normal(size=(N, N)), rng.normal(size=(N, s))
     J = reference.likelihood_information(rows.columns, rows.last, np.ones(400), q, P)

@@ -28,6 +28,7 @@ from scb.mixture.rows import RowTable, Slots
 from scb.mixture.tuning import TUNING
 from scb.sequences.coding import windows_of_codes
 from scb.task.sampling import closed_cumulative
+from scb.tensors import write_arrays
 from truth import twins as reference
 from truth.mtd import MTD
 
@@ -526,7 +527,10 @@ def test_damaged_and_foreign_files_are_named(tmp_path, fitted):
     from safetensors.numpy import save
 
     foreign.write_bytes(save({"x": np.zeros(3)}, {"format": "other"}))
-    with pytest.raises(ValueError, match="something else"):
+    with pytest.raises(ValueError, match="not written by scb"):
+        Bigram.load(foreign)
+    write_arrays(foreign, "other", {"x": np.zeros(3)}, {}, overwrite=True)
+    with pytest.raises(ValueError, match=r"holds 'other', where 'scb\.SparseContextualBigram' is wanted"):
         Bigram.load(foreign)
     name = "scb.SparseContextualBigram"
     for facts in (name, json.dumps({"format": name, "parameters": {"nothing": 1}})):

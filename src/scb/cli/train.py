@@ -42,6 +42,7 @@ def train(
     source: Name = None,
     every: Int = None,
     device: Name = None,
+    judge_samples: Int = None,
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...")] = (),
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     resume: bool = False,
@@ -93,6 +94,8 @@ def train(
         every: Number of steps between two rows of the history.
         device: cpu, or cuda for an NVIDIA GPU ("pip install '.[cuda13]'" in the clone installs what
             is needed; cuda12 for an older driver).
+        judge_samples: Held-out samples by which the run is judged, where the default leaves the
+            verdict undecided.
         set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them.
             Where a list is expected, a single value stands for all its entries.
         out: Directory for the run, which must not contain one yet; by default a new one in runs. It
@@ -123,8 +126,7 @@ def train(
             settings = TrainingSettings.read(config)
         settings = replace(settings, options=settings.options | options, **changed)
     _, built, _ = prepared(settings)  # refuses a device before a directory is made
-    if directory is None:
-        directory = _new_directory()
+    directory = directory or _new_directory()
     inputs = () if config is None else (config,)
     with (
         opened(directory, "training", lock=lock, overwrite=overwrite, inputs=inputs) as folder,
@@ -132,15 +134,21 @@ def train(
     ):
         if not resume and not overwrite:
             _refuse_overwriting(directory)
-        run = _train(console, folder, settings, resume, built.steps)
-    if run.verdict not in (None, GOOD):
+        run = _train(console, folder, settings, resume, built.steps, judge_samples)
+    # More samples decide what is undecided, not other settings
+    if run.verdict not in (None, GOOD) and not run.verdict.startswith("undecided"):
         advise(console, settings)
     if run.diverged is not None:
         raise SystemExit(1)
 
 
 def _train(
-    console: Console, folder: Folder, settings: "TrainingSettings", resume: bool, steps: int
+    console: Console,
+    folder: Folder,
+    settings: "TrainingSettings",
+    resume: bool,
+    steps: int,
+    judge_samples: int | None,
 ) -> "Run":
     """Train in a folder, and show the result."""
     from scb.training.directory import train_in
@@ -152,7 +160,7 @@ def _train(
     if resume and (path / FILE).exists() and load_run(path)[0].finished:
         console.print(f"the run in {path} is finished: there is nothing left to go on with")
     folder.claim(CURVES)
-    run = train_in(folder, settings, resume, [ProgressBar(steps)])
+    run = train_in(folder, settings, resume, [ProgressBar(steps)], judge_samples)
     report_run(console, run, path, settings)
     draw_run(console, run, settings, folder)
     return run

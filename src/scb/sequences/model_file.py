@@ -46,7 +46,6 @@ class SavedModel:
         lags = self.parameters["lags"]
         lags = lags if isinstance(lags, str) else np.asarray(lags).tolist()
         content = {
-            "format": FORMAT,
             "versions": versions(),
             "parameters": self.parameters | {"lags": lags, "max_lag": model.max_lag},
             "classes": model.classes.tolist(),
@@ -79,10 +78,6 @@ class SavedModel:
 def load_model(path: str | Path) -> SavedModel:
     """Read what ``SavedModel.write`` wrote; a DamagedFileError says what is wrong with it."""
     arrays, content = read_arrays(file_path("path", path), FORMAT)
-    if content.get("format") != FORMAT:
-        raise DamagedFileError(
-            f"{path} holds no {FORMAT.partition('.')[2]}: it was written by something else"
-        )
     try:
         parameters = coerced("parameters", content["parameters"], dict)
         model = _checked_model(arrays, content, parameters)

@@ -117,10 +117,8 @@ def plan(
 ) -> Plan:
     """Compute the settings with which the paper guarantees success.
 
-    Success is ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ.
-
-    They are worst-case sufficient conditions, astronomically larger than what a run needs in
-    practice.
+    Success is ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ. The settings are sufficient
+    in the worst case, and astronomically larger than what a run needs in practice.
 
     Parameters
     ----------
@@ -155,9 +153,8 @@ def plan(
     Stage 2 92 1.1e+13 2.5e-05 ‖Δ_A‖_μ² ≤ 0.00083
     Stage 3 15 1.7e+06 0.0e+00 ‖V − P‖_μ² ≤ 0.05
     """
-    _check_between(2, 1e12, N=integer("N", N))
-    _check_between(1, 1e15, T=integer("T", T))
-    _check_between(1, T, sparsity=integer("sparsity", sparsity))
+    integer("N", N, low=2)
+    integer("sparsity", sparsity, low=1, high=integer("T", T, low=1))
     tiny = 1e-12
     _check_between(tiny, exp(-1), eps=eps)
     _check_between(tiny, 1 - tiny, delta=delta)
@@ -246,11 +243,8 @@ class _Lemmas:
         steps = ceil(self.c.stage1_steps * length / self.eta)
         each = self.delta / steps
         noise = self.c.stage1_noise * sqrt(self.allowed / self.T) * min(self.K_P, self.K_Q) / length
-        second_order = (
-            4
-            * max(self.c.square_A * self.T * self.N**2, self.c.square_V * self.N**3)
-            / (each * noise**2)
-        )
+        squares = max(self.c.square_A * self.T * self.N**2, self.c.square_V * self.N**3)
+        second_order = 4 * squares / (each * noise**2)
         extreme = max(self.c.along_P * self.N**3, self.c.along_Q * self.Q * self.N**2)
         first_order = 2 * (extreme * 4 * self.T / self.K_P) ** 2 * log(8 / each)
         return StagePlan(

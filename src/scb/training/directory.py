@@ -45,6 +45,7 @@ def train_in(
     settings: TrainingSettings,
     resume: bool = False,
     callbacks: Sequence[Callable[[Run], None]] = (),
+    judge_samples: int | None = None,
 ) -> Run:
     """Train, and keep the run, its settings and its task in a folder.
 
@@ -58,6 +59,8 @@ def train_in(
         Whether to go on with the run in the folder; otherwise it is replaced.
     callbacks : list of callable
         Called with the run at each row of its history.
+    judge_samples : int, optional
+        The number of held-out samples that decide the verdict.
 
     Returns
     -------
@@ -95,4 +98,5 @@ def train_in(
         callbacks=callbacks,
         checkpoint=folder,
         resume=resume,
+        judge_samples=judge_samples,
     )
