@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table
-from scb.paper.claims.claim import LITERAL, Claim, ends, joined
+from scb.paper.claims.claim import LITERAL, Claim
 from scb.paper.numbers import CLOSE, Number, middle, share, spread
 from scb.paper.outcome import Outcome, all_of, between, mostly
+from scb.paper.rows import ends, joined
 
 END = 1000
 """Steps of the paper's experiment."""
