@@ -169,7 +169,7 @@ def _course(ax: Axes, fresh: Table) -> None:
 
 
 def _plane(ax: Axes, table: Table) -> None:
-    """The two signals against each other, from each start, a line a task."""
+    """The two signals against each other, from each start, one line per task."""
     for number, start in enumerate(values(table, "start")):
         colour: dict[str, Any] = {"color": COLOURS[number]}
         label: str | None = start
